@@ -1,0 +1,29 @@
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+include: "rules/preflight.smk"
+
+
+configfile: "config/config.yaml"
+
+
+report: "report/workflow.rst"
+
+
+include: "rules/common.smk"
+include: "rules/datasets.smk"
+include: "rules/measure.smk"
+include: "rules/collect.smk"
+include: "rules/analyse.smk"
+include: "rules/figures.smk"
+include: "rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        rules.render_report.output,
+        # A deleted row is measured again.
+        rules.collect_measurements.input.rows,

@@ -1,0 +1,44 @@
+rule summarise_cells:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        library=ANALYSIS_LIBRARY,
+    output:
+        parquet=f"{RESULTS}/cells.parquet",
+        csv=report(
+            f"{RESULTS}/cells.csv",
+            caption="../report/cells.rst",
+            category="Tables",
+            labels={"table": "cells"},
+        ),
+    log:
+        f"{RESULTS}/logs/summarise_cells.log",
+    conda:
+        "../envs/analysis.yaml"
+    message:
+        "Summarising trials into cells"
+    script:
+        "../scripts/summarise_cells.py"
+
+
+rule estimate_crossovers:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        library=ANALYSIS_LIBRARY,
+    output:
+        parquet=f"{RESULTS}/crossovers.parquet",
+        csv=report(
+            f"{RESULTS}/crossovers.csv",
+            caption="../report/crossovers.rst",
+            category="Tables",
+            labels={"table": "crossovers"},
+        ),
+    log:
+        f"{RESULTS}/logs/estimate_crossovers.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        x_axes={name: study.x_axis for name, study in STUDIES.items()},
+    message:
+        "Estimating crossovers"
+    script:
+        "../scripts/estimate_crossovers.py"

@@ -1,0 +1,156 @@
+# Reads and validates the config, builds the table of cells, and defines the resource functions.
+
+import math
+import os
+import shlex
+from dataclasses import asdict
+
+from crossover.configuration import check_device_list, read_configuration
+from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
+from crossover.records import BASELINE
+from crossover.studies import CELL_PATH, Cell, in_rounds, trial_options, workload_module, workload_traits
+
+prefer_this_environment()
+
+
+def house(path):
+    """A file of the workflow, relative to the working directory."""
+    return os.path.relpath(Path(workflow.basedir) / path)
+
+
+with one_line_errors():
+    # The config file named in the Snakefile comes last in Snakemake's list, but is overridden by the others.
+    *overriding, own = map(Path, workflow.configfiles)
+    CONFIG = read_configuration(config, Path(workflow.basedir) / "config", [own, *overriding])
+
+    # What enters `params` must read the same on every host, so the main process looks once and its jobs are told.
+    MACHINE = find_machine() if workflow.is_main_process else handed_down()
+    hand_down(MACHINE)
+    DEVICES = CONFIG.devices or MACHINE.devices
+    if CONFIG.check_devices and workflow.is_main_process:
+        check_device_list(DEVICES, MACHINE)
+
+
+envvars:
+    "CROSSOVER_MACHINE",
+
+
+# A GPU limit given on the command line holds for each machine, not for a whole cluster.
+resource_scopes:
+    gpu="local",
+
+
+RESULTS = CONFIG.results
+STUDIES = {study.name: study for study in CONFIG.studies}
+CELLS = [cell for study in CONFIG.studies for cell in study.cells(DEVICES)]
+TRIALS = range(1, CONFIG.trials + 1)
+ROUNDS = list(in_rounds(CELLS, CONFIG.trials, CONFIG.seed))
+PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enumerate(ROUNDS)}
+
+
+wildcard_constraints:
+    study="|".join(STUDIES),
+    dataset="|".join(CONFIG.datasets),
+    batch_size=r"\d+",
+    size=r"\d+",
+    trial=r"\d+",
+
+
+def cell_of(wildcards):
+    """The cell that a path names."""
+    return Cell(
+        wildcards.study,
+        wildcards.workload,
+        wildcards.protocol,
+        int(wildcards.batch_size),
+        wildcards.precision,
+        wildcards.execution,
+        int(wildcards.size),
+        wildcards.device,
+    )
+
+
+def library(*patterns):
+    """Modules of the library whose edit must re-run a rule."""
+    return sorted(
+        str(path) for pattern in patterns for path in Path(house("scripts/crossover")).glob(pattern)
+    )
+
+
+ANALYSIS_LIBRARY = library("*.py", "analysis/*.py")
+MEASUREMENT_LIBRARY = library(
+    "records.py", "studies.py", "measurement/*.py", "measurement/workloads/__init__.py"
+)
+
+
+def dataset_of(wildcards):
+    """The dataset that a cell's workload reads."""
+    return f"{RESULTS}/datasets/{workload_traits(wildcards.workload).dataset}.safetensors"
+
+
+def workload_of(wildcards):
+    """The module of a cell's workload."""
+    return os.path.relpath(workload_module(wildcards.workload))
+
+
+def options_of(wildcards):
+    """The command-line options that all trials of a cell share."""
+    return trial_options(
+        cell_of(wildcards),
+        seed=CONFIG.seed,
+        cpu_threads=CONFIG.cpu_threads,
+        time_limit_s=CONFIG.time_limit_s,
+        effort=CONFIG.effort,
+    )
+
+
+def environment_of(wildcards):
+    """What a number depends on beside its options: measured again when it changes."""
+    return {
+        "torch": MACHINE.torch_version,
+        "driver": None if wildcards.device == BASELINE else MACHINE.driver_version,
+    }
+
+
+def turn_of(wildcards):
+    """Priority: a round is measured before the next one starts, in shuffled order."""
+    return PRIORITIES.get((cell_of(wildcards), int(wildcards.trial)), 0)
+
+
+def threads_of(wildcards):
+    """A CPU cell takes all of Snakemake's cores, so that nothing runs beside it; a cluster job the threads it uses."""
+    threads = 1 if CONFIG.cpu_threads == "auto" else CONFIG.cpu_threads
+    return max(threads, workflow.cores or 1) if wildcards.device == BASELINE else threads
+
+
+def gpus_of(wildcards):
+    """One GPU for a cell that runs on one; None, never 0, for a CPU cell."""
+    return None if wildcards.device == BASELINE else 1
+
+
+def mem_mb_of(wildcards, attempt):
+    """Memory of a trial: torch with its libraries takes about 2 GB on a GPU host, and Snakemake itself 0.2 GB."""
+    return 4000 * attempt
+
+
+def runtime_of(wildcards, attempt):
+    """Minutes of a trial: its own limit, and as much again as starting up may take."""
+    return (math.ceil(CONFIG.time_limit_s / 60) + 5) * attempt
+
+
+def csv_files(options):
+    """The real files that a dataset is made from, if the config names any."""
+    csv = options.get("csv")
+    return [csv["signal"], csv["background"]] if csv else []
+
+
+def study_of(wildcards):
+    """The study's file, completed with defaults."""
+    return asdict(STUDIES[wildcards.study])
+
+
+def published_runs_of(wildcards):
+    """The file of the study's published run times, if it has one."""
+    published = STUDIES[wildcards.study].published or {}
+    run_times = published.get("run_times")
+    return house(f"config/published/{run_times['file']}") if run_times else []

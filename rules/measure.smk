@@ -1,0 +1,47 @@
+rule measure_cell:
+    input:
+        script=house("scripts/measure_cell.py"),
+        library=MEASUREMENT_LIBRARY,
+        workload=workload_of,
+        dataset=dataset_of,
+    output:
+        f"{RESULTS}/cells/{CELL_PATH}/trial-{{trial}}.parquet",
+    log:
+        f"{RESULTS}/logs/measure_cell/{CELL_PATH}/trial-{{trial}}.log",
+    priority: turn_of
+    conda:
+        "../envs/benchmark.yaml"
+    threads: threads_of
+    resources:
+        gpu=gpus_of,
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        options=options_of,
+        environment=environment_of,
+    message:
+        "Measuring {wildcards.study}: size {wildcards.size} on {wildcards.device}, {wildcards.precision}, {wildcards.protocol}, trial {wildcards.trial}"
+    shell:
+        "python {input.script:q} {params.options:q} --trial={wildcards.trial}"
+        " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
+
+
+rule check_overhead:
+    input:
+        script=house("scripts/check_overhead.py"),
+        dataset=f"{RESULTS}/datasets/disc.safetensors",
+    output:
+        f"{RESULTS}/checks/overhead.csv",
+    log:
+        f"{RESULTS}/logs/check_overhead.log",
+    conda:
+        "../envs/benchmark.yaml"
+    threads: workflow.cores or 1
+    resources:
+        gpu=1 if set(DEVICES) - {BASELINE} else None,
+    params:
+        devices=DEVICES,
+    message:
+        "Timing whole trials against bare processes"
+    shell:
+        "python {input.script:q} --dataset={input.dataset:q} --output={output:q} --devices {params.devices:q} | tee {log:q}"

@@ -1,0 +1,12 @@
+# Runs before the config is read: a YAML mistake is shown as one line with its place.
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
+
+from crossover.configuration import read_yaml
+from crossover.errors import one_line_errors
+
+with one_line_errors():
+    read_yaml(Path(workflow.basedir) / "config" / "config.yaml")

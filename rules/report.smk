@@ -1,0 +1,28 @@
+rule render_report:
+    input:
+        template=house("report/report.html.j2"),
+        measurements=rules.collect_measurements.output.measurements,
+        cells=rules.summarise_cells.output.parquet,
+        crossovers=rules.estimate_crossovers.output.parquet,
+        times=collect(rules.plot_times.output.svg, study=STUDIES),
+        # A speed-up needs two devices.
+        speedups=collect(rules.plot_speedups.output.svg, study=STUDIES if set(DEVICES) > {BASELINE} else []),
+        library=ANALYSIS_LIBRARY,
+    output:
+        report=f"{RESULTS}/report.html",
+    log:
+        f"{RESULTS}/logs/render_report.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        studies={name: asdict(study) for name, study in STUDIES.items()},
+        facts={
+            "effort": asdict(CONFIG.effort),
+            "cpu_threads": CONFIG.cpu_threads,
+            "seed": CONFIG.seed,
+            "note": MACHINE.note,
+        },
+    message:
+        "Writing {output.report}"
+    script:
+        "../scripts/render_report.py"

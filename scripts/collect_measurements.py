@@ -1,0 +1,26 @@
+"""Joins the rows of all trials into one table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crossover.analysis.tables import collect_rows, write_rows
+from crossover.errors import logged
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+    snakemake: Snakemake
+
+
+def collect_measurements(paths_to_rows: Sequence[Path], path_to_measurements: Path) -> None:
+    """Read one row a file and write them as one Parquet file."""
+    write_rows(collect_rows(paths_to_rows), path_to_measurements)
+
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        collect_measurements(
+            paths_to_rows=[Path(path) for path in snakemake.input.rows],
+            path_to_measurements=Path(snakemake.output.measurements),
+        )

@@ -1,0 +1,320 @@
+"""Figures of one study: time over size, and speed-up over size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import (
+    EngFormatter,
+    Formatter,
+    FuncFormatter,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+    StrMethodFormatter,
+)
+
+from crossover.analysis.sentences import axis_words, line_words
+from crossover.analysis.style import (
+    CROSSOVER_COLOUR,
+    DEVICE_COLOURS,
+    PUBLISHED_COLOUR,
+    count_text,
+    device_label,
+    use_style,
+)
+from crossover.analysis.summary import speedups
+from crossover.analysis.tables import LINE_AXES, read_table, records
+from crossover.files import atomic_path
+from crossover.records import BASELINE
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """What a figure shows of one study."""
+
+    title: str
+    measurements: pd.DataFrame
+    cells: pd.DataFrame
+    crossovers: pd.DataFrame
+    x_axis: str
+    steps_per_run: int | None = None
+    published_crossover: tuple[float, float] | None = None
+    published_runs: pd.DataFrame | None = None
+    """Columns size, device, run_time_s, hardware."""
+    published_protocol: str | None = None
+
+    def lines(self) -> list[dict[str, Any]]:
+        """One crossover row for each line, in the order of the study's grid."""
+        return records(self.crossovers.drop_duplicates(LINE_AXES))
+
+    def of(self, line: dict[str, Any], table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a table that belong to a line, with its x axis in column `x`."""
+        keep = (table[LINE_AXES] == pd.Series(line)[LINE_AXES]).all(axis=1)
+        rows = table[keep]
+        return rows.assign(x=rows[self.x_axis].astype(float))
+
+
+def study_view(
+    measurements: pd.DataFrame,
+    cells: pd.DataFrame,
+    crossovers: pd.DataFrame,
+    spec: Mapping[str, Any],
+    path_to_published_runs: Path | None,
+) -> StudyView:
+    """Cut one study out of the tables; `spec` is the study's file, completed with defaults."""
+    name, published = spec["name"], spec["published"] or {}
+    run_times: Mapping[str, Any] = published.get("run_times") or {}
+    return StudyView(
+        spec["title"],
+        measurements[measurements["study"] == name],
+        cells[cells["study"] == name],
+        crossovers[crossovers["study"] == name],
+        spec["x_axis"],
+        spec["steps_per_run"],
+        tuple(published["crossover"]) if published.get("crossover") else None,
+        read_published_runs(path_to_published_runs, run_times) if path_to_published_runs else None,
+        run_times.get("protocol"),
+    )
+
+
+def read_published_runs(path: Path, run_times: Mapping[str, Any]) -> pd.DataFrame:
+    """Published run times in long form: size, device, run_time_s, hardware."""
+    table = pd.read_csv(path, comment="#")
+    parts = [
+        pd.DataFrame(
+            {
+                "size": table[run_times["size"]],
+                "device": device,
+                "run_time_s": table[column],
+                "hardware": run_times["hardware"].get(device, ""),
+            }
+        )
+        for device, column in run_times["columns"].items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def plot_times(view: StudyView) -> Figure:
+    """Time over size, log-log: one line a device, every trial a dot, intervals, the published figures beside ours."""
+    figure, panels = _panels(view)
+    for axes, line in zip(panels, view.lines(), strict=True):
+        _mark_published_crossover(axes, view)
+        _draw_published_runs(axes, view, line)
+        for device, cells in view.of(line, view.cells).groupby("device", sort=False):
+            _draw_device(axes, view, line, str(device), cells)
+        _mark_crossover(axes, view, line)
+        _finish_y(axes, EngFormatter("s") if view.steps_per_run is None else StrMethodFormatter("{x:,g}"))
+        _finish_x(axes, view, line)
+    panels[0].set_ylabel(_time_label(view))
+    return figure
+
+
+def plot_speedups(view: StudyView) -> Figure:
+    """Time on the CPU over time on each accelerator, log-log, with the line at 1."""
+    figure, panels = _panels(view)
+    for axes, line in zip(panels, view.lines(), strict=True):
+        trials = view.of(line, view.measurements)
+        axes.axhline(1, color=CROSSOVER_COLOUR, linewidth=0.8)
+        axes.annotate(
+            "equal", (0, 1), (2, 3), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=9
+        )
+        for device in trials["device"].unique():
+            if device != BASELINE:
+                _draw_speedup(axes, trials, str(device))
+        _mark_published_crossover(axes, view)
+        _finish_y(axes, StrMethodFormatter("{x:g}×"))
+        _finish_x(axes, view, line)
+    panels[0].set_ylabel("speed-up over the CPU")
+    return figure
+
+
+def save_study_figure(
+    plot: Callable[[StudyView], Figure],
+    spec: Mapping[str, Any],
+    path_to_measurements: str,
+    path_to_cells: str,
+    path_to_crossovers: str,
+    path_to_published_runs: str,
+    paths_to_figures: Sequence[str],
+) -> None:
+    """Read the tables, draw one study, and write it in the format of each path's suffix.
+
+    The same data give the same bytes. An empty `path_to_published_runs` means that there are none.
+    """
+    view = study_view(
+        read_table(Path(path_to_measurements)),
+        read_table(Path(path_to_cells)),
+        read_table(Path(path_to_crossovers)),
+        spec,
+        Path(path_to_published_runs) if path_to_published_runs else None,
+    )
+    figure = plot(view)
+    for path in map(Path, paths_to_figures):
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close(figure)
+
+
+def _panels(view: StudyView) -> tuple[Figure, list[Axes]]:
+    use_style()
+    count = len(view.lines())
+    figure, panels = plt.subplots(
+        1, count, figsize=(8 if count == 1 else 6.4 * count, 4.8), sharey=True, squeeze=False, layout="constrained"
+    )
+    figure.suptitle(view.title, x=0.01, ha="left", fontsize=13, weight="bold")
+    for axes, line in zip(panels[0], view.lines(), strict=True):
+        axes.set_title(line_words(line), pad=10)
+    return figure, list(panels[0])
+
+
+def _time_label(view: StudyView) -> str:
+    if view.steps_per_run:
+        return f"time for {view.steps_per_run:,} steps in s\n(measured step time × steps)"
+    return "time per step"
+
+
+def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str, cells: pd.DataFrame) -> None:
+    colour = DEVICE_COLOURS[device]
+    scale = view.steps_per_run or 1
+    timed = cells.dropna(subset=["step_time_s"]).sort_values("x")
+    x, y = timed["x"].to_numpy(float), timed["step_time_s"].to_numpy(float) * scale
+    axes.plot(x, y, color=colour, linewidth=1.8, zorder=3)
+    intervals = timed.dropna(subset=["step_time_low_s"])
+    axes.fill_between(
+        intervals["x"].to_numpy(float),
+        intervals["step_time_low_s"].to_numpy(float) * scale,
+        intervals["step_time_high_s"].to_numpy(float) * scale,
+        color=colour,
+        alpha=0.18,
+        linewidth=0,
+    )
+    trials = view.of(line, view.measurements)
+    trials = trials[trials["device"] == device].dropna(subset=["step_time_s"])
+    axes.scatter(trials["x"], trials["step_time_s"] * scale, s=12, color=colour, alpha=0.65, linewidth=0, zorder=4)
+    _mark_failures(axes, cells, colour)
+    if len(timed):
+        name = cells["device_name"].dropna()
+        label = device_label(device, str(name.iloc[0]) if len(name) else None)
+        _label_end(axes, x, y, label, colour)
+
+
+def _mark_failures(axes: Axes, cells: pd.DataFrame, colour: str) -> None:
+    for _, cell in cells[cells["status"] != "ok"].dropna(subset=["x"]).iterrows():
+        axes.annotate(
+            str(cell["status"]),
+            (cell["x"], 0),
+            (0, 16),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            color=colour,
+            ha="center",
+            fontsize=9,
+            weight="bold",
+        )
+
+
+def _label_end(axes: Axes, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], label: str, colour: str) -> None:
+    axes.annotate(
+        label, (x[-1], y[-1]), (7, 0), textcoords="offset points", color=colour, va="center", fontsize=10, clip_on=False
+    )
+
+
+def _draw_published_runs(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
+    if view.published_runs is None or line["protocol"] != view.published_protocol:
+        return
+    for device, rows in view.published_runs.groupby("device", sort=False):
+        x, y = rows["size"].to_numpy(float), rows["run_time_s"].to_numpy(float)
+        colour = DEVICE_COLOURS[str(device)]
+        axes.plot(x, y, color=colour, linestyle=":", linewidth=1, marker="s", markersize=6, fillstyle="none", zorder=2)
+        label = f"published {device_label(str(device), rows['hardware'].iloc[0])}"
+        axes.annotate(label, (x[0], y[0]), (0, 8), textcoords="offset points", color=colour, va="bottom", fontsize=9)
+
+
+def _mark_published_crossover(axes: Axes, view: StudyView) -> None:
+    if view.published_crossover is None:
+        return
+    low, high = view.published_crossover
+    if low == high:
+        axes.axvline(low, color=PUBLISHED_COLOUR, linestyle="--", linewidth=1, zorder=1)
+        text = f"published: {low:,.0f}"
+    else:
+        axes.axvspan(low, high, color=PUBLISHED_COLOUR, alpha=0.12, linewidth=0, zorder=0)
+        text = f"published: {low:,.0f} to {high:,.0f}"
+    middle = (low * high) ** 0.5
+    axes.annotate(
+        text,
+        (middle, 0),
+        (0 if low < high else 4, 4),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        color=PUBLISHED_COLOUR,
+        ha="center" if low < high else "left",
+        va="bottom",
+        fontsize=9,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1},
+        zorder=5,
+    )
+
+
+def _mark_crossover(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
+    for _, found in view.of(line, view.crossovers.assign(size=np.nan, parameters=np.nan)).iterrows():
+        if found["status"] != "bracketed":
+            continue
+        axes.axvline(found["crossover"], color=CROSSOVER_COLOUR, linewidth=1, zorder=2)
+        axes.annotate(
+            f"crossover: {count_text(found['crossover'])}",
+            (found["crossover"], 1),
+            (-4, -2),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            fontsize=10,
+            color=CROSSOVER_COLOUR,
+        )
+
+
+def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str) -> None:
+    colour = DEVICE_COLOURS[device]
+    ratios = speedups(trials, BASELINE, device)
+    if ratios.empty:
+        return
+    x, ratio = ratios["x"].to_numpy(float), ratios["speedup"].to_numpy(float)
+    axes.plot(x, ratio, color=colour, linewidth=1.8, marker="o", markersize=4)
+    axes.fill_between(x, ratios["low"], ratios["high"], color=colour, alpha=0.18, linewidth=0)
+    name = trials.loc[trials["device"] == device, "device_name"].dropna()
+    _label_end(axes, x, ratio, device_label(device, str(name.iloc[0]) if len(name) else None), colour)
+
+
+def _finish_y(axes: Axes, formatter: Formatter) -> None:
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    subs = (1.0, 2.0, 5.0) if high / low < 3000 else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=20))
+    axes.yaxis.set_major_formatter(formatter)
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def _finish_x(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
+    axes.set_xscale("log")
+    axes.set_xlabel(axis_words(line))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    points = view.of(line, view.cells).dropna(subset=["x"]).drop_duplicates("size").sort_values("size")
+    if view.x_axis == "size":
+        axes.set_xticks(points["x"], [str(size) for size in points["size"]])
+        axes.xaxis.set_minor_locator(NullLocator())
+        return
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: count_text(value)))
+    top = axes.secondary_xaxis("top")
+    top.set_xticks(points["x"], [str(size) for size in points["size"]])
+    top.xaxis.set_minor_locator(NullLocator())
+    top.set_xlabel(str(line["size_name"]))

@@ -1,0 +1,135 @@
+"""The report: one self-contained page that starts with the answer."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from crossover.analysis.sentences import answer, line_words
+from crossover.analysis.style import device_label, seconds_text
+from crossover.analysis.tables import records
+from crossover.records import FLAGS
+
+
+@dataclass(frozen=True)
+class FigureFile:
+    """A figure of a study and its caption."""
+
+    caption: str
+    path: Path
+
+    @classmethod
+    def times(cls, path: Path) -> FigureFile:
+        """A figure of time over size."""
+        return cls(
+            "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
+            "dots: trials; grey and dotted: published.",
+            path,
+        )
+
+    @classmethod
+    def speedups(cls, path: Path) -> FigureFile:
+        """A figure of speed-ups over size."""
+        return cls(
+            "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
+            "Grey: published crossover.",
+            path,
+        )
+
+    @property
+    def study(self) -> str:
+        """The study it belongs to, by its folder."""
+        return self.path.parent.name
+
+    @property
+    def source(self) -> str:
+        """The figure as a data URI, so that the page needs no other file."""
+        return f"data:image/svg+xml;base64,{base64.b64encode(self.path.read_bytes()).decode()}"
+
+
+def render(
+    template: Path,
+    studies: Mapping[str, Mapping[str, Any]],
+    measurements: pd.DataFrame,
+    cells: pd.DataFrame,
+    crossovers: pd.DataFrame,
+    figures: Sequence[FigureFile],
+    facts: Mapping[str, Any],
+) -> str:
+    """Fill the template. `studies` maps names to their files; `facts` says how and when the report was made."""
+    environment = Environment(
+        loader=FileSystemLoader(template.parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["seconds"] = lambda value: "" if value is None else seconds_text(value)
+    sections = [_section(name, spec, cells, crossovers, figures) for name, spec in studies.items()]
+    raised = sorted({flag for flags in cells["flags"] for flag in flags})
+    return environment.get_template(template.name).render(
+        sections=sections,
+        cells=records(cells),
+        machines=_machines(measurements),
+        flags={flag: FLAGS[flag] for flag in raised},
+        facts=facts,
+    )
+
+
+def _section(
+    name: str,
+    spec: Mapping[str, Any],
+    cells: pd.DataFrame,
+    crossovers: pd.DataFrame,
+    figures: Sequence[FigureFile],
+) -> dict[str, Any]:
+    rows = records(crossovers[crossovers["study"] == name])
+    own = cells[cells["study"] == name]
+    answers = [(line_words(row), answer(row)) for row in rows]
+    if answers and len({text for _, text in answers}) == 1:
+        answers = [("", answers[0][1])]
+    return {
+        "name": name,
+        "title": spec["title"],
+        "question": spec["question"],
+        "published": spec["published"],
+        "answers": answers,
+        "figures": [figure for figure in figures if figure.study == name],
+        "not_ok": records(own[own["status"] != "ok"]),
+        "flagged": int((own["flags"].map(len) > 0).sum()),
+        "count": len(own),
+        "trials": _range(own["trials"]),
+    }
+
+
+def _range(counts: pd.Series) -> str:
+    low, high = counts.min(), counts.max()
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+MACHINE_COLUMNS = {
+    "hostname": "host",
+    "cpu_model": "CPU",
+    "physical_cores": "usable physical cores",
+    "threads": "threads of torch",
+    "cpu_capability": "instruction set",
+    "driver_version": "GPU driver",
+    "cuda_version": "CUDA",
+    "cudnn_version": "cuDNN",
+    "torch_version": "torch",
+    "python_version": "Python",
+    "operating_system": "operating system",
+    "crossover_version": "Crossover",
+}
+
+
+def _machines(measurements: pd.DataFrame) -> list[dict[str, str]]:
+    """The distinct combinations of device, host and software that measured."""
+    columns = ["device", "device_name", *MACHINE_COLUMNS]
+    machines = []
+    for _, row in measurements[columns].drop_duplicates().iterrows():
+        facts = {words: str(row[key]) for key, words in MACHINE_COLUMNS.items() if not pd.isna(row[key])}
+        machines.append({"device": device_label(row["device"], row["device_name"])} | facts)
+    return machines

@@ -1,0 +1,61 @@
+"""The answer in a sentence, never beyond what the data hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crossover.analysis.style import PROTOCOL_WORDS, count_text, device_label
+
+
+def axis_words(row: dict[str, Any]) -> str:
+    """What the x axis of a crossover counts."""
+    return "parameters" if row["x_axis"] == "parameters" else str(row["size_name"])
+
+
+def answer(row: dict[str, Any]) -> str:
+    """One sentence for one row of the crossovers' table."""
+    if row["status"] == "no_accelerator":
+        return (
+            f"This machine has no accelerator, so only the CPU ({row['baseline_name']}) was measured: "
+            "half of the answer is missing. Run the same command on a machine with a GPU, or on a cluster's GPU nodes."
+        )
+    gpu = f"the {device_label(row['contender'], row['contender_name'])}"
+    cpu = f"the {device_label(row['baseline'], row['baseline_name'])}"
+    unit = axis_words(row)
+    if row["status"] == "bracketed":
+        text = (
+            f"On this machine {gpu} beats {cpu} from about {count_text(row['crossover'])} {unit} on "
+            f"({_bracket(row, unit)}; interpolated, without an interval)."
+        )
+    elif row["status"] == "reversed":
+        text = (
+            f"On this machine {gpu} is ahead only below about {count_text(row['crossover'])} {unit} "
+            f"({_bracket(row, unit)}); above, {cpu} wins."
+        )
+    elif row["status"] == "below_range":
+        text = f"On this machine {gpu} beats {cpu} at every size measured; the crossover lies below the range."
+    elif row["status"] == "above_range":
+        text = f"On this machine {cpu} beats {gpu} at every size measured; no crossover up to the largest."
+    else:
+        text = f"No crossover of {gpu} over {cpu} can be given: {row['message']}."
+    if row["trials"] == 1:
+        text += " One trial a cell: indicative only."
+    return text
+
+
+def line_words(row: dict[str, Any]) -> str:
+    """What sets a line apart from the study's others: its protocol, and whatever is not the plain case."""
+    words = [PROTOCOL_WORDS[row["protocol"]], f"batch {row['batch_size']}"]
+    if row["precision"] != "fp32":
+        words.append(row["precision"])
+    if row["execution"] != "eager":
+        words.append(row["execution"])
+    return ", ".join(words)
+
+
+def _bracket(row: dict[str, Any], unit: str) -> str:
+    low, high = row["bracket_low"], row["bracket_high"]
+    text = f"measured on either side: {low:,.0f} and {high:,.0f} {unit}"
+    if row["x_axis"] == "parameters":
+        text += f", {row['bracket_low_size']:,.0f} and {row['bracket_high_size']:,.0f} {row['size_name']}"
+    return text

@@ -1,0 +1,115 @@
+"""From trials to cells: one time with its interval.
+
+Samples of one process are strongly correlated and say little about the next process, so only trials count: the time
+is the geometric mean of the trials' medians, its 95 % interval a t interval on the log scale (Kalibera and Jones,
+"Rigorous benchmarking in reasonable time", 2013).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from scipy import stats
+
+from crossover.analysis.tables import CELL_AXES
+from crossover.records import STATUSES
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class TimeInterval:
+    """A time with its 95 % interval, in seconds; without an interval where one trial is all there is."""
+
+    mean_s: float
+    low_s: float | None
+    high_s: float | None
+
+
+def time_over_trials(medians_s: Sequence[float]) -> TimeInterval:
+    """exp(mean(ln t)) and its t interval over the trials' medians, in seconds."""
+    logs = [math.log(median) for median in medians_s]
+    mean = math.fsum(logs) / len(logs)
+    if len(logs) < 2:
+        return TimeInterval(math.exp(mean), None, None)
+    spread = float(stats.sem(logs)) * float(stats.t.ppf((1 + CONFIDENCE) / 2, len(logs) - 1))
+    return TimeInterval(math.exp(mean), math.exp(mean - spread), math.exp(mean + spread))
+
+
+def speedups(trials: pd.DataFrame, baseline: str, contender: str) -> pd.DataFrame:
+    """Time of the baseline over time of the contender at each x, with its 95 % interval.
+
+    `trials` has columns x, device and step_time_s. The interval is Welch's t interval of the difference of the mean
+    logarithms; with fewer than two trials on a side it is NaN.
+    """
+    rows = []
+    for x, at_x in trials.dropna(subset=["step_time_s"]).groupby("x"):
+        base, contending = (
+            [math.log(time) for time in at_x.loc[at_x["device"] == device, "step_time_s"]]
+            for device in (baseline, contender)
+        )
+        if not base or not contending:
+            continue
+        ratio = math.exp(math.fsum(base) / len(base) - math.fsum(contending) / len(contending))
+        low = high = math.nan
+        if len(base) > 1 and len(contending) > 1:
+            interval = stats.ttest_ind(base, contending, equal_var=False).confidence_interval(CONFIDENCE)
+            low, high = math.exp(interval.low), math.exp(interval.high)
+        rows.append({"x": x, "speedup": ratio, "low": low, "high": high})
+    return pd.DataFrame(rows, columns=["x", "speedup", "low", "high"])
+
+
+def summarise(measurements: pd.DataFrame) -> pd.DataFrame:
+    """One row a cell: axes, status, times in seconds with their interval, trials, flags and the device that ran.
+
+    A cell is `ok` if all its trials are; otherwise it takes the status of the first trial that is not, and its time
+    comes from the trials that are.
+    """
+    cells = [
+        dict(zip(CELL_AXES, key, strict=True)) | _summarise_cell(rows)
+        for key, rows in measurements.groupby(CELL_AXES, sort=False)
+    ]
+    return pd.DataFrame(cells, columns=[*CELL_AXES, *CELL_COLUMNS]).convert_dtypes()
+
+
+CELL_COLUMNS = {
+    "size_name": "what the size axis counts",
+    "parameters": "trainable parameters of the model",
+    "status": "how the cell ended: " + ", ".join(STATUSES),
+    "reason": "why, where the status is not ok",
+    "step_time_s": "geometric mean of the ok trials' medians, in seconds",
+    "step_time_low_s": "lower end of its 95 % interval over trials; empty with one trial",
+    "step_time_high_s": "upper end of its 95 % interval over trials; empty with one trial",
+    "trials": "trials that ended ok",
+    "trials_not_ok": "trials that did not",
+    "flags": "why the result deserves less trust, each once",
+    "device_name": "name of the device that ran",
+    "hostname": "name of the host",
+    "threads": "threads of torch",
+}
+"""The columns of a cell beside its axes."""
+
+
+def _summarise_cell(rows: pd.DataFrame) -> dict[str, object]:
+    ok = rows[rows["status"] == "ok"]
+    failed = rows[rows["status"] != "ok"]
+    time = time_over_trials(ok["step_time_s"].tolist()) if len(ok) else TimeInterval(math.nan, None, None)
+    first = rows.iloc[0]
+    return {
+        "size_name": first["size_name"],
+        "parameters": rows["parameters"].max(),
+        "status": failed["status"].iloc[0] if len(failed) else "ok",
+        "reason": failed["reason"].iloc[0] if len(failed) else None,
+        "step_time_s": time.mean_s,
+        "step_time_low_s": time.low_s,
+        "step_time_high_s": time.high_s,
+        "trials": len(ok),
+        "trials_not_ok": len(failed),
+        "flags": sorted({flag for flags in ok["flags"] for flag in flags}),
+        "device_name": first["device_name"],
+        "hostname": first["hostname"],
+        "threads": first["threads"],
+    }

@@ -1,0 +1,65 @@
+"""Tables read and written: rows of trials in, one Parquet file (and a CSV to look at) out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crossover.errors import UserError
+from crossover.files import atomic_path
+from crossover.records import AXES, SCHEMA_VERSION, arrow_schema
+
+CELL_AXES = list(AXES)
+LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
+"""The axes that a line of a figure, and a crossover, keeps fixed."""
+
+
+def collect_rows(paths: Sequence[Path]) -> pa.Table:
+    """Join rows of trials, ordered by cell and trial; raises UserError naming an unreadable or outdated file."""
+    schema = arrow_schema()
+    tables = []
+    for path in paths:
+        try:
+            table = pq.read_table(path, partitioning=None)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise UserError(
+                f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again"
+            ) from None
+        if table.column_names != schema.names or table["schema_version"].to_pylist() != [SCHEMA_VERSION]:
+            raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
+        tables.append(table.cast(schema))
+    order = [(axis, "ascending") for axis in (*AXES, "trial")]
+    return pa.concat_tables(tables).sort_by(order) if tables else schema.empty_table()
+
+
+def write_rows(table: pa.Table, path: Path) -> None:
+    """Write an Arrow table as Parquet, atomically."""
+    with atomic_path(path) as temporary:
+        pq.write_table(table, temporary)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a Parquet file that this workflow wrote."""
+    return pd.read_parquet(path)
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain dictionaries; a missing value is None."""
+    return [
+        {str(key): None if pd.api.types.is_scalar(value) and pd.isna(value) else value for key, value in row.items()}
+        for row in table.to_dict("records")
+    ]
+
+
+def write_table(table: pd.DataFrame, path_to_parquet: Path, path_to_csv: Path) -> None:
+    """Write a table as Parquet and as CSV, atomically; lists become words separated by spaces in the CSV."""
+    with atomic_path(path_to_parquet) as temporary:
+        table.to_parquet(temporary, index=False)
+    flat = table.map(lambda value: " ".join(map(str, value)) if isinstance(value, list) else value)
+    with atomic_path(path_to_csv) as temporary:
+        flat.to_csv(temporary, index=False)

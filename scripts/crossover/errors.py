@@ -1,0 +1,37 @@
+"""Errors that a user can cause, shown as one line."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+
+
+class UserError(Exception):
+    """A mistake a user can mend; its text is one line: what, where, what is allowed, what to do."""
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """End the program with status 1 and the error's one line, without a traceback."""
+    try:
+        yield
+    except UserError as error:
+        sys.exit(f"error: {error}")
+
+
+@contextmanager
+def logged(path: str) -> Iterator[None]:
+    """Send what a job prints to its log; a user's error ends there as one line, any other as a traceback."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with Path(path).open("w", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
+        try:
+            yield
+        except UserError as error:
+            print(f"error: {error}", file=log)
+            sys.exit(1)
+        except Exception:
+            traceback.print_exc(file=log)
+            sys.exit(1)

@@ -1,0 +1,1 @@
+"""The torch wing: everything that happens in the process that measures. Imports no pandas, Matplotlib or Snakemake."""

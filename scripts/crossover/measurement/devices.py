@@ -1,0 +1,66 @@
+"""Devices as a trial sees them: opened, synchronised and described."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from crossover.errors import UserError
+
+
+def _no_wait() -> None:
+    """The CPU has done its work when the call returns."""
+
+
+@dataclass(frozen=True)
+class OpenDevice:
+    """A device that is there, and how to wait for it."""
+
+    device: torch.device
+    synchronise: Callable[[], None]
+    name: str | None = None
+    """None for the CPU, whose name the host knows."""
+    uuid: str | None = None
+    memory_bytes: int | None = None
+    driver_version: str | None = None
+
+
+def open_device(kind: str) -> OpenDevice:
+    """Open the first visible device of a kind; raises UserError where torch cannot use one."""
+    if kind == "cpu":
+        return OpenDevice(torch.device("cpu"), _no_wait)
+    if kind == "cuda" and torch.cuda.is_available():
+        properties = torch.cuda.get_device_properties(0)
+        uuid = str(properties.uuid)
+        return OpenDevice(
+            torch.device("cuda", 0),
+            torch.cuda.synchronize,
+            name=properties.name,
+            uuid=uuid,
+            memory_bytes=properties.total_memory,
+            driver_version=_nvidia_driver(),
+        )
+    if kind == "mps" and torch.backends.mps.is_available():
+        return OpenDevice(torch.device("mps"), torch.mps.synchronize, name="Apple GPU")
+    if kind == "xpu" and torch.xpu.is_available():
+        xpu = torch.xpu.get_device_properties(0)
+        return OpenDevice(torch.device("xpu", 0), torch.xpu.synchronize, name=xpu.name, memory_bytes=xpu.total_memory)
+    built = torch.version.cuda or torch.version.hip or "the CPU only"
+    raise UserError(
+        f"--device: '{kind}' cannot be used here by torch {torch.__version__} (built for {built}); "
+        "allowed: a device of this machine that this build of torch supports"
+    )
+
+
+def _nvidia_driver() -> str | None:
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+        driver = pynvml.nvmlSystemGetDriverVersion()
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError:
+        return None
+    return driver.decode() if isinstance(driver, bytes) else str(driver)

@@ -1,0 +1,60 @@
+"""The host as it was while a trial ran: what would explain a number, years later."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+
+import crossover
+from crossover.measurement.threads import physical_cores, usable_cpus
+
+
+def describe_host() -> dict[str, Any]:
+    """What does not change during a trial, under the column names of `Measurement`."""
+    cpus = usable_cpus()
+    return {
+        "hostname": platform.node(),
+        "operating_system": platform.platform(),
+        "cpu_model": cpu_model(),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "physical_cores": physical_cores(cpus),
+        "logical_cpus": len(cpus),
+        "memory_bytes": psutil.virtual_memory().total,
+        "governor": _read(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+        "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+        "torch_version": torch.__version__,
+        "cuda_version": torch.version.cuda or torch.version.hip,
+        "python_version": platform.python_version(),
+        "crossover_version": crossover.__version__,
+    }
+
+
+def cpu_model(root: Path = Path("/")) -> str:
+    """The CPU's name as the kernel gives it, or the architecture."""
+    info = root / "proc/cpuinfo"
+    for line in info.read_text(encoding="utf-8", errors="replace").splitlines() if info.is_file() else ():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def load_average() -> float | None:
+    """Load average over the last minute; None where the system has none."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
+def process_age_s() -> float:
+    """Seconds since this process started."""
+    return time.time() - psutil.Process().create_time()
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="ascii").strip() if path.is_file() else None

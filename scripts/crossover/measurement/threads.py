@@ -1,0 +1,88 @@
+"""How many threads a CPU measurement gets: the physical cores that this process may use.
+
+Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one thread makes every GPU look good; so the
+measuring process counts for itself and says so in its row.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import psutil
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def usable_cpus() -> set[int]:
+    """Logical CPUs that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def usable_cores(
+    cpus: Iterable[int] | None = None,
+    environment: Mapping[str, str] = os.environ,
+    root: Path = Path("/"),
+) -> int:
+    """Physical cores within the affinity mask, the control group's CPU quota and the Slurm allocation; at least 1."""
+    allowed = usable_cpus() if cpus is None else set(cpus)
+    limits = [physical_cores(allowed, root)]
+    quota = cgroup_quota(root)
+    if quota is not None:
+        limits.append(math.floor(quota))
+    if environment.get("SLURM_CPUS_PER_TASK", "").isdigit():
+        limits.append(int(environment["SLURM_CPUS_PER_TASK"]))
+    return max(1, min(limits))
+
+
+def physical_cores(cpus: set[int], root: Path = Path("/")) -> int:
+    """Distinct cores behind logical CPUs, by the kernel's topology; without one, what psutil knows."""
+    topology = root / "sys/devices/system/cpu"
+    siblings = [topology / f"cpu{cpu}/topology/thread_siblings_list" for cpu in cpus]
+    if all(path.is_file() for path in siblings):
+        return len({path.read_text(encoding="ascii").strip() for path in siblings})
+    return min(len(cpus), psutil.cpu_count(logical=False) or len(cpus))
+
+
+def cgroup_quota(root: Path = Path("/")) -> float | None:
+    """The smallest CPU quota on the way up from this process's control group, in CPUs; None without a quota."""
+    membership = root / "proc/self/cgroup"
+    if not membership.is_file():
+        return None
+    quotas: list[float] = []
+    for line in membership.read_text(encoding="utf-8").splitlines():
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            base = root / "sys/fs/cgroup"
+        elif "cpu" in controllers.split(","):
+            base = root / "sys/fs/cgroup/cpu"
+        else:
+            continue
+        folder = base / group.lstrip("/")
+        for level in [folder, *folder.parents]:
+            if not level.is_relative_to(base):
+                break
+            quotas += _quota_of(level)
+    return min(quotas, default=None)
+
+
+def _quota_of(level: Path) -> list[float]:
+    """The quota of one control group, of version 2 or 1, as a list of at most one."""
+    if (unified := level / "cpu.max").is_file():
+        quota, period = unified.read_text(encoding="ascii").split()
+        return [] if quota == "max" else [int(quota) / int(period)]
+    if (legacy := level / "cpu.cfs_quota_us").is_file():
+        quota_us = int(legacy.read_text(encoding="ascii"))
+        period_us = int((level / "cpu.cfs_period_us").read_text(encoding="ascii"))
+        return [] if quota_us < 0 else [quota_us / period_us]
+    return []
+
+
+def export_threads(threads: int) -> None:
+    """Set the thread variables of this process; to be called before torch is imported, which reads them then."""
+    for name in THREAD_VARIABLES:
+        os.environ[name] = str(threads)

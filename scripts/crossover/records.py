@@ -1,0 +1,174 @@
+"""One trial's result: the words, the columns with their units, and the Parquet row.
+
+Both wings read this module, so it imports neither torch nor pandas, and pyarrow only to write.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import types
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossover.files import atomic_path
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SCHEMA_VERSION = 1
+
+DEVICES = ("cpu", "cuda", "mps", "xpu")
+PRECISIONS = ("fp32", "tf32")
+EXECUTIONS = ("eager",)
+PROTOCOLS = ("resident", "as_published")
+STATUSES = ("ok", "oom", "unsupported", "timeout", "invalid")
+
+BASELINE = "cpu"
+"""The device that every accelerator is compared with."""
+
+FLAGS = {
+    "drift": "the last third of the samples is over 5 % off the first: let the machine cool down, measure again",
+    "noisy": "the samples' interquartile range is over 25 % of their median: stop other work on the machine",
+    "skewed": "the samples' mean is over 1.25 times their median: something interrupts the work, look for it",
+    "few_blocks": "the time cap came before the least number of blocks: raise effort.timed_max_s",
+    "warmup_capped": "the warm-up reached its cap before its least number of steps: raise effort.warmup_max_s",
+}
+"""Why an `ok` result deserves less trust, and what to do about it."""
+
+AXES = ("study", "workload", "protocol", "batch_size", "precision", "execution", "size", "device")
+"""The columns that name a cell, in the order of its path under results/cells/."""
+
+
+def column(doc: str, unit: str = "") -> Any:
+    """A field of `Measurement` that knows what it holds and in which unit."""
+    return field(default=None, metadata={"doc": doc, "unit": unit})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One trial's result. Null means: not measured, or not known on this machine."""
+
+    schema_version: int = field(default=SCHEMA_VERSION, metadata={"doc": "version of these columns", "unit": ""})
+    study: str | None = column("study, as its file is named in config/studies/")
+    workload: str | None = column("workload, as its module is named")
+    protocol: str | None = column("what belongs to a step: `resident` data, or `as_published`")
+    batch_size: int | None = column("batch size", "samples")
+    precision: str | None = column("arithmetic of the step")
+    execution: str | None = column("how the step runs: eager")
+    size: int | None = column("position on the workload's size axis")
+    device: str | None = column("kind of device")
+    trial: int | None = column("number of the trial, from 1")
+
+    size_name: str | None = column("what the size axis counts")
+    parameters: int | None = column("trainable parameters of the model")
+    seed: int | None = column("seed of weights and data order")
+    started_at: str | None = column("start of the trial, UTC, ISO 8601")
+    status: str | None = column("how the trial ended: " + ", ".join(STATUSES))
+    reason: str | None = column("why, where the status is not ok")
+    flags: list[str] | None = column("why an ok result deserves less trust")
+
+    step_time_s: float | None = column("median of the samples", "s")
+    step_time_mean_s: float | None = column("mean of the samples", "s")
+    step_time_iqr_s: float | None = column("interquartile range of the samples", "s")
+    samples_s: list[float] | None = column("time of each block divided by its steps", "s")
+    severe_outliers: int | None = column("samples beyond the third quartile + 3 interquartile ranges; kept")
+    block_steps: int | None = column("steps between two synchronisations")
+    timed_s: float | None = column("sum of all timed blocks", "s")
+    timed_steps: int | None = column("steps in all timed blocks")
+    timed_cpu_s: float | None = column("CPU time of the process while timing; over timed_s: busy cores", "s")
+    first_step_s: float | None = column("the very first step, synchronised", "s")
+    compile_s: float | None = column("compilation", "s")
+    warmup_s: float | None = column("warm-up, the first step included", "s")
+    warmup_steps: int | None = column("steps of the warm-up, the first one included")
+    process_s: float | None = column("from the start of the process to the writing of this row", "s")
+
+    device_time_s: float | None = column("median device time of a step, from device events", "s")
+    host_bound_share: float | None = column("1 - device time / wall time")
+    latency_p50_s: float | None = column("median of individually synchronised steps", "s")
+    latency_p95_s: float | None = column("95th percentile of individually synchronised steps", "s")
+    latency_p99_s: float | None = column("99th percentile of individually synchronised steps", "s")
+    flops_per_step: int | None = column("floating-point operations of a step", "FLOP")
+    relative_error: float | None = column("error of the step against a reference of higher precision")
+
+    base_bytes: int | None = column("memory allocated before the step", "B")
+    peak_allocated_bytes: int | None = column("peak of what tensors needed", "B")
+    peak_reserved_bytes: int | None = column("peak of what the allocator took", "B")
+    peak_rss_bytes: int | None = column("peak resident memory of the process", "B")
+    parameter_bytes: int | None = column("parameters", "B")
+    gradient_bytes: int | None = column("gradients", "B")
+    optimizer_bytes: int | None = column("optimizer state", "B")
+    activation_bytes: int | None = column("activations kept for the backward pass", "B")
+    energy_per_step_j: float | None = column("energy of a step", "J")
+
+    device_name: str | None = column("name of the device that ran")
+    device_uuid: str | None = column("UUID of the GPU that ran")
+    device_memory_bytes: int | None = column("memory of the GPU", "B")
+    driver_version: str | None = column("GPU driver")
+    cuda_version: str | None = column("CUDA (or HIP) that torch was built for")
+    cudnn_version: str | None = column("cuDNN that torch runs")
+    hostname: str | None = column("name of the host")
+    operating_system: str | None = column("operating system and kernel")
+    cpu_model: str | None = column("CPU of the host")
+    cpu_capability: str | None = column("instruction set that torch chose")
+    physical_cores: int | None = column("physical cores that the process may use")
+    logical_cpus: int | None = column("logical CPUs that the process may use")
+    memory_bytes: int | None = column("memory of the host", "B")
+    governor: str | None = column("frequency governor of the first CPU")
+    load_before: float | None = column("load average over one minute when the trial started")
+    load_after: float | None = column("load average over one minute when the trial ended")
+    threads: int | None = column("threads of torch within an operation, read back")
+    interop_threads: int | None = column("threads of torch across operations, read back")
+    backend_settings: str | None = column("precision switches as read back, JSON")
+    effort: str | None = column("measuring effort, JSON")
+    torch_version: str | None = column("version of torch")
+    python_version: str | None = column("version of Python")
+    crossover_version: str | None = column("version of this workflow")
+    command: str | None = column("command that measures this trial again")
+
+
+COLUMNS = tuple(column.name for column in dataclasses.fields(Measurement))
+
+
+def arrow_schema() -> pyarrow.Schema:
+    """The Parquet schema of `Measurement`, with doc and unit in each column's metadata."""
+    import pyarrow as pa
+
+    arrow_types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    hints = typing.get_type_hints(Measurement)
+
+    def arrow_type(hint: Any) -> pa.DataType:
+        if isinstance(hint, types.UnionType):
+            (hint,) = (option for option in typing.get_args(hint) if option is not type(None))
+        if typing.get_origin(hint) is list:
+            return pa.list_(arrow_types[typing.get_args(hint)[0]])
+        return arrow_types[hint]
+
+    return pa.schema(
+        [
+            pa.field(f.name, arrow_type(hints[f.name]), metadata={k: str(v) for k, v in f.metadata.items()})
+            for f in dataclasses.fields(Measurement)
+        ]
+    )
+
+
+def write_measurement(measurement: Measurement, path: Path) -> None:
+    """Write one row to `path`, atomically: a killed process leaves nothing that looks finished.
+
+    The row goes through Arrow's JSON reader, since every other way from Python values to Arrow imports pandas.
+    """
+    import pyarrow.json
+    import pyarrow.parquet
+
+    schema = arrow_schema()
+    text = json.dumps(dataclasses.asdict(measurement), allow_nan=False).encode()
+    table = pyarrow.json.read_json(
+        io.BytesIO(text),
+        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
+    )
+    with atomic_path(path) as temporary:
+        pyarrow.parquet.write_table(table.cast(schema), temporary)

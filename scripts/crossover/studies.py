@@ -1,0 +1,156 @@
+"""Studies and their cells: the config becomes the table of trials.
+
+Plain values without dependencies, so that the measuring process can import them for free.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from crossover.errors import UserError
+from crossover.records import AXES
+
+WORKLOADS_FOLDER = Path(__file__).parent / "measurement" / "workloads"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long a trial warms up and measures. Times in seconds; defaults as in config/schema.yaml."""
+
+    warmup_min_steps: int = 50
+    warmup_min_s: float = 1.0
+    warmup_max_s: float = 30.0
+    block_min_s: float = 0.02
+    blocks_min: int = 30
+    timed_min_s: float = 2.0
+    timed_max_s: float = 20.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a study's grid."""
+
+    study: str
+    workload: str
+    protocol: str
+    batch_size: int
+    precision: str
+    execution: str
+    size: int
+    device: str
+
+    @property
+    def path(self) -> str:
+        """The cell's folder under results/cells/, one level per axis."""
+        return CELL_PATH.format(**{axis: getattr(self, axis) for axis in AXES})
+
+
+CELL_PATH = "{study}/{workload}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
+"""Pattern of a cell's folder; its placeholders are the axes, and the wildcards of the rule that measures."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a workload's module says of itself in literal constants, readable without importing torch."""
+
+    size_name: str
+    size_range: tuple[int, int]
+    dataset: str
+    protocols: tuple[str, ...]
+
+
+def known_workloads() -> list[str]:
+    """Names of the workloads: the public modules of the workloads' folder."""
+    return sorted(path.stem for path in WORKLOADS_FOLDER.glob("[!_]*.py"))
+
+
+def workload_module(workload: str) -> Path:
+    """The module that defines a workload."""
+    return WORKLOADS_FOLDER / f"{workload}.py"
+
+
+def workload_traits(workload: str) -> Traits:
+    """Read SIZE_NAME, SIZE_RANGE, DATASET and PROTOCOLS from a workload's module without running it."""
+    tree = ast.parse(workload_module(workload).read_text(encoding="utf-8"))
+    constants = {
+        target.id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in {f.name.upper() for f in fields(Traits)}
+    }
+    return Traits(**{name.lower(): value for name, value in constants.items()})
+
+
+@dataclass(frozen=True)
+class Study:
+    """One question with its grid and protocol, from one file in config/studies/."""
+
+    name: str
+    title: str
+    question: str
+    workload: str
+    sizes: tuple[int, ...]
+    batch_sizes: tuple[int, ...]
+    protocols: tuple[str, ...]
+    precisions: tuple[str, ...]
+    executions: tuple[str, ...]
+    x_axis: str = "size"
+    steps_per_run: int | None = None
+    published: Mapping[str, Any] | None = None
+
+    def cells(self, devices: Sequence[str]) -> list[Cell]:
+        """The study's grid on the given devices."""
+        grid = product(self.protocols, self.batch_sizes, self.precisions, self.executions, self.sizes, devices)
+        return [
+            Cell(self.name, self.workload, protocol, batch_size, precision, execution, size, device)
+            for protocol, batch_size, precision, execution, size, device in grid
+        ]
+
+
+def check_sizes(study: Study, file: str) -> None:
+    """Raise UserError where a study asks for what its workload does not offer."""
+    traits = workload_traits(study.workload)
+    low, high = traits.size_range
+    for size in study.sizes:
+        if not low <= size <= high:
+            raise UserError(
+                f"{file}: sizes: {size} is out of the range of workload '{study.workload}'; "
+                f"allowed: {traits.size_name} from {low} to {high}"
+            )
+    for protocol in study.protocols:
+        if protocol not in traits.protocols:
+            raise UserError(
+                f"{file}: protocols: '{protocol}' is not offered by workload '{study.workload}'; "
+                f"allowed: {', '.join(traits.protocols)}"
+            )
+
+
+def in_rounds(cells: Sequence[Cell], trials: int, seed: int) -> Iterator[tuple[int, Cell]]:
+    """Yield (trial, cell) so that trial 1 of all cells comes before trial 2 of any, shuffled within a round.
+
+    The order of a round depends on the seed, the round and the cells alone: more trials leave it as it is.
+    """
+    for trial in range(1, trials + 1):
+        order = sorted(cells, key=lambda cell: cell.path)
+        random.Random(f"{seed}/{trial}").shuffle(order)
+        for cell in order:
+            yield trial, cell
+
+
+def trial_options(cell: Cell, *, seed: int, cpu_threads: int | str, time_limit_s: float, effort: Effort) -> list[str]:
+    """Command-line options of scripts/measure_cell.py that are the same for every trial of a cell."""
+    values = {
+        **{axis: getattr(cell, axis) for axis in AXES},
+        "seed": seed,
+        "cpu_threads": cpu_threads,
+        "time_limit_s": time_limit_s,
+        **{f.name: getattr(effort, f.name) for f in fields(Effort)},
+    }
+    return [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]

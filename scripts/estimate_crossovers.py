@@ -1,0 +1,31 @@
+"""Estimates the crossover of every accelerator over the CPU, line by line."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.tables import read_table, write_table
+from crossover.errors import logged
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+    snakemake: Snakemake
+
+
+def estimate_crossovers(
+    path_to_measurements: Path, x_axes: Mapping[str, str], path_to_parquet: Path, path_to_csv: Path
+) -> None:
+    """Write one row for each line and accelerator, as Parquet and as CSV."""
+    write_table(compare_lines(read_table(path_to_measurements), x_axes), path_to_parquet, path_to_csv)
+
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        estimate_crossovers(
+            path_to_measurements=Path(snakemake.input.measurements),
+            x_axes=snakemake.params.x_axes,
+            path_to_parquet=Path(snakemake.output.parquet),
+            path_to_csv=Path(snakemake.output.csv),
+        )

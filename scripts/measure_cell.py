@@ -1,0 +1,102 @@
+"""Measures one trial of one cell and writes one Parquet row.
+
+The workflow runs this very command for every trial (`snakemake -p` prints it), and so can anyone by hand:
+
+    python scripts/measure_cell.py --study=disc_depth --workload=disc_mlp --protocol=resident --batch-size=100 \
+        --precision=fp32 --execution=eager --size=8 --device=cpu --dataset=results/datasets/disc.safetensors \
+        --output=trial.parquet
+
+Out of memory, a precision that the device lacks and the time limit end with status 0 and a row that says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+from crossover.errors import UserError, one_line_errors
+from crossover.records import DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
+from crossover.studies import Cell, Effort, known_workloads, workload_traits
+
+
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    """Parse the command line; ends the program with status 2 and one line where it is wrong."""
+    description, _, example = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        description=description,
+        epilog=example,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    cell = parser.add_argument_group("cell")
+    cell.add_argument("--study", default="by_hand", help="name of the study the row belongs to")
+    cell.add_argument("--workload", required=True, choices=known_workloads())
+    cell.add_argument("--protocol", default="resident", choices=PROTOCOLS)
+    cell.add_argument("--batch-size", required=True, type=_positive)
+    cell.add_argument("--precision", default="fp32", choices=PRECISIONS)
+    cell.add_argument("--execution", default="eager", choices=EXECUTIONS)
+    cell.add_argument("--size", required=True, type=_positive, help="position on the workload's size axis")
+    cell.add_argument("--device", required=True, choices=DEVICES)
+    trial = parser.add_argument_group("trial")
+    trial.add_argument("--trial", default=1, type=_positive)
+    trial.add_argument("--seed", default=0, type=int)
+    trial.add_argument("--dataset", required=True, type=Path, help="safetensors file with features and labels")
+    trial.add_argument("--cpu-threads", default="auto", type=_auto_or_positive, help="auto: usable physical cores")
+    trial.add_argument("--time-limit-s", default=300.0, type=float)
+    trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
+    effort = parser.add_argument_group("effort")
+    for field in fields(Effort):
+        effort.add_argument(_option(field.name), default=field.default, type=type(field.default))
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> None:
+    """Measure the trial that the command line describes."""
+    options = parse_arguments(arguments)
+    cell = Cell(**{field.name: getattr(options, field.name) for field in fields(Cell)})
+    low, high = workload_traits(cell.workload).size_range
+    if not low <= cell.size <= high:
+        raise UserError(f"--size: {cell.size} is out of the range of {cell.workload}; allowed: {low} to {high}")
+
+    from crossover.measurement.threads import export_threads, usable_cores
+
+    threads = usable_cores() if options.cpu_threads == "auto" else options.cpu_threads
+    export_threads(threads)
+
+    from crossover.measurement.trial import Request, run_trial
+    from crossover.records import write_measurement
+
+    request = Request(
+        cell=cell,
+        trial=options.trial,
+        seed=options.seed,
+        dataset=options.dataset,
+        threads=threads,
+        time_limit_s=options.time_limit_s,
+        effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
+        command=shlex.join(["python", "scripts/measure_cell.py", *arguments]),
+    )
+    write_measurement(run_trial(request), options.output)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: a whole number of at least 1")
+    return number
+
+
+def _auto_or_positive(text: str) -> int | str:
+    return text if text == "auto" else _positive(text)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main(sys.argv[1:])

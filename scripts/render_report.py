@@ -1,0 +1,57 @@
+"""Writes the report."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossover.analysis.report import FigureFile, render
+from crossover.analysis.tables import read_table
+from crossover.errors import logged
+from crossover.files import atomic_path
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+    snakemake: Snakemake
+
+
+def render_report(
+    path_to_template: Path,
+    path_to_measurements: Path,
+    path_to_cells: Path,
+    path_to_crossovers: Path,
+    figures: Sequence[FigureFile],
+    studies: Mapping[str, Mapping[str, Any]],
+    facts: Mapping[str, Any],
+    path_to_report: Path,
+) -> None:
+    """Write one self-contained HTML page."""
+    page = render(
+        path_to_template,
+        studies,
+        read_table(path_to_measurements),
+        read_table(path_to_cells),
+        read_table(path_to_crossovers),
+        figures,
+        {**facts, "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")},
+    )
+    with atomic_path(path_to_report) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        render_report(
+            path_to_template=Path(snakemake.input.template),
+            path_to_measurements=Path(snakemake.input.measurements),
+            path_to_cells=Path(snakemake.input.cells),
+            path_to_crossovers=Path(snakemake.input.crossovers),
+            figures=[
+                *(FigureFile.times(Path(path)) for path in snakemake.input.times),
+                *(FigureFile.speedups(Path(path)) for path in snakemake.input.speedups),
+            ],
+            studies=snakemake.params.studies,
+            facts=snakemake.params.facts,
+            path_to_report=Path(snakemake.output.report),
+        )

@@ -1,0 +1,27 @@
+"""Summarises trials into cells."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crossover.analysis.summary import summarise
+from crossover.analysis.tables import read_table, write_table
+from crossover.errors import logged
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+    snakemake: Snakemake
+
+
+def summarise_cells(path_to_measurements: Path, path_to_parquet: Path, path_to_csv: Path) -> None:
+    """Write one row a cell, as Parquet and as CSV."""
+    write_table(summarise(read_table(path_to_measurements)), path_to_parquet, path_to_csv)
+
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        summarise_cells(
+            path_to_measurements=Path(snakemake.input.measurements),
+            path_to_parquet=Path(snakemake.output.parquet),
+            path_to_csv=Path(snakemake.output.csv),
+        )

@@ -1,0 +1,76 @@
+"""What several tests share: the house, and rows as a trial would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.records import COLUMNS
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT
+
+
+@pytest.fixture
+def row() -> Callable[..., dict[str, Any]]:
+    """Builds one trial's row; keywords replace its plain values."""
+
+    def build(**values: Any) -> dict[str, Any]:
+        plain: dict[str, Any] = {
+            "schema_version": 1,
+            "study": "disc_depth",
+            "workload": "disc_mlp",
+            "protocol": "resident",
+            "batch_size": 100,
+            "precision": "fp32",
+            "execution": "eager",
+            "size": 4,
+            "device": "cpu",
+            "trial": 1,
+            "size_name": "linear layers",
+            "parameters": 230,
+            "status": "ok",
+            "flags": [],
+            "step_time_s": 1e-3,
+            "device_name": "Some CPU" if values.get("device", "cpu") == "cpu" else "Some GPU",
+            "hostname": "here",
+            "threads": 2,
+        }
+        unknown = set(values) - set(COLUMNS)
+        assert not unknown, unknown
+        return dict.fromkeys(COLUMNS) | plain | values
+
+    return build
+
+
+@pytest.fixture
+def power_laws(row: Callable[..., dict[str, Any]]) -> Callable[..., pd.DataFrame]:
+    """Rows of a CPU whose time is 1 us x parameters and a GPU that always takes `gpu_s`; trials 1 % apart."""
+
+    def build(sizes: dict[int, int], gpu_s: float = 1e-3, trials: int = 1, **values: Any) -> pd.DataFrame:
+        times = {"cpu": lambda count: count * 1e-6, "cuda": lambda _: gpu_s}
+        return pd.DataFrame(
+            [
+                row(
+                    size=size,
+                    parameters=count,
+                    device=device,
+                    trial=trial,
+                    step_time_s=time(count) * 1.01 ** (trial - (trials + 1) / 2),
+                    **values,
+                )
+                for size, count in sizes.items()
+                for device, time in times.items()
+                for trial in range(1, trials + 1)
+            ]
+        )
+
+    return build

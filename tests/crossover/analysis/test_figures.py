@@ -1,0 +1,167 @@
+"""Figures are asked what they show: lines, marks, labels; how they look is for eyes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.figures import (
+    StudyView,
+    plot_speedups,
+    plot_times,
+    read_published_runs,
+    save_study_figure,
+    study_view,
+)
+from crossover.analysis.style import DEVICE_COLOURS
+from crossover.analysis.summary import summarise
+
+PowerLaws = Callable[..., pd.DataFrame]
+SPEC: dict[str, Any] = {
+    "name": "disc_depth",
+    "title": "A title",
+    "x_axis": "size",
+    "steps_per_run": 1000,
+    "published": {"statement": "", "source": "", "crossover": [300, 300], "run_times": None},
+}
+
+
+@pytest.fixture(autouse=True)
+def close() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def view(rows: pd.DataFrame, **changes: Any) -> StudyView:
+    spec = {**SPEC, **changes}
+    crossovers = compare_lines(rows, {"disc_depth": spec["x_axis"]})
+    return study_view(rows, summarise(rows), crossovers, spec, None)
+
+
+def texts(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+def line_of(axes: Axes, device: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    (line,) = (
+        line for line in axes.lines if line.get_color() == DEVICE_COLOURS[device] and line.get_linestyle() == "-"
+    )
+    return np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+
+
+def only_axes(figure: Figure) -> Axes:
+    (axes,) = figure.axes
+    return axes
+
+
+def test_times_show_every_cell_and_every_trial(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 4: 100_000}, trials=3)
+    axes = only_axes(plot_times(view(rows)))
+    x, y = line_of(axes, "cpu")
+    assert x == pytest.approx([2, 4])
+    assert y == pytest.approx([0.1, 100])  # 1000 steps of 0.1 ms and of 0.1 s
+    assert sum(len(dots.get_offsets()) for dots in axes.collections if dots.get_offsets().shape[0] == 6) == 12
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert "1,000 steps in s" in axes.get_ylabel()
+    assert axes.get_xlabel() == "linear layers"
+
+
+def test_times_are_labelled_on_the_lines(power_laws: PowerLaws) -> None:
+    labels = texts(only_axes(plot_times(view(power_laws({2: 100, 4: 100_000})))))
+    assert {"CPU (Some CPU)", "GPU (Some GPU)", "crossover: 2.5", "published: 300"} <= set(labels)
+
+
+def test_no_crossover_no_mark(power_laws: PowerLaws) -> None:
+    labels = texts(only_axes(plot_times(view(power_laws({2: 100, 4: 1000}, gpu_s=10)))))
+    assert not [label for label in labels if label.startswith("crossover")]
+
+
+def test_without_a_run_the_time_is_that_of_a_step(power_laws: PowerLaws) -> None:
+    axes = only_axes(plot_times(view(power_laws({2: 100, 4: 100_000}), steps_per_run=None)))
+    assert axes.get_ylabel() == "time per step"
+    assert line_of(axes, "cpu")[1] == pytest.approx([1e-4, 0.1])
+
+
+def test_a_cell_without_a_time_is_marked_by_its_status(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    lost = (rows["size"] == 4) & (rows["device"] == "cuda")
+    rows.loc[lost, "status"] = "oom"
+    rows.loc[lost, "step_time_s"] = np.nan
+    axes = only_axes(plot_times(view(rows)))
+    assert "oom" in texts(axes)
+    assert line_of(axes, "cuda")[0] == pytest.approx([2])
+
+
+def test_over_parameters_the_sizes_stand_on_top(power_laws: PowerLaws) -> None:
+    figure = plot_times(view(power_laws({2: 100, 4: 100_000}), x_axis="parameters"))
+    axes = figure.axes[0]
+    assert line_of(axes, "cpu")[0] == pytest.approx([100, 100_000])
+    assert axes.get_xlabel() == "parameters"
+    (top,) = axes.child_axes
+    assert [label.get_text() for label in top.get_xticklabels()] == ["2", "4"]
+
+
+def test_published_runs_stand_beside_ours_in_their_protocol_only(power_laws: PowerLaws, tmp_path: Path) -> None:
+    table = tmp_path / "runs.csv"
+    table.write_text("# source\nwidth,cpu_s,gpu_s\n2,10,50\n4,200,50\n")
+    run_times = {
+        "size": "width",
+        "protocol": "as_published",
+        "columns": {"cpu": "cpu_s", "cuda": "gpu_s"},
+        "hardware": {"cpu": "x86_64", "cuda": "P100"},
+    }
+    rows = pd.concat([power_laws({2: 100, 4: 1000}, protocol=name) for name in ("as_published", "resident")])
+    published = {"crossover": None, "run_times": run_times}
+    crossovers = compare_lines(rows, {"disc_depth": "size"})
+    shown = study_view(rows, summarise(rows), crossovers, {**SPEC, "published": published}, table)
+    left, right = plot_times(shown).axes
+    assert "published GPU (P100)" in texts(left)
+    assert not [text for text in texts(right) if text.startswith("published")]
+    dotted = [np.asarray(line.get_ydata()).tolist() for line in left.lines if line.get_linestyle() == ":"]
+    assert dotted == [[10, 200], [50, 50]]
+
+
+def test_published_runs_are_read_with_their_hardware() -> None:
+    root = Path(__file__).parents[3]
+    run_times = {"size": "hidden_width", "columns": {"cpu": "cpu_s"}, "hardware": {"cpu": "x86_64"}}
+    table = read_published_runs(root / "config" / "published" / "hsf_width_runtime.csv", run_times)
+    assert table["size"].tolist() == [5, 10, 100, 1000, 2000]
+    assert set(table["hardware"]) == {"x86_64"}
+
+
+def test_speedups_divide_the_times(power_laws: PowerLaws) -> None:
+    axes = only_axes(plot_speedups(view(power_laws({2: 100, 4: 100_000}, trials=3))))
+    x, y = line_of(axes, "cuda")
+    assert x == pytest.approx([2, 4])
+    assert y == pytest.approx([0.1, 100])
+    assert "equal" in texts(axes)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("plot", [plot_times, plot_speedups])
+def test_the_same_data_give_the_same_files(
+    power_laws: PowerLaws, tmp_path: Path, plot: Callable[[StudyView], Figure]
+) -> None:
+    rows = power_laws({2: 100, 4: 100_000}, trials=2)
+    tables = {"measurements": rows, "cells": summarise(rows), "crossovers": compare_lines(rows, {"disc_depth": "size"})}
+    for name, table in tables.items():
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    for attempt in ("first", "again"):
+        save_study_figure(
+            plot,
+            SPEC,
+            *(str(tmp_path / f"{name}.parquet") for name in tables),
+            "",
+            [str(tmp_path / f"{attempt}.svg"), str(tmp_path / f"{attempt}.png")],
+        )
+    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
+    assert (tmp_path / "first.png").stat().st_size > 1000

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.report import FigureFile, render
+from crossover.analysis.summary import summarise
+
+PowerLaws = Callable[..., pd.DataFrame]
+TEMPLATE = Path(__file__).parents[3] / "report" / "report.html.j2"
+
+
+class Page(HTMLParser):
+    """What a browser would load, and what a reader would read."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self.feed(html)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attributes if name in ("src", "href", "srcset", "data")]
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+@pytest.fixture
+def figure(tmp_path: Path) -> FigureFile:
+    path = tmp_path / "disc_depth" / "times.svg"
+    path.parent.mkdir()
+    path.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    return FigureFile.times(path)
+
+
+def page(rows: pd.DataFrame, figure: FigureFile, title: str = "A title") -> str:
+    published = {"statement": "it starts at 700", "source": "Somebody (2019)"}
+    spec: dict[str, Any] = {"title": title, "question": "From which size on?", "published": published}
+    facts = {"made_at": "today", "effort": {"blocks_min": 30}, "cpu_threads": "auto", "seed": 0, "note": None}
+    crossovers = compare_lines(rows, {"disc_depth": "parameters"})
+    return render(TEMPLATE, {"disc_depth": spec}, rows, summarise(rows), crossovers, [figure], facts)
+
+
+def test_the_page_starts_with_the_answer(power_laws: PowerLaws, figure: FigureFile) -> None:
+    text = Page(page(power_laws({2: 100, 4: 100_000}, trials=3), figure)).text
+    answer = text.index("beats the CPU (Some CPU) from about 1,000 parameters on")
+    assert text.index("From which size on?") < answer
+    assert answer < text.index("Published: it starts at 700") < text.index("A title")
+
+
+def test_the_page_needs_nothing_else(power_laws: PowerLaws, figure: FigureFile) -> None:
+    html = page(power_laws({2: 100, 4: 100_000}), figure)
+    shown = Page(html)
+    assert all(address.startswith(("#", "data:image/svg+xml;base64,")) for address in shown.addresses)
+    assert len([address for address in shown.addresses if address.startswith("data:")]) == 1
+    assert not {"script", "link", "iframe"} & set(shown.tags)
+    assert not re.search(r"url\(|@import|https?://", html)
+
+
+def test_titles_are_text_whatever_they_hold(power_laws: PowerLaws, figure: FigureFile) -> None:
+    title = "<script>alert('x')</script> & \"quotes\" 🙂"
+    shown = Page(page(power_laws({2: 100}), figure, title))
+    assert "script" not in shown.tags
+    assert title in shown.text
+
+
+def test_every_cell_is_in_the_table_and_failures_are_named(power_laws: PowerLaws, figure: FigureFile) -> None:
+    rows = power_laws({2: 100, 3: 3000, 4: 100_000})
+    lost = (rows["size"] == 4) & (rows["device"] == "cuda")
+    rows.loc[lost, ["status", "reason"]] = ["oom", "out of memory, 8 GB wanted"]
+    rows.loc[lost, "step_time_s"] = None
+    shown = Page(page(rows, figure))
+    assert shown.tags.count("tr") >= 1 + 6
+    assert "Cells without a full result" in shown.text
+    assert "out of memory, 8 GB wanted" in shown.text
+
+
+def test_raised_flags_come_with_their_remedy(power_laws: PowerLaws, figure: FigureFile) -> None:
+    rows = power_laws({2: 100, 4: 100_000}, flags=["noisy"])
+    text = Page(page(rows, figure)).text
+    assert "4 carry a flag" in text
+    assert "stop other work on the machine" in text
+
+
+def test_a_page_without_accelerator_says_what_is_missing(power_laws: PowerLaws, figure: FigureFile) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    text = Page(page(rows[rows["device"] == "cpu"], figure)).text
+    assert "half of the answer is missing" in text

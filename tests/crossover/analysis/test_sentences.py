@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.sentences import answer, line_words
+from crossover.analysis.tables import records
+
+PowerLaws = Callable[..., pd.DataFrame]
+
+
+def sentence(rows: pd.DataFrame, x_axis: str = "parameters") -> str:
+    return answer(records(compare_lines(rows, {"disc_depth": x_axis}))[0])
+
+
+def test_a_bracketed_crossover_is_said_with_what_was_measured(power_laws: PowerLaws) -> None:
+    text = sentence(power_laws({2: 100, 4: 100_000}, trials=3))
+    assert "the GPU (Some GPU) beats the CPU (Some CPU) from about 1,000 parameters on" in text
+    assert "measured on either side: 100 and 100,000 parameters, 2 and 4 linear layers" in text
+    assert "indicative" not in text
+
+
+def test_one_trial_is_indicative(power_laws: PowerLaws) -> None:
+    assert sentence(power_laws({2: 100, 4: 100_000})).endswith("One trial a cell: indicative only.")
+
+
+@pytest.mark.parametrize(
+    ("gpu_s", "text"),
+    [
+        (1e-6, "the GPU (Some GPU) beats the CPU (Some CPU) at every size measured"),
+        (1e3, "the CPU (Some CPU) beats the GPU (Some GPU) at every size measured"),
+    ],
+)
+def test_no_crossing_claims_no_size(power_laws: PowerLaws, gpu_s: float, text: str) -> None:
+    said = sentence(power_laws({2: 100, 4: 100_000}, gpu_s=gpu_s, trials=3))
+    assert text in said
+    assert "from about" not in said
+
+
+def test_without_accelerator_the_missing_half_is_named(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    said = sentence(rows[rows["device"] == "cpu"])
+    assert "no accelerator" in said
+    assert "half of the answer is missing" in said
+    assert "Run the same command on a machine with a GPU" in said
+
+
+def test_an_incomplete_search_says_why(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 3: 3000, 4: 100_000})
+    rows.loc[(rows["size"] == 3) & (rows["device"] == "cuda"), "step_time_s"] = None
+    assert "No crossover" in sentence(rows)
+    assert "3000 between 100 and 100000 lacks a side" in sentence(rows)
+
+
+def test_a_line_is_named_by_what_is_special(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 4: 1000}, precision="tf32", protocol="as_published")
+    assert line_words(records(compare_lines(rows, {"disc_depth": "size"}))[0]) == "as published, batch 100, tf32"

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossover.datasets.higgs import make_higgs
+from crossover.errors import UserError
+
+GENERATED = {"rows": 469000, "positive_share": 0.24, "seed": 492, "csv": None}
+
+
+def test_generated_rows_have_the_published_shape() -> None:
+    data = make_higgs(GENERATED)
+    assert data["features"].shape == (469000, 2)
+    assert data["features"].dtype == np.float32
+    assert int(data["labels"].sum()) == round(0.24 * 469000)
+    assert np.allclose(data["features"].mean(axis=0), 0, atol=1e-4)
+    assert np.allclose(data["features"].std(axis=0), 1, atol=1e-4)
+
+
+def test_generated_rows_are_deterministic_and_in_random_order() -> None:
+    small = {**GENERATED, "rows": 2000}
+    first, again = make_higgs(small), make_higgs(small)
+    assert (first["features"] == again["features"]).all()
+    assert (first["labels"] == again["labels"]).all()
+    assert 150 < first["labels"][:1000].sum() < 330  # sorted labels would give 480 or 0
+
+
+def test_the_features_tell_the_classes_apart_a_little() -> None:
+    data = make_higgs({**GENERATED, "rows": 20000})
+    leading = data["features"][:, 0]
+    assert leading[data["labels"] == 1].mean() > leading[data["labels"] == 0].mean() + 0.1
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> dict[str, Any]:
+    """Small files in the shape of the real ones: more columns than are wanted, in another order."""
+    random = np.random.default_rng(0)
+
+    def write(name: str, rows: int, shift: float) -> Path:
+        path = tmp_path / name
+        lines = [f"{i},{shift + random.normal():.4f},{random.normal():.4f},x" for i in range(rows)]
+        path.write_text("\n".join(["entry,lep_pt_2,lep_pt_1,channel", *lines]) + "\n")
+        return path
+
+    return {
+        "signal": str(write("ggH125_ZZ4lep.csv", 30, 5.0)),
+        "background": str(write("llll.csv", 70, 0.0)),
+        "columns": ["lep_pt_1", "lep_pt_2"],
+        "test_share": 0.2,
+        "signal_sha256": None,
+        "background_sha256": None,
+    }
+
+
+def read(csv: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    return make_higgs({**GENERATED, "csv": csv})
+
+
+def test_real_files_are_split_and_standardised_on_the_training_part(csv: dict[str, Any]) -> None:
+    data = read(csv)
+    assert data["features"].shape == (80, 2)
+    assert np.allclose(data["features"].mean(axis=0), 0, atol=1e-5)
+    assert np.allclose(data["features"].std(axis=0), 1, atol=1e-5)
+    assert 10 < data["labels"].sum() < 31
+    # lep_pt_2, the second wanted column, is the shifted one: signal rows lie apart in it.
+    signal = data["labels"] == 1
+    assert data["features"][signal, 1].min() > data["features"][~signal, 1].mean()
+
+
+def test_a_right_checksum_passes_and_a_wrong_one_names_both(csv: dict[str, Any]) -> None:
+    csv["signal_sha256"] = hashlib.sha256(Path(csv["signal"]).read_bytes()).hexdigest()
+    read(csv)
+    csv["background_sha256"] = "0" * 64
+    with pytest.raises(UserError, match=r"llll\.csv: SHA-256 is [0-9a-f]{64}, but the config says 0000"):
+        read(csv)
+
+
+def test_a_missing_column_names_those_that_are_there(csv: dict[str, Any]) -> None:
+    csv["columns"] = ["lep_pt_1", "lep_pt_9"]
+    with pytest.raises(UserError, match="no column 'lep_pt_9'; found: entry, lep_pt_2, lep_pt_1, channel"):
+        read(csv)
+
+
+def test_a_missing_file_is_one_line(csv: dict[str, Any]) -> None:
+    csv["signal"] = "nowhere.csv"
+    with pytest.raises(UserError, match=r"^nowhere\.csv: no such file"):
+        read(csv)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lep_pt_1,lep_pt_2\n1,two\n", "must hold numbers only"),
+        ("lep_pt_1,lep_pt_2\n1,nan\n", "finite numbers"),
+        ("lep_pt_1,lep_pt_2\n", "at least one row"),
+        ("lep_pt_1,lep_pt_2\n1,2,3\n", "not a readable CSV file"),
+        ("", "not a readable CSV file"),
+    ],
+)
+def test_a_malformed_file_is_one_line(csv: dict[str, Any], text: str, message: str) -> None:
+    Path(csv["signal"]).write_text(text)
+    with pytest.raises(UserError, match=message) as caught:
+        read(csv)
+    assert "\n" not in str(caught.value)

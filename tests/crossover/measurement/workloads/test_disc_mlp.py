@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from crossover.errors import UserError
+from crossover.measurement.workloads import Task, build_task
+from crossover.measurement.workloads.disc_mlp import build_model
+from crossover.studies import Cell
+
+ROOT = Path(__file__).parents[4]
+
+
+def task(linear_layers: int, data: dict[str, torch.Tensor], batch_size: int = 100) -> Task:
+    cell = Cell("disc_depth", "disc_mlp", "resident", batch_size, "fp32", "eager", linear_layers, "cpu")
+    torch.manual_seed(0)
+    return build_task(cell, data, torch.device("cpu"))
+
+
+@pytest.fixture
+def data() -> dict[str, torch.Tensor]:
+    random = torch.Generator().manual_seed(1)
+    return {
+        "features": torch.randn(1000, 2, generator=random),
+        "labels": torch.randint(0, 2, (1000,), generator=random),
+    }
+
+
+def test_parameters_equal_the_published_counts(data: dict[str, torch.Tensor]) -> None:
+    published = pd.read_csv(ROOT / "config" / "published" / "disc_depth_parameters.csv", comment="#")
+    assert len(published) == 11
+    for linear_layers, parameters in published.itertuples(index=False):
+        assert task(linear_layers, data).parameters == parameters
+
+
+def test_the_eight_layer_model_is_the_sources() -> None:
+    widths = [(2, 4), (4, 8), (8, 16), (16, 32), (32, 64), (64, 128), (128, 256), (256, 2)]
+    layers = list(build_model(8))
+    assert [(layer.in_features, layer.out_features) for layer in layers if isinstance(layer, nn.Linear)] == widths
+    assert [type(layer) for layer in layers[1::2]] == [nn.ReLU] * 7
+
+
+def test_two_epochs_train_as_the_source_does(data: dict[str, torch.Tensor]) -> None:
+    """The source's loop, restated plainly, ends with the same weights."""
+    ours = task(4, data)
+    for _ in range(20):
+        ours.step()
+
+    torch.manual_seed(0)
+    model = build_model(4)
+    criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for first in range(0, 1000, 100):
+            loss = criterion(model(data["features"][first : first + 100]), data["labels"][first : first + 100])
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    for mine, theirs in zip(ours.model.parameters(), model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_a_cycle_is_an_epoch(data: dict[str, torch.Tensor]) -> None:
+    assert task(3, data).cycle_steps == 10
+    assert task(3, data, batch_size=250).cycle_steps == 4
+
+
+def test_a_batch_larger_than_the_dataset_is_refused(data: dict[str, torch.Tensor]) -> None:
+    with pytest.raises(UserError, match="batch size 1001 is larger than the dataset; allowed: at most its 1000 rows"):
+        task(3, data, batch_size=1001)

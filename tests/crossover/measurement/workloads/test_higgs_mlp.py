@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+from crossover.measurement.workloads import Task, build_task
+from crossover.measurement.workloads.higgs_mlp import Classifier
+from crossover.studies import Cell
+
+
+def task(width: int, data: dict[str, torch.Tensor], protocol: str) -> Task:
+    cell = Cell("hsf_width", "higgs_mlp", protocol, 32, "fp32", "eager", width, "cpu")
+    torch.manual_seed(0)
+    return build_task(cell, data, torch.device("cpu"))
+
+
+@pytest.fixture
+def data() -> dict[str, torch.Tensor]:
+    random = torch.Generator().manual_seed(1)
+    return {
+        "features": torch.randn(100, 2, generator=random),  # three full batches and one of four rows
+        "labels": torch.randint(0, 2, (100,), generator=random),
+    }
+
+
+@pytest.mark.parametrize("protocol", ["as_published", "resident"])
+@pytest.mark.parametrize("width", [5, 100, 320])
+def test_parameters_by_arithmetic(data: dict[str, torch.Tensor], protocol: str, width: int) -> None:
+    assert task(width, data, protocol).parameters == 3 * width + width * (width + 1) + 2 * (width + 1)
+
+
+def test_logits_and_probabilities() -> None:
+    logits, probabilities = Classifier(16)(torch.randn(32, 2))
+    assert logits.shape == probabilities.shape == (32, 2)
+    assert torch.allclose(probabilities.sum(dim=1), torch.ones(32))
+
+
+def same_weights(model: nn.Module, other: nn.Module) -> bool:
+    return all(torch.equal(mine, theirs) for mine, theirs in zip(model.parameters(), other.parameters(), strict=True))
+
+
+def test_as_published_trains_as_the_lesson_does(data: dict[str, torch.Tensor]) -> None:
+    """The lesson's loop, restated plainly over two epochs with the same shuffling, ends with the same weights."""
+    ours = task(8, data, "as_published")
+    torch.manual_seed(7)
+    for _ in range(8):
+        ours.step()
+
+    torch.manual_seed(0)
+    model = Classifier(8)
+    loader = DataLoader(TensorDataset(data["features"], data["labels"]), batch_size=32, shuffle=True)
+    iter(loader)  # ours has one open before its first step
+    torch.manual_seed(0)
+    model = Classifier(8)
+    first_order = iter(loader)
+    torch.manual_seed(7)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for batches in (first_order, loader):
+        for features, labels in batches:
+            model.zero_grad()
+            functional.cross_entropy(model(features)[0], labels).backward()
+            optimizer.step()
+    assert same_weights(ours.model, model)
+
+
+def test_resident_trains_on_full_batches_in_order(data: dict[str, torch.Tensor]) -> None:
+    ours = task(8, data, "resident")
+    for _ in range(5):
+        ours.step()
+
+    torch.manual_seed(0)
+    model = Classifier(8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for first in (0, 32, 64, 0, 32):
+        model.zero_grad()
+        functional.cross_entropy(
+            model(data["features"][first : first + 32])[0], data["labels"][first : first + 32]
+        ).backward()
+        optimizer.step()
+    assert same_weights(ours.model, model)

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from crossover.configuration import Configuration, check_device_list, read_configuration, read_yaml
+from crossover.discovery import Machine
+from crossover.errors import UserError
+from crossover.studies import Effort
+
+ROOT = Path(__file__).parents[2]
+
+STUDY = {
+    "title": "A title",
+    "question": "A question?",
+    "workload": "disc_mlp",
+    "sizes": [3, 2],
+    "batch_sizes": [100],
+}
+
+
+class Folder:
+    """A config folder with one study, written anew for each test."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        (path / "studies").mkdir()
+        (path / "published").mkdir()
+        (path / "schema.yaml").write_text((ROOT / "config" / "schema.yaml").read_text())
+        self.study()
+
+    def study(self, **changes: Any) -> None:
+        text = yaml.safe_dump({key: value for key, value in {**STUDY, **changes}.items() if value is not ...})
+        (self.path / "studies" / "mine.yaml").write_text(text)
+
+    def read(self, override: dict[str, Any] | None = None, **config: Any) -> Configuration:
+        config = {"studies": ["mine"], **config}
+        (self.path / "config.yaml").write_text(yaml.safe_dump(config))
+        sources = [self.path / "config.yaml"]
+        if override:
+            (self.path / "override.yaml").write_text(yaml.safe_dump(override))
+            sources.append(self.path / "override.yaml")
+        return read_configuration({**config, **(override or {})}, self.path, sources)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    monkeypatch.chdir(tmp_path)
+    return Folder(tmp_path)
+
+
+def one_line(call: Callable[[], object]) -> str:
+    with pytest.raises(UserError) as caught:
+        call()
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_the_shipped_config_and_studies_are_valid() -> None:
+    path = ROOT / "config" / "config.yaml"
+    configuration = read_configuration(yaml.safe_load(path.read_text()), path.parent, [path])
+    disc, hsf = configuration.studies
+    assert disc.sizes == tuple(range(2, 13))
+    assert hsf.sizes == (5, 10, 32, 100, 320, 1000, 2000)
+    assert set(hsf.protocols) == {"as_published", "resident"}
+    assert (disc.batch_sizes, hsf.batch_sizes) == ((100,), (32,))
+    assert (disc.steps_per_run, hsf.steps_per_run) == (1000, 10 * 14664)
+
+
+def test_the_quick_config_is_valid_and_quicker() -> None:
+    folder = ROOT / "config"
+    config, quick = (yaml.safe_load((folder / f"{name}.yaml").read_text()) for name in ("config", "quick"))
+    merged = {**config, **quick, "effort": {**config["effort"], **quick["effort"]}}
+    configuration = read_configuration(merged, folder, [folder / "config.yaml", folder / "quick.yaml"])
+    assert configuration.trials == 1
+    assert configuration.effort.timed_max_s < Effort().timed_max_s
+    assert configuration.results != "results"
+
+
+def test_missing_keys_take_the_schemas_defaults(folder: Folder) -> None:
+    configuration = folder.read()
+    assert configuration.devices is None
+    assert configuration.trials == 3
+    assert configuration.effort == Effort()
+    assert configuration.datasets["higgs"]["rows"] == 469000
+    assert configuration.studies[0].sizes == (2, 3)
+    assert configuration.studies[0].protocols == ("resident",)
+
+
+def test_an_override_may_set_part_of_the_effort(folder: Folder) -> None:
+    assert folder.read(effort={"blocks_min": 5}).effort == Effort(blocks_min=5)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"studies": ["mime"]}, "studies: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),
+        ({"studies": []}, "studies: the list is empty; allowed: a list of 1 or more values, each a text"),
+        ({"studies": "mine"}, "studies: 'mine' is not allowed; allowed: a list"),
+        ({"devices": ["cpu", "gpu"]}, "devices.1: 'gpu' is not allowed; allowed: cpu, cuda, mps, xpu"),
+        ({"devices": []}, "devices: the list is empty"),
+        ({"devices": "gpu"}, "devices: 'gpu' is not allowed; allowed: auto, or a list"),
+        ({"devices": ["cpu", "cpu"]}, "names something twice"),
+        ({"trials": 0}, "trials: 0 is not allowed; allowed: a whole number at least 1"),
+        ({"trials": 1.5}, "trials: 1.5 is not allowed"),
+        ({"trials": True}, "trials: True is not allowed"),
+        ({"trial": 3}, "trial: unknown key; allowed: studies, "),
+        ({"cpu_threads": 0}, "cpu_threads: 0 is not allowed; allowed: auto, or a whole number at least 1"),
+        ({"effort": {"blocks_mn": 3}}, "effort.blocks_mn: unknown key; allowed: warmup_min_steps"),
+        ({"effort": {"timed_max_s": 0}}, "effort.timed_max_s: 0 is not allowed; allowed: a number above 0"),
+        ({"datasets": {"higs": {}}}, "datasets.higs: unknown key; allowed: disc, higgs (did you mean 'higgs'?)"),
+        ({"datasets": {"higgs": {"csv": {"signal": "a.csv"}}}}, "datasets.higgs.csv: key 'background' is missing"),
+    ],
+)
+def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], message: str) -> None:
+    text = one_line(lambda: folder.read(**config))
+    assert text.startswith("config.yaml: ")
+    assert message in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sizes": [0]}, "sizes.0: 0 is not allowed; allowed: a whole number at least 1"),
+        ({"sizes": [-3]}, "sizes.0: -3 is not allowed"),
+        ({"sizes": [4, 1.5]}, "sizes.1: 1.5 is not allowed"),
+        ({"sizes": ["big"]}, "sizes.0: 'big' is not allowed"),
+        ({"sizes": []}, "sizes: the list is empty"),
+        ({"sizes": [99]}, "sizes: 99 is out of the range of workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
+        ({"precisions": ["fp8"]}, "precisions.0: 'fp8' is not allowed; allowed: fp32, tf32"),
+        ({"precisions": []}, "precisions: the list is empty"),
+        ({"protocols": ["as_published"]}, "protocols: 'as_published' is not offered by workload 'disc_mlp'"),
+        ({"workload": "disc"}, "workload: 'disc' is unknown; allowed: disc_mlp, higgs_mlp (did you mean 'disc_mlp'?)"),
+        ({"workload": ...}, "key 'workload' is missing"),
+        ({"batch_size": [32]}, "batch_size: unknown key; allowed: title"),
+        ({"published": {"statement": "x"}}, "published: key 'source' is missing"),
+    ],
+)
+def test_a_bad_study_is_one_line(folder: Folder, changes: dict[str, Any], message: str) -> None:
+    folder.study(**changes)
+    text = one_line(folder.read)
+    assert text.startswith("studies/mine.yaml: ")
+    assert message in text
+
+
+def test_the_message_names_the_file_that_set_the_value(folder: Folder) -> None:
+    assert one_line(lambda: folder.read(override={"trials": -1})).startswith("override.yaml: trials: -1")
+    assert one_line(lambda: folder.read(override={"seed": 1}, trials=-1)).startswith("config.yaml: trials: -1")
+
+
+def test_a_value_of_the_command_line_is_said_to_come_from_there(folder: Folder) -> None:
+    folder.read()
+    merged = {"studies": ["mine"], "trials": "many"}
+    text = one_line(lambda: read_configuration(merged, folder.path, [folder.path / "config.yaml"]))
+    assert text.startswith("--config: trials: 'many'")
+
+
+def test_a_study_that_is_no_mapping_is_one_line(folder: Folder) -> None:
+    (folder.path / "studies" / "mine.yaml").write_text("just words")
+    assert one_line(folder.read).startswith("studies/mine.yaml: 'just words' is not allowed")
+
+
+def test_a_yaml_mistake_names_file_line_and_column(folder: Folder) -> None:
+    (folder.path / "studies" / "mine.yaml").write_text("title: x\nsizes: [1, 2\nworkload: y\n")
+    assert one_line(folder.read).startswith("studies/mine.yaml: line 3, column ")
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    assert "no such file" in one_line(lambda: read_yaml(tmp_path / "none.yaml"))
+
+
+def test_a_missing_csv_is_found_before_any_job(folder: Folder) -> None:
+    csv = {"signal": "signal.csv", "background": "background.csv"}
+    text = one_line(lambda: folder.read(datasets={"higgs": {"csv": csv}}))
+    assert text == ("config.yaml: datasets.higgs.csv.signal: signal.csv does not exist; give the path of a CSV file")
+
+
+def test_published_runs_need_their_file_and_the_steps_of_a_run(folder: Folder) -> None:
+    run_times = {"file": "runs.csv", "size": "n", "protocol": "resident", "columns": {}, "hardware": {}}
+    folder.study(published={"statement": "x", "source": "y", "run_times": run_times})
+    assert "published/runs.csv does not exist" in one_line(folder.read)
+    (folder.path / "published" / "runs.csv").write_text("n,cpu_s\n1,2\n")
+    assert "steps_per_run: needed" in one_line(folder.read)
+
+
+def test_a_device_that_is_not_here_is_one_line() -> None:
+    machine = Machine(("cpu",), "2.13.0", None)
+    check_device_list(["cpu"], machine)
+    text = one_line(lambda: check_device_list(["cpu", "cuda"], machine))
+    assert text.startswith("devices: 'cuda' cannot be used on this machine; allowed here: auto, cpu")

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pynvml
+import pytest
+
+from crossover import discovery
+from crossover.discovery import Machine, find_machine, hand_down, handed_down, torch_built_for
+
+
+@pytest.fixture
+def nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with two NVIDIA GPUs."""
+    monkeypatch.setattr(pynvml, "nvmlInit", lambda: None)
+    monkeypatch.setattr(pynvml, "nvmlShutdown", lambda: None)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetCount", lambda: 2)
+    monkeypatch.setattr(pynvml, "nvmlSystemGetDriverVersion", lambda: "580.1")
+
+
+@pytest.fixture
+def no_nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    monkeypatch.setattr(pynvml, "nvmlInit", fail)
+
+
+@pytest.fixture
+def cuda_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "torch_built_for", lambda: {"cuda"})
+
+
+@pytest.mark.usefixtures("no_nvidia")
+def test_a_machine_without_gpu_has_its_cpu() -> None:
+    machine = find_machine({})
+    assert "cpu" in machine.devices
+    assert "cuda" not in machine.devices
+    assert machine.driver_version is None
+
+
+@pytest.mark.usefixtures("nvidia", "cuda_torch")
+@pytest.mark.parametrize(
+    ("environment", "there"),
+    [
+        ({}, True),
+        ({"CUDA_VISIBLE_DEVICES": "1"}, True),
+        ({"CUDA_VISIBLE_DEVICES": ""}, False),
+        ({"CUDA_VISIBLE_DEVICES": "-1"}, False),
+    ],
+)
+def test_visible_gpus_count(environment: dict[str, str], there: bool) -> None:
+    machine = find_machine(environment)
+    assert ("cuda" in machine.devices) is there
+    assert machine.driver_version == "580.1"
+
+
+@pytest.mark.usefixtures("nvidia")
+def test_a_gpu_that_torch_cannot_use_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "torch_built_for", lambda: set())
+    machine = find_machine({})
+    assert machine.devices == ("cpu",)
+    assert "built without CUDA" in str(machine.note)
+
+
+@pytest.mark.parametrize(
+    ("source", "built_for"),
+    [
+        ("cuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n", {"cuda"}),
+        ("cuda = None\nhip = '7.0'\nxpu = '2026'\n", {"hip", "xpu"}),
+        ("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None\n", set()),
+    ],
+)
+def test_torchs_build_is_read_without_importing_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, built_for: set[str]
+) -> None:
+    (tmp_path / "version.py").write_text(f"from typing import Optional\n{source}")
+    spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+    monkeypatch.setattr(discovery.importlib.util, "find_spec", lambda _: spec)
+    assert torch_built_for() == built_for
+
+
+def test_without_torch_it_is_built_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(_: Any) -> None:
+        return None
+
+    monkeypatch.setattr(discovery.importlib.util, "find_spec", nothing)
+    assert torch_built_for() == set()
+
+
+def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(discovery.HANDED_DOWN, "")
+    machine = Machine(("cpu", "cuda"), "2.13.0", "580.1")
+    hand_down(machine)
+    assert handed_down() == machine

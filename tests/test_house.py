@@ -1,0 +1,165 @@
+"""The rules of the house."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from crossover import records
+from crossover.analysis.comparisons import CROSSOVER_COLUMNS
+from crossover.analysis.summary import CELL_COLUMNS
+from crossover.configuration import _with_defaults
+from crossover.datasets import MAKERS
+from crossover.studies import Effort, known_workloads, workload_traits
+
+ROOT = Path(__file__).parents[1]
+LIBRARY = ROOT / "scripts" / "crossover"
+SCHEMA = yaml.safe_load((ROOT / "config" / "schema.yaml").read_text())
+
+
+def imported_by(path: Path) -> set[str]:
+    """Every module that a file imports, wherever in the file."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def forbidden(paths: list[Path], packages: set[str]) -> dict[str, set[str]]:
+    found = {
+        str(path.relative_to(ROOT)): {name for name in imported_by(path) if name.startswith(tuple(packages))}
+        for path in paths
+    }
+    return {path: names for path, names in found.items() if names}
+
+
+def test_measurement_wing_imports_no_analysis() -> None:
+    wing = [*(LIBRARY / "measurement").rglob("*.py"), ROOT / "scripts" / "measure_cell.py"]
+    packages = {"pandas", "matplotlib", "seaborn", "sklearn", "snakemake", "crossover.analysis", "crossover.datasets"}
+    assert len(wing) > 5
+    assert forbidden(wing, packages) == {}
+
+
+def test_analysis_wing_imports_no_torch() -> None:
+    wing = list((LIBRARY / "analysis").rglob("*.py"))
+    assert len(wing) > 5
+    assert forbidden(wing, {"torch", "snakemake", "crossover.measurement"}) == {}
+
+
+@pytest.mark.parametrize("name", ["studies.py", "records.py", "errors.py", "files.py"])
+def test_what_the_wings_share_imports_neither(name: str) -> None:
+    assert forbidden([LIBRARY / name], {"torch", "pandas", "crossover.measurement", "crossover.analysis"}) == {}
+
+
+def rules() -> dict[str, str]:
+    """Text of every rule that runs a script, by its name."""
+    texts: dict[str, str] = {}
+    for path in (ROOT / "rules").glob("*.smk"):
+        parts = re.split(r"^rule (\w+):$", path.read_text(), flags=re.MULTILINE)
+        texts |= dict(zip(parts[1::2], parts[2::2], strict=True))
+    return texts
+
+
+def test_scripts_are_named_as_their_rules() -> None:
+    assert set(rules()) == {path.stem for path in (ROOT / "scripts").glob("*.py")}
+    for name, text in rules().items():
+        assert f"scripts/{name}.py" in text
+
+
+def test_every_rule_says_what_it_does_and_where_it_logs() -> None:
+    for name, text in rules().items():
+        for directive in ("message:", "log:", "conda:"):
+            assert directive in text, f"{name} lacks {directive}"
+
+
+def pins(path: Path) -> dict[str, str]:
+    text = path.read_text()
+    return dict(re.findall(r"^\s*(?:- )?([\w-]+)==(\S+)$", text, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["benchmark.yaml", "analysis.yaml"])
+def test_environments_carry_the_pins_of_requirements(name: str) -> None:
+    required, environment = pins(ROOT / "requirements.txt"), pins(ROOT / "envs" / name)
+    assert environment
+    assert environment.items() <= required.items()
+
+
+def test_every_import_is_pinned_in_requirements() -> None:
+    packages = {"sklearn": "scikit-learn", "pynvml": "nvidia-ml-py", "yaml": "pyyaml"}
+    standard = __import__("sys").stdlib_module_names
+    imported = {name.split(".")[0] for path in (ROOT / "scripts").rglob("*.py") for name in imported_by(path)}
+    third_party = {packages.get(name, name) for name in imported - standard - {"crossover"}}
+    assert third_party - set(pins(ROOT / "requirements.txt")) == set()
+
+
+def described_keys(schema: dict[str, Any], path: str = "") -> dict[str, dict[str, Any]]:
+    found = {}
+    for key, rule in schema.get("properties", {}).items():
+        found[f"{path}{key}"] = rule
+        found |= described_keys(rule, f"{path}{key}.")
+    return found
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, SCHEMA["$defs"]["study"]], ids=["config", "study"])
+def test_every_key_has_a_description_and_a_default_or_is_required(schema: dict[str, Any]) -> None:
+    keys = described_keys(schema)
+    assert keys
+    for key, rule in keys.items():
+        assert rule.get("description"), f"{key} lacks a description"
+    for key, rule in schema["properties"].items():
+        assert "default" in rule or key in schema["required"], f"{key} lacks a default"
+
+
+def test_config_file_states_the_defaults() -> None:
+    written = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    assert written == _with_defaults({}, SCHEMA)
+
+
+def test_effort_of_the_command_line_is_that_of_the_schema() -> None:
+    assert SCHEMA["properties"]["effort"]["properties"].keys() == {field.name for field in fields(Effort)}
+    assert Effort(**_with_defaults({}, SCHEMA)["effort"]) == Effort()
+
+
+def test_schema_knows_the_words_of_the_records() -> None:
+    study = SCHEMA["$defs"]["study"]["properties"]
+    assert SCHEMA["properties"]["devices"]["anyOf"][1]["items"]["enum"] == list(records.DEVICES)
+    assert study["precisions"]["items"]["enum"] == list(records.PRECISIONS)
+    assert study["executions"]["items"]["enum"] == list(records.EXECUTIONS)
+    assert study["protocols"]["items"]["enum"] == list(records.PROTOCOLS)
+    assert set(SCHEMA["properties"]["datasets"]["properties"]) == set(MAKERS)
+
+
+def test_workloads_say_what_they_offer() -> None:
+    assert {"disc_mlp", "higgs_mlp"} <= set(known_workloads())
+    for workload in known_workloads():
+        traits = workload_traits(workload)
+        assert traits.dataset in MAKERS
+        assert set(traits.protocols) <= set(records.PROTOCOLS)
+        assert 1 <= traits.size_range[0] < traits.size_range[1]
+
+
+def test_results_readme_names_every_column() -> None:
+    text = (ROOT / "results" / "README.md").read_text()
+    missing = [name for name in [*records.COLUMNS, *CELL_COLUMNS, *CROSSOVER_COLUMNS] if f"`{name}`" not in text]
+    assert missing == []
+
+
+def test_published_data_carry_their_source() -> None:
+    files = list((ROOT / "config" / "published").glob("*.csv"))
+    assert files
+    for path in files:
+        assert path.read_text().startswith("# ")
+
+
+def test_modules_stay_small() -> None:
+    long = {path.name: lines for path in LIBRARY.rglob("*.py") if (lines := len(path.read_text().splitlines())) > 330}
+    assert long == {}

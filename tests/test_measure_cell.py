@@ -1,0 +1,188 @@
+"""The shared timing script, run as anyone would run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import save_file
+
+from crossover.records import AXES
+from crossover.studies import Cell, Effort, trial_options
+from measure_cell import parse_arguments
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "scripts" / "measure_cell.py"
+CELL = Cell("disc_depth", "disc_mlp", "resident", 100, "fp32", "eager", 3, "cpu")
+EFFORT = Effort(
+    warmup_min_steps=5, warmup_min_s=0, warmup_max_s=1, block_min_s=0.001, blocks_min=3, timed_min_s=0, timed_max_s=1
+)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "points.safetensors"
+    random = np.random.default_rng(0)
+    features = random.normal(size=(1000, 2)).astype(np.float32)
+    save_file({"features": features, "labels": random.integers(0, 2, 1000)}, path)
+    return path
+
+
+def run(options: list[str], *prefix: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*prefix, sys.executable, str(SCRIPT), *options],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=120,
+    )
+
+
+def measure(
+    dataset: Path,
+    output: Path,
+    cell: Cell = CELL,
+    *extra: str,
+    prefix: tuple[str, ...] = (),
+    threads: int | str = "auto",
+    **environment: str,
+) -> dict[str, Any]:
+    options = trial_options(cell, seed=0, cpu_threads=threads, time_limit_s=60, effort=EFFORT)
+    done = run([*options, f"--dataset={dataset}", f"--output={output}", *extra], *prefix, **environment)
+    assert done.returncode == 0, done.stderr
+    (row,) = pq.read_table(output).to_pylist()
+    return dict(row)
+
+
+def test_the_command_line_gives_back_the_cell() -> None:
+    options = trial_options(CELL, seed=5, cpu_threads=3, time_limit_s=1.5, effort=EFFORT)
+    parsed = parse_arguments([*options, "--dataset=a", "--output=b"])
+    assert {axis: getattr(parsed, axis) for axis in AXES} == {axis: getattr(CELL, axis) for axis in AXES}
+    assert (parsed.seed, parsed.cpu_threads, parsed.time_limit_s) == (5, 3, 1.5)
+    assert {name: getattr(parsed, name) for name in vars(EFFORT)} == vars(EFFORT)
+
+
+def test_one_trial_is_one_row(dataset: Path, tmp_path: Path) -> None:
+    row = measure(dataset, tmp_path / "deep" / "row.parquet", CELL, "--trial=2")
+    assert row["status"] == "ok"
+    assert {axis: row[axis] for axis in AXES} == {axis: getattr(CELL, axis) for axis in AXES}
+    assert (row["trial"], row["parameters"]) == (2, 70)
+    samples = row["samples_s"]
+    assert len(samples) >= 3
+    assert row["step_time_s"] == pytest.approx(float(np.median(samples)))
+    assert row["step_time_mean_s"] == pytest.approx(float(np.mean(samples)))
+    assert row["timed_steps"] == len(samples) * row["block_steps"]
+    assert row["timed_s"] == pytest.approx(sum(samples) * row["block_steps"])
+    assert row["block_steps"] % 10 == 0
+    assert row["warmup_steps"] >= 5
+    assert 0 < row["warmup_s"] + row["timed_s"] < row["process_s"]
+    assert row["first_step_s"] > 0
+    assert set(json.loads(row["backend_settings"]).values()) == {"ieee"}
+    assert json.loads(row["effort"]) == vars(EFFORT)
+    assert row["cpu_model"] == row["device_name"]
+    assert "--trial=2" in row["command"]
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["row.parquet"]
+
+
+def test_snakemakes_thread_limit_does_not_reach_torch(dataset: Path, tmp_path: Path) -> None:
+    row = measure(dataset, tmp_path / "row.parquet", CELL, threads=2, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+    assert row["threads"] == 2
+
+
+def test_auto_takes_the_physical_cores(dataset: Path, tmp_path: Path) -> None:
+    row = measure(dataset, tmp_path / "row.parquet", OMP_NUM_THREADS="1")
+    assert row["threads"] == row["physical_cores"]
+
+
+def test_affinity_limits_the_threads(dataset: Path, tmp_path: Path) -> None:
+    row = measure(dataset, tmp_path / "row.parquet", prefix=("taskset", "--cpu-list", "0"))
+    assert row["threads"] == row["physical_cores"] == 1
+
+
+def test_an_unsupported_precision_is_a_row(dataset: Path, tmp_path: Path) -> None:
+    row = measure(dataset, tmp_path / "row.parquet", replace(CELL, precision="tf32"))
+    assert row["status"] == "unsupported"
+    assert "tf32 needs an NVIDIA GPU" in row["reason"]
+    assert row["samples_s"] is None
+
+
+def test_running_out_of_memory_is_a_row(dataset: Path, tmp_path: Path) -> None:
+    """The weights of sixteen layers take 11 GB, and this process may map 4."""
+    limit = ("prlimit", f"--as={4 * 2**30}")
+    row = measure(dataset, tmp_path / "row.parquet", replace(CELL, size=16), prefix=limit)
+    assert row["status"] == "oom"
+    assert "can't allocate memory" in row["reason"]
+    assert row["step_time_s"] is None
+
+
+def test_the_time_limit_is_a_row(dataset: Path, tmp_path: Path) -> None:
+    row = measure(dataset, tmp_path / "row.parquet", CELL, "--time-limit-s=0")
+    assert row["status"] == "timeout"
+    assert "time limit of 0 s" in row["reason"]
+
+
+def test_the_measuring_process_imports_nothing_it_does_not_use(dataset: Path, tmp_path: Path) -> None:
+    output = tmp_path / "row.parquet"
+    options = [*trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT), f"--dataset={dataset}"]
+    code = (
+        f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import measure_cell; "
+        f"measure_cell.main({[*options, f'--output={output}']!r}); "
+        "print([m for m in ('pandas', 'scipy', 'matplotlib', 'sklearn', 'snakemake', 'yaml', 'jsonschema') "
+        "if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_help_works_in_a_bare_environment() -> None:
+    """No installed package is importable with -I -S; the script's own folder is added as Python does for a script."""
+    code = (
+        f"import sys, runpy; sys.path.insert(0, {str(SCRIPT.parent)!r}); sys.argv = ['measure_cell.py', '--help']; "
+        f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "--workload" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"--size": "99"}, "error: --size: 99 is out of the range of disc_mlp; allowed: 2 to 16"),
+        ({"--size": "0"}, "argument --size"),
+        ({"--size": "big"}, "argument --size"),
+        ({"--device": "tpu"}, "argument --device: invalid choice: 'tpu'"),
+        ({"--precision": "fp8"}, "argument --precision: invalid choice: 'fp8'"),
+        ({"--batch-size": "5000"}, "error: batch size 5000 is larger than the dataset"),
+        ({"--dataset": "nowhere.safetensors"}, "error: --dataset: nowhere.safetensors does not exist"),
+        ({"--dataset": __file__}, "is not a readable safetensors file"),
+    ],
+)
+def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path, change: dict[str, str], message: str) -> None:
+    output = tmp_path / "row.parquet"
+    options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
+    given = dict(option.split("=", 1) for option in [*options, f"--dataset={dataset}", f"--output={output}"])
+    done = run([f"{key}={value}" for key, value in {**given, **change}.items()])
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert message in done.stderr.splitlines()[-1]
+    assert not output.exists()
+
+
+def test_a_missing_device_fails_in_one_line(dataset: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("this machine has the device")
+    options = trial_options(replace(CELL, device="cuda"), seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
+    done = run([*options, f"--dataset={dataset}", f"--output={tmp_path / 'row.parquet'}"])
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: --device: 'cuda' cannot be used here by torch")
+    assert len(done.stderr.splitlines()) == 1

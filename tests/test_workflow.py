@@ -1,0 +1,235 @@
+"""The real workflow on a tiny config: run, resume, what re-runs when, and what a user's mistake looks like."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PARTS = ["Snakefile", "rules", "scripts", "config", "envs", "profiles", "report"]
+STUDIES = ("disc_depth", "hsf_width")
+
+
+class House:
+    """A copy of the workflow with a config of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(exist_ok=True)
+        for part in PARTS:
+            source = ROOT / part
+            if source.is_dir():
+                shutil.copytree(source, path / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy2(source, path / part)
+        self.edit("studies/disc_depth", sizes=[2, 3])
+        self.edit("studies/hsf_width", sizes=[5, 10])
+        self.config(
+            trials=1,
+            devices=["cpu"],
+            effort={
+                "warmup_min_steps": 5,
+                "warmup_min_s": 0.01,
+                "blocks_min": 3,
+                "timed_min_s": 0.01,
+                "timed_max_s": 2.0,
+                "warmup_max_s": 2.0,
+                "block_min_s": 0.005,
+            },
+            datasets={"higgs": {"rows": 500}},
+        )
+
+    def edit(self, name: str, **changes: Any) -> None:
+        """Change keys of a YAML file of the config folder."""
+        file = self.path / "config" / f"{name}.yaml"
+        file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), **changes}))
+
+    def config(self, **changes: Any) -> None:
+        self.edit("config", **changes)
+
+    def snakemake(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "snakemake", "--cores", "1", *arguments],
+            cwd=self.path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=environment,
+        )
+
+    def would_run(self, *arguments: str) -> Counter[str]:
+        """Jobs of a dry-run by rule; trials by 'study trial-number'."""
+        done = self.snakemake("--dry-run", *arguments)
+        assert done.returncode == 0, done.stderr
+        text = done.stdout + done.stderr
+        jobs = Counter({rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", text, flags=re.MULTILINE)})
+        jobs.update(f"{study} {trial}" for study, trial in re.findall(r"Measuring (\w+):.*trial (\d+)", text))
+        return jobs
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[House, subprocess.CompletedProcess[str]]:
+    """A house in which the main job has run, with the command of the README."""
+    house = House(tmp_path_factory.mktemp("house"))
+    done = house.snakemake("--resources", "gpu=1")
+    assert done.returncode == 0, done.stderr
+    return house, done
+
+
+@pytest.fixture
+def ran(finished: tuple[House, subprocess.CompletedProcess[str]], tmp_path: Path) -> House:
+    """A copy of the finished house, free to be changed."""
+    copy = tmp_path / "copy"
+    shutil.copytree(finished[0].path, copy)
+    house = House.__new__(House)
+    house.path = copy
+    return house
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> House:
+    return House(tmp_path / "house")
+
+
+def test_the_main_job_ends_in_a_report(finished: tuple[House, subprocess.CompletedProcess[str]]) -> None:
+    house, done = finished
+    results = house.path / "results"
+    page = (results / "report.html").read_text()
+    assert "half of the answer is missing" in page
+    assert page.count("data:image/svg+xml;base64,") == 2
+    assert str(results.relative_to(house.path) / "report.html") in done.stderr
+    for name in ("measurements.parquet", "cells.parquet", "crossovers.parquet", "cells.csv", "crossovers.csv"):
+        assert (results / name).is_file()
+    for study in STUDIES:
+        assert (results / "figures" / study / "times.png").is_file()
+
+
+def test_one_row_a_trial_and_one_a_cell(finished: tuple[House, subprocess.CompletedProcess[str]]) -> None:
+    results = finished[0].path / "results"
+    measurements, cells = (pd.read_parquet(results / f"{name}.parquet") for name in ("measurements", "cells"))
+    expected = {("disc_depth", "resident", size) for size in (2, 3)} | {
+        ("hsf_width", protocol, size) for protocol in ("resident", "as_published") for size in (5, 10)
+    }
+    for table in (measurements, cells):
+        assert len(table) == len(expected)
+        assert set(table[["study", "protocol", "size"]].itertuples(index=False, name=None)) == expected
+        assert set(table["status"]) == {"ok"}
+    assert set(pd.read_parquet(results / "crossovers.parquet")["status"]) == {"no_accelerator"}
+    text = pd.read_csv(results / "cells.csv")
+    assert {"step_time_s", "step_time_low_s", "step_time_high_s", "trials", "status", "flags"} <= set(text.columns)
+    assert text.loc[text["study"] == "disc_depth", "parameters"].tolist() == [22, 70]
+
+
+def test_the_cpu_is_timed_on_its_physical_cores_under_one_core(
+    finished: tuple[House, subprocess.CompletedProcess[str]],
+) -> None:
+    measurements = pd.read_parquet(finished[0].path / "results" / "measurements.parquet")
+    assert (measurements["threads"] == measurements["physical_cores"]).all()
+
+
+def test_a_second_run_does_nothing(finished: tuple[House, subprocess.CompletedProcess[str]]) -> None:
+    assert finished[0].would_run() == Counter()
+
+
+def test_one_more_trial_adds_one_a_cell(ran: House) -> None:
+    ran.config(trials=2)
+    jobs = ran.would_run()
+    assert jobs["measure_cell"] == 6
+    assert (jobs["disc_depth 2"], jobs["hsf_width 2"]) == (2, 4)
+    assert jobs["make_dataset"] == 0
+
+
+def test_a_changed_study_is_measured_again_and_no_other(ran: House) -> None:
+    ran.edit("studies/disc_depth", batch_sizes=[50])
+    jobs = ran.would_run()
+    assert (jobs["measure_cell"], jobs["disc_depth 1"], jobs["hsf_width 1"]) == (2, 2, 0)
+
+
+def test_a_new_size_is_measured_and_the_old_ones_stay(ran: House) -> None:
+    ran.edit("studies/disc_depth", sizes=[2, 3, 4])
+    assert ran.would_run()["measure_cell"] == 1
+
+
+def test_a_changed_effort_measures_everything_again(ran: House) -> None:
+    ran.config(effort={"blocks_min": 4})
+    assert ran.would_run()["measure_cell"] == 6
+
+
+def test_a_changed_workload_measures_its_studies_again(ran: House) -> None:
+    module = ran.path / "scripts/crossover/measurement/workloads/disc_mlp.py"
+    module.write_text(module.read_text() + "\n# changed\n")
+    jobs = ran.would_run()
+    assert (jobs["disc_depth 1"], jobs["hsf_width 1"]) == (2, 0)
+
+
+def test_a_changed_title_draws_again_without_measuring(ran: House) -> None:
+    ran.edit("studies/disc_depth", title="Another title")
+    jobs = ran.would_run()
+    assert jobs["measure_cell"] == 0
+    assert (jobs["plot_times"], jobs["render_report"]) == (1, 1)
+
+
+def test_a_lost_row_is_measured_again(ran: House) -> None:
+    row = next((ran.path / "results" / "cells").rglob("*.parquet"))
+    row.unlink()
+    assert ran.would_run()["measure_cell"] == 1
+
+
+def test_the_snakemake_report_holds_the_figures(ran: House) -> None:
+    done = ran.snakemake("--report", "report.zip")
+    assert done.returncode == 0, done.stderr
+    assert (ran.path / "report.zip").stat().st_size > 10_000
+
+
+def fails_in_one_line(house: House, start: str, *arguments: str) -> None:
+    """Before any job, the workflow ends with one line that starts so, and without a traceback."""
+    done = house.snakemake("--quiet", "all", *arguments)
+    lines = [
+        line for line in done.stderr.splitlines() if line and not line.startswith(("Using workflow", "Config file"))
+    ]
+    assert done.returncode != 0
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith(start)
+    assert not (house.path / "results").exists()
+
+
+def test_a_device_that_is_not_here_stops_the_run(fresh: House) -> None:
+    fresh.config(devices=["cpu", "xpu"])
+    fails_in_one_line(fresh, "error: devices: 'xpu' cannot be used on this machine; allowed here: auto, cpu")
+
+
+def test_a_yaml_mistake_in_the_config_stops_the_run(fresh: House) -> None:
+    (fresh.path / "config" / "config.yaml").write_text("studies: [disc_depth\ntrials: 3\n")
+    fails_in_one_line(fresh, "error: config/config.yaml: line 2, column ")
+
+
+def test_a_bad_size_in_a_study_stops_the_run(fresh: House) -> None:
+    fresh.edit("studies/hsf_width", sizes=[5, 1.5])
+    fails_in_one_line(fresh, "error: config/studies/hsf_width.yaml: sizes.1: 1.5 is not allowed")
+
+
+def test_a_bad_value_on_the_command_line_stops_the_run(fresh: House) -> None:
+    fails_in_one_line(fresh, "error: --config: trials: 0 is not allowed", "--config", "trials=0")
+
+
+def test_a_failing_cell_keeps_the_others_and_shows_its_line(fresh: House) -> None:
+    fresh.config(studies=["disc_depth"])
+    fresh.edit("studies/disc_depth", batch_sizes=[100, 5000])
+    done = fresh.snakemake()
+    assert done.returncode != 0
+    assert (
+        "error: batch size 5000 is larger than the dataset; allowed: at most its 1000 rows" in done.stdout + done.stderr
+    )
+    assert len(list((fresh.path / "results" / "cells").rglob("*.parquet"))) == 2
