@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
     """
     schema = read_yaml(folder / "schema.yaml")
     locate = _Locator(sources, config)
-    complete = _checked(dict(config), schema, locate)
+    complete = _checked(_as_typed(config, schema), schema, locate)
     _check_csv(complete["datasets"]["higgs"]["csv"], locate)
     studies = tuple(_read_study(name, folder, schema["$defs"]["study"], locate) for name in complete["studies"])
     devices = complete["devices"]
@@ -139,6 +140,17 @@ def _checked(values: Any, schema: Mapping[str, Any], locate: _Locator) -> dict[s
     if error is not None:
         raise UserError(_one_line(error, locate))
     return _with_defaults(values, schema)
+
+
+def _as_typed(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Read texts as YAML where the schema wants no text: `--config` hands over numbers and booleans as texts."""
+    if isinstance(value, Mapping):
+        rules = schema.get("properties", {})
+        return {key: _as_typed(part, rules.get(key, {})) for key, part in value.items()}
+    if isinstance(value, str) and {"anyOf", "type"} & schema.keys() and "string" not in schema.get("type", ()):
+        with suppress(yaml.YAMLError):
+            return yaml.safe_load(value)
+    return value
 
 
 def _with_defaults(values: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -160,6 +160,13 @@ def test_a_value_of_the_command_line_is_said_to_come_from_there(folder: Folder) 
     assert text.startswith("--config: trials: 'many'")
 
 
+def test_numbers_and_booleans_of_the_command_line_come_as_texts(folder: Folder) -> None:
+    texts = {"trials": "5", "check_devices": "false", "effort": {"blocks_min": "7"}, "time_limit_s": "1.5"}
+    configuration = folder.read(**texts, devices=["cpu"], cpu_threads="auto", results="10")
+    assert (configuration.trials, configuration.check_devices, configuration.effort.blocks_min) == (5, False, 7)
+    assert (configuration.time_limit_s, configuration.cpu_threads, configuration.results) == (1.5, "auto", "10")
+
+
 def test_a_study_that_is_no_mapping_is_one_line(folder: Folder) -> None:
     (folder.path / "studies" / "mine.yaml").write_text("just words")
     assert one_line(folder.read).startswith("studies/mine.yaml: 'just words' is not allowed")
