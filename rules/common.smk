@@ -117,10 +117,15 @@ def turn_of(wildcards):
     return PRIORITIES.get((cell_of(wildcards), int(wildcards.trial)), 0)
 
 
+def all_cores():
+    """The cores of --cores; 1 where a cluster's scheduler counts them."""
+    return workflow.resource_settings.cores or 1
+
+
 def threads_of(wildcards):
     """A CPU cell takes all of Snakemake's cores, so that nothing runs beside it; a cluster job the threads it uses."""
     threads = 1 if CONFIG.cpu_threads == "auto" else CONFIG.cpu_threads
-    return max(threads, workflow.cores or 1) if wildcards.device == BASELINE else threads
+    return max(threads, all_cores()) if wildcards.device == BASELINE else threads
 
 
 def gpus_of(wildcards):

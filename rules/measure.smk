@@ -36,7 +36,7 @@ rule check_overhead:
         f"{RESULTS}/logs/check_overhead.log",
     conda:
         "../envs/benchmark.yaml"
-    threads: workflow.cores or 1
+    threads: all_cores()
     resources:
         gpu=1 if set(DEVICES) - {BASELINE} else None,
     params:
