@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.figures import plot_speedups, save_study_figure
+from crossover.analysis.figure_files import save_study_figure
+from crossover.analysis.figures import plot_speedups
 from crossover.errors import logged
 
 if TYPE_CHECKING:

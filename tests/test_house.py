@@ -14,9 +14,9 @@ import yaml
 from crossover import records
 from crossover.analysis.comparisons import CROSSOVER_COLUMNS
 from crossover.analysis.summary import CELL_COLUMNS
-from crossover.configuration import _with_defaults
 from crossover.datasets import MAKERS
 from crossover.studies import Effort, known_workloads, workload_traits
+from crossover.validation import with_defaults
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "scripts" / "crossover"
@@ -121,12 +121,12 @@ def test_every_key_has_a_description_and_a_default_or_is_required(schema: dict[s
 
 def test_config_file_states_the_defaults() -> None:
     written = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
-    assert written == _with_defaults({}, SCHEMA)
+    assert written == with_defaults({}, SCHEMA)
 
 
 def test_effort_of_the_command_line_is_that_of_the_schema() -> None:
     assert SCHEMA["properties"]["effort"]["properties"].keys() == {field.name for field in fields(Effort)}
-    assert Effort(**_with_defaults({}, SCHEMA)["effort"]) == Effort()
+    assert Effort(**with_defaults({}, SCHEMA)["effort"]) == Effort()
 
 
 def test_schema_knows_the_words_of_the_records() -> None:
@@ -161,5 +161,5 @@ def test_published_data_carry_their_source() -> None:
 
 
 def test_modules_stay_small() -> None:
-    long = {path.name: lines for path in LIBRARY.rglob("*.py") if (lines := len(path.read_text().splitlines())) > 330}
+    long = {path.name: lines for path in LIBRARY.rglob("*.py") if (lines := len(path.read_text().splitlines())) > 250}
     assert long == {}

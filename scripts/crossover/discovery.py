@@ -51,14 +51,14 @@ def find_machine(environment: Mapping[str, str] = os.environ) -> Machine:
     gpus, driver = _nvidia(environment)
     built_for = torch_built_for()
     devices, note = ["cpu"], None
-    if gpus or Path("/dev/kfd").exists():
-        if {"cuda", "hip"} & built_for:
-            devices.append("cuda")
-        else:
-            note = (
-                "this machine has a GPU, but the installed torch is built without CUDA: "
-                "install a CUDA build of torch in this environment"
-            )
+    amd = Path("/dev/kfd").exists()
+    if (gpus and "cuda" in built_for) or (amd and "hip" in built_for):
+        devices.append("cuda")
+    elif gpus or amd:
+        note = (
+            f"this machine has a GPU, but the installed torch is built without {'CUDA' if gpus else 'ROCm'}: "
+            "install a build of torch for it in this environment"
+        )
     if platform.system() == "Darwin" and platform.machine() == "arm64":
         devices.append("mps")
     if "xpu" in built_for and any(Path("/dev/dri").glob("renderD*")):

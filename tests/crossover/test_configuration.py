@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from crossover.configuration import Configuration, check_device_list, read_configuration, read_yaml
+from crossover.configuration import Configuration, check_device_list, read_configuration
 from crossover.discovery import Machine
 from crossover.errors import UserError
 from crossover.studies import Effort
+from crossover.validation import read_yaml
 
 ROOT = Path(__file__).parents[2]
 

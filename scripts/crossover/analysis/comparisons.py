@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from crossover.analysis.crossover import Crossover, estimate_crossover
+from crossover.analysis.crossover import estimate_crossover
 from crossover.analysis.tables import LINE_AXES
 from crossover.records import BASELINE
 
@@ -53,33 +53,30 @@ def _compare(line: pd.DataFrame, contender: str | None, x_axis: str) -> dict[str
     table = line.rename(columns={"device": "side"})[["side", "trial", "step_time_s"]].assign(size=line[x_axis])
     found = estimate_crossover(table.dropna(subset=["size"]), BASELINE, contender or "accelerator")
     pair = line[line["device"].isin([BASELINE, contender])]
-    sizes, counts = parameters.dropna().index.to_numpy(float), parameters.dropna().to_numpy(float)
     to_size = _Interpolation(line[x_axis], line["size"])
+    to_parameters = _Interpolation(line[x_axis], line["parameters"])
     low, high = found.bracket or (None, None)
-    size = to_size(found.size)
     return {
         "baseline": BASELINE,
         "contender": contender,
         "x_axis": x_axis,
         "status": found.status,
         "message": found.message,
-        **_estimate(found),
+        "crossover": found.size,
+        "crossover_low": found.low,
+        "crossover_high": found.high,
         "bracket_low": low,
         "bracket_high": high,
         "bracket_low_size": to_size(low),
         "bracket_high_size": to_size(high),
-        "crossover_size": size,
-        "crossover_parameters": found.size if x_axis == "parameters" else _Interpolation(sizes, counts)(size),
+        "crossover_size": to_size(found.size),
+        "crossover_parameters": to_parameters(found.size),
         "roots": list(found.roots),
         "trials": _fewest_trials(pair),
         "size_name": line["size_name"].iloc[0],
         "baseline_name": _device_name(line, BASELINE),
         "contender_name": _device_name(line, contender),
     }
-
-
-def _estimate(found: Crossover) -> dict[str, float | None]:
-    return {"crossover": found.size, "crossover_low": found.low, "crossover_high": found.high}
 
 
 class _Interpolation:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import math
 from typing import Any
 
 import numpy as np
@@ -32,75 +30,8 @@ from crossover.analysis.style import (
     use_style,
 )
 from crossover.analysis.summary import speedups
-from crossover.analysis.tables import LINE_AXES, read_table, records
-from crossover.files import atomic_path
+from crossover.analysis.views import StudyView
 from crossover.records import BASELINE
-
-
-@dataclass(frozen=True)
-class StudyView:
-    """What a figure shows of one study."""
-
-    title: str
-    measurements: pd.DataFrame
-    cells: pd.DataFrame
-    crossovers: pd.DataFrame
-    x_axis: str
-    steps_per_run: int | None = None
-    published_crossover: tuple[float, float] | None = None
-    published_runs: pd.DataFrame | None = None
-    """Columns size, device, run_time_s, hardware."""
-    published_protocol: str | None = None
-
-    def lines(self) -> list[dict[str, Any]]:
-        """One crossover row for each line, in the order of the study's grid."""
-        return records(self.crossovers.drop_duplicates(LINE_AXES))
-
-    def of(self, line: dict[str, Any], table: pd.DataFrame) -> pd.DataFrame:
-        """The rows of a table that belong to a line, with its x axis in column `x`."""
-        keep = (table[LINE_AXES] == pd.Series(line)[LINE_AXES]).all(axis=1)
-        rows = table[keep]
-        return rows.assign(x=rows[self.x_axis].astype(float))
-
-
-def study_view(
-    measurements: pd.DataFrame,
-    cells: pd.DataFrame,
-    crossovers: pd.DataFrame,
-    spec: Mapping[str, Any],
-    path_to_published_runs: Path | None,
-) -> StudyView:
-    """Cut one study out of the tables; `spec` is the study's file, completed with defaults."""
-    name, published = spec["name"], spec["published"] or {}
-    run_times: Mapping[str, Any] = published.get("run_times") or {}
-    return StudyView(
-        spec["title"],
-        measurements[measurements["study"] == name],
-        cells[cells["study"] == name],
-        crossovers[crossovers["study"] == name],
-        spec["x_axis"],
-        spec["steps_per_run"],
-        tuple(published["crossover"]) if published.get("crossover") else None,
-        read_published_runs(path_to_published_runs, run_times) if path_to_published_runs else None,
-        run_times.get("protocol"),
-    )
-
-
-def read_published_runs(path: Path, run_times: Mapping[str, Any]) -> pd.DataFrame:
-    """Published run times in long form: size, device, run_time_s, hardware."""
-    table = pd.read_csv(path, comment="#")
-    parts = [
-        pd.DataFrame(
-            {
-                "size": table[run_times["size"]],
-                "device": device,
-                "run_time_s": table[column],
-                "hardware": run_times["hardware"].get(device, ""),
-            }
-        )
-        for device, column in run_times["columns"].items()
-    ]
-    return pd.concat(parts, ignore_index=True)
 
 
 def plot_times(view: StudyView) -> Figure:
@@ -109,7 +40,7 @@ def plot_times(view: StudyView) -> Figure:
     for axes, line in zip(panels, view.lines(), strict=True):
         _mark_published_crossover(axes, view)
         _draw_published_runs(axes, view, line)
-        for device, cells in view.of(line, view.cells).groupby("device", sort=False):
+        for device, cells in view.cells_of(line).groupby("device", sort=False):
             _draw_device(axes, view, line, str(device), cells)
         _mark_crossover(axes, view, line)
         _finish_y(axes, EngFormatter("s") if view.steps_per_run is None else StrMethodFormatter("{x:,g}"))
@@ -122,7 +53,7 @@ def plot_speedups(view: StudyView) -> Figure:
     """Time on the CPU over time on each accelerator, log-log, with the line at 1."""
     figure, panels = _panels(view)
     for axes, line in zip(panels, view.lines(), strict=True):
-        trials = view.of(line, view.measurements)
+        trials = view.trials_of(line)
         axes.axhline(1, color=CROSSOVER_COLOUR, linewidth=0.8)
         axes.annotate(
             "equal", (0, 1), (2, 3), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=9
@@ -135,33 +66,6 @@ def plot_speedups(view: StudyView) -> Figure:
         _finish_x(axes, view, line)
     panels[0].set_ylabel("speed-up over the CPU")
     return figure
-
-
-def save_study_figure(
-    plot: Callable[[StudyView], Figure],
-    spec: Mapping[str, Any],
-    path_to_measurements: str,
-    path_to_cells: str,
-    path_to_crossovers: str,
-    path_to_published_runs: str,
-    paths_to_figures: Sequence[str],
-) -> None:
-    """Read the tables, draw one study, and write it in the format of each path's suffix.
-
-    The same data give the same bytes. An empty `path_to_published_runs` means that there are none.
-    """
-    view = study_view(
-        read_table(Path(path_to_measurements)),
-        read_table(Path(path_to_cells)),
-        read_table(Path(path_to_crossovers)),
-        spec,
-        Path(path_to_published_runs) if path_to_published_runs else None,
-    )
-    figure = plot(view)
-    for path in map(Path, paths_to_figures):
-        with atomic_path(path) as temporary:
-            figure.savefig(temporary, metadata={"Date": None} if path.suffix == ".svg" else None)
-    plt.close(figure)
 
 
 def _panels(view: StudyView) -> tuple[Figure, list[Axes]]:
@@ -185,7 +89,7 @@ def _time_label(view: StudyView) -> str:
 def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str, cells: pd.DataFrame) -> None:
     colour = DEVICE_COLOURS[device]
     scale = view.steps_per_run or 1
-    timed = cells.dropna(subset=["step_time_s"]).sort_values("x")
+    timed = cells.dropna(subset=["step_time_s"])
     x, y = timed["x"].to_numpy(float), timed["step_time_s"].to_numpy(float) * scale
     axes.plot(x, y, color=colour, linewidth=1.8, zorder=3)
     intervals = timed.dropna(subset=["step_time_low_s"])
@@ -197,7 +101,7 @@ def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str,
         alpha=0.18,
         linewidth=0,
     )
-    trials = view.of(line, view.measurements)
+    trials = view.trials_of(line)
     trials = trials[trials["device"] == device].dropna(subset=["step_time_s"])
     axes.scatter(trials["x"], trials["step_time_s"] * scale, s=12, color=colour, alpha=0.65, linewidth=0, zorder=4)
     _mark_failures(axes, cells, colour)
@@ -266,9 +170,8 @@ def _mark_published_crossover(axes: Axes, view: StudyView) -> None:
 
 
 def _mark_crossover(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
-    for _, found in view.of(line, view.crossovers.assign(size=np.nan, parameters=np.nan)).iterrows():
-        if found["status"] != "bracketed":
-            continue
+    found_here = view.rows(line, view.crossovers)
+    for _, found in found_here[found_here["status"] == "bracketed"].iterrows():
         axes.axvline(found["crossover"], color=CROSSOVER_COLOUR, linewidth=1, zorder=2)
         axes.annotate(
             f"crossover: {count_text(found['crossover'])}",
@@ -308,13 +211,21 @@ def _finish_x(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
     axes.set_xscale("log")
     axes.set_xlabel(axis_words(line))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    points = view.of(line, view.cells).dropna(subset=["x"]).drop_duplicates("size").sort_values("size")
-    if view.x_axis == "size":
-        axes.set_xticks(points["x"], [str(size) for size in points["size"]])
-        axes.xaxis.set_minor_locator(NullLocator())
-        return
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: count_text(value)))
-    top = axes.secondary_xaxis("top")
-    top.set_xticks(points["x"], [str(size) for size in points["size"]])
-    top.xaxis.set_minor_locator(NullLocator())
-    top.set_xlabel(str(line["size_name"]))
+    sizes = axes
+    if view.x_axis == "parameters":
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: count_text(value)))
+        sizes = axes.secondary_xaxis("top")
+        sizes.set_xlabel(str(line["size_name"]))
+    points = view.cells_of(line).dropna(subset=["x"]).drop_duplicates("size").set_index("x")["size"]
+    kept = _spaced(points.index.tolist())
+    sizes.set_xticks(kept, [str(points[x]) for x in kept])
+    sizes.xaxis.set_minor_locator(NullLocator())
+
+
+def _spaced(values: list[float], least_share: float = 0.04) -> list[float]:
+    """Of ascending values, those that stand far enough apart on a logarithmic axis to be labelled."""
+    kept = values[:1]
+    for value in values[1:]:
+        if math.log(value / kept[-1]) >= least_share * math.log(values[-1] / values[0]):
+            kept.append(value)
+    return kept

@@ -16,8 +16,8 @@ def answer(row: dict[str, Any]) -> str:
     """One sentence for one row of the crossovers' table."""
     if row["status"] == "no_accelerator":
         return (
-            f"This machine has no accelerator, so only the CPU ({row['baseline_name']}) was measured: "
-            "half of the answer is missing. Run the same command on a machine with a GPU, or on a cluster's GPU nodes."
+            f"Only the CPU ({row['baseline_name']}) was measured, no GPU: half of the answer is missing. To get it, "
+            "run the same command with `devices: auto` on a machine that has a GPU."
         )
     gpu = f"the {device_label(row['contender'], row['contender_name'])}"
     cpu = f"the {device_label(row['baseline'], row['baseline_name'])}"

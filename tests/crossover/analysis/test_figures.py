@@ -14,16 +14,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.figure_files import save_study_figure
 from crossover.analysis.figures import (
-    StudyView,
     plot_speedups,
     plot_times,
-    read_published_runs,
-    save_study_figure,
-    study_view,
 )
 from crossover.analysis.style import DEVICE_COLOURS
 from crossover.analysis.summary import summarise
+from crossover.analysis.views import StudyView, read_published_runs, study_view
 
 PowerLaws = Callable[..., pd.DataFrame]
 SPEC: dict[str, Any] = {
@@ -108,6 +106,11 @@ def test_over_parameters_the_sizes_stand_on_top(power_laws: PowerLaws) -> None:
     assert axes.get_xlabel() == "parameters"
     (top,) = axes.child_axes
     assert [label.get_text() for label in top.get_xticklabels()] == ["2", "4"]
+
+
+def test_crowded_sizes_are_not_all_labelled(power_laws: PowerLaws) -> None:
+    axes = only_axes(plot_times(view(power_laws({size: 100 * size for size in (1, 2, 100, 101, 102, 200)}))))
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "100", "200"]
 
 
 def test_published_runs_stand_beside_ours_in_their_protocol_only(power_laws: PowerLaws, tmp_path: Path) -> None:

@@ -43,9 +43,9 @@ def test_no_crossing_claims_no_size(power_laws: PowerLaws, gpu_s: float, text: s
 def test_without_accelerator_the_missing_half_is_named(power_laws: PowerLaws) -> None:
     rows = power_laws({2: 100, 4: 100_000})
     said = sentence(rows[rows["device"] == "cpu"])
-    assert "no accelerator" in said
+    assert "Only the CPU (Some CPU) was measured" in said
     assert "half of the answer is missing" in said
-    assert "Run the same command on a machine with a GPU" in said
+    assert "run the same command with `devices: auto` on a machine that has a GPU" in said
 
 
 def test_an_incomplete_search_says_why(power_laws: PowerLaws) -> None:

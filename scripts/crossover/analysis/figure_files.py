@@ -1,0 +1,41 @@
+"""Figures as files: the tables are read, one study is drawn, and each format is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from crossover.analysis.tables import read_table
+from crossover.analysis.views import StudyView, study_view
+from crossover.files import atomic_path
+
+
+def save_study_figure(
+    plot: Callable[[StudyView], Figure],
+    spec: Mapping[str, Any],
+    path_to_measurements: str,
+    path_to_cells: str,
+    path_to_crossovers: str,
+    path_to_published_runs: str,
+    paths_to_figures: Sequence[str],
+) -> None:
+    """Read the tables, draw one study, and write it in the format of each path's suffix.
+
+    The same data give the same bytes. An empty `path_to_published_runs` means that there are none.
+    """
+    view = study_view(
+        read_table(Path(path_to_measurements)),
+        read_table(Path(path_to_cells)),
+        read_table(Path(path_to_crossovers)),
+        spec,
+        Path(path_to_published_runs) if path_to_published_runs else None,
+    )
+    figure = plot(view)
+    for path in map(Path, paths_to_figures):
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close(figure)

@@ -1,0 +1,87 @@
+"""What a figure shows of one study: its rows, and the published figures beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.tables import LINE_AXES, records
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """What a figure shows of one study."""
+
+    title: str
+    measurements: pd.DataFrame
+    cells: pd.DataFrame
+    crossovers: pd.DataFrame
+    x_axis: str
+    steps_per_run: int | None = None
+    published_crossover: tuple[float, float] | None = None
+    published_runs: pd.DataFrame | None = None
+    """Columns size, device, run_time_s, hardware."""
+    published_protocol: str | None = None
+
+    def lines(self) -> list[dict[str, Any]]:
+        """One crossover row for each line, in the order of the study's grid."""
+        return records(self.crossovers.drop_duplicates(LINE_AXES))
+
+    def rows(self, line: dict[str, Any], table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a table that belong to a line."""
+        return table[(table[LINE_AXES] == pd.Series(line)[LINE_AXES]).all(axis=1)]
+
+    def cells_of(self, line: dict[str, Any]) -> pd.DataFrame:
+        """The cells of a line, in the order of column `x`: the size, or the parameters."""
+        return self._with_x(self.rows(line, self.cells)).sort_values("x")
+
+    def trials_of(self, line: dict[str, Any]) -> pd.DataFrame:
+        """The trials of a line, with column `x` as `cells_of` has it."""
+        return self._with_x(self.rows(line, self.measurements))
+
+    def _with_x(self, rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(x=rows[self.x_axis].astype(float))
+
+
+def study_view(
+    measurements: pd.DataFrame,
+    cells: pd.DataFrame,
+    crossovers: pd.DataFrame,
+    spec: Mapping[str, Any],
+    path_to_published_runs: Path | None,
+) -> StudyView:
+    """Cut one study out of the tables; `spec` is the study's file, completed with defaults."""
+    name, published = spec["name"], spec["published"] or {}
+    run_times: Mapping[str, Any] = published.get("run_times") or {}
+    return StudyView(
+        spec["title"],
+        measurements[measurements["study"] == name],
+        cells[cells["study"] == name],
+        crossovers[crossovers["study"] == name],
+        spec["x_axis"],
+        spec["steps_per_run"],
+        tuple(published["crossover"]) if published.get("crossover") else None,
+        read_published_runs(path_to_published_runs, run_times) if path_to_published_runs else None,
+        run_times.get("protocol"),
+    )
+
+
+def read_published_runs(path: Path, run_times: Mapping[str, Any]) -> pd.DataFrame:
+    """Published run times in long form: size, device, run_time_s, hardware."""
+    table = pd.read_csv(path, comment="#")
+    parts = [
+        pd.DataFrame(
+            {
+                "size": table[run_times["size"]],
+                "device": device,
+                "run_time_s": table[column],
+                "hardware": run_times["hardware"].get(device, ""),
+            }
+        )
+        for device, column in run_times["columns"].items()
+    ]
+    return pd.concat(parts, ignore_index=True)
