@@ -211,7 +211,7 @@ def _finish_x(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
     axes.set_xscale("log")
     axes.set_xlabel(axis_words(line))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    sizes = axes
+    sizes: Any = axes
     if view.x_axis == "parameters":
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: count_text(value)))
         sizes = axes.secondary_xaxis("top")
