@@ -87,7 +87,9 @@ class Measurement:
     process_s: float | None = column("from the start of the process to the writing of this row", "s")
 
     device_time_s: float | None = column("median device time of a step, from device events", "s")
+    device_samples_s: list[float] | None = column("device time of each block divided by its steps", "s")
     host_bound_share: float | None = column("1 - device time / wall time")
+    latencies_s: list[float] | None = column("individually synchronised steps", "s")
     latency_p50_s: float | None = column("median of individually synchronised steps", "s")
     latency_p95_s: float | None = column("95th percentile of individually synchronised steps", "s")
     latency_p99_s: float | None = column("99th percentile of individually synchronised steps", "s")
@@ -97,12 +99,36 @@ class Measurement:
     base_bytes: int | None = column("memory allocated before the step", "B")
     peak_allocated_bytes: int | None = column("peak of what tensors needed", "B")
     peak_reserved_bytes: int | None = column("peak of what the allocator took", "B")
+    device_used_bytes: int | None = column("memory in use on the whole device after the step", "B")
+    process_device_bytes: int | None = column("device memory of the process, by the driver", "B")
+    base_rss_bytes: int | None = column("resident memory of the process before the step", "B")
     peak_rss_bytes: int | None = column("peak resident memory of the process", "B")
     parameter_bytes: int | None = column("parameters", "B")
     gradient_bytes: int | None = column("gradients", "B")
     optimizer_bytes: int | None = column("optimizer state", "B")
     activation_bytes: int | None = column("activations kept for the backward pass", "B")
+    other_bytes: int | None = column("the rest of the peak: workspace and temporaries", "B")
+    energy_j: float | None = column("energy of the device over synchronised work of at least 10 s", "J")
+    energy_source: str | None = column("what measured the energy: NVML, RAPL")
     energy_per_step_j: float | None = column("energy of a step", "J")
+
+    affinity: list[int] | None = column("logical CPUs that the process may run on")
+    cgroup_cpus: float | None = column("CPU quota of the control group, in CPUs; null without one")
+    numa_nodes: int | None = column("NUMA nodes behind these CPUs")
+    turbo: bool | None = column("whether the CPU may raise its clock")
+    steal_share: float | None = column("share of CPU time that the hypervisor took while the trial ran")
+    cpu_pressure_share: float | None = column("share of time in which tasks waited for a CPU (PSI) while the trial ran")
+    involuntary_switches: int | None = column("involuntary context switches while timing")
+    foreign_processes: int | None = column("other compute processes on the device")
+    allocator_retries: int | None = column("allocator retries while timing")
+    recompiles: int | None = column("recompilations while timing")
+    mig: bool | None = column("whether the GPU is partitioned (MIG)")
+    power_limit_w: float | None = column("power limit of the GPU", "W")
+    sm_clock_before_mhz: float | None = column("SM clock when the trial started", "MHz")
+    sm_clock_after_mhz: float | None = column("SM clock when the trial ended", "MHz")
+    temperature_before_c: float | None = column("temperature of the GPU when the trial started", "°C")
+    temperature_after_c: float | None = column("temperature of the GPU when the trial ended", "°C")
+    throttle_reasons: list[str] | None = column("why the GPU lowered its clocks while the trial ran")
 
     device_name: str | None = column("name of the device that ran")
     device_uuid: str | None = column("UUID of the GPU that ran")
@@ -137,7 +163,7 @@ def arrow_schema() -> pyarrow.Schema:
     """The Parquet schema of `Measurement`, with doc and unit in each column's metadata."""
     import pyarrow as pa
 
-    arrow_types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    arrow_types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     hints = typing.get_type_hints(Measurement)
 
     def arrow_type(hint: Any) -> pa.DataType:

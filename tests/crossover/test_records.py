@@ -36,7 +36,7 @@ def test_columns_state_their_units(tmp_path: Path) -> None:
     for field in arrow_schema():
         metadata = schema.field(field.name).metadata
         assert metadata[b"doc"]
-        for suffix, unit in (("_s", b"s"), ("_bytes", b"B"), ("_j", b"J")):
+        for suffix, unit in (("_s", b"s"), ("_bytes", b"B"), ("_j", b"J"), ("_w", b"W"), ("_mhz", b"MHz")):
             if field.name.endswith(suffix):
                 assert metadata[b"unit"] == unit, field.name
 

@@ -12,7 +12,7 @@ import psutil
 import torch
 
 import crossover
-from crossover.measurement.threads import physical_cores, usable_cpus
+from crossover.measurement.threads import cgroup_quota, physical_cores, usable_cpus
 
 
 def describe_host() -> dict[str, Any]:
@@ -25,6 +25,8 @@ def describe_host() -> dict[str, Any]:
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "physical_cores": physical_cores(cpus),
         "logical_cpus": len(cpus),
+        "affinity": sorted(cpus),
+        "cgroup_cpus": cgroup_quota(),
         "memory_bytes": psutil.virtual_memory().total,
         "governor": _read(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         "threads": torch.get_num_threads(),
