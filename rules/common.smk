@@ -28,7 +28,12 @@ with one_line_errors():
     hand_down(MACHINE)
     DEVICES = CONFIG.devices or MACHINE.devices
     if CONFIG.check_devices and workflow.is_main_process:
-        check_device_list(DEVICES, MACHINE)
+        check_device_list(CONFIG, MACHINE)
+    if CONFIG.devices is None and not workflow.local_exec:
+        raise UserError(
+            "devices: auto looks at this machine, but the jobs run on others; name the devices in the config "
+            "(profiles/slurm does, unless --config on the command line replaces its config)"
+        )
 
 
 envvars:
@@ -134,7 +139,7 @@ def gpus_of(wildcards):
 
 
 def mem_mb_of(wildcards, attempt):
-    """Memory of a trial: torch with its libraries takes about 2 GB on a GPU host, and Snakemake itself 0.2 GB."""
+    """Memory of a trial: enough for torch on a GPU host and for the models of the shipped studies."""
     return 4000 * attempt
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
 
-from crossover.errors import one_line_errors
-from crossover.validation import read_yaml
+from crossover.errors import UserError, one_line_errors
+from crossover.validation import read_mapping
 
 with one_line_errors():
-    read_yaml(Path(workflow.basedir) / "config" / "config.yaml")
+    read_mapping(Path(workflow.basedir) / "config" / "config.yaml")

@@ -12,6 +12,7 @@ Out of memory, a precision that the device lacks and the time limit end with sta
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 import sys
 from dataclasses import fields
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from crossover.errors import UserError, one_line_errors
 from crossover.records import DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
-from crossover.studies import Cell, Effort, known_workloads, workload_traits
+from crossover.studies import Cell, Effort, check_offered, known_workloads
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -45,7 +46,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial.add_argument("--seed", default=0, type=int)
     trial.add_argument("--dataset", required=True, type=Path, help="safetensors file with features and labels")
     trial.add_argument("--cpu-threads", default="auto", type=_auto_or_positive, help="auto: usable physical cores")
-    trial.add_argument("--time-limit-s", default=300.0, type=float)
+    trial.add_argument("--time-limit-s", default=300.0, type=_seconds)
     trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     effort = parser.add_argument_group("effort")
     for field in fields(Effort):
@@ -57,9 +58,7 @@ def main(arguments: list[str]) -> None:
     """Measure the trial that the command line describes."""
     options = parse_arguments(arguments)
     cell = Cell(**{field.name: getattr(options, field.name) for field in fields(Cell)})
-    low, high = workload_traits(cell.workload).size_range
-    if not low <= cell.size <= high:
-        raise UserError(f"--size: {cell.size} is out of the range of {cell.workload}; allowed: {low} to {high}")
+    check_offered(cell.workload, cell.size, cell.protocol, "--size", "--protocol")
 
     from crossover.measurement.threads import export_threads, usable_cores
 
@@ -77,9 +76,13 @@ def main(arguments: list[str]) -> None:
         threads=threads,
         time_limit_s=options.time_limit_s,
         effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
-        command=shlex.join(["python", "scripts/measure_cell.py", *arguments]),
+        command=shlex.join(["python", sys.argv[0], *arguments]),
     )
-    write_measurement(run_trial(request), options.output)
+    measurement = run_trial(request)
+    try:
+        write_measurement(measurement, options.output)
+    except OSError as error:
+        raise UserError(f"--output: {options.output} cannot be written: {error.strerror}; name another file") from None
 
 
 def _option(name: str) -> str:
@@ -91,6 +94,13 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: a whole number of at least 1")
     return number
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: seconds above 0")
+    return seconds
 
 
 def _auto_or_positive(text: str) -> int | str:

@@ -40,7 +40,7 @@ def row() -> Callable[..., dict[str, Any]]:
             "status": "ok",
             "flags": [],
             "step_time_s": 1e-3,
-            "device_name": "Some CPU" if values.get("device", "cpu") == "cpu" else "Some GPU",
+            "device_name": "Brand C1" if values.get("device", "cpu") == "cpu" else "Brand G1",
             "hostname": "here",
             "threads": 2,
         }

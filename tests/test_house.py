@@ -160,6 +160,12 @@ def test_published_data_carry_their_source() -> None:
         assert path.read_text().startswith("# ")
 
 
+@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("*.md")))
+def test_links_of_the_pages_lead_somewhere(page: str) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
+    assert [link for link in links if not link.startswith("http") and not (ROOT / link).is_file()] == []
+
+
 def test_modules_stay_small() -> None:
     long = {path.name: lines for path in LIBRARY.rglob("*.py") if (lines := len(path.read_text().splitlines())) > 250}
     assert long == {}

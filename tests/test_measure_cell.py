@@ -109,7 +109,7 @@ def test_affinity_limits_the_threads(dataset: Path, tmp_path: Path) -> None:
 
 def test_an_unsupported_precision_is_a_row(dataset: Path, tmp_path: Path) -> None:
     row = measure(dataset, tmp_path / "row.parquet", replace(CELL, precision="tf32"))
-    assert row["status"] == "unsupported"
+    assert (row["status"], row["parameters"]) == ("unsupported", 70)
     assert "tf32 needs an NVIDIA GPU" in row["reason"]
     assert row["samples_s"] is None
 
@@ -124,9 +124,9 @@ def test_running_out_of_memory_is_a_row(dataset: Path, tmp_path: Path) -> None:
 
 
 def test_the_time_limit_is_a_row(dataset: Path, tmp_path: Path) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", CELL, "--time-limit-s=0")
-    assert row["status"] == "timeout"
-    assert "time limit of 0 s" in row["reason"]
+    row = measure(dataset, tmp_path / "row.parquet", CELL, "--time-limit-s=0.001")
+    assert (row["status"], row["parameters"]) == ("timeout", 70)
+    assert row["reason"] == "not done after 0.001 s; raise time_limit_s"
 
 
 def test_the_measuring_process_imports_nothing_it_does_not_use(dataset: Path, tmp_path: Path) -> None:
@@ -156,9 +156,16 @@ def test_help_works_in_a_bare_environment() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"--size": "99"}, "error: --size: 99 is out of the range of disc_mlp; allowed: 2 to 16"),
+        (
+            {"--size": "99"},
+            "error: --size: 99 is out of the range of workload 'disc_mlp'; allowed: linear layers from 2 to 16",
+        ),
         ({"--size": "0"}, "argument --size"),
         ({"--size": "big"}, "argument --size"),
+        ({"--protocol": "as_published"}, "error: --protocol: 'as_published' is not offered by workload 'disc_mlp'"),
+        ({"--time-limit-s": "0"}, "argument --time-limit-s"),
+        ({"--time-limit-s": "inf"}, "argument --time-limit-s"),
+        ({"--output": "/proc/nowhere/row.parquet"}, "error: --output: /proc/nowhere/row.parquet cannot be written"),
         ({"--device": "tpu"}, "argument --device: invalid choice: 'tpu'"),
         ({"--precision": "fp8"}, "argument --precision: invalid choice: 'fp8'"),
         ({"--batch-size": "5000"}, "error: batch size 5000 is larger than the dataset"),

@@ -207,7 +207,9 @@ def fails_in_one_line(house: House, start: str, *arguments: str) -> None:
 
 def test_a_device_that_is_not_here_stops_the_run(fresh: House) -> None:
     fresh.config(devices=["cpu", "xpu"])
-    fails_in_one_line(fresh, "error: devices: 'xpu' cannot be used on this machine; allowed here: auto, cpu")
+    fails_in_one_line(
+        fresh, "error: config/config.yaml: devices: 'xpu' cannot be used on this machine; allowed here: auto, cpu"
+    )
 
 
 def test_a_yaml_mistake_in_the_config_stops_the_run(fresh: House) -> None:
@@ -225,11 +227,23 @@ def test_a_bad_value_on_the_command_line_stops_the_run(fresh: House) -> None:
 
 
 def test_a_failing_cell_keeps_the_others_and_shows_its_line(fresh: House) -> None:
-    fresh.config(studies=["disc_depth"])
-    fresh.edit("studies/disc_depth", batch_sizes=[100, 5000])
+    """How many rows a CSV file has is not known before it is read."""
+    for name in ("signal", "background"):
+        (fresh.path / f"{name}.csv").write_text("lep_pt_1,lep_pt_2\n" + "1.5,2.5\n3.5,4.5\n" * 40)
+    csv = {"signal": "signal.csv", "background": "background.csv"}
+    fresh.config(studies=["hsf_width"], datasets={"higgs": {"csv": csv}})
+    fresh.edit("studies/hsf_width", batch_sizes=[32, 5000], protocols=["resident"])
     done = fresh.snakemake()
     assert done.returncode != 0
     assert (
-        "error: batch size 5000 is larger than the dataset; allowed: at most its 1000 rows" in done.stdout + done.stderr
+        "error: batch size 5000 is larger than the dataset; allowed: at most its 107 rows" in done.stdout + done.stderr
     )
     assert len(list((fresh.path / "results" / "cells").rglob("*.parquet"))) == 2
+
+
+def test_a_study_without_any_time_still_ends_in_a_report(fresh: House) -> None:
+    fresh.config(studies=["disc_depth"])
+    fresh.edit("studies/disc_depth", precisions=["tf32"])
+    done = fresh.snakemake()
+    assert done.returncode == 0, done.stderr
+    assert "tf32 needs an NVIDIA GPU" in (fresh.path / "results" / "report.html").read_text()

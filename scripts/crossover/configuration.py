@@ -9,7 +9,7 @@ from typing import Any
 
 from crossover.discovery import Machine
 from crossover.errors import UserError
-from crossover.studies import Effort, Study, check_sizes, known_workloads
+from crossover.studies import Effort, Study, check_offered, known_workloads, workload_traits
 from crossover.validation import Locator, allowed_names, as_typed, check, read_yaml, shown_path
 
 
@@ -20,6 +20,8 @@ class Configuration:
     studies: tuple[Study, ...]
     devices: tuple[str, ...] | None
     """None: the devices of this machine."""
+    devices_from: str
+    """The file that names the devices."""
     check_devices: bool
     trials: int
     seed: int
@@ -42,27 +44,30 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
     _check_csv(complete["datasets"]["higgs"]["csv"], locate)
     studies = tuple(_read_study(name, folder, schema["$defs"]["study"], locate) for name in complete["studies"])
     devices = complete["devices"]
+    for study in studies:
+        _check_batches(study, complete["datasets"], shown_path(_study_file(folder, study.name)))
     return Configuration(
         studies=studies,
         devices=None if devices == "auto" else tuple(devices),
+        devices_from=locate(("devices",)),
         check_devices=complete["check_devices"],
-        trials=int(complete["trials"]),
-        seed=int(complete["seed"]),
+        trials=complete["trials"],
+        seed=complete["seed"],
         cpu_threads=complete["cpu_threads"],
         time_limit_s=float(complete["time_limit_s"]),
         results=complete["results"].rstrip("/"),
-        effort=Effort(**complete["effort"]),
+        effort=Effort(**{key: type(getattr(Effort, key))(value) for key, value in complete["effort"].items()}),
         datasets=complete["datasets"],
     )
 
 
-def check_device_list(wanted: Sequence[str], machine: Machine) -> None:
-    """Raise UserError where a wanted device cannot be used on this machine."""
-    for device in wanted:
+def check_device_list(configuration: Configuration, machine: Machine) -> None:
+    """Raise UserError where a device that the config names cannot be used on this machine."""
+    for device in configuration.devices or ():
         if device not in machine.devices:
             raise UserError(
-                f"devices: '{device}' cannot be used on this machine; allowed here: auto, {', '.join(machine.devices)} "
-                f"({machine.note or 'no other device was found'}); "
+                f"{configuration.devices_from}: devices: '{device}' cannot be used on this machine; "
+                f"allowed here: auto, {', '.join(machine.devices)} ({machine.note or 'no other device was found'}); "
                 "for a cluster set check_devices to false, as profiles/slurm does"
             )
 
@@ -71,7 +76,7 @@ def _read_study(name: str, folder: Path, schema: Mapping[str, Any], locate: Loca
     known = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
     if name not in known:
         raise UserError(f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, known)}")
-    file = folder / "studies" / f"{name}.yaml"
+    file = _study_file(folder, name)
     shown = shown_path(file)
     values = read_yaml(file)
     complete = check(values, schema, Locator([file], values))
@@ -81,6 +86,8 @@ def _read_study(name: str, folder: Path, schema: Mapping[str, Any], locate: Loca
             f"{shown}: workload: '{complete['workload']}' is unknown; {allowed_names(complete['workload'], workloads)}"
         )
     published = complete["published"]
+    if published and published["crossover"] and published["crossover"] != sorted(published["crossover"]):
+        raise UserError(f"{shown}: published.crossover: {published['crossover']} is reversed; allowed: lowest, highest")
     if published and published["run_times"]:
         table = folder / "published" / published["run_times"]["file"]
         if not table.is_file():
@@ -89,10 +96,28 @@ def _read_study(name: str, folder: Path, schema: Mapping[str, Any], locate: Loca
             raise UserError(f"{shown}: steps_per_run: needed to compare with published.run_times")
     lists = ("sizes", "batch_sizes", "protocols", "precisions", "executions")
     fields: dict[str, Any] = {key: tuple(value) if key in lists else value for key, value in complete.items()}
-    fields["sizes"] = tuple(sorted(int(size) for size in complete["sizes"]))
+    fields["sizes"] = tuple(sorted(complete["sizes"]))
     study = Study(name=name, **fields)
-    check_sizes(study, shown)
+    for cell in study.cells(["cpu"]):
+        check_offered(cell.workload, cell.size, cell.protocol, f"{shown}: sizes", f"{shown}: protocols")
     return study
+
+
+def _study_file(folder: Path, name: str) -> Path:
+    return folder / "studies" / f"{name}.yaml"
+
+
+def _check_batches(study: Study, datasets: Mapping[str, Any], shown: str) -> None:
+    """A batch must fit into its dataset, where the config says how many rows that has."""
+    dataset = workload_traits(study.workload).dataset
+    options = datasets[dataset]
+    rows = None if options.get("csv") else options.get("points", options.get("rows"))
+    for batch_size in study.batch_sizes:
+        if rows is not None and batch_size > rows:
+            raise UserError(
+                f"{shown}: batch_sizes: {batch_size} is more than dataset '{dataset}' has; "
+                f"allowed: at most its {rows} rows"
+            )
 
 
 def _check_csv(csv: Mapping[str, Any] | None, locate: Locator) -> None:

@@ -95,13 +95,11 @@ def _nvidia(environment: Mapping[str, str]) -> tuple[int, str | None]:
 
     try:
         pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return 0, None
-    try:
         count = int(pynvml.nvmlDeviceGetCount())
         driver = pynvml.nvmlSystemGetDriverVersion()
-    finally:
         pynvml.nvmlShutdown()
+    except pynvml.NVMLError:
+        return 0, None
     visible = environment.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         hidden = visible.strip() in ("", "-1", "NoDevFiles")

@@ -35,6 +35,7 @@ FLAGS = {
     "noisy": "the samples' interquartile range is over 25 % of their median: stop other work on the machine",
     "skewed": "the samples' mean is over 1.25 times their median: something interrupts the work, look for it",
     "few_blocks": "the time cap came before the least number of blocks: raise effort.timed_max_s",
+    "trials_differ": "the 95 % interval over trials is wider than ±5 %: stop other work on the machine, add trials",
     "warmup_capped": "the warm-up reached its cap before its least number of steps: raise effort.warmup_max_s",
 }
 """Why an `ok` result deserves less trust, and what to do about it."""
@@ -140,7 +141,7 @@ class Measurement:
     operating_system: str | None = column("operating system and kernel")
     cpu_model: str | None = column("CPU of the host")
     cpu_capability: str | None = column("instruction set that torch chose")
-    physical_cores: int | None = column("physical cores that the process may use")
+    physical_cores: int | None = column("physical cores that the process may use: affinity, control group, Slurm")
     logical_cpus: int | None = column("logical CPUs that the process may use")
     memory_bytes: int | None = column("memory of the host", "B")
     governor: str | None = column("frequency governor of the first CPU")

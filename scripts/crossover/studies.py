@@ -114,22 +114,20 @@ class Study:
         ]
 
 
-def check_sizes(study: Study, file: str) -> None:
-    """Raise UserError where a study asks for what its workload does not offer."""
-    traits = workload_traits(study.workload)
+def check_offered(workload: str, size: int, protocol: str, size_key: str, protocol_key: str) -> None:
+    """Raise UserError, naming the key, where a workload does not offer a size or a protocol."""
+    traits = workload_traits(workload)
     low, high = traits.size_range
-    for size in study.sizes:
-        if not low <= size <= high:
-            raise UserError(
-                f"{file}: sizes: {size} is out of the range of workload '{study.workload}'; "
-                f"allowed: {traits.size_name} from {low} to {high}"
-            )
-    for protocol in study.protocols:
-        if protocol not in traits.protocols:
-            raise UserError(
-                f"{file}: protocols: '{protocol}' is not offered by workload '{study.workload}'; "
-                f"allowed: {', '.join(traits.protocols)}"
-            )
+    if not low <= size <= high:
+        raise UserError(
+            f"{size_key}: {size} is out of the range of workload '{workload}'; "
+            f"allowed: {traits.size_name} from {low} to {high}"
+        )
+    if protocol not in traits.protocols:
+        raise UserError(
+            f"{protocol_key}: '{protocol}' is not offered by workload '{workload}'; "
+            f"allowed: {', '.join(traits.protocols)}"
+        )
 
 
 def in_rounds(cells: Sequence[Cell], trials: int, seed: int) -> Iterator[tuple[int, Cell]]:

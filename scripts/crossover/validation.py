@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import yaml
+from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError, best_match
 
 from crossover.errors import UserError
@@ -42,9 +43,33 @@ def read_yaml(path: Path) -> Any:
         raise UserError(f"{shown_path(path)}: not valid YAML: {' '.join(str(error).split())}") from None
 
 
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Read a YAML file that must hold keys and values; raises UserError."""
+    values = read_yaml(path)
+    if not isinstance(values, dict):
+        found = "nothing" if values is None else type(values).__name__
+        raise UserError(f"{shown_path(path)}: {found} at the top level; allowed: keys with values, as `trials: 3`")
+    return values
+
+
+def _is_number(_checker: object, value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_integer(_checker: object, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+# JSON Schema takes 32.0 for an integer, but a size of 32.0 would name other files than 32; and YAML knows infinity.
+_Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({"number": _is_number, "integer": _is_integer}),
+)
+
+
 def check(values: Any, schema: Mapping[str, Any], locate: Locator) -> dict[str, Any]:
     """Check values against a schema and complete them with its defaults; raises UserError."""
-    error = best_match(jsonschema.Draft202012Validator(schema).iter_errors(values))
+    error = best_match(_Validator(schema).iter_errors(values))
     if error is not None:
         raise UserError(_one_line(error, locate))
     return with_defaults(values, schema)
@@ -80,9 +105,9 @@ class Locator:
         self.merged = merged
 
     def __call__(self, key: Sequence[str | int]) -> str:
-        value = _value_at(self.merged, key)
+        value = repr(_value_at(self.merged, key))
         for file in reversed(self.files):
-            if _value_at(read_yaml(file), key) == value:
+            if repr(_value_at(read_yaml(file), key)) == value:
                 return shown_path(file)
         return "--config" if len(self.files) > 1 or key else shown_path(self.files[0])
 

@@ -11,7 +11,7 @@ from crossover.configuration import Configuration, check_device_list, read_confi
 from crossover.discovery import Machine
 from crossover.errors import UserError
 from crossover.studies import Effort
-from crossover.validation import read_yaml
+from crossover.validation import read_mapping, read_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -109,6 +109,10 @@ def test_an_override_may_set_part_of_the_effort(folder: Folder) -> None:
         ({"devices": ["cpu", "cpu"]}, "names something twice"),
         ({"trials": 0}, "trials: 0 is not allowed; allowed: a whole number at least 1"),
         ({"trials": 1.5}, "trials: 1.5 is not allowed"),
+        ({"trials": 3.0}, "trials: 3.0 is not allowed; allowed: a whole number"),
+        ({"time_limit_s": float("inf")}, "time_limit_s: inf is not allowed; allowed: a number above 0"),
+        ({"time_limit_s": float("nan")}, "time_limit_s: nan is not allowed"),
+        ({"studies": ["c++"]}, "studies.0: 'c++' is not allowed; allowed: a text that matches"),
         ({"trials": True}, "trials: True is not allowed"),
         ({"trial": 3}, "trial: unknown key; allowed: studies, "),
         ({"cpu_threads": 0}, "cpu_threads: 0 is not allowed; allowed: auto, or a whole number at least 1"),
@@ -132,6 +136,12 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ({"sizes": [4, 1.5]}, "sizes.1: 1.5 is not allowed"),
         ({"sizes": ["big"]}, "sizes.0: 'big' is not allowed"),
         ({"sizes": []}, "sizes: the list is empty"),
+        ({"batch_sizes": [32.0]}, "batch_sizes.0: 32.0 is not allowed; allowed: a whole number at least 1"),
+        ({"batch_sizes": [1001]}, "batch_sizes: 1001 is more than dataset 'disc' has; allowed: at most its 1000 rows"),
+        (
+            {"published": {"statement": "x", "source": "y", "crossover": [5, 2]}},
+            "published.crossover: [5, 2] is reversed",
+        ),
         ({"sizes": [99]}, "sizes: 99 is out of the range of workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
         ({"precisions": ["fp8"]}, "precisions.0: 'fp8' is not allowed; allowed: fp32, tf32"),
         ({"precisions": []}, "precisions: the list is empty"),
@@ -196,8 +206,15 @@ def test_published_runs_need_their_file_and_the_steps_of_a_run(folder: Folder) -
     assert "steps_per_run: needed" in one_line(folder.read)
 
 
-def test_a_device_that_is_not_here_is_one_line() -> None:
+def test_a_device_that_is_not_here_is_one_line(folder: Folder) -> None:
     machine = Machine(("cpu",), "2.13.0", None)
-    check_device_list(["cpu"], machine)
-    text = one_line(lambda: check_device_list(["cpu", "cuda"], machine))
-    assert text.startswith("devices: 'cuda' cannot be used on this machine; allowed here: auto, cpu")
+    check_device_list(folder.read(devices=["cpu"]), machine)
+    check_device_list(folder.read(devices="auto"), machine)
+    text = one_line(lambda: check_device_list(folder.read(devices=["cpu", "cuda"]), machine))
+    assert text.startswith("config.yaml: devices: 'cuda' cannot be used on this machine; allowed here: auto, cpu")
+
+
+@pytest.mark.parametrize(("text", "found"), [("", "nothing"), ("- trials", "list"), ("trials", "str")])
+def test_a_config_without_keys_is_one_line(tmp_path: Path, text: str, found: str) -> None:
+    (tmp_path / "config.yaml").write_text(text)
+    assert f"{found} at the top level; allowed: keys" in one_line(lambda: read_mapping(tmp_path / "config.yaml"))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 
@@ -10,7 +10,7 @@ from crossover.studies import (
     Cell,
     Effort,
     Study,
-    check_sizes,
+    check_offered,
     in_rounds,
     trial_options,
     workload_traits,
@@ -66,13 +66,14 @@ def test_traits_are_read_without_running_the_module() -> None:
 
 
 def test_a_size_out_of_range_names_what_is_allowed() -> None:
-    with pytest.raises(UserError, match=r"here\.yaml: sizes: 99 is out of the range .* linear layers from 2 to 16"):
-        check_sizes(replace(STUDY, sizes=(2, 99)), "here.yaml")
+    check_offered("disc_mlp", 16, "resident", "--size", "--protocol")
+    with pytest.raises(UserError, match=r"^--size: 17 is out of the range .* linear layers from 2 to 16$"):
+        check_offered("disc_mlp", 17, "resident", "--size", "--protocol")
 
 
 def test_a_protocol_that_the_workload_lacks_is_refused() -> None:
-    with pytest.raises(UserError, match=r"protocols: 'as_published' is not offered .* allowed: resident"):
-        check_sizes(replace(STUDY, protocols=("as_published",)), "here.yaml")
+    with pytest.raises(UserError, match=r"^--protocol: 'as_published' is not offered .* allowed: resident$"):
+        check_offered("disc_mlp", 2, "as_published", "--size", "--protocol")
 
 
 def test_options_name_every_axis_and_every_effort() -> None:

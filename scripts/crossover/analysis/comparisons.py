@@ -48,10 +48,8 @@ def compare_lines(measurements: pd.DataFrame, x_axes: Mapping[str, str]) -> pd.D
 
 
 def _compare(line: pd.DataFrame, contender: str | None, x_axis: str) -> dict[str, object]:
-    parameters = line.groupby("size")["parameters"].max()
-    line = line.assign(parameters=line["size"].map(parameters))
     table = line.rename(columns={"device": "side"})[["side", "trial", "step_time_s"]].assign(size=line[x_axis])
-    found = estimate_crossover(table.dropna(subset=["size"]), BASELINE, contender or "accelerator")
+    found = estimate_crossover(table, BASELINE, contender or "accelerator")
     pair = line[line["device"].isin([BASELINE, contender])]
     to_size = _Interpolation(line[x_axis], line["size"])
     to_parameters = _Interpolation(line[x_axis], line["parameters"])

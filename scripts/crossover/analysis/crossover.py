@@ -45,11 +45,14 @@ def estimate_crossover(measurements: pd.DataFrame, baseline: str, contender: str
     """Estimate the size from which `contender` is faster than `baseline`.
 
     `measurements` has columns size, side, trial and step_time_s (in seconds; NaN where a trial gave no time). A size
-    counts where both sides have a time; one that lacks a side is never filled in.
+    counts where both sides have a time; one that lacks a side is never filled in. Raises ValueError for
+    an unknown size.
     """
-    advantage, incomplete = _log_advantage(measurements, baseline, contender)
+    if measurements["size"].isna().any():
+        raise ValueError("every measurement needs its size")
     if contender not in set(measurements["side"]):
         return Crossover("no_accelerator", f"no {contender} was measured")
+    advantage, incomplete = _log_advantage(measurements, baseline, contender)
     sizes = sorted(advantage)
     if not sizes:
         return Crossover("incomplete", "no size was measured on both sides")

@@ -24,14 +24,19 @@ from crossover.analysis.sentences import axis_words, line_words
 from crossover.analysis.style import (
     CROSSOVER_COLOUR,
     DEVICE_COLOURS,
+    DEVICE_WORDS,
+    HALO,
     PUBLISHED_COLOUR,
     count_text,
     device_label,
+    short_name,
     use_style,
 )
 from crossover.analysis.summary import speedups
 from crossover.analysis.views import StudyView
 from crossover.records import BASELINE
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def plot_times(view: StudyView) -> Figure:
@@ -72,11 +77,13 @@ def _panels(view: StudyView) -> tuple[Figure, list[Axes]]:
     use_style()
     count = len(view.lines())
     figure, panels = plt.subplots(
-        1, count, figsize=(8 if count == 1 else 6.4 * count, 4.8), sharey=True, squeeze=False, layout="constrained"
+        1, count, figsize=(8 if count == 1 else 6.8 * count, 4.8), sharey=True, squeeze=False, layout="constrained"
     )
     figure.suptitle(view.title, x=0.01, ha="left", fontsize=13, weight="bold")
     for axes, line in zip(panels[0], view.lines(), strict=True):
         axes.set_title(line_words(line), pad=10)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
     return figure, list(panels[0])
 
 
@@ -89,7 +96,10 @@ def _time_label(view: StudyView) -> str:
 def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str, cells: pd.DataFrame) -> None:
     colour = DEVICE_COLOURS[device]
     scale = view.steps_per_run or 1
+    _mark_failures(axes, cells, colour)
     timed = cells.dropna(subset=["step_time_s"])
+    if timed.empty:
+        return
     x, y = timed["x"].to_numpy(float), timed["step_time_s"].to_numpy(float) * scale
     axes.plot(x, y, color=colour, linewidth=1.8, zorder=3)
     intervals = timed.dropna(subset=["step_time_low_s"])
@@ -104,11 +114,7 @@ def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str,
     trials = view.trials_of(line)
     trials = trials[trials["device"] == device].dropna(subset=["step_time_s"])
     axes.scatter(trials["x"], trials["step_time_s"] * scale, s=12, color=colour, alpha=0.65, linewidth=0, zorder=4)
-    _mark_failures(axes, cells, colour)
-    if len(timed):
-        name = cells["device_name"].dropna()
-        label = device_label(device, str(name.iloc[0]) if len(name) else None)
-        _label_end(axes, x, y, label, colour)
+    _label_end(axes, x, y, device, cells["device_name"], colour)
 
 
 def _mark_failures(axes: Axes, cells: pd.DataFrame, colour: str) -> None:
@@ -126,9 +132,18 @@ def _mark_failures(axes: Axes, cells: pd.DataFrame, colour: str) -> None:
         )
 
 
-def _label_end(axes: Axes, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], label: str, colour: str) -> None:
+def _label_end(axes: Axes, x: Floats, y: Floats, device: str, names: pd.Series, colour: str) -> None:
+    """Name the device at the end of its line, on two lines, so that the label takes little of the figure's width."""
+    name = names.dropna().iloc[0] if names.notna().any() else ""
     axes.annotate(
-        label, (x[-1], y[-1]), (7, 0), textcoords="offset points", color=colour, va="center", fontsize=10, clip_on=False
+        f"{DEVICE_WORDS[device]}\n{short_name(name)}".strip(),
+        (x[-1], y[-1]),
+        (7, 0),
+        textcoords="offset points",
+        color=colour,
+        va="center",
+        fontsize=10,
+        path_effects=HALO,
     )
 
 
@@ -140,7 +155,9 @@ def _draw_published_runs(axes: Axes, view: StudyView, line: dict[str, Any]) -> N
         colour = DEVICE_COLOURS[str(device)]
         axes.plot(x, y, color=colour, linestyle=":", linewidth=1, marker="s", markersize=6, fillstyle="none", zorder=2)
         label = f"published {device_label(str(device), rows['hardware'].iloc[0])}"
-        axes.annotate(label, (x[0], y[0]), (0, 8), textcoords="offset points", color=colour, va="bottom", fontsize=9)
+        axes.annotate(
+            label, (x[0], y[0]), (0, 12), textcoords="offset points", color=colour, fontsize=9, path_effects=HALO
+        )
 
 
 def _mark_published_crossover(axes: Axes, view: StudyView) -> None:
@@ -183,6 +200,7 @@ def _mark_crossover(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
             va="top",
             fontsize=10,
             color=CROSSOVER_COLOUR,
+            path_effects=HALO,
         )
 
 
@@ -194,12 +212,10 @@ def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str) -> None:
     x, ratio = ratios["x"].to_numpy(float), ratios["speedup"].to_numpy(float)
     axes.plot(x, ratio, color=colour, linewidth=1.8, marker="o", markersize=4)
     axes.fill_between(x, ratios["low"], ratios["high"], color=colour, alpha=0.18, linewidth=0)
-    name = trials.loc[trials["device"] == device, "device_name"].dropna()
-    _label_end(axes, x, ratio, device_label(device, str(name.iloc[0]) if len(name) else None), colour)
+    _label_end(axes, x, ratio, device, trials.loc[trials["device"] == device, "device_name"], colour)
 
 
 def _finish_y(axes: Axes, formatter: Formatter) -> None:
-    axes.set_yscale("log")
     low, high = axes.get_ylim()
     subs = (1.0, 2.0, 5.0) if high / low < 3000 else (1.0,)
     axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=20))
@@ -208,7 +224,6 @@ def _finish_y(axes: Axes, formatter: Formatter) -> None:
 
 
 def _finish_x(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
-    axes.set_xscale("log")
     axes.set_xlabel(axis_words(line))
     axes.xaxis.set_minor_formatter(NullFormatter())
     sizes: Any = axes

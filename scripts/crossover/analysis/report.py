@@ -29,7 +29,7 @@ class FigureFile:
         """A figure of time over size."""
         return cls(
             "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
-            "dots: trials; grey and dotted: published.",
+            "dots: trials; grey, dotted or dashed: published.",
             path,
         )
 

@@ -17,7 +17,7 @@ def answer(row: dict[str, Any]) -> str:
     if row["status"] == "no_accelerator":
         return (
             f"Only the CPU ({row['baseline_name']}) was measured, no GPU: half of the answer is missing. To get it, "
-            "run the same command with `devices: auto` on a machine that has a GPU."
+            "run the same command on a machine that has a GPU, with devices set to auto in the config."
         )
     gpu = f"the {device_label(row['contender'], row['contender_name'])}"
     cpu = f"the {device_label(row['baseline'], row['baseline_name'])}"

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 
 import matplotlib as mpl
 import seaborn as sns
+from matplotlib.patheffects import withStroke
 
 DEVICE_COLOURS = {"cpu": "#0072B2", "cuda": "#D55E00", "mps": "#D55E00", "xpu": "#D55E00"}
 """Okabe and Ito's palette, safe for colour-blind readers."""
 PUBLISHED_COLOUR = "#666666"
 CROSSOVER_COLOUR = "#111111"
+
+HALO = [withStroke(linewidth=3, foreground="white")]
+"""Keeps a label readable where a line runs behind it."""
 
 DEVICE_WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "GPU", "xpu": "GPU"}
 PROTOCOL_WORDS = {"as_published": "as published", "resident": "data resident on the device"}
@@ -41,7 +46,14 @@ def use_style() -> None:
 def device_label(device: str, name: str | None) -> str:
     """'GPU (NVIDIA H200)'."""
     word = DEVICE_WORDS[device]
-    return f"{word} ({name})" if name else word
+    return f"{word} ({short_name(name)})" if name else word
+
+
+def short_name(name: str) -> str:
+    """A device's name without what does not tell it apart: 'AMD EPYC 9D24', 'Intel Xeon Gold 6248'."""
+    for noise in (r"\((R|TM|C)\)", r"@.*", r"\b\d+-Core\b", r"\b(CPU|Processor)\b"):
+        name = re.sub(noise, " ", name)
+    return " ".join(name.split())
 
 
 def count_text(value: float) -> str:

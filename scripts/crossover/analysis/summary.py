@@ -18,6 +18,7 @@ from crossover.analysis.tables import CELL_AXES
 from crossover.records import STATUSES
 
 CONFIDENCE = 0.95
+WIDEST_TRUSTED_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ CELL_COLUMNS = {
     "step_time_high_s": "upper end of its 95 % interval over trials; empty with one trial",
     "trials": "trials that ended ok",
     "trials_not_ok": "trials that did not",
-    "flags": "why the result deserves less trust, each once",
+    "flags": "why the result deserves less trust: those of its trials, each once, and `trials_differ`",
     "device_name": "name of the device that ran",
     "hostname": "name of the host",
     "threads": "threads of torch",
@@ -108,8 +109,15 @@ def _summarise_cell(rows: pd.DataFrame) -> dict[str, object]:
         "step_time_high_s": time.high_s,
         "trials": len(ok),
         "trials_not_ok": len(failed),
-        "flags": sorted({flag for flags in ok["flags"] for flag in flags}),
+        "flags": sorted({flag for flags in ok["flags"] for flag in flags} | _flags_of(time)),
         "device_name": first["device_name"],
         "hostname": first["hostname"],
         "threads": first["threads"],
     }
+
+
+def _flags_of(time: TimeInterval) -> set[str]:
+    """Flags that only the trials together can raise."""
+    if time.high_s is None or time.high_s / time.mean_s - 1 <= WIDEST_TRUSTED_SHARE:
+        return set()
+    return {"trials_differ"}

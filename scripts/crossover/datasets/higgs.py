@@ -65,7 +65,7 @@ def _read_columns(path: Path, columns: Sequence[str], sha256: str | None) -> Flo
     if sha256 is not None:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != sha256:
+        if found != sha256.lower():
             raise UserError(
                 f"{path}: SHA-256 is {found}, but the config says {sha256}; the file is not the expected one"
             )

@@ -33,12 +33,11 @@ def open_device(kind: str) -> OpenDevice:
         return OpenDevice(torch.device("cpu"), _no_wait)
     if kind == "cuda" and torch.cuda.is_available():
         properties = torch.cuda.get_device_properties(0)
-        uuid = str(properties.uuid)
         return OpenDevice(
             torch.device("cuda", 0),
             torch.cuda.synchronize,
             name=properties.name,
-            uuid=uuid,
+            uuid=f"GPU-{str(properties.uuid).removeprefix('GPU-')}",  # as the driver's own tools write it
             memory_bytes=properties.total_memory,
             driver_version=_nvidia_driver(),
         )

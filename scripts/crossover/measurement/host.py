@@ -12,7 +12,7 @@ import psutil
 import torch
 
 import crossover
-from crossover.measurement.threads import cgroup_quota, physical_cores, usable_cpus
+from crossover.measurement.threads import cgroup_quota, usable_cores, usable_cpus
 
 
 def describe_host() -> dict[str, Any]:
@@ -23,7 +23,7 @@ def describe_host() -> dict[str, Any]:
         "operating_system": platform.platform(),
         "cpu_model": cpu_model(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        "physical_cores": physical_cores(cpus),
+        "physical_cores": usable_cores(cpus),
         "logical_cpus": len(cpus),
         "affinity": sorted(cpus),
         "cgroup_cpus": cgroup_quota(),
@@ -55,6 +55,10 @@ def load_average() -> float | None:
 
 def process_age_s() -> float:
     """Seconds since this process started."""
+    stat = Path("/proc/self/stat")
+    if stat.is_file():  # psutil's start time is off by up to a second here, since it goes through the boot time
+        started = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started
     return time.time() - psutil.Process().create_time()
 
 

@@ -14,10 +14,6 @@ from crossover.studies import Effort
 NANO = 1e-9
 
 
-class TimeLimitError(Exception):
-    """The trial's time limit passed before enough was measured."""
-
-
 @dataclass(frozen=True)
 class Stopwatch:
     """The clocks of a trial, injected so that tests need no real time."""
@@ -49,45 +45,46 @@ class Timing:
         return self.block_steps * math.fsum(self.samples_s)
 
 
-def time_steps(
-    step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch, time_limit_s: float
-) -> Timing:
+def time_steps(step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch) -> Timing:
     """Warm up, choose the block, and time blocks until there are enough.
 
     A block is the smallest whole number of cycles that lasts `effort.block_min_s`; it is synchronised once before and
     once after. Blocks are timed until there are `blocks_min` of them and they sum to `timed_min_s`, or, with at least
-    two blocks, until they sum to `timed_max_s`. No sample is dropped. Raises TimeLimitError after `time_limit_s`.
+    two blocks, until they sum to `timed_max_s`. No sample is dropped.
     """
-    timer = _BlockTimer(step, watch, time_limit_s)
-    first_step_s = timer.time_block(1)
-    with _without_garbage_collection():
-        warmup_s, warmup_steps = first_step_s, 1
-        if cycle_steps > 1:  # complete the cycle that the first step began
-            warmup_s += timer.time_block(cycle_steps - 1)
-            warmup_steps = cycle_steps
-        cycle_s = warmup_s
-        while (warmup_steps < effort.warmup_min_steps or warmup_s < effort.warmup_min_s) and (
-            warmup_s < effort.warmup_max_s
-        ):
-            cycle_s = timer.time_block(cycle_steps)
-            warmup_s += cycle_s
-            warmup_steps += cycle_steps
 
-        cycles = max(1, math.ceil(effort.block_min_s / max(cycle_s, NANO)))
-        while (block_s := timer.time_block(cycles * cycle_steps)) < effort.block_min_s:
-            warmup_s, warmup_steps = warmup_s + block_s, warmup_steps + cycles * cycle_steps
+    def block_of(cycles: int) -> float:
+        return _time_block(step, cycles * cycle_steps, watch)
+
+    first_step_s = _time_block(step, 1, watch)
+    with _without_garbage_collection():
+        cycle_s = first_step_s + _time_block(step, cycle_steps - 1, watch)
+        warmup_s, warmup_cycles = cycle_s, 1
+        while not _warm(warmup_s, warmup_cycles * cycle_steps, effort):
+            one_s = block_of(1)
+            warmup_s, warmup_cycles = warmup_s + one_s, warmup_cycles + 1
+            cycle_s = min(cycle_s, one_s)  # one slow cycle must not make the blocks short
+
+        block_s, cycles = cycle_s, 1
+        while block_s < effort.block_min_s:
             cycles = max(cycles + 1, math.ceil(cycles * effort.block_min_s / max(block_s, NANO)))
-        warmup_s, warmup_steps = warmup_s + block_s, warmup_steps + cycles * cycle_steps
+            block_s = block_of(cycles)
+            warmup_s, warmup_cycles = warmup_s + block_s, warmup_cycles + cycles
 
         blocks: list[float] = []
-        cpu_start = watch.cpu_ns()
+        cpu_start_ns = watch.cpu_ns()
         while not _enough(blocks, effort):
-            blocks.append(timer.time_block(cycles * cycle_steps))
-        timed_cpu_s = (watch.cpu_ns() - cpu_start) * NANO
+            blocks.append(block_of(cycles))
+        timed_cpu_s = (watch.cpu_ns() - cpu_start_ns) * NANO
     block_steps = cycles * cycle_steps
-    return Timing(
-        first_step_s, warmup_s, warmup_steps, block_steps, tuple(block / block_steps for block in blocks), timed_cpu_s
-    )
+    samples_s = tuple(block / block_steps for block in blocks)
+    return Timing(first_step_s, warmup_s, warmup_cycles * cycle_steps, block_steps, samples_s, timed_cpu_s)
+
+
+def _warm(warmup_s: float, steps: int, effort: Effort) -> bool:
+    if warmup_s >= effort.warmup_max_s:
+        return True
+    return steps >= effort.warmup_min_steps and warmup_s >= effort.warmup_min_s
 
 
 def _enough(blocks: list[float], effort: Effort) -> bool:
@@ -97,26 +94,14 @@ def _enough(blocks: list[float], effort: Effort) -> bool:
     return len(blocks) >= 2 and timed_s >= effort.timed_max_s
 
 
-class _BlockTimer:
-    """Times blocks of steps until the trial's time limit."""
-
-    def __init__(self, step: Callable[[], None], watch: Stopwatch, time_limit_s: float) -> None:
-        self.step = step
-        self.watch = watch
-        self.start_ns = watch.wall_ns()
-        self.limit_ns = self.start_ns + time_limit_s / NANO
-
-    def time_block(self, steps: int) -> float:
-        """Seconds of `steps` steps between two synchronisations."""
-        step, watch = self.step, self.watch
-        watch.synchronise()
-        start_ns = watch.wall_ns()
-        if start_ns >= self.limit_ns:
-            raise TimeLimitError(f"stopped after {(start_ns - self.start_ns) * NANO:.1f} s")
-        for _ in range(steps):
-            step()
-        watch.synchronise()
-        return (watch.wall_ns() - start_ns) * NANO
+def _time_block(step: Callable[[], None], steps: int, watch: Stopwatch) -> float:
+    """Seconds of `steps` steps between two synchronisations."""
+    watch.synchronise()
+    start_ns = watch.wall_ns()
+    for _ in range(steps):
+        step()
+    watch.synchronise()
+    return (watch.wall_ns() - start_ns) * NANO
 
 
 @contextmanager

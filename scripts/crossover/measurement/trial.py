@@ -16,16 +16,16 @@ from safetensors.torch import load_file
 from crossover.errors import UserError
 from crossover.measurement.devices import OpenDevice, open_device
 from crossover.measurement.host import describe_host, load_average, process_age_s
+from crossover.measurement.limits import TimeLimitError, time_limit
 from crossover.measurement.precision import UnsupportedError, set_precision
 from crossover.measurement.timing import (
     Stopwatch,
-    TimeLimitError,
     Timing,
     find_flags,
     summarise_samples,
     time_steps,
 )
-from crossover.measurement.workloads import Task, build_task
+from crossover.measurement.workloads import Task, build_task, count_parameters
 from crossover.records import Measurement
 from crossover.studies import Cell, Effort, workload_traits
 
@@ -80,18 +80,16 @@ def run_trial(request: Request) -> Measurement:
 
 def _measure(request: Request, target: OpenDevice, data: dict[str, torch.Tensor]) -> dict[str, Any]:
     """The columns that depend on how the trial ended."""
-    known: dict[str, Any] = {}
+    known: dict[str, Any] = {"parameters": count_parameters(request.cell)}
     try:
         known["backend_settings"] = json.dumps(set_precision(request.cell.precision, target.device))
         torch.manual_seed(request.seed + request.trial)
-        task = build_task(request.cell, data, target.device)
-        known["parameters"] = task.parameters
-        timing = _time(task, request, target)
+        with time_limit(request.time_limit_s):
+            timing = _time(build_task(request.cell, data, target.device), request, target)
     except UnsupportedError as reason:
         return {**known, "status": "unsupported", "reason": str(reason)}
     except TimeLimitError as reason:
-        text = f"time limit of {request.time_limit_s:g} s: {reason}; raise time_limit_s"
-        return {**known, "status": "timeout", "reason": text}
+        return {**known, "status": "timeout", "reason": str(reason)}
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
@@ -118,7 +116,7 @@ def _measure(request: Request, target: OpenDevice, data: dict[str, torch.Tensor]
 
 def _time(task: Task, request: Request, target: OpenDevice) -> Timing:
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
-    return time_steps(task.step, task.cycle_steps, request.effort, watch, request.time_limit_s)
+    return time_steps(task.step, task.cycle_steps, request.effort, watch)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,7 +20,7 @@ def test_a_crossover_in_parameters_and_as_a_size(power_laws: PowerLaws) -> None:
     assert (found["bracket_low"], found["bracket_high"]) == (100, 100_000)
     assert (found["bracket_low_size"], found["bracket_high_size"]) == (pytest.approx(2), pytest.approx(4))
     assert (found["baseline"], found["contender"]) == ("cpu", "cuda")
-    assert (found["baseline_name"], found["contender_name"]) == ("Some CPU", "Some GPU")
+    assert (found["baseline_name"], found["contender_name"]) == ("Brand C1", "Brand G1")
 
 
 def test_a_crossover_over_the_size_gives_parameters_too(power_laws: PowerLaws) -> None:
@@ -54,8 +53,21 @@ def test_trials_are_the_fewest_behind_a_point(power_laws: PowerLaws, trials: int
 def test_a_cell_out_of_memory_is_not_imputed(power_laws: PowerLaws) -> None:
     rows = power_laws({2: 100, 3: 3000, 4: 100_000})
     lost = (rows["size"] == 3) & (rows["device"] == "cuda")
-    columns: dict[str, Any] = {"status": "oom", "step_time_s": None, "parameters": None}
-    rows.loc[lost, list(columns)] = list(columns.values())
+    rows.loc[lost, ["status", "step_time_s"]] = ["oom", None]
     (found,) = compare_lines(rows, {"disc_depth": "parameters"}).to_dict("records")
     assert found["status"] == "incomplete"
     assert pd.isna(found["crossover"])
+
+
+def test_the_largest_size_out_of_memory_everywhere_leaves_the_search_incomplete(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 3: 200, 4: 100_000})
+    rows.loc[rows["size"] == 4, ["status", "step_time_s"]] = ["oom", None]
+    (found,) = compare_lines(rows, {"disc_depth": "parameters"}).to_dict("records")
+    assert found["status"] == "incomplete"
+
+
+def test_an_accelerator_without_any_time_is_not_called_missing(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    rows[["status", "step_time_s"]] = ["unsupported", None]
+    (found,) = compare_lines(rows, {"disc_depth": "parameters"}).to_dict("records")
+    assert (found["status"], found["contender"], found["contender_name"]) == ("incomplete", "cuda", "Brand G1")

@@ -101,6 +101,11 @@ def test_without_a_contender_there_is_no_accelerator() -> None:
     assert found({1: 1.0, 2: 2.0}, {}).status == "no_accelerator"
 
 
+def test_a_measurement_without_a_size_is_refused() -> None:
+    with pytest.raises(ValueError, match="every measurement needs its size"):
+        found({math.nan: 1.0}, {1: 1.0})
+
+
 def test_trials_are_averaged_on_the_log_scale() -> None:
     rows = [(100, "cpu", 0.5), (100, "cpu", 2.0), (400, "cpu", 4.0), (100, "gpu", 2.0), (400, "gpu", 2.0)]
     table = pd.DataFrame(rows, columns=["size", "side", "step_time_s"]).assign(trial=1)

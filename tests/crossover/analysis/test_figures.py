@@ -75,7 +75,7 @@ def test_times_show_every_cell_and_every_trial(power_laws: PowerLaws) -> None:
 
 def test_times_are_labelled_on_the_lines(power_laws: PowerLaws) -> None:
     labels = texts(only_axes(plot_times(view(power_laws({2: 100, 4: 100_000})))))
-    assert {"CPU (Some CPU)", "GPU (Some GPU)", "crossover: 2.5", "published: 300"} <= set(labels)
+    assert {"CPU\nBrand C1", "GPU\nBrand G1", "crossover: 2.5", "published: 300"} <= set(labels)
 
 
 def test_no_crossover_no_mark(power_laws: PowerLaws) -> None:
@@ -97,6 +97,18 @@ def test_a_cell_without_a_time_is_marked_by_its_status(power_laws: PowerLaws) ->
     axes = only_axes(plot_times(view(rows)))
     assert "oom" in texts(axes)
     assert line_of(axes, "cuda")[0] == pytest.approx([2])
+
+
+@pytest.mark.parametrize("plot", [plot_times, plot_speedups])
+def test_a_study_without_any_time_is_drawn_empty(power_laws: PowerLaws, plot: Callable[[StudyView], Figure]) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    rows["status"] = "unsupported"
+    rows["step_time_s"] = np.nan
+    figure = plot(view(rows))
+    figure.canvas.draw()
+    axes = only_axes(figure)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["2", "4"]
+    assert not [line for line in axes.lines if len(np.asarray(line.get_xdata())) > 2]
 
 
 def test_over_parameters_the_sizes_stand_on_top(power_laws: PowerLaws) -> None:

@@ -54,7 +54,7 @@ def page(rows: pd.DataFrame, figure: FigureFile, title: str = "A title") -> str:
 
 def test_the_page_starts_with_the_answer(power_laws: PowerLaws, figure: FigureFile) -> None:
     text = Page(page(power_laws({2: 100, 4: 100_000}, trials=3), figure)).text
-    answer = text.index("beats the CPU (Some CPU) from about 1,000 parameters on")
+    answer = text.index("beats the CPU (Brand C1) from about 1,000 parameters on")
     assert text.index("From which size on?") < answer
     assert answer < text.index("Published: it starts at 700") < text.index("A title")
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.analysis.style import count_text, device_label, seconds_text
+from crossover.analysis.style import count_text, device_label, seconds_text, short_name
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,19 @@ def test_counts(value: float, text: str) -> None:
 )
 def test_seconds(seconds: float, text: str) -> None:
     assert seconds_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("AMD EPYC 9D24 96-Core Processor", "AMD EPYC 9D24"),
+        ("Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz", "Intel Xeon Gold 6248"),
+        ("NVIDIA H200", "NVIDIA H200"),
+        ("Apple M3 Pro", "Apple M3 Pro"),
+    ],
+)
+def test_names_are_cut_to_what_tells_devices_apart(name: str, short: str) -> None:
+    assert short_name(name) == short
 
 
 def test_device_labels() -> None:

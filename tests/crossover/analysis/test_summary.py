@@ -45,7 +45,7 @@ def test_a_cell_is_a_row(row: Row) -> None:
     assert cell["step_time_s"] == pytest.approx(2e-3)
     assert cell["step_time_low_s"] < 2e-3 < cell["step_time_high_s"]
     assert (cell["trials"], cell["trials_not_ok"], cell["status"]) == (2, 0, "ok")
-    assert (cell["parameters"], cell["device_name"]) == (230, "Some CPU")
+    assert (cell["parameters"], cell["device_name"]) == (230, "Brand C1")
 
 
 def test_cells_are_told_apart_by_every_axis(row: Row) -> None:
@@ -70,8 +70,14 @@ def test_a_cell_without_any_result_has_no_time(row: Row) -> None:
 
 
 def test_flags_of_all_trials_come_together_once(row: Row) -> None:
-    trials = [row(trial=1, flags=["noisy"]), row(trial=2, flags=["drift", "noisy"])]
+    trials = [row(trial=1, flags=["noisy"]), row(trial=2, flags=["drift", "noisy"], step_time_s=1.001e-3)]
     assert summarise(pd.DataFrame(trials)).loc[0, "flags"] == ["drift", "noisy"]
+
+
+@pytest.mark.parametrize(("spread", "flags"), [(1.001, []), (1.2, ["trials_differ"])])
+def test_trials_that_disagree_are_flagged(row: Row, spread: float, flags: list[str]) -> None:
+    trials = [row(trial=number, step_time_s=1e-3 * spread**number) for number in (1, 2, 3)]
+    assert summarise(pd.DataFrame(trials)).loc[0, "flags"] == flags
 
 
 def test_speedups_against_welchs_formula() -> None:

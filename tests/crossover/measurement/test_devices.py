@@ -30,7 +30,7 @@ def test_a_gpu_is_described_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> N
     assert gpu.device == torch.device("cuda", 0)
     assert (gpu.name, gpu.uuid, gpu.memory_bytes, gpu.driver_version) == (
         "NVIDIA H200",
-        "1234-5678",
+        "GPU-1234-5678",
         150_000_000_000,
         "580.1",
     )

@@ -7,7 +7,7 @@ A workload's module states four literal constants, which are read without import
 - DATASET: the dataset it reads, a key of `crossover.datasets.MAKERS`
 - PROTOCOLS: the protocols it offers
 
-and defines `build(cell, data, device) -> Task`.
+and defines `build_model(size) -> nn.Module` and `build(cell, data, device) -> Task`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -32,17 +33,22 @@ class Task:
     cycle_steps: int = 1
     """Steps after which the work repeats; a block holds whole cycles, so that all blocks do the same work."""
 
-    @property
-    def parameters(self) -> int:
-        """Number of trainable parameters."""
-        return sum(parameter.numel() for parameter in self.model.parameters() if parameter.requires_grad)
+
+def count_parameters(cell: Cell) -> int:
+    """Number of trainable parameters of a cell's model, counted without allocating any."""
+    with torch.device("meta"):
+        model: nn.Module = _module(cell).build_model(cell.size)
+    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
 
 def build_task(cell: Cell, data: Mapping[str, torch.Tensor], device: torch.device) -> Task:
     """Build a cell's workload on a device, from the dataset's tensors on the host."""
-    module = importlib.import_module(f"{__name__}.{cell.workload}")
-    task: Task = module.build(cell, data, device)
+    task: Task = _module(cell).build(cell, data, device)
     return task
+
+
+def _module(cell: Cell) -> Any:
+    return importlib.import_module(f"{__name__}.{cell.workload}")
 
 
 def whole_batches(data: Mapping[str, torch.Tensor], batch_size: int) -> int:

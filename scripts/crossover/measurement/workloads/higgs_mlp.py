@@ -41,6 +41,11 @@ class Classifier(nn.Module):
         return logits, functional.softmax(logits, dim=1)
 
 
+def build_model(hidden_width: int) -> Classifier:
+    """The lesson's model."""
+    return Classifier(hidden_width)
+
+
 class _Training:
     """What both protocols share: model and optimizer."""
 
@@ -48,7 +53,7 @@ class _Training:
         self.model = model
         self.optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
 
-    def losses(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def accuracy_and_loss(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Accuracy and cross entropy of a batch."""
         self.model.zero_grad()
         logits, probabilities = self.model(features)
@@ -76,7 +81,7 @@ class _AsPublished(_Training):
     def step(self) -> None:
         features, labels = self.next_batch()
         features, labels = features.to(self.device), labels.to(self.device)
-        accuracy, loss = self.losses(features, labels)
+        accuracy, loss = self.accuracy_and_loss(features, labels)
         self.accuracies.append(accuracy.item())
         self.history.append(loss.item())
         loss.backward()
@@ -97,7 +102,7 @@ class _Resident(_Training):
         first = self.batch * self.batch_size
         features = self.features.narrow(0, first, self.batch_size)
         labels = self.labels.narrow(0, first, self.batch_size)
-        accuracy, loss = self.losses(features, labels)
+        accuracy, loss = self.accuracy_and_loss(features, labels)
         self.accuracy_sum += accuracy
         self.loss_sum += loss.detach()
         loss.backward()
@@ -108,6 +113,6 @@ class _Resident(_Training):
 def build(cell: Cell, data: Mapping[str, torch.Tensor], device: torch.device) -> Task:
     """The training of a model of hidden width `cell.size` under the cell's protocol."""
     whole_batches(data, cell.batch_size)
-    model = Classifier(cell.size).to(device)
+    model = build_model(cell.size).to(device)
     protocol = _AsPublished if cell.protocol == "as_published" else _Resident
     return Task(model, protocol(model, data, cell.batch_size, device).step)

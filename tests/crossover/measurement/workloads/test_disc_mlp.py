@@ -8,17 +8,20 @@ import torch
 from torch import nn
 
 from crossover.errors import UserError
-from crossover.measurement.workloads import Task, build_task
+from crossover.measurement.workloads import Task, build_task, count_parameters
 from crossover.measurement.workloads.disc_mlp import build_model
 from crossover.studies import Cell
 
 ROOT = Path(__file__).parents[4]
 
 
+def cell(linear_layers: int, batch_size: int = 100) -> Cell:
+    return Cell("disc_depth", "disc_mlp", "resident", batch_size, "fp32", "eager", linear_layers, "cpu")
+
+
 def task(linear_layers: int, data: dict[str, torch.Tensor], batch_size: int = 100) -> Task:
-    cell = Cell("disc_depth", "disc_mlp", "resident", batch_size, "fp32", "eager", linear_layers, "cpu")
     torch.manual_seed(0)
-    return build_task(cell, data, torch.device("cpu"))
+    return build_task(cell(linear_layers, batch_size), data, torch.device("cpu"))
 
 
 @pytest.fixture
@@ -34,7 +37,8 @@ def test_parameters_equal_the_published_counts(data: dict[str, torch.Tensor]) ->
     published = pd.read_csv(ROOT / "config" / "published" / "disc_depth_parameters.csv", comment="#")
     assert len(published) == 11
     for linear_layers, parameters in published.itertuples(index=False):
-        assert task(linear_layers, data).parameters == parameters
+        assert count_parameters(cell(linear_layers)) == parameters
+        assert sum(weights.numel() for weights in task(linear_layers, data).model.parameters()) == parameters
 
 
 def test_the_eight_layer_model_is_the_sources() -> None:

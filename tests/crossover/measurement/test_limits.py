@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from crossover.measurement.limits import TimeLimitError, time_limit
+
+
+def test_the_limit_ends_a_block_that_goes_on() -> None:
+    with pytest.raises(TimeLimitError, match=r"not done after 0\.05 s"), time_limit(0.05):
+        while True:
+            time.sleep(0.001)
+
+
+def test_a_block_in_time_is_left_alone_and_so_is_what_follows() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    with time_limit(0.05):
+        pass
+    time.sleep(0.1)
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
