@@ -5,7 +5,7 @@ import os
 import shlex
 from dataclasses import asdict
 
-from crossover.configuration import check_device_list, read_configuration
+from crossover.configuration import check_device_list, check_executor, read_configuration
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.records import BASELINE
 from crossover.studies import CELL_PATH, Cell, in_rounds, trial_options, workload_module, workload_traits
@@ -29,11 +29,12 @@ with one_line_errors():
     DEVICES = CONFIG.devices or MACHINE.devices
     if CONFIG.check_devices and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
-    if CONFIG.devices is None and not workflow.local_exec:
-        raise UserError(
-            "devices: auto looks at this machine, but the jobs run on others; name the devices in the config "
-            "(profiles/slurm does, unless --config on the command line replaces its config)"
-        )
+
+
+onstart:
+    # The executor is known from here on only.
+    with one_line_errors():
+        check_executor(CONFIG, local=workflow.local_exec)
 
 
 envvars:

@@ -72,6 +72,15 @@ def check_device_list(configuration: Configuration, machine: Machine) -> None:
             )
 
 
+def check_executor(configuration: Configuration, local: bool) -> None:
+    """Raise UserError where jobs run elsewhere, but the devices would be those of this machine."""
+    if configuration.devices is None and not local:
+        raise UserError(
+            f"{configuration.devices_from}: devices: 'auto' takes this machine's, but the jobs run on others; name them "
+            "as profiles/slurm does (--config on the command line replaces all of a profile's config)"
+        )
+
+
 def _read_study(name: str, folder: Path, schema: Mapping[str, Any], locate: Locator) -> Study:
     known = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
     if name not in known:

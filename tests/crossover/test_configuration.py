@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from crossover.configuration import Configuration, check_device_list, read_configuration
+from crossover.configuration import Configuration, check_device_list, check_executor, read_configuration
 from crossover.discovery import Machine
 from crossover.errors import UserError
 from crossover.studies import Effort
@@ -212,6 +212,13 @@ def test_a_device_that_is_not_here_is_one_line(folder: Folder) -> None:
     check_device_list(folder.read(devices="auto"), machine)
     text = one_line(lambda: check_device_list(folder.read(devices=["cpu", "cuda"]), machine))
     assert text.startswith("config.yaml: devices: 'cuda' cannot be used on this machine; allowed here: auto, cpu")
+
+
+def test_devices_of_other_machines_must_be_named(folder: Folder) -> None:
+    check_executor(folder.read(devices="auto"), local=True)
+    check_executor(folder.read(devices=["cpu", "cuda"]), local=False)
+    text = one_line(lambda: check_executor(folder.read(devices="auto"), local=False))
+    assert text.startswith("config.yaml: devices: 'auto' takes this machine's, but the jobs run on others")
 
 
 @pytest.mark.parametrize(("text", "found"), [("", "nothing"), ("- trials", "list"), ("trials", "str")])
