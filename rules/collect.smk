@@ -8,6 +8,8 @@ rule collect_measurements:
         f"{RESULTS}/logs/collect_measurements.log",
     conda:
         "../envs/analysis.yaml"
+    params:
+        several_hosts=CONFIG.several_hosts,
     message:
         f"Collecting the rows of {len(ROUNDS)} trials"
     script:

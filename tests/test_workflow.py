@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -185,6 +186,17 @@ def test_a_lost_row_is_measured_again(ran: House) -> None:
     row = next((ran.path / "results" / "cells").rglob("*.parquet"))
     row.unlink()
     assert ran.would_run()["measure_cell"] == 1
+
+
+def test_a_row_of_another_machine_stops_the_collection(ran: House) -> None:
+    path = next((ran.path / "results" / "cells").rglob("*.parquet"))
+    row = pq.read_table(path)
+    place = row.schema.get_field_index("hostname")
+    pq.write_table(row.set_column(place, row.schema.field(place), [["elsewhere"]]), path)
+    done = ran.snakemake()
+    assert done.returncode != 0
+    assert "rows of device 'cpu' come from unlike environments: hostname (" in done.stdout + done.stderr
+    assert ran.snakemake("--config", "several_hosts=true").returncode == 0
 
 
 def test_the_snakemake_report_holds_the_figures(ran: House) -> None:

@@ -23,6 +23,7 @@ class Configuration:
     devices_from: str
     """The file that names the devices."""
     check_devices: bool
+    several_hosts: bool
     trials: int
     seed: int
     cpu_threads: int | str
@@ -51,6 +52,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
         devices=None if devices == "auto" else tuple(devices),
         devices_from=locate(("devices",)),
         check_devices=complete["check_devices"],
+        several_hosts=complete["several_hosts"],
         trials=complete["trials"],
         seed=complete["seed"],
         cpu_threads=complete["cpu_threads"],
@@ -76,8 +78,8 @@ def check_executor(configuration: Configuration, local: bool) -> None:
     """Raise UserError where jobs run elsewhere, but the devices would be those of this machine."""
     if configuration.devices is None and not local:
         raise UserError(
-            f"{configuration.devices_from}: devices: 'auto' takes this machine's, but the jobs run on others; name them "
-            "as profiles/slurm does (--config on the command line replaces all of a profile's config)"
+            f"{configuration.devices_from}: devices: 'auto' takes this machine's, but the jobs run elsewhere; name "
+            "them, as profiles/slurm does (--config on the command line replaces all of a profile's config)"
         )
 
 

@@ -218,7 +218,7 @@ def test_devices_of_other_machines_must_be_named(folder: Folder) -> None:
     check_executor(folder.read(devices="auto"), local=True)
     check_executor(folder.read(devices=["cpu", "cuda"]), local=False)
     text = one_line(lambda: check_executor(folder.read(devices="auto"), local=False))
-    assert text.startswith("config.yaml: devices: 'auto' takes this machine's, but the jobs run on others")
+    assert text.startswith("config.yaml: devices: 'auto' takes this machine's, but the jobs run elsewhere")
 
 
 @pytest.mark.parametrize(("text", "found"), [("", "nothing"), ("- trials", "list"), ("trials", "str")])

@@ -1,0 +1,36 @@
+"""Guards against results that were silently mixed: rows of one device label must come from like environments."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossover.errors import UserError
+
+ENVIRONMENT_COLUMNS = (
+    "hostname",
+    "device_name",
+    "cpu_model",
+    "cpu_capability",
+    "physical_cores",
+    "threads",
+    "driver_version",
+    "cuda_version",
+    "cudnn_version",
+    "torch_version",
+)
+"""What must be the same in all rows of one device label; which GPU of several it was may differ."""
+
+
+def check_environments(rows: pa.Table, several_hosts: bool) -> None:
+    """Raise UserError naming the fields in which the rows of a device differ; hosts may, if `several_hosts`."""
+    columns = [column for column in ENVIRONMENT_COLUMNS if not (several_hosts and column == "hostname")]
+    for device in rows["device"].unique().to_pylist():
+        own = rows.filter(pc.field("device") == device)
+        values = {column: own[column].unique().to_pylist() for column in columns}
+        unlike = [f"{column} ({', '.join(map(str, found))})" for column, found in values.items() if len(found) > 1]
+        if unlike:
+            raise UserError(
+                f"the rows of device '{device}' come from unlike environments: {'; '.join(unlike)}; delete the rows of "
+                "one, use another results folder, or set several_hosts to true in the config if only hosts differ"
+            )
