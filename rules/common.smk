@@ -2,7 +2,6 @@
 
 import math
 import os
-import shlex
 from dataclasses import asdict
 
 from crossover.configuration import check_device_list, check_executor, read_configuration
