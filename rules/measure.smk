@@ -22,7 +22,7 @@ rule measure_cell:
     message:
         "Measuring {wildcards.study}: size {wildcards.size} on {wildcards.device}, {wildcards.precision}, {wildcards.protocol}, trial {wildcards.trial}"
     shell:
-        "python {input.script:q} {params.options:q} --trial={wildcards.trial}"
+        "python3 {input.script:q} {params.options:q} --trial={wildcards.trial}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -44,4 +44,4 @@ rule check_overhead:
     message:
         "Timing whole trials against bare processes"
     shell:
-        "python {input.script:q} --dataset={input.dataset:q} --output={output:q} --devices {params.devices:q} | tee {log:q}"
+        "python3 {input.script:q} --dataset={input.dataset:q} --output={output:q} --devices {params.devices:q} | tee {log:q}"

@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> None:
         threads=threads,
         time_limit_s=options.time_limit_s,
         effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
-        command=shlex.join(["python", sys.argv[0], *arguments]),
+        command=shlex.join(["python3", sys.argv[0], *arguments]),
     )
     measurement = run_trial(request)
     try:

@@ -40,7 +40,7 @@ def handed_down() -> Machine:
 
 
 def prefer_this_environment() -> None:
-    """Let jobs that say `python` use the interpreter of this process, whether its environment was activated or not."""
+    """Let jobs that say `python3` use the interpreter of this process, whether its environment was activated or not."""
     here = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != here:
         os.environ["PATH"] = os.pathsep.join([here, os.environ.get("PATH", "")])
