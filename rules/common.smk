@@ -4,7 +4,7 @@ import math
 import os
 from dataclasses import asdict
 
-from crossover.configuration import check_device_list, check_executor, read_configuration
+from crossover.configuration import check_device_list, check_executor, check_gpu_limit, read_configuration
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.records import BASELINE
 from crossover.studies import CELL_PATH, Cell, in_rounds, trial_options, workload_module, workload_traits
@@ -34,6 +34,8 @@ onstart:
     # The executor is known from here on only.
     with one_line_errors():
         check_executor(CONFIG, local=workflow.local_exec)
+        if workflow.local_exec:
+            check_gpu_limit(DEVICES, all_cores(), workflow.global_resources.get("gpu"))
 
 
 envvars:

@@ -12,7 +12,7 @@ Out of memory, a precision that the device lacks and the time limit end with sta
 from __future__ import annotations
 
 import argparse
-import math
+import os
 import shlex
 import sys
 from dataclasses import fields
@@ -21,6 +21,8 @@ from pathlib import Path
 from crossover.errors import UserError, one_line_errors
 from crossover.records import DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
 from crossover.studies import Cell, Effort, check_offered, known_workloads
+
+LONGEST_S = 1e6
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -50,8 +52,14 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     effort = parser.add_argument_group("effort")
     for field in fields(Effort):
-        effort.add_argument(_option(field.name), default=field.default, type=type(field.default))
-    return parser.parse_args(arguments)
+        number = _positive if isinstance(field.default, int) else _seconds
+        effort.add_argument(_option(field.name), default=field.default, type=number)
+    options = parser.parse_args(arguments)
+    if options.blocks_min < 2:
+        parser.error(f"argument --blocks-min: {options.blocks_min} is not allowed; allowed: at least 2")
+    if options.time_limit_s == 0:
+        parser.error("argument --time-limit-s: 0 is not allowed; allowed: seconds above 0")
+    return options
 
 
 def main(arguments: list[str]) -> None:
@@ -59,6 +67,8 @@ def main(arguments: list[str]) -> None:
     options = parse_arguments(arguments)
     cell = Cell(**{field.name: getattr(options, field.name) for field in fields(Cell)})
     check_offered(cell.workload, cell.size, cell.protocol, "--size", "--protocol")
+
+    check_writable(options.output)
 
     from crossover.measurement.threads import export_threads, usable_cores
 
@@ -78,11 +88,18 @@ def main(arguments: list[str]) -> None:
         effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
         command=shlex.join(["python3", sys.argv[0], *arguments]),
     )
-    measurement = run_trial(request)
+    write_measurement(run_trial(request), options.output)
+
+
+def check_writable(path: Path) -> None:
+    """Make the folder of an output and raise UserError where the file could not be written there."""
     try:
-        write_measurement(measurement, options.output)
-    except OSError as error:
-        raise UserError(f"--output: {options.output} cannot be written: {error.strerror}; name another file") from None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writable = os.access(path.parent, os.W_OK) and not path.is_dir()
+    except OSError:
+        writable = False
+    if not writable:
+        raise UserError(f"--output: {path} cannot be written; name a file in a folder of yours")
 
 
 def _option(name: str) -> str:
@@ -98,8 +115,8 @@ def _positive(text: str) -> int:
 
 def _seconds(text: str) -> float:
     seconds = float(text)
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: seconds above 0")
+    if not 0 <= seconds <= LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: seconds from 0 to {LONGEST_S:g}")
     return seconds
 
 

@@ -166,6 +166,8 @@ def test_help_works_in_a_bare_environment() -> None:
         ({"--time-limit-s": "0"}, "argument --time-limit-s"),
         ({"--time-limit-s": "inf"}, "argument --time-limit-s"),
         ({"--output": "/proc/nowhere/row.parquet"}, "error: --output: /proc/nowhere/row.parquet cannot be written"),
+        ({"--blocks-min": "1"}, "argument --blocks-min: 1 is not allowed; allowed: at least 2"),
+        ({"--block-min-s": "nan"}, "argument --block-min-s: nan is not allowed"),
         ({"--device": "tpu"}, "argument --device: invalid choice: 'tpu'"),
         ({"--precision": "fp8"}, "argument --precision: invalid choice: 'fp8'"),
         ({"--batch-size": "5000"}, "error: batch size 5000 is larger than the dataset"),

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -202,7 +203,24 @@ def test_a_row_of_another_machine_stops_the_collection(ran: House) -> None:
 def test_the_snakemake_report_holds_the_figures(ran: House) -> None:
     done = ran.snakemake("--report", "report.zip")
     assert done.returncode == 0, done.stderr
-    assert (ran.path / "report.zip").stat().st_size > 10_000
+    names = {Path(name).name for name in zipfile.ZipFile(ran.path / "report.zip").namelist()}
+    assert {"times.svg", "cells.csv", "crossovers.csv"} <= names
+
+
+def test_several_cells_on_one_gpu_are_refused(fresh: House) -> None:
+    wanted = ["--config", "devices=[cpu,cuda]", "check_devices=false"]
+    done = fresh.snakemake("--cores", "2", "--resources", "gpu=2", *wanted)
+    assert done.returncode != 0
+    assert "error: --resources: gpu=2 would measure several cells on one GPU at once; allowed: gpu=1" in done.stderr
+    assert not (fresh.path / "results").exists()
+
+
+def test_a_cluster_is_told_its_devices(fresh: House) -> None:
+    """No Slurm is needed to see that the run stops before it asks for one."""
+    done = fresh.snakemake("--profile", "profiles/slurm", "--config", "devices=auto")
+    assert done.returncode != 0
+    assert "error: --config: devices: 'auto' takes this machine's, but the jobs run elsewhere" in done.stderr
+    assert not (fresh.path / "results").exists()
 
 
 def fails_in_one_line(house: House, start: str, *arguments: str) -> None:

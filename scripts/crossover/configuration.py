@@ -9,6 +9,7 @@ from typing import Any
 
 from crossover.discovery import Machine
 from crossover.errors import UserError
+from crossover.records import BASELINE
 from crossover.studies import Effort, Study, check_offered, known_workloads, workload_traits
 from crossover.validation import Locator, allowed_names, as_typed, check, read_yaml, shown_path
 
@@ -72,6 +73,15 @@ def check_device_list(configuration: Configuration, machine: Machine) -> None:
                 f"allowed here: auto, {', '.join(machine.devices)} ({machine.note or 'no other device was found'}); "
                 "for a cluster set check_devices to false, as profiles/slurm does"
             )
+
+
+def check_gpu_limit(devices: Sequence[str], cores: int, gpus: int | None) -> None:
+    """Raise UserError where several GPU cells would run at once on this machine, since all take its first GPU."""
+    if set(devices) - {BASELINE} and cores > 1 and gpus != 1:
+        raise UserError(
+            f"--resources: gpu={'unlimited' if gpus is None else gpus} would measure several cells on one GPU at once; "
+            "allowed: gpu=1"
+        )
 
 
 def check_executor(configuration: Configuration, local: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import itertools
 import json
 import os
 import platform
@@ -48,63 +49,85 @@ def prefer_this_environment() -> None:
 
 def find_machine(environment: Mapping[str, str] = os.environ) -> Machine:
     """Find the devices that torch can use here: the CPU, NVIDIA GPUs through NVML, AMD, Apple and Intel GPUs."""
-    gpus, driver = _nvidia(environment)
+    nvidia = _nvidia(environment)
     built_for = torch_built_for()
     devices, note = ["cpu"], None
     amd = Path("/dev/kfd").exists()
-    if (gpus and "cuda" in built_for) or (amd and "hip" in built_for):
+    too_old = "cuda" in built_for and nvidia.cuda_major < int(built_for["cuda"].split(".")[0])
+    if (nvidia.gpus and "cuda" in built_for and not too_old) or (amd and "hip" in built_for):
         devices.append("cuda")
-    elif gpus or amd:
+    elif nvidia.gpus and too_old:
         note = (
-            f"this machine has a GPU, but the installed torch is built without {'CUDA' if gpus else 'ROCm'}: "
+            f"this machine has a GPU, but its driver {nvidia.driver} is too old for the installed torch, "
+            f"built for CUDA {built_for['cuda']}: update the driver, or install a torch for an older CUDA"
+        )
+    elif nvidia.gpus or amd:
+        note = (
+            f"this machine has a GPU, but the installed torch is built without {'CUDA' if nvidia.gpus else 'ROCm'}: "
             "install a build of torch for it in this environment"
         )
     if platform.system() == "Darwin" and platform.machine() == "arm64":
         devices.append("mps")
     if "xpu" in built_for and any(Path("/dev/dri").glob("renderD*")):
         devices.append("xpu")
-    return Machine(tuple(devices), _version_of("torch"), driver, note)
+    return Machine(tuple(devices), _version_of("torch"), nvidia.driver, note)
 
 
-def torch_built_for() -> set[str]:
-    """The accelerators that the installed torch is built for, read from its version module without importing it."""
+def torch_built_for() -> dict[str, str]:
+    """Versions of the accelerators' software that torch is built for, read from its version module, not imported."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
-        return set()
+        return {}
     source = Path(next(iter(spec.submodule_search_locations)), "version.py").read_text(encoding="utf-8")
-    built_for = set()
+    built_for = {}
     for node in ast.parse(source).body:
         target: ast.expr | None = None
         if isinstance(node, ast.AnnAssign):
             target = node.target
         elif isinstance(node, ast.Assign):
             target = node.targets[0]
-        if isinstance(target, ast.Name) and target.id in ("cuda", "hip", "xpu") and _is_set(node):
-            built_for.add(target.id)
+        if isinstance(target, ast.Name) and target.id in ("cuda", "hip", "xpu") and (version := _constant(node)):
+            built_for[target.id] = version
     return built_for
 
 
-def _is_set(node: ast.stmt) -> bool:
+def _constant(node: ast.stmt) -> str | None:
     value = getattr(node, "value", None)
-    return isinstance(value, ast.Constant) and bool(value.value)
+    return str(value.value) if isinstance(value, ast.Constant) and value.value else None
 
 
-def _nvidia(environment: Mapping[str, str]) -> tuple[int, str | None]:
-    """Number of visible NVIDIA GPUs and the driver's version."""
+@dataclass(frozen=True)
+class _Nvidia:
+    """What NVML knows: visible GPUs, the driver, and the newest CUDA that the driver runs."""
+
+    gpus: int = 0
+    driver: str | None = None
+    cuda_major: int = 0
+
+
+def _nvidia(environment: Mapping[str, str]) -> _Nvidia:
     import pynvml
 
     try:
         pynvml.nvmlInit()
         count = int(pynvml.nvmlDeviceGetCount())
-        driver = pynvml.nvmlSystemGetDriverVersion()
+        driver = str(pynvml.nvmlSystemGetDriverVersion())
+        cuda_major = int(pynvml.nvmlSystemGetCudaDriverVersion()) // 1000
         pynvml.nvmlShutdown()
     except pynvml.NVMLError:
-        return 0, None
-    visible = environment.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        hidden = visible.strip() in ("", "-1", "NoDevFiles")
-        count = 0 if hidden else min(count, len(visible.split(",")))
-    return count, driver.decode() if isinstance(driver, bytes) else str(driver)
+        return _Nvidia()
+    return _Nvidia(_visible(count, environment.get("CUDA_VISIBLE_DEVICES")), driver, cuda_major)
+
+
+def _visible(count: int, chosen: str | None) -> int:
+    """GPUs left by CUDA_VISIBLE_DEVICES, whose list ends at its first index that is not there."""
+    if chosen is None:
+        return count
+    there = itertools.takewhile(
+        lambda name: name.startswith(("GPU-", "MIG-")) or (name.isdigit() and int(name) < count),
+        (name.strip() for name in chosen.split(",")),
+    )
+    return len(list(there))
 
 
 def _version_of(package: str) -> str:

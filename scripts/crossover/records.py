@@ -83,7 +83,7 @@ class Measurement:
     timed_cpu_s: float | None = column("CPU time of the process while timing; over timed_s: busy cores", "s")
     first_step_s: float | None = column("the very first step, synchronised", "s")
     compile_s: float | None = column("compilation", "s")
-    warmup_s: float | None = column("warm-up, the first step included", "s")
+    warmup_s: float | None = column("warm-up after the first step", "s")
     warmup_steps: int | None = column("steps of the warm-up, the first one included")
     process_s: float | None = column("from the start of the process to the writing of this row", "s")
 

@@ -18,6 +18,7 @@ def nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pynvml, "nvmlShutdown", lambda: None)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetCount", lambda: 2)
     monkeypatch.setattr(pynvml, "nvmlSystemGetDriverVersion", lambda: "580.1")
+    monkeypatch.setattr(pynvml, "nvmlSystemGetCudaDriverVersion", lambda: 13010)
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def no_nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def cuda_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "torch_built_for", lambda: {"cuda"})
+    monkeypatch.setattr(discovery, "torch_built_for", lambda: {"cuda": "13.0"})
 
 
 @pytest.mark.usefixtures("no_nvidia")
@@ -49,6 +50,10 @@ def test_a_machine_without_gpu_has_its_cpu() -> None:
         ({"CUDA_VISIBLE_DEVICES": "1"}, True),
         ({"CUDA_VISIBLE_DEVICES": ""}, False),
         ({"CUDA_VISIBLE_DEVICES": "-1"}, False),
+        ({"CUDA_VISIBLE_DEVICES": "2"}, False),
+        ({"CUDA_VISIBLE_DEVICES": "2,0"}, False),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-0123"}, True),
+        ({"CUDA_VISIBLE_DEVICES": "MIG-0123"}, True),
     ],
 )
 def test_visible_gpus_count(environment: dict[str, str], there: bool) -> None:
@@ -59,22 +64,30 @@ def test_visible_gpus_count(environment: dict[str, str], there: bool) -> None:
 
 @pytest.mark.usefixtures("nvidia")
 def test_a_gpu_that_torch_cannot_use_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "torch_built_for", lambda: set())
+    monkeypatch.setattr(discovery, "torch_built_for", lambda: {})
     machine = find_machine({})
     assert machine.devices == ("cpu",)
     assert "built without CUDA" in str(machine.note)
 
 
+@pytest.mark.usefixtures("nvidia")
+def test_a_driver_too_old_for_torch_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "torch_built_for", lambda: {"cuda": "14.0"})
+    machine = find_machine({})
+    assert machine.devices == ("cpu",)
+    assert "its driver 580.1 is too old for the installed torch, built for CUDA 14.0" in str(machine.note)
+
+
 @pytest.mark.parametrize(
     ("source", "built_for"),
     [
-        ("cuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n", {"cuda"}),
-        ("cuda = None\nhip = '7.0'\nxpu = '2026'\n", {"hip", "xpu"}),
-        ("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None\n", set()),
+        ("cuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n", {"cuda": "13.0"}),
+        ("cuda = None\nhip = '7.0'\nxpu = '2026'\n", {"hip": "7.0", "xpu": "2026"}),
+        ("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None\n", {}),
     ],
 )
 def test_torchs_build_is_read_without_importing_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, built_for: set[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, built_for: dict[str, str]
 ) -> None:
     (tmp_path / "version.py").write_text(f"from typing import Optional\n{source}")
     spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
@@ -87,7 +100,7 @@ def test_without_torch_it_is_built_for_nothing(monkeypatch: pytest.MonkeyPatch) 
         return None
 
     monkeypatch.setattr(discovery.importlib.util, "find_spec", nothing)
-    assert torch_built_for() == set()
+    assert torch_built_for() == {}
 
 
 def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch) -> None:

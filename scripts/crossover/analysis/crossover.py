@@ -14,8 +14,8 @@ import pandas as pd
 
 STATUSES = {
     "bracketed": "the contender falls behind the baseline on one side and is ahead on the other",
-    "below_range": "the contender is ahead at every size measured",
-    "above_range": "the contender is behind at every size measured",
+    "below_range": "the contender is ahead at every size measured on both sides",
+    "above_range": "the contender is behind at every size measured on both sides",
     "edge_tie": "both take the same time at the smallest or largest size measured: a bound on one side only",
     "reversed": "the contender is ahead at small sizes and behind at large ones",
     "multiple": "the sides cross more than once: no single answer",
@@ -116,13 +116,16 @@ def _single_crossing(
 
 def _no_crossing(sizes: list[float], signs: list[int], incomplete: list[float]) -> Crossover:
     decided = {sign for sign in signs if sign}
-    if not decided:
-        return Crossover("undecided", STATUSES["undecided"])
-    ahead = decided == {1}
-    if signs[0] == 0 or signs[-1] == 0:
-        return Crossover("edge_tie", STATUSES["edge_tie"])
-    beyond = [size for size in incomplete if (size < sizes[0] if ahead else size > sizes[-1])]
+    may_lie_below, may_lie_above = decided != {-1}, decided != {1}
+    beyond = [
+        size for size in incomplete if (may_lie_below and size < sizes[0]) or (may_lie_above and size > sizes[-1])
+    ]
     if beyond:
         return Crossover("incomplete", f"size {beyond[0]:g} beyond the measured range lacks a side")
-    status = "below_range" if ahead else "above_range"
+    if not decided:
+        status = "undecided"
+    elif signs[0] == 0 or signs[-1] == 0:
+        status = "edge_tie"
+    else:
+        status = "below_range" if decided == {1} else "above_range"
     return Crossover(status, STATUSES[status])

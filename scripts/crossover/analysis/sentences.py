@@ -33,12 +33,12 @@ def answer(row: dict[str, Any]) -> str:
             f"({_bracket(row, unit)}); above, {cpu} wins."
         )
     elif row["status"] == "below_range":
-        text = f"On this machine {gpu} beats {cpu} at every size measured; the crossover lies below the range."
+        text = f"On this machine {gpu} beats {cpu} at every size measured on both; the crossover lies below the range."
     elif row["status"] == "above_range":
-        text = f"On this machine {cpu} beats {gpu} at every size measured; no crossover up to the largest."
+        text = f"On this machine {cpu} beats {gpu} at every size measured on both; no crossover up to the largest."
     else:
         text = f"No crossover of {gpu} over {cpu} can be given: {row['message']}."
-    if row["trials"] == 1:
+    if row["trials"] == 1 and row["status"] in ("bracketed", "reversed", "below_range", "above_range"):
         text += " One trial a cell: indicative only."
     return text
 

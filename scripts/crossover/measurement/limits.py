@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+REPEAT_S = 1.0
+"""The alarm comes again: a finaliser, or a library that catches every exception, may swallow the first one."""
+
 
 class TimeLimitError(Exception):
     """The trial's time limit passed."""
@@ -23,9 +26,10 @@ def time_limit(seconds: float) -> Iterator[None]:
         raise TimeLimitError(f"not done after {seconds:g} s; raise time_limit_s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT_S)
     try:
         yield
     finally:
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

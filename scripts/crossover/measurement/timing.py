@@ -46,7 +46,7 @@ class Timing:
 
 
 def time_steps(step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch) -> Timing:
-    """Warm up, choose the block, and time blocks until there are enough.
+    """Time the first step apart, warm up, choose the block, and time blocks until there are enough.
 
     A block is the smallest whole number of cycles that lasts `effort.block_min_s`; it is synchronised once before and
     once after. Blocks are timed until there are `blocks_min` of them and they sum to `timed_min_s`, or, with at least
@@ -58,18 +58,18 @@ def time_steps(step: Callable[[], None], cycle_steps: int, effort: Effort, watch
 
     first_step_s = _time_block(step, 1, watch)
     with _without_garbage_collection():
-        cycle_s = first_step_s + _time_block(step, cycle_steps - 1, watch)
-        warmup_s, warmup_cycles = cycle_s, 1
-        while not _warm(warmup_s, warmup_cycles * cycle_steps, effort):
+        warmup_s, warmup_steps = _time_block(step, cycle_steps - 1, watch), cycle_steps
+        cycle_s = math.inf
+        while cycle_s == math.inf or not _warm(warmup_s, warmup_steps, effort):
             one_s = block_of(1)
-            warmup_s, warmup_cycles = warmup_s + one_s, warmup_cycles + 1
+            warmup_s, warmup_steps = warmup_s + one_s, warmup_steps + cycle_steps
             cycle_s = min(cycle_s, one_s)  # one slow cycle must not make the blocks short
 
         block_s, cycles = cycle_s, 1
         while block_s < effort.block_min_s:
             cycles = max(cycles + 1, math.ceil(cycles * effort.block_min_s / max(block_s, NANO)))
             block_s = block_of(cycles)
-            warmup_s, warmup_cycles = warmup_s + block_s, warmup_cycles + cycles
+            warmup_s, warmup_steps = warmup_s + block_s, warmup_steps + cycles * cycle_steps
 
         blocks: list[float] = []
         cpu_start_ns = watch.cpu_ns()
@@ -78,7 +78,7 @@ def time_steps(step: Callable[[], None], cycle_steps: int, effort: Effort, watch
         timed_cpu_s = (watch.cpu_ns() - cpu_start_ns) * NANO
     block_steps = cycles * cycle_steps
     samples_s = tuple(block / block_steps for block in blocks)
-    return Timing(first_step_s, warmup_s, warmup_cycles * cycle_steps, block_steps, samples_s, timed_cpu_s)
+    return Timing(first_step_s, warmup_s, warmup_steps, block_steps, samples_s, timed_cpu_s)
 
 
 def _warm(warmup_s: float, steps: int, effort: Effort) -> bool:

@@ -93,7 +93,7 @@ def _measure(request: Request, target: OpenDevice, data: dict[str, torch.Tensor]
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        return {**known, "status": "oom", "reason": str(error).splitlines()[0]}
+        return {**known, "status": "oom", "reason": str(error).partition("\n")[0] or type(error).__name__}
     summary = summarise_samples(timing.samples_s)
     return {
         **known,
@@ -120,10 +120,11 @@ def _time(task: Task, request: Request, target: OpenDevice) -> Timing:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out: torch's own type, Python's, or the CPU allocator's message."""
+    """Whether an error says that memory ran out: torch's own type, Python's, or the message of the CPU's or MPS."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    return "DefaultCPUAllocator: can't allocate memory" in str(error)
+    messages = ("DefaultCPUAllocator: can't allocate memory", "MPS backend out of memory")
+    return any(message in str(error) for message in messages)
 
 
 def _read_dataset(path: Path) -> dict[str, torch.Tensor]:

@@ -74,8 +74,9 @@ def test_flags_of_all_trials_come_together_once(row: Row) -> None:
     assert summarise(pd.DataFrame(trials)).loc[0, "flags"] == ["drift", "noisy"]
 
 
-@pytest.mark.parametrize(("spread", "flags"), [(1.001, []), (1.2, ["trials_differ"])])
+@pytest.mark.parametrize(("spread", "flags"), [(math.exp(0.0193), []), (math.exp(0.0201), ["trials_differ"])])
 def test_trials_that_disagree_are_flagged(row: Row, spread: float, flags: list[str]) -> None:
+    """Three trials in geometric sequence: half the interval is 4.302653 / sqrt(3) x ln(spread): 4.9 % and 5.1 %."""
     trials = [row(trial=number, step_time_s=1e-3 * spread**number) for number in (1, 2, 3)]
     assert summarise(pd.DataFrame(trials)).loc[0, "flags"] == flags
 

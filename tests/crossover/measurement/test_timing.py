@@ -61,9 +61,9 @@ def test_a_steady_step_is_timed_exactly() -> None:
     assert timing.samples_s == pytest.approx([1e-3] * 50)  # 1 s in blocks of 20 ms
     assert timing.timed_s == pytest.approx(1.0)
     assert timing.timed_steps == 1000
-    assert timing.warmup_steps == 100 + 20  # 0.1 s, and the block that was tried
+    assert timing.warmup_steps == 1 + 100 + 20  # the first step, 0.1 s, and the block that was tried
     assert timing.warmup_s == pytest.approx(0.12)
-    assert device.steps == 1120
+    assert device.steps == 1121
     assert timing.timed_cpu_s == pytest.approx(2.0)  # this fake keeps two cores busy
 
 
@@ -77,7 +77,7 @@ def test_a_block_waits_for_the_device() -> None:
 def test_a_block_is_synchronised_once_before_and_once_after() -> None:
     device = FakeDevice(MILLISECOND)
     # The first step, the rest of its cycle (nothing here), the warm-up, the tried block, and the timed blocks.
-    blocks = 1 + 1 + 99 + 1 + len(device.time().samples_s)
+    blocks = 1 + 1 + 100 + 1 + len(device.time().samples_s)
     assert device.synchronisations == 2 * blocks
 
 
@@ -90,7 +90,14 @@ def test_the_first_step_is_kept_apart() -> None:
     timing = FakeDevice(MILLISECOND, first_ns=500 * MILLISECOND).time()
     assert timing.first_step_s == pytest.approx(0.501)
     assert max(timing.samples_s) == pytest.approx(1e-3)
-    assert timing.warmup_steps == 50 + 20  # the least number of steps, since 0.1 s passed with the first
+    assert timing.warmup_s == pytest.approx(0.12)
+    assert timing.warmup_steps == 1 + 100 + 20
+
+
+def test_a_slow_first_step_in_a_long_cycle_makes_no_short_blocks() -> None:
+    timing = FakeDevice(MILLISECOND // 10, first_ns=1500 * MILLISECOND).time(cycle_steps=100)
+    assert timing.block_steps == 200  # 20 ms
+    assert timing.warmup_s >= 0.1
 
 
 def test_blocks_hold_whole_cycles() -> None:
@@ -113,7 +120,7 @@ def test_one_slow_cycle_does_not_make_the_blocks_short() -> None:
 
     def step() -> None:
         device.step()
-        if device.steps == 100:  # the last step of the warm-up
+        if device.steps == 101:  # the last step of the warm-up
             device.now += 50 * MILLISECOND
 
     timing = time_steps(step, 1, EFFORT, device.watch())
@@ -133,7 +140,7 @@ def test_at_least_two_blocks_are_timed() -> None:
 
 def test_the_warm_up_is_capped_and_flagged() -> None:
     timing = FakeDevice(1000 * MILLISECOND).time()
-    assert timing.warmup_steps == 3
+    assert timing.warmup_steps == 1 + 3
     assert "warmup_capped" in find_flags(timing, EFFORT)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,9 @@ import torch
 from safetensors.torch import save_file
 
 from crossover.measurement import trial
+from crossover.measurement.devices import OpenDevice
 from crossover.measurement.trial import Request, is_out_of_memory, run_trial
+from crossover.measurement.workloads import Task, build_task
 from crossover.studies import Cell, Effort
 
 CELL = Cell("disc_depth", "disc_mlp", "resident", 10, "fp32", "eager", 2, "cpu")
@@ -28,6 +32,7 @@ def request_(tmp_path: Path) -> Request:
         (torch.OutOfMemoryError("CUDA out of memory"), True),
         (MemoryError(), True),
         (RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"), True),
+        (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
         (RuntimeError("CUDA error: device-side assert triggered"), False),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
     ],
@@ -55,9 +60,45 @@ def test_a_bug_is_no_row(monkeypatch: pytest.MonkeyPatch, request_: Request) -> 
         run_trial(request_)
 
 
-def test_trials_of_one_seed_start_from_different_weights(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
-    seeds: list[int] = []
-    monkeypatch.setattr(torch, "manual_seed", seeds.append)
-    for number in (1, 2):
-        run_trial(Request(CELL, number, 7, request_.dataset, request_.threads, 60, EFFORT, ""))
-    assert seeds == [8, 9]
+def test_an_error_without_words_is_named(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
+    def build(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(trial, "build_task", build)
+    row = run_trial(request_)
+    assert (row.status, row.reason) == ("oom", "MemoryError")
+
+
+def test_the_time_limit_reaches_the_building_of_a_model(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
+    def build(*_: Any) -> None:
+        while True:
+            time.sleep(0.001)
+
+    monkeypatch.setattr(trial, "build_task", build)
+    row = run_trial(replace(request_, time_limit_s=0.05))
+    assert (row.status, row.parameters) == ("timeout", 22)
+
+
+def test_every_block_waits_for_the_device(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
+    waited: list[bool] = []
+    device = OpenDevice(torch.device("cpu"), lambda: waited.append(True))
+    monkeypatch.setattr(trial, "open_device", lambda _: device)
+    row = run_trial(request_)
+    assert row.samples_s is not None
+    assert len(waited) >= 2 * (1 + len(row.samples_s))
+
+
+def test_the_weights_depend_on_seed_and_trial(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
+    weights: list[float] = []
+
+    def build(*arguments: Any) -> Task:
+        task = build_task(*arguments)
+        weights.append(next(task.model.parameters()).sum().item())
+        return task
+
+    monkeypatch.setattr(trial, "build_task", build)
+    for number, seed in ((1, 7), (1, 7), (2, 7), (1, 9)):
+        run_trial(replace(request_, trial=number, seed=seed))
+    first, again, other_trial, other_seed = weights
+    assert first == again
+    assert len({first, other_trial, other_seed}) == 3
