@@ -35,7 +35,8 @@ onstart:
     with one_line_errors():
         check_executor(CONFIG, local=workflow.local_exec)
         if workflow.local_exec:
-            check_gpu_limit(DEVICES, all_cores(), workflow.global_resources.get("gpu"))
+            limit = workflow.global_resources.get("gpu")
+            check_gpu_limit(DEVICES, all_cores(), limit and limit.value)
 
 
 envvars:
