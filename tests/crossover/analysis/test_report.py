@@ -89,7 +89,7 @@ def test_every_cell_is_in_the_table_and_failures_are_named(power_laws: PowerLaws
 def test_raised_flags_come_with_their_remedy(power_laws: PowerLaws, figure: FigureFile) -> None:
     rows = power_laws({2: 100, 4: 100_000}, flags=["noisy"])
     text = Page(page(rows, figure)).text
-    assert "4 carry a flag" in text
+    assert "Flagged: 4" in text
     assert "stop other work on the machine" in text
 
 
