@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
 
-from crossover.errors import UserError, one_line_errors
+from crossover.errors import one_line_errors
 from crossover.validation import read_mapping
 
 with one_line_errors():

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from crossover.errors import UserError, one_line_errors
 from crossover.records import DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
-from crossover.studies import Cell, Effort, check_offered, known_workloads
+from crossover.studies import Cell, Effort, check_offered, known_workloads, option_name
 
 LONGEST_S = 1e6
 
@@ -53,7 +53,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     effort = parser.add_argument_group("effort")
     for field in fields(Effort):
         number = _positive if isinstance(field.default, int) else _seconds
-        effort.add_argument(_option(field.name), default=field.default, type=number)
+        effort.add_argument(option_name(field.name), default=field.default, type=number)
     options = parser.parse_args(arguments)
     if options.blocks_min < 2:
         parser.error(f"argument --blocks-min: {options.blocks_min} is not allowed; allowed: at least 2")
@@ -100,10 +100,6 @@ def check_writable(path: Path) -> None:
         writable = False
     if not writable:
         raise UserError(f"--output: {path} cannot be written; name a file in a folder of yours")
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _positive(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,11 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
     locate = Locator(sources, config)
     complete = check(as_typed(config, schema), schema, locate)
     _check_csv(complete["datasets"]["higgs"]["csv"], locate)
-    studies = tuple(_read_study(name, folder, schema["$defs"]["study"], locate) for name in complete["studies"])
+    studies = tuple(
+        _read_study(name, folder, schema["$defs"]["study"], complete["datasets"], locate)
+        for name in complete["studies"]
+    )
     devices = complete["devices"]
-    for study in studies:
-        _check_batches(study, complete["datasets"], shown_path(_study_file(folder, study.name)))
     return Configuration(
         studies=studies,
         devices=None if devices == "auto" else tuple(devices),
@@ -93,11 +95,13 @@ def check_executor(configuration: Configuration, local: bool) -> None:
         )
 
 
-def _read_study(name: str, folder: Path, schema: Mapping[str, Any], locate: Locator) -> Study:
+def _read_study(
+    name: str, folder: Path, schema: Mapping[str, Any], datasets: Mapping[str, Any], locate: Locator
+) -> Study:
     known = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
     if name not in known:
         raise UserError(f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, known)}")
-    file = _study_file(folder, name)
+    file = folder / "studies" / f"{name}.yaml"
     shown = shown_path(file)
     values = read_yaml(file)
     complete = check(values, schema, Locator([file], values))
@@ -119,13 +123,10 @@ def _read_study(name: str, folder: Path, schema: Mapping[str, Any], locate: Loca
     fields: dict[str, Any] = {key: tuple(value) if key in lists else value for key, value in complete.items()}
     fields["sizes"] = tuple(sorted(complete["sizes"]))
     study = Study(name=name, **fields)
-    for cell in study.cells(["cpu"]):
-        check_offered(cell.workload, cell.size, cell.protocol, f"{shown}: sizes", f"{shown}: protocols")
+    for size, protocol in product(study.sizes, study.protocols):
+        check_offered(study.workload, size, protocol, f"{shown}: sizes", f"{shown}: protocols")
+    _check_batches(study, datasets, shown)
     return study
-
-
-def _study_file(folder: Path, name: str) -> Path:
-    return folder / "studies" / f"{name}.yaml"
 
 
 def _check_batches(study: Study, datasets: Mapping[str, Any], shown: str) -> None:

@@ -9,6 +9,7 @@ import ast
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,7 @@ def workload_module(workload: str) -> Path:
     return WORKLOADS_FOLDER / f"{workload}.py"
 
 
+@cache
 def workload_traits(workload: str) -> Traits:
     """Read SIZE_NAME, SIZE_RANGE, DATASET and PROTOCOLS from a workload's module without running it."""
     tree = ast.parse(workload_module(workload).read_text(encoding="utf-8"))
@@ -151,4 +153,9 @@ def trial_options(cell: Cell, *, seed: int, cpu_threads: int | str, time_limit_s
         "time_limit_s": time_limit_s,
         **{f.name: getattr(effort, f.name) for f in fields(Effort)},
     }
-    return [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]
+    return [f"{option_name(name)}={value}" for name, value in values.items()]
+
+
+def option_name(name: str) -> str:
+    """The command-line option of scripts/measure_cell.py that sets a field."""
+    return f"--{name.replace('_', '-')}"
