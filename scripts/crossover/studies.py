@@ -22,15 +22,17 @@ WORKLOADS_FOLDER = Path(__file__).parent / "measurement" / "workloads"
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a trial warms up and measures. Times in seconds; defaults as in config/schema.yaml."""
+    """How long a trial warms up and measures. Times in seconds, tolerances as shares; defaults as in config/schema.yaml."""
 
     warmup_min_steps: int = 50
     warmup_min_s: float = 1.0
     warmup_max_s: float = 30.0
+    warmup_tolerance: float = 0.02
     block_min_s: float = 0.02
     blocks_min: int = 30
     timed_min_s: float = 2.0
     timed_max_s: float = 20.0
+    timed_tolerance: float = 0.01
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import gc
 import math
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from crossover.measurement.stopping import AnyOf, Course, precise_enough, timing_cap, warmed_up, warmup_cap
 from crossover.studies import Effort
 
 NANO = 1e-9
+
+
+class TooSlowError(Exception):
+    """The trial would go on beyond its time limit; a result, not a failure."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,20 @@ class Stopwatch:
     wall_ns: Callable[[], int]
     cpu_ns: Callable[[], int]
     synchronise: Callable[[], None]
+    mark: Callable[[], Any] | None = None
+    """Puts a mark into the device's queue; None where a device has no such marks."""
+    between_s: Callable[[Any, Any], float] | None = None
+    """Device time between two marks, in seconds, once the device has passed both."""
+    counts: Callable[[], Mapping[str, int]] = dict
+    """Counters that only rise, by column name; read before the first and after the last timed block."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Wall time of a block and the device time that its marks enclose, in seconds."""
+
+    wall_s: float
+    device_s: float | None
 
 
 @dataclass(frozen=True)
@@ -30,9 +50,16 @@ class Timing:
     first_step_s: float
     warmup_s: float
     warmup_steps: int
+    steady: bool
+    """Whether the warm-up ended because its samples had become steady."""
     block_steps: int
     samples_s: tuple[float, ...]
+    device_samples_s: tuple[float, ...] | None
+    precise: bool
+    """Whether the timing ended because its interval had become narrow."""
     timed_cpu_s: float
+    counted: Mapping[str, int]
+    """By how much each counter rose while timing."""
 
     @property
     def timed_steps(self) -> int:
@@ -45,67 +72,97 @@ class Timing:
         return self.block_steps * math.fsum(self.samples_s)
 
 
-def time_steps(step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch) -> Timing:
-    """Time the first step apart, warm up, choose the block, and time blocks until there are enough.
+def time_steps(
+    step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch, time_limit_s: float = math.inf
+) -> Timing:
+    """Time the first step apart, warm up until steady, choose the block, and time blocks until they are precise.
 
     A block is the smallest whole number of cycles that lasts `effort.block_min_s`; it is synchronised once before and
-    once after. Blocks are timed until there are `blocks_min` of them and they sum to `timed_min_s`, or, with at least
-    two blocks, until they sum to `timed_max_s`. No sample is dropped.
+    once after. No sample is dropped. Raises TooSlowError as soon as one cycle shows that the least that a trial needs
+    would outlast `time_limit_s`.
     """
 
-    def block_of(cycles: int) -> float:
-        return _time_block(step, cycles * cycle_steps, watch)
+    def block_of(cycles: int) -> Block:
+        return time_block(step, cycles * cycle_steps, watch)
 
-    first_step_s = _time_block(step, 1, watch)
-    with _without_garbage_collection():
-        warmup_s, warmup_steps = _time_block(step, cycle_steps - 1, watch), cycle_steps
-        cycle_s = math.inf
-        while cycle_s == math.inf or not _warm(warmup_s, warmup_steps, effort):
-            one_s = block_of(1)
-            warmup_s, warmup_steps = warmup_s + one_s, warmup_steps + cycle_steps
-            cycle_s = min(cycle_s, one_s)  # one slow cycle must not make the blocks short
+    first_step_s = time_block(step, 1, watch).wall_s
+    with without_garbage_collection():
+        probe = time_block(step, max(1, cycle_steps - 1), watch)
+        probe_steps = max(1, cycle_steps - 1)
+        _give_up_if_slow(first_step_s, probe.wall_s / probe_steps, cycle_steps, time_limit_s)
+        spent_s, spent_steps = probe.wall_s, 1 + probe_steps
+        warm, capped, course = warmed_up(effort, cycle_steps), warmup_cap(effort), Course(steps=spent_steps, seconds=spent_s)
+        while not course.samples_s or not AnyOf((warm, capped)).met(course):
+            course.add(block_of(1).wall_s, cycle_steps)
+        steady = warm.met(course)
 
+        cycle_s = min(course.samples_s) * cycle_steps  # one slow cycle must not make the blocks short
         block_s, cycles = cycle_s, 1
         while block_s < effort.block_min_s:
             cycles = max(cycles + 1, math.ceil(cycles * effort.block_min_s / max(block_s, NANO)))
-            block_s = block_of(cycles)
-            warmup_s, warmup_steps = warmup_s + block_s, warmup_steps + cycles * cycle_steps
+            block_s = block_of(cycles).wall_s
+            course.add(block_s, cycles * cycle_steps)
 
-        blocks: list[float] = []
-        cpu_start_ns = watch.cpu_ns()
-        while not _enough(blocks, effort):
-            blocks.append(block_of(cycles))
+        block_steps = cycles * cycle_steps
+        precise, enough, timed = precise_enough(effort), timing_cap(effort), Course()
+        device_s: list[float | None] = []
+        counts, cpu_start_ns = watch.counts(), watch.cpu_ns()
+        while not AnyOf((precise, enough)).met(timed):
+            block = block_of(cycles)
+            timed.add(block.wall_s, block_steps)
+            device_s.append(block.device_s)
         timed_cpu_s = (watch.cpu_ns() - cpu_start_ns) * NANO
-    block_steps = cycles * cycle_steps
-    samples_s = tuple(block / block_steps for block in blocks)
-    return Timing(first_step_s, warmup_s, warmup_steps, block_steps, samples_s, timed_cpu_s)
+        counts_after = watch.counts()
+    return Timing(
+        first_step_s=first_step_s,
+        warmup_s=course.seconds,
+        warmup_steps=course.steps,
+        steady=steady,
+        block_steps=block_steps,
+        samples_s=tuple(timed.samples_s),
+        device_samples_s=None if None in device_s else tuple(s / block_steps for s in device_s if s is not None),
+        precise=precise.met(timed),
+        timed_cpu_s=timed_cpu_s,
+        counted={name: counts_after[name] - count for name, count in counts.items()},
+    )
 
 
-def _warm(warmup_s: float, steps: int, effort: Effort) -> bool:
-    if warmup_s >= effort.warmup_max_s:
-        return True
-    return steps >= effort.warmup_min_steps and warmup_s >= effort.warmup_min_s
+def _give_up_if_slow(first_step_s: float, step_s: float, cycle_steps: int, time_limit_s: float) -> None:
+    """The least that a trial needs: what has passed, a cycle of warm-up, two blocks, and what comes after timing."""
+    projected_s = first_step_s + step_s * (max(1, cycle_steps - 1) + 3 * cycle_steps + STEPS_AFTER_TIMING)
+    if projected_s > time_limit_s:
+        raise TooSlowError(
+            f"a step takes {step_s:.3g} s, so that the trial would take at least {projected_s:.3g} s, "
+            f"more than the limit of {time_limit_s:g} s; raise time_limit_s, or leave the cell out"
+        )
 
 
-def _enough(blocks: list[float], effort: Effort) -> bool:
-    timed_s = math.fsum(blocks)
-    if len(blocks) >= effort.blocks_min and timed_s >= effort.timed_min_s:
-        return True
-    return len(blocks) >= 2 and timed_s >= effort.timed_max_s
+STEPS_AFTER_TIMING = 4
+"""Steps of the memory pass and of the numerical check."""
 
 
-def _time_block(step: Callable[[], None], steps: int, watch: Stopwatch) -> float:
-    """Seconds of `steps` steps between two synchronisations."""
+def time_latencies(step: Callable[[], None], steps: int, watch: Stopwatch) -> tuple[float, ...]:
+    """Seconds of each of `steps` individually synchronised steps: what one request waits for."""
+    with without_garbage_collection():
+        return tuple(time_block(step, 1, watch).wall_s for _ in range(steps))
+
+
+def time_block(step: Callable[[], None], steps: int, watch: Stopwatch) -> Block:
+    """Time `steps` steps between two synchronisations."""
     watch.synchronise()
+    begin = watch.mark() if watch.mark else None
     start_ns = watch.wall_ns()
     for _ in range(steps):
         step()
+    end = watch.mark() if watch.mark else None
     watch.synchronise()
-    return (watch.wall_ns() - start_ns) * NANO
+    wall_s = (watch.wall_ns() - start_ns) * NANO
+    return Block(wall_s, watch.between_s(begin, end) if watch.between_s else None)
 
 
 @contextmanager
-def _without_garbage_collection() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
+    """Collect once, then let the collector rest: its pauses belong to no step."""
     gc.collect()
     gc.disable()
     try:
@@ -141,6 +198,7 @@ def find_flags(timing: Timing, effort: Effort) -> list[str]:
         "noisy": summary.iqr_s / summary.median_s > 0.25,
         "skewed": summary.mean_s / summary.median_s > 1.25,
         "few_blocks": len(samples) < effort.blocks_min,
-        "warmup_capped": timing.warmup_steps < effort.warmup_min_steps,
+        "imprecise": not timing.precise and len(samples) >= effort.blocks_min,
+        "warmup_capped": not timing.steady,
     }
     return [flag for flag, raised in checks.items() if raised]

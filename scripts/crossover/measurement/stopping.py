@@ -1,0 +1,148 @@
+"""When a warm-up or a timing has gone on long enough: rules as objects of one small interface.
+
+A rule looks at everything measured so far and keeps no state of its own, so any rule can be tested on a list of numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from crossover.studies import Effort
+
+T_975_19 = 2.0930240544082634
+"""97.5 % quantile of the t distribution with 19 degrees of freedom: 20 batches."""
+
+STEADY_STEPS = 20
+"""Steps in each of the two groups that a steady warm-up compares."""
+
+
+@dataclass
+class Course:
+    """What has been measured so far: samples in seconds per step, steps and seconds in all."""
+
+    samples_s: list[float] = field(default_factory=list)
+    steps: int = 0
+    seconds: float = 0.0
+
+    def add(self, block_s: float, steps: int) -> None:
+        """Add a block of `steps` steps that took `block_s` seconds."""
+        self.samples_s.append(block_s / steps)
+        self.steps += steps
+        self.seconds += block_s
+
+
+class Rule(Protocol):
+    """Says whether a course may end."""
+
+    def met(self, course: Course) -> bool:
+        """Whether the rule is content with the course."""
+        ...
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """Met once there are this many samples, steps and seconds."""
+
+    samples: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+
+    def met(self, course: Course) -> bool:
+        """Whether all three are reached."""
+        return (
+            len(course.samples_s) >= self.samples and course.steps >= self.steps and course.seconds >= self.seconds
+        )
+
+
+@dataclass(frozen=True)
+class Steady:
+    """Met once the medians of two adjacent groups of samples are within `tolerance` of each other."""
+
+    tolerance: float
+    group: int
+
+    def met(self, course: Course) -> bool:
+        """Whether the last two groups agree."""
+        recent = course.samples_s[-2 * self.group :]
+        if len(recent) < 2 * self.group:
+            return False
+        earlier, later = statistics.median(recent[: self.group]), statistics.median(recent[self.group :])
+        return abs(later / earlier - 1) <= self.tolerance
+
+
+@dataclass(frozen=True)
+class Precise:
+    """Met once the 95 % t interval over 20 batch medians is within +-`tolerance` at two consecutive checks.
+
+    Batches are equal runs of adjacent samples, since neighbours are correlated and their own spread says too little.
+    A check is due every `every` samples; two in a row keep a lucky quiet moment from ending the timing.
+    """
+
+    tolerance: float
+    every: int = 10
+
+    def met(self, course: Course) -> bool:
+        """Whether this check and the one before it are content."""
+        count = len(course.samples_s)
+        if count % self.every or count - self.every < 20:
+            return False
+        return all(
+            relative_half_width(course.samples_s[:checked]) <= self.tolerance for checked in (count - self.every, count)
+        )
+
+
+def relative_half_width(samples_s: Sequence[float]) -> float:
+    """Half width of the 95 % t interval over the medians of 20 batches, over their mean; infinite below 20 samples."""
+    per_batch = len(samples_s) // 20
+    if per_batch == 0:
+        return math.inf
+    used = samples_s[len(samples_s) - 20 * per_batch :]
+    medians = [statistics.median(used[start : start + per_batch]) for start in range(0, len(used), per_batch)]
+    return T_975_19 * statistics.stdev(medians) / math.sqrt(20) / statistics.fmean(medians)
+
+
+@dataclass(frozen=True)
+class AllOf:
+    """Met once every one of its rules is."""
+
+    rules: tuple[Rule, ...]
+
+    def met(self, course: Course) -> bool:
+        """Whether all are met."""
+        return all(rule.met(course) for rule in self.rules)
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """Met once one of its rules is."""
+
+    rules: tuple[Rule, ...]
+
+    def met(self, course: Course) -> bool:
+        """Whether one is met."""
+        return any(rule.met(course) for rule in self.rules)
+
+
+def warmed_up(effort: Effort, cycle_steps: int) -> Rule:
+    """Enough steps and seconds, and steady over twice 20 steps (samples of the warm-up are cycles)."""
+    steady = Steady(effort.warmup_tolerance, group=max(2, math.ceil(STEADY_STEPS / cycle_steps)))
+    return AllOf((AtLeast(steps=effort.warmup_min_steps, seconds=effort.warmup_min_s), steady))
+
+
+def precise_enough(effort: Effort) -> Rule:
+    """Enough blocks and seconds, and a narrow interval."""
+    return AllOf((AtLeast(samples=effort.blocks_min, seconds=effort.timed_min_s), Precise(effort.timed_tolerance)))
+
+
+def warmup_cap(effort: Effort) -> Rule:
+    """The longest warm-up."""
+    return AtLeast(seconds=effort.warmup_max_s)
+
+
+def timing_cap(effort: Effort) -> Rule:
+    """The longest timing; two blocks are the least that has a spread."""
+    return AtLeast(samples=2, seconds=effort.timed_max_s)
