@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -16,7 +17,7 @@ def _no_wait() -> None:
 
 @dataclass(frozen=True)
 class OpenDevice:
-    """A device that is there, and how to wait for it."""
+    """A device that is there, how to wait for it, and how to put marks into its queue."""
 
     device: torch.device
     synchronise: Callable[[], None]
@@ -24,7 +25,8 @@ class OpenDevice:
     """None for the CPU, whose name the host knows."""
     uuid: str | None = None
     memory_bytes: int | None = None
-    driver_version: str | None = None
+    mark: Callable[[], Any] | None = None
+    between_s: Callable[[Any, Any], float] | None = None
 
 
 def open_device(kind: str) -> OpenDevice:
@@ -37,9 +39,10 @@ def open_device(kind: str) -> OpenDevice:
             torch.device("cuda", 0),
             torch.cuda.synchronize,
             name=properties.name,
-            uuid=f"GPU-{str(properties.uuid).removeprefix('GPU-')}",  # as the driver's own tools write it
+            uuid=_uuid_of(properties),
             memory_bytes=properties.total_memory,
-            driver_version=_nvidia_driver(),
+            mark=_cuda_mark,
+            between_s=_between_s,
         )
     if kind == "mps" and torch.backends.mps.is_available():
         return OpenDevice(torch.device("mps"), torch.mps.synchronize, name="Apple GPU")
@@ -53,13 +56,16 @@ def open_device(kind: str) -> OpenDevice:
     )
 
 
-def _nvidia_driver() -> str | None:
-    import pynvml
+def _uuid_of(properties: Any) -> str:
+    """The UUID as the driver's own tools write it."""
+    return f"GPU-{str(properties.uuid).removeprefix('GPU-')}"
 
-    try:
-        pynvml.nvmlInit()
-        driver = pynvml.nvmlSystemGetDriverVersion()
-        pynvml.nvmlShutdown()
-    except pynvml.NVMLError:
-        return None
-    return driver.decode() if isinstance(driver, bytes) else str(driver)
+
+def _cuda_mark() -> torch.cuda.Event:
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
+
+
+def _between_s(begin: torch.cuda.Event, end: torch.cuda.Event) -> float:
+    return begin.elapsed_time(end) / 1000

@@ -7,48 +7,46 @@ A workload's module states four literal constants, which are read without import
 - DATASET: the dataset it reads, a key of `crossover.datasets.MAKERS`
 - PROTOCOLS: the protocols it offers
 
-and defines `build_model(size) -> nn.Module` and `build(cell, data, device) -> Task`.
+and defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import nn
 
 from crossover.errors import UserError
+from crossover.measurement.precision import Arithmetic
+from crossover.measurement.tasks import Task
 from crossover.studies import Cell
 
 
-@dataclass(frozen=True)
-class Task:
-    """A model on its device and the step to time."""
-
-    model: nn.Module
-    step: Callable[[], None]
-    cycle_steps: int = 1
-    """Steps after which the work repeats; a block holds whole cycles, so that all blocks do the same work."""
+def build_model(cell: Cell) -> nn.Module:
+    """A cell's model with fresh weights, in float32 on the host."""
+    model: nn.Module = workload_code(cell.workload).build_model(cell.size)
+    return model
 
 
 def count_parameters(cell: Cell) -> int:
     """Number of trainable parameters of a cell's model, counted without allocating any."""
     with torch.device("meta"):
-        model: nn.Module = _module(cell).build_model(cell.size)
+        model = build_model(cell)
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
 
-def build_task(cell: Cell, data: Mapping[str, torch.Tensor], device: torch.device) -> Task:
+def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Task:
     """Build a cell's workload on a device, from the dataset's tensors on the host."""
-    task: Task = _module(cell).build(cell, data, device)
+    task: Task = workload_code(cell.workload).build(cell, data, arithmetic)
     return task
 
 
-def _module(cell: Cell) -> Any:
-    return importlib.import_module(f"{__name__}.{cell.workload}")
+def workload_code(workload: str) -> Any:
+    """The imported module of a workload."""
+    return importlib.import_module(f"{__name__}.{workload}")
 
 
 def whole_batches(data: Mapping[str, torch.Tensor], batch_size: int) -> int:

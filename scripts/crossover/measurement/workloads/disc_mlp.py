@@ -13,7 +13,9 @@ from itertools import pairwise
 import torch
 from torch import nn
 
-from crossover.measurement.workloads import Task, whole_batches
+from crossover.measurement.precision import Arithmetic
+from crossover.measurement.tasks import TrainingTask
+from crossover.measurement.workloads import whole_batches
 from crossover.studies import Cell
 
 SIZE_NAME = "linear layers"
@@ -33,46 +35,49 @@ def build_model(linear_layers: int) -> nn.Sequential:
     return nn.Sequential(*layers, nn.Linear(widths[-1], 2))
 
 
-class _Training:
-    """The source's training loop, one step at a time."""
+class DiscTraining(TrainingTask):
+    """The source's training loop on resident data."""
 
-    def __init__(self, model: nn.Module, features: torch.Tensor, labels: torch.Tensor, batch_size: int, batches: int):
-        self.model = model
-        self.features = features
-        self.labels = labels
-        self.batch_size = batch_size
-        self.batches = batches
+    def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
+        self.batch_size = cell.batch_size
+        self.cycle_steps = whole_batches(data, cell.batch_size)
+        super().__init__(build_model(cell.size), arithmetic, (data["features"], data["labels"]))
         self.criterion = nn.CrossEntropyLoss()
-        self.optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
-        self.start_epoch()
-
-    def start_epoch(self) -> None:
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
         self.batch = 0
-        self.accumulated_loss: torch.Tensor | int = 0
-        self.errors: torch.Tensor | int = 0
+        self.accumulated_loss = torch.zeros((), device=arithmetic.device)
+        self.errors = torch.zeros((), dtype=torch.int64, device=arithmetic.device)
 
-    def step(self) -> None:
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The next (batch, 2) features and (batch,) labels, in the dataset's order."""
         first = self.batch * self.batch_size
-        output = self.model(self.features.narrow(0, first, self.batch_size))
-        labels = self.labels.narrow(0, first, self.batch_size)
-        self.errors = self.errors + torch.sum(torch.argmax(output, dim=1) != labels)
-        loss = self.criterion(output, labels)
-        self.accumulated_loss = self.accumulated_loss + loss
-        loss.backward()
-        self.optimizer.step()
-        self.optimizer.zero_grad()
+        features, labels = (tensor.narrow(0, first, self.batch_size) for tensor in self.resident)
+        return features, labels
+
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Loss and number of errors."""
+        features, labels = inputs
+        output = model(features)
+        errors = torch.sum(torch.argmax(output, dim=1) != labels)
+        return self.criterion(output, labels), errors
+
+    def observe(self, *results: torch.Tensor) -> None:
+        """Accumulate both, as tensors: nothing waits for the device."""
+        loss, errors = results
+        self.accumulated_loss += loss
+        self.errors += errors
+
+    def end_step(self) -> None:
+        """At the end of an epoch, read both sums."""
         self.batch += 1
-        if self.batch == self.batches:
-            self.progress = (
-                f"Train Loss {self.accumulated_loss:6.2f}, Train Error {self.errors / len(self.labels):5.2%}"
-            )
-            self.start_epoch()
+        if self.batch == self.cycle_steps:
+            rows = len(self.resident[1])
+            self.progress = f"Train Loss {self.accumulated_loss:6.2f}, Train Error {self.errors / rows:5.2%}"
+            self.accumulated_loss.detach_().zero_()
+            self.errors.zero_()
+            self.batch = 0
 
 
-def build(cell: Cell, data: Mapping[str, torch.Tensor], device: torch.device) -> Task:
-    """The training of a model of `cell.size` linear layers on resident data."""
-    batches = whole_batches(data, cell.batch_size)
-    model = build_model(cell.size).to(device)
-    features, labels = data["features"].to(device), data["labels"].to(device)
-    training = _Training(model, features, labels, cell.batch_size, batches)
-    return Task(model, training.step, cycle_steps=batches)
+def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> DiscTraining:
+    """The training of a model of `cell.size` linear layers."""
+    return DiscTraining(cell, data, arithmetic)

@@ -14,7 +14,9 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from crossover.measurement.workloads import Task, whole_batches
+from crossover.measurement.precision import Arithmetic
+from crossover.measurement.tasks import TrainingTask
+from crossover.measurement.workloads import whole_batches
 from crossover.studies import Cell
 
 SIZE_NAME = "neurons in each hidden layer"
@@ -46,73 +48,76 @@ def build_model(hidden_width: int) -> Classifier:
     return Classifier(hidden_width)
 
 
-class _Training:
-    """What both protocols share: model and optimizer."""
+class _HiggsTraining(TrainingTask):
+    """What both protocols share: model, optimizer, loss and accuracy."""
 
-    def __init__(self, model: nn.Module) -> None:
-        self.model = model
-        self.optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
+    def __init__(self, cell: Cell, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
+        super().__init__(build_model(cell.size), arithmetic, resident)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
 
-    def accuracy_and_loss(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Accuracy and cross entropy of a batch."""
-        self.model.zero_grad()
-        logits, probabilities = self.model(features)
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Cross entropy and accuracy of a batch."""
+        features, labels = inputs
+        logits, probabilities = model(features)
         accuracy = (probabilities.argmax(dim=-1) == labels).to(torch.float32).mean()
-        return accuracy, functional.cross_entropy(logits, labels)
+        return functional.cross_entropy(logits, labels), accuracy
 
 
-class _AsPublished(_Training):
-    def __init__(self, model: nn.Module, data: Mapping[str, torch.Tensor], batch_size: int, device: torch.device):
-        super().__init__(model)
-        self.device = device
-        self.loader = DataLoader(TensorDataset(data["features"], data["labels"]), batch_size=batch_size, shuffle=True)
+class AsPublished(_HiggsTraining):
+    """Batches from the shuffled loader; accuracy and loss read back in each step."""
+
+    reads_back = True
+
+    def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
+        super().__init__(cell, arithmetic)
+        rows = TensorDataset(data["features"], data["labels"])
+        self.loader = DataLoader(rows, batch_size=cell.batch_size, shuffle=True)
         self.batches = iter(self.loader)
         self.accuracies: list[float] = []
         self.history: list[float] = []
 
-    def next_batch(self) -> tuple[torch.Tensor, torch.Tensor]:
-        try:
-            features, labels = next(self.batches)
-        except StopIteration:
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The loader's next (batch, 2) features and (batch,) labels, moved to the device."""
+        batch = next(self.batches, None)
+        if batch is None:
             self.batches = iter(self.loader)
-            features, labels = next(self.batches)
-        return features, labels
+            batch = next(self.batches)
+        return tuple(map(self.arithmetic.place, batch))
 
-    def step(self) -> None:
-        features, labels = self.next_batch()
-        features, labels = features.to(self.device), labels.to(self.device)
-        accuracy, loss = self.accuracy_and_loss(features, labels)
+    def observe(self, *results: torch.Tensor) -> None:
+        """Read both, which waits for the device."""
+        loss, accuracy = results
         self.accuracies.append(accuracy.item())
         self.history.append(loss.item())
-        loss.backward()
-        self.optimizer.step()
 
 
-class _Resident(_Training):
-    def __init__(self, model: nn.Module, data: Mapping[str, torch.Tensor], batch_size: int, device: torch.device):
-        super().__init__(model)
-        self.features, self.labels = data["features"].to(device), data["labels"].to(device)
-        self.batch_size = batch_size
-        self.batches = whole_batches(data, batch_size)
+class Resident(_HiggsTraining):
+    """Batches from data that lie on the device; accuracy and loss summed there."""
+
+    def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
+        super().__init__(cell, arithmetic, (data["features"], data["labels"]))
+        self.batch_size = cell.batch_size
+        self.batches = whole_batches(data, cell.batch_size)
         self.batch = 0
-        self.accuracy_sum = torch.zeros((), device=device)
-        self.loss_sum = torch.zeros((), device=device)
+        self.accuracy_sum = torch.zeros((), device=arithmetic.device)
+        self.loss_sum = torch.zeros((), device=arithmetic.device)
 
-    def step(self) -> None:
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The next (batch, 2) features and (batch,) labels, in the dataset's (random) order."""
         first = self.batch * self.batch_size
-        features = self.features.narrow(0, first, self.batch_size)
-        labels = self.labels.narrow(0, first, self.batch_size)
-        accuracy, loss = self.accuracy_and_loss(features, labels)
+        self.batch = (self.batch + 1) % self.batches
+        features, labels = (tensor.narrow(0, first, self.batch_size) for tensor in self.resident)
+        return features, labels
+
+    def observe(self, *results: torch.Tensor) -> None:
+        """Sum both, as tensors: nothing waits for the device."""
+        loss, accuracy = results
         self.accuracy_sum += accuracy
         self.loss_sum += loss.detach()
-        loss.backward()
-        self.optimizer.step()
-        self.batch = (self.batch + 1) % self.batches
 
 
-def build(cell: Cell, data: Mapping[str, torch.Tensor], device: torch.device) -> Task:
+def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> TrainingTask:
     """The training of a model of hidden width `cell.size` under the cell's protocol."""
     whole_batches(data, cell.batch_size)
-    model = build_model(cell.size).to(device)
-    protocol = _AsPublished if cell.protocol == "as_published" else _Resident
-    return Task(model, protocol(model, data, cell.batch_size, device).step)
+    protocol = AsPublished if cell.protocol == "as_published" else Resident
+    return protocol(cell, data, arithmetic)

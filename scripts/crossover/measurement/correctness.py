@@ -1,0 +1,139 @@
+"""Whether a fast answer is a right one: a step's result against the same computation in double precision on the CPU.
+
+The same fresh weights and the same batch go through the cell's model, in its precision and execution, and through a
+double-precision copy. Compared are the first result of the forward pass (a training's loss, an inference's outputs)
+and, for a training, the gradient of all parameters as one vector.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psutil
+import torch
+from torch import nn
+
+from crossover.measurement.precision import Arithmetic
+from crossover.measurement.tasks import Task, TrainingTask
+
+ROWS = 32
+"""Rows of a batch that are compared: enough to see a wrong kernel, few enough for a CPU in double precision."""
+
+RESULT_TOLERANCES = {
+    "fp64": 1e-9,
+    "fp32": 1e-4,
+    "tf32": 1e-2,
+    "amp-bf16": 0.1,
+    "amp-fp16": 0.02,
+    "bf16": 0.1,
+    "fp16": 0.02,
+}
+"""Largest relative error of the result. Measured on both shipped workloads at all sizes, the largest were 2e-7 (fp32),
+3e-4 (amp-bf16), 6e-5 (amp-fp16), 1.4e-2 (bf16) and 1.8e-3 (fp16); the rest is room for deeper models and longer sums.
+"""
+
+GRADIENT_SLACK = 10
+"""A gradient may be that many times less exact, being a sum of terms of either sign (measured: 3e-7 in fp32, up to 0.1
+in bf16). TF32 in the place of fp32, emulated on both workloads, gave 1e-4 to 2e-2: not all of it is found here, so the
+switches read back vouch for that.
+"""
+
+REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Relative errors in the Euclidean norm; None where nothing was compared. Infinite or NaN: not a number."""
+
+    result: float | None = None
+    gradient: float | None = None
+
+    def verdict(self, precision: str) -> str | None:
+        """Why the step's answer is wrong; None if it is right or was not compared."""
+        limit = RESULT_TOLERANCES[precision]
+        for name, error, allowed in (
+            ("result", self.result, limit),
+            ("gradient", self.gradient, min(0.5, limit * GRADIENT_SLACK)),
+        ):
+            if error is None or error <= allowed:
+                continue
+            size = f"off by {error:.2g} of its norm" if math.isfinite(error) else "not finite"
+            return f"the step's {name} is {size} (allowed in {precision}: {allowed:.2g}); do not use this precision here"
+        return None
+
+
+def compare_with_reference(task: Task, fresh_model: Callable[[], nn.Module]) -> Errors:
+    """Compare one batch of a task with double precision; leaves fresh weights in the task's model.
+
+    Nothing is compared where the reference would not fit into the host's memory.
+    """
+    fresh = fresh_model()
+    weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
+    if 4 * weights_bytes > psutil.virtual_memory().available:
+        return Errors()
+    task.model.load_state_dict(fresh.state_dict())
+    inputs = tuple(tensor[:ROWS] for tensor in task.next_inputs())
+    reference = fresh.to(torch.float64).train(task.model.training)
+    with _without_dropout(task.model), _without_dropout(reference):
+        ours = _evaluate(task, task.model, task.arithmetic, inputs)
+        theirs = _evaluate(task, reference, REFERENCE, tuple(map(REFERENCE.place, inputs)))
+    result, gradient = (relative_error(mine, exact) for mine, exact in zip(ours, theirs, strict=True))
+    return Errors(result, gradient)
+
+
+def _evaluate(
+    task: Task, model: nn.Module, arithmetic: Arithmetic, inputs: tuple[torch.Tensor, ...]
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """The first result and, for a training, the gradients."""
+    training = isinstance(task, TrainingTask)
+    with torch.set_grad_enabled(training), arithmetic.autocast():
+        result = task.forward(model, *inputs)[0]
+    gradients = _gradients(result, model, arithmetic) if training else []
+    return [result.detach()], gradients
+
+
+def _gradients(loss: torch.Tensor, model: nn.Module, arithmetic: Arithmetic) -> list[torch.Tensor]:
+    """Gradients of all parameters, scaled as the step scales them and scaled back; a scale that overflows is halved."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    scale = arithmetic.scaler.get_scale() if arithmetic.scaler else 1.0
+    while True:
+        found = torch.autograd.grad(loss * scale, parameters, retain_graph=scale > 1, allow_unused=True)
+        scaled = [
+            torch.zeros_like(parameter) if gradient is None else gradient
+            for gradient, parameter in zip(found, parameters, strict=True)
+        ]
+        if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
+            return [gradient / scale for gradient in scaled]
+        scale /= 2
+
+
+def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
+    """Euclidean norm of the difference over that of the exact values; None without any values."""
+    difference = norm = 0.0
+    count = 0
+    for mine, theirs in zip(ours, exact, strict=True):
+        reference = theirs.to("cpu", torch.float64)
+        difference += float((mine.to("cpu", torch.float64) - reference).square().sum())
+        norm += float(reference.square().sum())
+        count += reference.numel()
+    if not count:
+        return None
+    if norm == 0:
+        return 0.0 if difference == 0 else math.inf
+    return math.sqrt(difference / norm)
+
+
+@contextmanager
+def _without_dropout(model: nn.Module) -> Iterator[None]:
+    """Switch off the layers that draw random numbers, since the copies would draw different ones."""
+    dropping = [m for m in model.modules() if isinstance(m, nn.modules.dropout._DropoutNd) and m.training]
+    for module in dropping:
+        module.eval()
+    try:
+        yield
+    finally:
+        for module in dropping:
+            module.train()

@@ -1,0 +1,82 @@
+"""Tasks: a workload on its device, cut into the parts that timing, CUDA graphs and the numerical check need.
+
+A workload's class says where a step's inputs come from (`next_inputs`) and what is computed from them (`forward`);
+the rest has defaults. One step is then: inputs, device work (`run`), what the host does at its end (`end_step`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import nn
+
+from crossover.measurement.precision import Arithmetic
+
+
+class Task(ABC):
+    """A model on its device and the step to time."""
+
+    cycle_steps: int = 1
+    """Steps after which the work repeats; a block holds whole cycles, so that all blocks do the same work."""
+    reads_back: bool = False
+    """Whether the host reads results in the midst of a step, which no CUDA graph can hold."""
+    optimizer: torch.optim.Optimizer | None = None
+
+    def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
+        self.arithmetic = arithmetic
+        self.model = model.to(arithmetic.device, arithmetic.dtype)
+        self.resident = tuple(arithmetic.place(tensor) for tensor in resident)
+        """The dataset's tensors that lie on the device."""
+
+    @abstractmethod
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The next batch on the device; every tensor has the batch as its first dimension."""
+
+    @abstractmethod
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """What the model makes of a batch. First the result that is checked: a training's loss (a scalar), an
+        inference's outputs; then whatever else `observe` needs.
+        """
+
+    def observe(self, *results: torch.Tensor) -> None:
+        """What a step does with the results of its forward pass."""
+
+    @abstractmethod
+    def run(self, *inputs: torch.Tensor) -> None:
+        """The device's work of one step."""
+
+    def end_step(self) -> None:
+        """What the host does at the end of a step."""
+
+    def step(self) -> None:
+        """One step."""
+        self.run(*self.next_inputs())
+        self.end_step()
+
+
+class TrainingTask(Task):
+    """A training step: forward, backward, optimizer."""
+
+    optimizer: torch.optim.Optimizer
+
+    def run(self, *inputs: torch.Tensor) -> None:
+        """Forward pass, what is observed of it, backward pass, update; gradients are gone at the end."""
+        with self.arithmetic.autocast():
+            results = self.forward(self.model, *inputs)
+        self.observe(*results)
+        self.arithmetic.update(results[0], self.optimizer)
+        self.optimizer.zero_grad()
+
+
+class InferenceTask(Task):
+    """An inference pass: evaluation mode, no gradients."""
+
+    def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
+        super().__init__(model.eval(), arithmetic, resident)
+
+    def run(self, *inputs: torch.Tensor) -> None:
+        """Forward pass and what is observed of it."""
+        with torch.no_grad(), self.arithmetic.autocast():
+            results = self.forward(self.model, *inputs)
+        self.observe(*results)
