@@ -1,0 +1,60 @@
+"""The measuring process: measures one trial, tells its parent, and never outlives it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from pathlib import Path
+
+from crossover.errors import one_line_errors
+from crossover.measurement.messages import send
+from crossover.measurement.requests import Request
+
+KILLED_FIRST = 1000
+"""Score for the kernel's out-of-memory killer: this process, not its parent or the trial server."""
+
+
+def end_with_parent(lifeline: int) -> None:
+    """Let the kernel end this process once the parent's end of the pipe closes, however busy it is.
+
+    The parent never writes: the pipe becomes readable only when the parent is gone, and then SIGIO comes, whose default
+    is to end the process. No thread is needed, and nothing runs while measuring.
+    """
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    try:
+        gone = os.read(lifeline, 1) == b""  # it may have gone before
+    except BlockingIOError:
+        return
+    if gone:
+        os._exit(1)
+
+
+def prefer_as_victim() -> None:
+    """Where memory runs out, this process is the one to end."""
+    score = Path("/proc/self/oom_score_adj")
+    if score.exists():
+        score.write_text(str(KILLED_FIRST))
+
+
+def run_child(request: Request, lifeline: int, messages: int) -> None:
+    """Measure a trial, write its row and say so; raises UserError for what a user can mend."""
+    end_with_parent(lifeline)
+    prefer_as_victim()
+    from crossover.measurement.threads import export_threads
+
+    export_threads(request.threads)
+    from crossover.measurement.trial import run_trial
+    from crossover.records import write_measurement
+
+    row = run_trial(request, lambda facts: send(messages, {"begun": facts}))
+    write_measurement(row, Path(request.output))
+    send(messages, {"done": row.status, "reason": row.reason})
+
+
+def main() -> None:
+    """Entry of a fresh process: request, lifeline and messages are its arguments."""
+    text, lifeline, messages = sys.argv[1:]
+    with one_line_errors():
+        run_child(Request.from_json(text), int(lifeline), int(messages))

@@ -1,0 +1,268 @@
+"""The trial server: has imported torch, and forks a measuring process for each trial that asks.
+
+Importing torch costs more than most measurements. The server never touches a GPU and never runs anything in parallel
+before a fork, so a fork is as fresh as a process of its own from there on: own CUDA context, allocator and thread
+pools. It serves its own user only, and goes away by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import socket
+import struct
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crossover.errors import one_line_errors
+from crossover.measurement.child import run_child
+from crossover.measurement.requests import Request
+from crossover.measurement.server_key import server_key
+
+IDLE_S = 30.0
+REQUEST_LIMIT_S = 2.0
+LONGEST_REQUEST = 1 << 20
+DESCRIPTORS = 4
+"""Standard output, standard error, lifeline and messages of the child."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a client sends: the trial, and what its process is to inherit."""
+
+    key: str
+    request: str
+    environment: dict[str, str]
+    folder: str
+    umask: int
+    affinity: list[int] | None
+    workflow: int | None
+    """Process of the workflow, whose end ends the server."""
+
+
+class Server:
+    """Waits for orders and forks."""
+
+    def __init__(self, listener: socket.socket, key: str) -> None:
+        self.listener = listener
+        self.key = key
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(listener, selectors.EVENT_READ, self.answer)
+        self.children: dict[int, socket.socket] = {}
+        self.workflows: dict[int, int] = {}
+        self.threads = thread_count()
+        self.orphaned = False
+
+    def serve(self) -> None:
+        """Serve until idle for `IDLE_S` or until all workflows that asked are gone."""
+        self._watch_children()
+        idle_since = time.monotonic()
+        while self.children or (time.monotonic() - idle_since < IDLE_S and not self.orphaned):
+            for key, _ in self.selector.select(timeout=1.0):
+                key.data()
+                idle_since = time.monotonic()
+
+    def _watch_children(self) -> None:
+        """Let the end of a child wake the selector."""
+        reader, writer = os.pipe()
+        for descriptor in (reader, writer):
+            os.set_blocking(descriptor, False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.set_wakeup_fd(writer)
+
+        def reap() -> None:
+            with suppress(BlockingIOError):
+                os.read(reader, 4096)
+            self.reap()
+
+        self.selector.register(reader, selectors.EVENT_READ, reap)
+
+    def reap(self) -> None:
+        """Tell the clients of ended children how they ended."""
+        for pid, connection in list(self.children.items()):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                tell(connection, {"ended": os.waitstatus_to_exitcode(status)})
+                connection.close()
+                del self.children[pid]
+
+    def answer(self) -> None:
+        """Take one order; whatever is wrong with it, the next one finds the server well."""
+        connection, _ = self.listener.accept()
+        connection.settimeout(REQUEST_LIMIT_S)
+        try:
+            order, descriptors = receive(connection)
+        except (OSError, ValueError, TypeError, KeyError):
+            connection.close()
+            return
+        try:
+            if (reason := self._refusal(order)) is None:
+                self._follow(order.workflow)
+                pid = self._fork(order, descriptors, connection)
+                self.children[pid] = connection
+                tell(connection, {"child": pid})
+            else:
+                tell(connection, {"refused": reason})
+                connection.close()
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _refusal(self, order: Order) -> str | None:
+        """Why this server cannot serve an order; None if it can."""
+        import torch
+
+        if order.key != self.key:
+            return "another version of code, packages or environment"
+        preload(Request.from_json(order.request).cell.workload)
+        if thread_count() != self.threads:
+            return "a library has started threads"
+        if torch.cuda.is_initialized():
+            return "a library has opened the GPU"
+        return None
+
+    def _follow(self, workflow: int | None) -> None:
+        """Notice when a workflow that uses this server is gone."""
+        if workflow is None or workflow in self.workflows or not hasattr(os, "pidfd_open"):
+            return
+        with suppress(OSError):
+            descriptor = os.pidfd_open(workflow)
+            self.workflows[workflow] = descriptor
+            self.orphaned = False
+
+            def gone() -> None:
+                self.selector.unregister(descriptor)
+                os.close(descriptor)
+                del self.workflows[workflow]
+                self.orphaned = not self.workflows
+
+            self.selector.register(descriptor, selectors.EVENT_READ, gone)
+
+    def _fork(self, order: Order, descriptors: list[int], connection: socket.socket) -> int:
+        """Fork the measuring process; returns its number in the server, never in the child."""
+        pid = os.fork()
+        if pid:
+            with suppress(OSError):
+                os.setpgid(pid, pid)  # before the client learns of it
+            return pid
+        code = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self.selector.close()
+            self.listener.close()
+            for other in (connection, *self.children.values()):
+                other.close()
+            code = become_child(order, descriptors)
+        finally:
+            os._exit(code)
+
+
+def become_child(order: Order, descriptors: list[int]) -> int:
+    """Put on what the client wears, measure, and return the exit code."""
+    with suppress(PermissionError):
+        os.setsid()
+    output, error, lifeline, messages = descriptors
+    os.dup2(output, 1)
+    os.dup2(error, 2)
+    os.environ.clear()
+    os.environ.update(order.environment)
+    os.umask(order.umask)
+    if order.affinity is not None:
+        os.sched_setaffinity(0, order.affinity)
+    try:
+        os.chdir(order.folder)
+        with one_line_errors():
+            run_child(Request.from_json(order.request), lifeline, messages)
+    except SystemExit as stop:
+        if isinstance(stop.code, str):
+            print(stop.code, file=sys.stderr)
+        return stop.code if isinstance(stop.code, int) else 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
+
+
+def preload(workload: str) -> None:
+    """Import a workload once for all its trials; where that fails, the trial itself says why."""
+    from crossover.measurement.workloads import workload_code
+
+    with suppress(Exception):
+        workload_code(workload)
+
+
+def preload_all() -> None:
+    """Import what every trial needs, and construct an optimizer, which imports the rest of torch."""
+    import pyarrow.json
+    import pyarrow.parquet  # noqa: F401
+    import torch
+
+    import crossover.measurement.trial  # noqa: F401
+
+    torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+
+
+def thread_count() -> int:
+    """Threads of this process."""
+    tasks = Path("/proc/self/task")
+    return len(list(tasks.iterdir())) if tasks.is_dir() else 1
+
+
+def receive(connection: socket.socket) -> tuple[Order, list[int]]:
+    """Read one order and its descriptors; raises ValueError or OSError where it is not one."""
+    data, descriptors, _, _ = socket.recv_fds(connection, 65536, DESCRIPTORS)
+    while not data.endswith(b"\n"):
+        more = connection.recv(65536)
+        if not more or len(data) > LONGEST_REQUEST:
+            raise ValueError("no whole order")
+        data += more
+    order = Order(**json.loads(data))
+    if len(descriptors) != DESCRIPTORS or peer_user(connection) != os.getuid():
+        raise ValueError("not an order of this user")
+    return order, descriptors
+
+
+def peer_user(connection: socket.socket) -> int:
+    """The user at the other end of a Unix socket."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", credentials)[1])
+
+
+def tell(connection: socket.socket, message: dict[str, Any]) -> None:
+    """Send a message to a client, if it is still there."""
+    with suppress(OSError):
+        connection.sendall(json.dumps(message).encode() + b"\n")
+
+
+def main() -> None:
+    """Entry of the server process: its key and the path of its socket are the arguments."""
+    key, path = sys.argv[1:]
+    preload_all()
+    if server_key() != key:  # something changed while the imports ran
+        sys.exit("the code or the environment changed while the trial server started")
+    import gc
+
+    gc.collect()
+    gc.freeze()  # the children share these pages
+    with socket.socket(socket.AF_UNIX) as listener:
+        beside = f"{path}.{os.getpid()}"
+        listener.bind(beside)
+        listener.listen(64)
+        os.rename(beside, path)  # whoever finds the socket finds it listening
+        place = os.stat(path).st_ino
+        try:
+            Server(listener, key).serve()
+        finally:
+            with suppress(OSError):
+                if os.stat(path).st_ino == place:
+                    os.unlink(path)

@@ -1,0 +1,146 @@
+"""The light parent of a measuring process: whatever happens to the child ends in a verdict. Never imports torch."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from crossover.measurement.processes import Child, Ending, wait_readable
+
+START_LIMIT_S = 300.0
+"""Longest start of a measuring process: importing torch from a cold network file system takes minutes."""
+
+ENDING_LIMIT_S = 20.0
+"""Longest end of a measuring process after its last word: closing a CUDA context takes a second or two."""
+
+POLL_S = 0.1
+"""Between two looks at a child that cannot announce its end."""
+
+CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
+TERMINATING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class InterruptedByError(BaseException):
+    """A signal asked this process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.exit_code = 128 + number
+
+
+class ChildFailedError(Exception):
+    """The child ended by an error of its own, which it has printed."""
+
+
+class ChildLostError(Exception):
+    """The child is gone and nobody can tell how."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a child ended. `facts` are the columns it knew when it began."""
+
+    status: str
+    reason: str | None
+    written: bool
+    """Whether the child has written its row."""
+    facts: dict[str, Any]
+
+
+def supervise(
+    child: Child,
+    time_limit_s: float,
+    oom_kills: Callable[[], int | None],
+    clock: Callable[[], float] = time.monotonic,
+) -> Outcome:
+    """Wait for a child, at most `time_limit_s` from its beginning, and say how it ended.
+
+    Raises ChildFailedError where it ended by an error, ChildLostError where its end is unknown.
+    """
+    kills_before = oom_kills()
+    facts: dict[str, Any] | None = None
+    done: dict[str, Any] | None = None
+    deadline = clock() + START_LIMIT_S
+    ended = False
+    while not ended and done is None:
+        if clock() >= deadline:
+            child.kill()
+            if facts is None:
+                raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
+            return Outcome("timeout", f"not done after {time_limit_s:g} s; raise time_limit_s", False, facts)
+        ended = _wait(child, deadline - clock())
+        for message in _unread(child):
+            if "begun" in message:
+                facts, deadline = message["begun"], clock() + time_limit_s
+            if "done" in message:
+                done = message
+    ending = child.ending(ENDING_LIMIT_S)
+    if done is not None:
+        child.kill()  # whatever it left behind: data loaders, or itself if it hangs on its way out
+        return Outcome(done["done"], done["reason"], True, facts or {})
+    return _verdict(ending, facts, kills_before, oom_kills())
+
+
+def _wait(child: Child, seconds: float) -> bool:
+    """Wait for a message or for the child's end; whether it has ended."""
+    end = child.fileno()
+    sources = [child.inbox.fileno()] if not child.inbox.closed else []
+    ready = wait_readable([*sources, *([] if end is None else [end])], min(seconds, POLL_S if end is None else seconds))
+    return end in ready if end is not None else child.ending(0) is not None
+
+
+def _unread(child: Child) -> Iterator[dict[str, Any]]:
+    """Messages that have arrived."""
+    while not child.inbox.closed and wait_readable([child.inbox.fileno()], 0):
+        yield from child.inbox.read()
+
+
+def _verdict(
+    ending: Ending | None, facts: dict[str, Any] | None, kills_before: int | None, kills_after: int | None
+) -> Outcome:
+    """What an end without a row means."""
+    if ending is None or ending == Ending():
+        raise ChildLostError("the measuring process is gone, and its parent did not say how")
+    if ending.signal is None:
+        raise ChildFailedError(f"the measuring process ended with status {ending.exit_code}")
+    name = signal.Signals(ending.signal).name
+    if facts is None:
+        raise ChildFailedError(f"the measuring process was ended by {name} before it began")
+    if ending.signal == signal.SIGKILL and kills_before is not None and (kills_after or 0) > kills_before:
+        return Outcome("oom", "ended by the kernel's out-of-memory killer: the host's memory ran out", False, facts)
+    if ending.signal in CRASHES:
+        reason = f"the measuring process crashed ({name}); run the row's command with --isolation=none under a debugger"
+    else:
+        reason = f"something outside ended the measuring process ({name})"
+    return Outcome("invalid", reason, False, facts)
+
+
+def kernel_oom_kills(root: Path = Path("/")) -> int | None:
+    """Processes that the kernel's out-of-memory killer has ended so far, on this host; None where it does not say."""
+    statistics = root / "proc/vmstat"
+    found = re.search(r"^oom_kill (\d+)$", statistics.read_text(), re.MULTILINE) if statistics.is_file() else None
+    return int(found[1]) if found else None
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Turn signals that end a process into an exception, so that what is under way is cleaned up first."""
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        for other in TERMINATING:
+            signal.signal(other, signal.SIG_IGN)  # a second one must not break the cleaning up
+        raise InterruptedByError(number)
+
+    before = {number: signal.signal(number, interrupt) for number in TERMINATING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
