@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 DEVICES = ("cpu", "cuda", "mps", "xpu")
-PRECISIONS = ("fp32", "tf32")
-EXECUTIONS = ("eager",)
+PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
+EXECUTIONS = ("eager", "compile", "cuda-graph")
 PROTOCOLS = ("resident", "as_published")
 STATUSES = ("ok", "oom", "unsupported", "timeout", "invalid")
+ISOLATIONS = ("server", "process", "none")
 
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""
@@ -35,8 +36,12 @@ FLAGS = {
     "noisy": "the samples' interquartile range is over 25 % of their median: stop other work on the machine",
     "skewed": "the samples' mean is over 1.25 times their median: something interrupts the work, look for it",
     "few_blocks": "the time cap came before the least number of blocks: raise effort.timed_max_s",
+    "imprecise": "the time cap came before the 95 % interval over batch medians was as narrow as asked: stop other work "
+    "on the machine, or raise effort.timed_max_s",
+    "diverged": "the training's loss was no longer a number when timing ended: the times are those of such arithmetic; "
+    "compare with another precision",
     "trials_differ": "the 95 % interval over trials is wider than ±5 %: stop other work on the machine, add trials",
-    "warmup_capped": "the warm-up reached its cap before its least number of steps: raise effort.warmup_max_s",
+    "warmup_capped": "the warm-up reached its cap before it was long and steady enough: raise effort.warmup_max_s",
 }
 """Why an `ok` result deserves less trust, and what to do about it."""
 
@@ -59,7 +64,7 @@ class Measurement:
     protocol: str | None = column("what belongs to a step: `resident` data, or `as_published`")
     batch_size: int | None = column("batch size", "samples")
     precision: str | None = column("arithmetic of the step")
-    execution: str | None = column("how the step runs: eager")
+    execution: str | None = column("how the step runs: " + ", ".join(EXECUTIONS))
     size: int | None = column("position on the workload's size axis")
     device: str | None = column("kind of device")
     trial: int | None = column("number of the trial, from 1")
@@ -82,20 +87,24 @@ class Measurement:
     timed_steps: int | None = column("steps in all timed blocks")
     timed_cpu_s: float | None = column("CPU time of the process while timing; over timed_s: busy cores", "s")
     first_step_s: float | None = column("the very first step, synchronised", "s")
-    compile_s: float | None = column("compilation", "s")
+    compile_s: float | None = column("compilation (part of the first step), or capture of a CUDA graph", "s")
     warmup_s: float | None = column("warm-up after the first step", "s")
     warmup_steps: int | None = column("steps of the warm-up, the first one included")
-    process_s: float | None = column("from the start of the process to the writing of this row", "s")
+    memory_pass_s: float | None = column("the memory pass", "s")
+    check_s: float | None = column("the numerical check", "s")
+    process_s: float | None = column("from the start of the process (or its fork) to the writing of this row", "s")
 
-    device_time_s: float | None = column("median device time of a step, from device events", "s")
-    device_samples_s: list[float] | None = column("device time of each block divided by its steps", "s")
-    host_bound_share: float | None = column("1 - device time / wall time")
+    device_time_s: float | None = column("median of the device samples", "s")
+    device_samples_s: list[float] | None = column("span of each block between two device events, over its steps", "s")
+    device_busy_s: float | None = column("part of a step in which the device ran a kernel, by the profiler", "s")
+    host_bound_share: float | None = column("1 - device_busy_s / step_time_s: share of a step spent on the host alone")
     latencies_s: list[float] | None = column("individually synchronised steps", "s")
     latency_p50_s: float | None = column("median of individually synchronised steps", "s")
     latency_p95_s: float | None = column("95th percentile of individually synchronised steps", "s")
     latency_p99_s: float | None = column("99th percentile of individually synchronised steps", "s")
     flops_per_step: int | None = column("floating-point operations of a step", "FLOP")
-    relative_error: float | None = column("error of the step against a reference of higher precision")
+    relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")
+    gradient_error: float | None = column("error of the step's gradient against double precision, in the same norm")
 
     base_bytes: int | None = column("memory allocated before the step", "B")
     peak_allocated_bytes: int | None = column("peak of what tensors needed", "B")
@@ -151,6 +160,9 @@ class Measurement:
     interop_threads: int | None = column("threads of torch across operations, read back")
     backend_settings: str | None = column("precision switches as read back, JSON")
     effort: str | None = column("measuring effort, JSON")
+    isolation: str | None = column("where the trial ran: a fork of the trial `server`, a fresh `process`, `none` (by hand)")
+    attempts: int | None = column("times this trial was measured: 2 where the first was invalid")
+    lease_wait_s: float | None = column("seconds that the trial waited for a free GPU", "s")
     torch_version: str | None = column("version of torch")
     python_version: str | None = column("version of Python")
     crossover_version: str | None = column("version of this workflow")

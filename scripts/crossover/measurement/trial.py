@@ -1,122 +1,184 @@
-"""One trial: builds the workload, times it, and says in one row how it went."""
+"""One trial: builds a cell's workload, measures it, and describes everything around it."""
 
 from __future__ import annotations
 
 import json
+import math
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
+import pynvml
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from crossover.errors import UserError
+from crossover.measurement.correctness import compare_with_reference
 from crossover.measurement.devices import OpenDevice, open_device
-from crossover.measurement.host import describe_host, load_average, process_age_s
-from crossover.measurement.limits import TimeLimitError, time_limit
-from crossover.measurement.precision import UnsupportedError, set_precision
-from crossover.measurement.timing import (
-    Stopwatch,
-    Timing,
-    find_flags,
-    summarise_samples,
-    time_steps,
-)
-from crossover.measurement.workloads import Task, build_task, count_parameters
+from crossover.measurement.execution import Execution, prepare
+from crossover.measurement.host import describe_host, process_age_s
+from crossover.measurement.memory import measure_memory
+from crossover.measurement.memory_split import Subject
+from crossover.measurement.precision import UnsupportedError, arithmetic_of, set_switches
+from crossover.measurement.profiling import busy_s
+from crossover.measurement.requests import Request
+from crossover.measurement.surroundings import Surroundings
+from crossover.measurement.tasks import Task, TrainingTask
+from crossover.measurement.timing import Stopwatch, Timing, TooSlowError, find_flags, time_latencies, time_steps
+from crossover.measurement.timing_columns import latency_columns, timing_columns
+from crossover.measurement.trust import host_flags, why_invalid
+from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.records import Measurement
-from crossover.studies import Cell, Effort, workload_traits
+from crossover.studies import workload_traits
+
+Columns = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Request:
-    """What to measure."""
-
-    cell: Cell
-    trial: int
-    seed: int
-    dataset: Path
-    threads: int
-    time_limit_s: float
-    effort: Effort
-    command: str
-
-
-def run_trial(request: Request) -> Measurement:
+def run_trial(request: Request, begin: Callable[[Columns], None] = lambda _facts: None) -> Measurement:
     """Measure one trial in this process.
 
-    Out of memory, a precision that the device lacks and the time limit are rows with a status and a reason.
+    Out of memory, a precision or execution that the device lacks, a step too slow for the time limit and a wrong
+    answer are rows with a status and a reason. `begin` is told all columns that are known before the model is built.
     Raises UserError for a device or a dataset that is not there.
     """
-    started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    load_before = load_average()
+    surroundings = Surroundings(request.cell.device, request.uuid, pynvml)
     torch.set_num_threads(request.threads)
     target = open_device(request.cell.device)
-    data = _read_dataset(request.dataset)
-    outcome = _measure(request, target, data)
+    facts = _known(request, target, surroundings)
+    begin(facts)
+    outcome = _measure(request, target, surroundings, facts)
+    return Measurement(**{**facts, **outcome, "process_s": process_age_s()})
+
+
+def _known(request: Request, target: OpenDevice, surroundings: Surroundings) -> Columns:
+    """The columns that are known before anything is measured."""
     host = describe_host()
-    facts: dict[str, Any] = {
+    return {
         **asdict(request.cell),
         **host,
         "trial": request.trial,
         "size_name": workload_traits(request.cell.workload).size_name,
+        "parameters": count_parameters(request.cell),
         "seed": request.seed,
-        "started_at": started_at,
-        "load_before": load_before,
-        "load_after": load_average(),
+        "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "load_before": surroundings.counters_before.load,
         "device_name": target.name or host["cpu_model"],
         "device_uuid": target.uuid,
         "device_memory_bytes": target.memory_bytes,
-        "driver_version": target.driver_version,
+        "driver_version": surroundings.driver_version,
         "cudnn_version": str(torch.backends.cudnn.version()) if target.device.type == "cuda" else None,
+        "backend_settings": json.dumps(set_switches(request.cell.precision)),
         "effort": json.dumps(asdict(request.effort)),
+        "isolation": request.isolation,
+        "attempts": request.attempts,
+        "lease_wait_s": request.lease_wait_s,
         "command": request.command,
-        "process_s": process_age_s(),
     }
-    return Measurement(**facts, **outcome)
 
 
-def _measure(request: Request, target: OpenDevice, data: dict[str, torch.Tensor]) -> dict[str, Any]:
-    """The columns that depend on how the trial ended."""
-    known: dict[str, Any] = {"parameters": count_parameters(request.cell)}
+def _measure(request: Request, target: OpenDevice, surroundings: Surroundings, facts: Columns) -> Columns:
+    """The columns that depend on how the trial ends; what was measured before an early end is kept."""
+    columns: Columns = {}
     try:
-        known["backend_settings"] = json.dumps(set_precision(request.cell.precision, target.device))
-        torch.manual_seed(request.seed + request.trial)
-        with time_limit(request.time_limit_s):
-            timing = _time(build_task(request.cell, data, target.device), request, target)
-    except UnsupportedError as reason:
-        return {**known, "status": "unsupported", "reason": str(reason)}
-    except TimeLimitError as reason:
-        return {**known, "status": "timeout", "reason": str(reason)}
+        reason = _measure_all(request, target, surroundings, facts, columns)
+    except UnsupportedError as lack:
+        return {**columns, "status": "unsupported", "reason": str(lack)}
+    except TooSlowError as projection:
+        return {**columns, "status": "timeout", "reason": str(projection)}
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        return {**known, "status": "oom", "reason": str(error).partition("\n")[0] or type(error).__name__}
-    summary = summarise_samples(timing.samples_s)
-    return {
-        **known,
-        "status": "ok",
-        "flags": find_flags(timing, request.effort),
-        "step_time_s": summary.median_s,
-        "step_time_mean_s": summary.mean_s,
-        "step_time_iqr_s": summary.iqr_s,
-        "severe_outliers": summary.severe_outliers,
-        "samples_s": list(timing.samples_s),
-        "block_steps": timing.block_steps,
-        "timed_s": timing.timed_s,
-        "timed_steps": timing.timed_steps,
-        "timed_cpu_s": timing.timed_cpu_s,
-        "first_step_s": timing.first_step_s,
-        "warmup_s": timing.warmup_s,
-        "warmup_steps": timing.warmup_steps,
-    }
+        return {**columns, "status": "oom", "reason": str(error).partition("\n")[0] or type(error).__name__}
+    return {**columns, "status": "invalid" if reason else "ok", "reason": reason}
 
 
-def _time(task: Task, request: Request, target: OpenDevice) -> Timing:
-    watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
-    return time_steps(task.step, task.cycle_steps, request.effort, watch)
+def _measure_all(
+    request: Request, target: OpenDevice, surroundings: Surroundings, facts: Columns, columns: Columns
+) -> str | None:
+    """Fill `columns` pass by pass: time, numerical check, memory, profile; returns why the result is invalid, if so."""
+    cell = request.cell
+    torch.manual_seed(request.seed + request.trial)
+    task = build_task(cell, _read_dataset(request.dataset), arithmetic_of(cell.precision, target.device))
+    execution = prepare(task, cell.execution)
+    watch = _stopwatch(target, surroundings, execution)
+    timing = time_steps(execution.step, task.cycle_steps, request.effort, watch, request.time_limit_s)
+    execution.step()  # keeps the device at work while its clock is read
+    surroundings.read_under_load()
+    target.synchronise()
+    columns |= timing_columns(timing) | {"compile_s": execution.compile_s()}
+    columns |= surroundings.columns(timing, facts["threads"], facts["physical_cores"])
+    columns |= latency_columns(time_latencies(execution.step, request.latency_steps, watch))
+    diverged = not _finite(task)
+
+    start_s = time.perf_counter()
+    errors = compare_with_reference(task, lambda: build_model(cell))
+    columns |= {"relative_error": _number(errors.result), "gradient_error": _number(errors.gradient)}
+    columns["check_s"] = time.perf_counter() - start_s
+
+    columns |= _memory_pass(task, execution, target)
+    if request.trial == 1:  # the profiler takes a second to start, and its answer varies little between trials
+        columns |= _profile(execution, target, columns["step_time_s"])
+    columns["flags"] = [
+        *find_flags(timing, request.effort),
+        *host_flags({**facts, **columns}),
+        *(["diverged"] if diverged else []),
+    ]
+    return wrong_device(task, target, request.uuid) or errors.verdict(cell.precision) or why_invalid(columns)
+
+
+def _stopwatch(target: OpenDevice, surroundings: Surroundings, execution: Execution) -> Stopwatch:
+    return Stopwatch(
+        wall_ns=time.perf_counter_ns,
+        cpu_ns=time.process_time_ns,
+        synchronise=target.synchronise,
+        mark=target.mark,
+        between_s=target.between_s,
+        counts=lambda: surroundings.counts(execution.compilations),
+    )
+
+
+def _memory_pass(task: Task, execution: Execution, target: OpenDevice) -> Columns:
+    """Memory of a step; its seconds count as `memory_pass_s`."""
+    start_s = time.perf_counter()
+    subject = Subject(
+        step=execution.step,
+        model=task.model,
+        optimizers=() if task.optimizer is None else (task.optimizer,),
+        resident=task.resident,
+        eager_step=task.step,
+    )
+    found = measure_memory(subject, target.device)
+    return {**found, "memory_pass_s": time.perf_counter() - start_s}
+
+
+def _profile(execution: Execution, target: OpenDevice, step_time_s: float) -> Columns:
+    """Device time with a kernel running, and the share of a step in which there is none."""
+    busy = busy_s(execution.step, target.device, target.synchronise)
+    share = None if busy is None else max(0.0, 1 - busy / step_time_s)
+    return {"device_busy_s": busy, "host_bound_share": share}
+
+
+def _finite(task: Task) -> bool:
+    """Whether a training's weights are numbers still."""
+    return not isinstance(task, TrainingTask) or all(bool(torch.isfinite(p).all()) for p in task.model.parameters())
+
+
+def _number(value: float | None) -> float | None:
+    """The value, or None where it is not a finite number: the row's reason says so."""
+    return value if value is None or math.isfinite(value) else None
+
+
+def wrong_device(task: Task, target: OpenDevice, uuid: str | None) -> str | None:
+    """Why the device that ran is not the one asked for; None if it is."""
+    found = {tensor.device.type for tensor in (*task.model.parameters(), *task.resident)}
+    if strangers := sorted(found - {target.device.type}):
+        return f"tensors lie on {', '.join(strangers)}, not on {target.device.type}: the workload must use its device"
+    if uuid is not None and uuid.startswith("GPU-") and target.uuid != uuid:
+        return f"{target.uuid} ran, not the leased {uuid}: something changed CUDA_VISIBLE_DEVICES"
+    return None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -127,7 +189,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return any(message in str(error) for message in messages)
 
 
-def _read_dataset(path: Path) -> dict[str, torch.Tensor]:
+def _read_dataset(path: str) -> dict[str, torch.Tensor]:
     try:
         return load_file(path)
     except FileNotFoundError:

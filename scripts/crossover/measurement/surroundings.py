@@ -1,0 +1,64 @@
+"""What host and GPU did around one trial's measuring: read before the device is opened, while it works, and after."""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from crossover.measurement.counters import Counters, counters_between, involuntary_switches, read_counters
+from crossover.measurement.energy import cpu_energy_between, energy_between, read_gpu_energy_mj, read_rapl
+from crossover.measurement.gpu_state import GpuState, gpu_between, read_gpu, with_threads
+from crossover.measurement.nvml import driver_version
+from crossover.measurement.timing import Timing
+from crossover.measurement.trust import others_disturb
+from crossover.records import BASELINE
+
+
+class Surroundings:
+    """Readings of a trial's host and GPU, in the order in which they happen."""
+
+    def __init__(self, device: str, uuid: str | None, nvml: types.ModuleType) -> None:
+        self.device = device
+        self.uuid = uuid
+        self.nvml = nvml
+        self.gpu_before = read_gpu(uuid, nvml)
+        self.gpu_after: GpuState | None = None
+        self.counters_before: Counters = read_counters()
+        self.counters_after: Counters | None = None
+        self.energy: list[Any] = []
+
+    @property
+    def driver_version(self) -> str | None:
+        """The GPU driver; None for a CPU trial."""
+        return None if self.device == BASELINE else driver_version(self.nvml)
+
+    def counts(self, compilations: Callable[[], int]) -> dict[str, int]:
+        """Counters to read before and after the timed blocks; the energy is read with them."""
+        self.energy.append(read_rapl() if self.device == BASELINE else read_gpu_energy_mj(self.uuid, self.nvml))
+        counts = {"recompiles": compilations()}
+        if (switches := involuntary_switches()) is not None:
+            counts["involuntary_switches"] = switches
+        if self.device == "cuda":
+            counts["allocator_retries"] = torch.cuda.memory_stats()["num_alloc_retries"]
+        return counts
+
+    def read_under_load(self) -> None:
+        """Read clock, reasons and processes; to be called with steps still queued, since an idle GPU lowers its clock."""
+        self.gpu_after = read_gpu(self.uuid, self.nvml)
+        self.counters_after = read_counters()
+
+    def columns(self, timing: Timing, threads: int, physical_cores: int) -> dict[str, Any]:
+        """Columns of `Measurement` about the time between the readings."""
+        assert self.counters_after is not None
+        found = counters_between(self.counters_before, self.counters_after)
+        found |= gpu_between(self.gpu_before, self.gpu_after, with_threads({os.getpid()}))
+        before, after = self.energy
+        window = (timing.timed_s, timing.timed_steps)
+        if self.device == BASELINE:
+            facts = {**found, "device": self.device, "threads": threads, "physical_cores": physical_cores}
+            return found | cpu_energy_between(before, after, *window, others_disturb(facts))
+        return found | energy_between(before, after, *window, found["foreign_processes"])
