@@ -55,7 +55,7 @@ def test_analysis_wing_imports_no_torch() -> None:
     assert forbidden(wing, {"torch", "snakemake", "crossover.measurement"}) == {}
 
 
-@pytest.mark.parametrize("name", ["studies.py", "records.py", "errors.py", "files.py"])
+@pytest.mark.parametrize("name", ["studies.py", "records.py", "errors.py", "files.py", "gpus.py", "lease.py"])
 def test_what_the_wings_share_imports_neither(name: str) -> None:
     assert forbidden([LIBRARY / name], {"torch", "pandas", "crossover.measurement", "crossover.analysis"}) == {}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import itertools
 import json
 import os
 import platform
@@ -13,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from crossover.gpus import visible_gpus
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
 """The environment variable that carries a machine from the main process to its jobs."""
@@ -110,24 +111,13 @@ def _nvidia(environment: Mapping[str, str]) -> _Nvidia:
 
     try:
         pynvml.nvmlInit()
-        count = int(pynvml.nvmlDeviceGetCount())
+        gpus = len(visible_gpus(environment, pynvml))
         driver = str(pynvml.nvmlSystemGetDriverVersion())
         cuda_major = int(pynvml.nvmlSystemGetCudaDriverVersion()) // 1000
         pynvml.nvmlShutdown()
     except pynvml.NVMLError:
         return _Nvidia()
-    return _Nvidia(_visible(count, environment.get("CUDA_VISIBLE_DEVICES")), driver, cuda_major)
-
-
-def _visible(count: int, chosen: str | None) -> int:
-    """GPUs left by CUDA_VISIBLE_DEVICES, whose list ends at its first index that is not there."""
-    if chosen is None:
-        return count
-    there = itertools.takewhile(
-        lambda name: name.startswith(("GPU-", "MIG-")) or (name.isdigit() and int(name) < count),
-        (name.strip() for name in chosen.split(",")),
-    )
-    return len(list(there))
+    return _Nvidia(gpus, driver, cuda_major)
 
 
 def _version_of(package: str) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,16 +10,14 @@ import pytest
 
 from crossover import discovery
 from crossover.discovery import Machine, find_machine, hand_down, handed_down, torch_built_for
+from fake_nvml import FakeGpu, FakeNvml
 
 
 @pytest.fixture
 def nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with two NVIDIA GPUs."""
-    monkeypatch.setattr(pynvml, "nvmlInit", lambda: None)
-    monkeypatch.setattr(pynvml, "nvmlShutdown", lambda: None)
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetCount", lambda: 2)
-    monkeypatch.setattr(pynvml, "nvmlSystemGetDriverVersion", lambda: "580.1")
-    monkeypatch.setattr(pynvml, "nvmlSystemGetCudaDriverVersion", lambda: 13010)
+    """A machine with two NVIDIA GPUs, the second of which is split."""
+    split = FakeGpu("GPU-4567-89ab", instances=(FakeGpu("MIG-0123-4567"),))
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-0123-4567"), split))
 
 
 @pytest.fixture
