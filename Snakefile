@@ -19,6 +19,7 @@ include: "rules/collect.smk"
 include: "rules/analyse.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
+include: "rules/compare.smk"
 
 
 rule all:

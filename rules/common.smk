@@ -4,7 +4,13 @@ import math
 import os
 from dataclasses import asdict
 
-from crossover.configuration import check_device_list, check_executor, check_gpu_limit, read_configuration
+from crossover.configuration import (
+    check_compared,
+    check_device_list,
+    check_executor,
+    check_gpu_limit,
+    read_configuration,
+)
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.records import BASELINE
 from crossover.studies import CELL_PATH, Cell, in_rounds, trial_options, workload_module, workload_traits
@@ -167,3 +173,14 @@ def published_runs_of(wildcards):
     published = STUDIES[wildcards.study].published or {}
     run_times = published.get("run_times")
     return house(f"config/published/{run_times['file']}") if run_times else []
+
+
+def compared_measurements(_wildcards):
+    """The tables of the two runs to compare, as they are.
+
+    No rule makes these spellings of their paths; otherwise Snakemake would measure an older run again, here and now.
+    """
+    with one_line_errors():
+        check_compared(CONFIG)
+    spell = os.path.relpath if os.path.isabs(RESULTS) else os.path.abspath
+    return [spell(run.measurements) for run in CONFIG.compare]

@@ -8,14 +8,17 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+
+from crossover.records import arrow_schema
 
 ROOT = Path(__file__).parents[1]
 PARTS = ["Snakefile", "rules", "scripts", "config", "envs", "profiles", "report"]
@@ -277,3 +280,60 @@ def test_a_study_without_any_time_still_ends_in_a_report(fresh: House) -> None:
     done = fresh.snakemake()
     assert done.returncode == 0, done.stderr
     assert "tf32 needs an NVIDIA GPU" in (fresh.path / "results" / "report.html").read_text()
+
+
+Row = Callable[..., dict[str, Any]]
+
+
+def write_run(house: House, folder: str, row: Row, times: Mapping[str, float], **values: Any) -> None:
+    """The table of a run that measured size 2, in the given seconds for each study, with two trials 0.02 % apart."""
+    rows = [
+        row(study=study, size=2, trial=trial, step_time_s=time * 1.0002**trial, **values)
+        for study, time in times.items()
+        for trial in (1, 2)
+    ]
+    path = house.path / folder / "measurements.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema()), path)
+
+
+def test_two_runs_are_compared_as_they_are(fresh: House, row: Row) -> None:
+    """Neither of them is measured again, though their rows are not there and their torch is another one."""
+    write_run(fresh, "results", row, {"disc_depth": 1.0, "hsf_width": 1.0}, torch_version="2.12.0")
+    write_run(fresh, "results/second", row, {"disc_depth": 1.5}, torch_version="2.13.0")
+    wanted = ["compare_runs", "--config", "compare=[results, results/second]"]
+    done = fresh.snakemake(*wanted)
+    assert done.returncode == 0, done.stderr
+    assert "Time of results/second over time of results" in done.stdout
+    assert "0 FASTER, 1 SLOWER, 0 SAME, 0 AMBIGUOUS, 1 missing" in done.stdout
+    assert "torch_version: 2.12.0 against 2.13.0 (cpu)" in done.stdout
+    table = pd.read_csv(fresh.path / "results" / "comparison.csv").set_index("study")
+    assert table["verdict"].to_dict() == {"disc_depth": "SLOWER", "hsf_width": "missing"}
+    assert table.loc["disc_depth", "ratio"] == pytest.approx(1.5)
+    assert not (fresh.path / "results" / "cells").exists()
+    assert fresh.would_run(*wanted) == Counter()
+
+
+def test_two_studies_of_a_run_are_compared(fresh: House, row: Row) -> None:
+    write_run(fresh, "results", row, {"disc_depth": 1.0, "disc_again": 1.001, "hsf_width": 3.0})
+    done = fresh.snakemake("compare_runs", "--config", "compare=[results:disc_depth, results:disc_again]")
+    assert done.returncode == 0, done.stderr
+    assert "0 FASTER, 0 SLOWER, 1 SAME, 0 AMBIGUOUS, 0 missing" in done.stdout
+    assert "Like environments." in done.stdout
+    done = fresh.snakemake("compare_runs", "--config", "compare=[results:disc_depth, results:disc_agian]")
+    assert done.returncode != 0
+    assert (
+        "study 'disc_agian' was not measured; allowed: disc_again, disc_depth, hsf_width" in done.stdout + done.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "start"),
+    [
+        ([], "error: config/config.yaml: compare: null, but compare_runs needs two results folders"),
+        (["--config", "compare=[results, other]"], "error: --config: compare: results/measurements.parquet does not"),
+        (["--config", "compare=[results]"], "error: --config: compare: ['results'] is not allowed"),
+    ],
+)
+def test_a_comparison_without_two_runs_stops(fresh: House, config: list[str], start: str) -> None:
+    fails_in_one_line(fresh, start, *config, "--", "compare_runs")

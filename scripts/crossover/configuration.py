@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -13,6 +14,21 @@ from crossover.errors import UserError
 from crossover.records import BASELINE
 from crossover.studies import Effort, Study, check_offered, known_workloads, workload_traits
 from crossover.validation import Locator, allowed_names, as_typed, check, read_yaml, shown_path
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """A results folder, or a single study of it, that another one is compared with."""
+
+    name: str
+    """As the config has it."""
+    folder: str
+    study: str | None
+
+    @property
+    def measurements(self) -> str:
+        """Path of its table of trials."""
+        return f"{self.folder}/measurements.parquet"
 
 
 @dataclass(frozen=True)
@@ -33,6 +49,10 @@ class Configuration:
     results: str
     effort: Effort
     datasets: Mapping[str, Mapping[str, Any]]
+    compare: tuple[ComparedRun, ...]
+    """Two runs, or none."""
+    compare_from: str
+    """The file that names them."""
 
 
 def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequence[Path]) -> Configuration:
@@ -63,7 +83,31 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
         results=complete["results"].rstrip("/"),
         effort=Effort(**{key: type(getattr(Effort, key))(value) for key, value in complete["effort"].items()}),
         datasets=complete["datasets"],
+        compare=tuple(_compared_run(name) for name in complete["compare"] or ()),
+        compare_from=locate(("compare",)),
     )
+
+
+def check_compared(configuration: Configuration) -> None:
+    """Raise UserError where there are no two runs to compare."""
+    where = f"{configuration.compare_from}: compare"
+    if not configuration.compare:
+        raise UserError(
+            f"{where}: null, but compare_runs needs two results folders; "
+            'name them, as --config "compare=[results, results/second]"'
+        )
+    for run in configuration.compare:
+        if not Path(run.measurements).is_file():
+            raise UserError(
+                f"{where}: {run.measurements} does not exist; allowed: the results folder of a finished run, or "
+                f"folder:study; `snakemake --cores 1 --config results={run.folder}` makes it"
+            )
+
+
+def _compared_run(name: str) -> ComparedRun:
+    single = re.fullmatch(r"(?P<folder>.+):(?P<study>[A-Za-z0-9_-]+)", name)
+    folder = single["folder"] if single else name
+    return ComparedRun(name, folder.rstrip("/"), single["study"] if single else None)
 
 
 def check_device_list(configuration: Configuration, machine: Machine) -> None:

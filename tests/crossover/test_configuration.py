@@ -9,6 +9,7 @@ import yaml
 
 from crossover.configuration import (
     Configuration,
+    check_compared,
     check_device_list,
     check_executor,
     check_gpu_limit,
@@ -122,6 +123,11 @@ def test_an_override_may_set_part_of_the_effort(folder: Folder) -> None:
         ({"trials": True}, "trials: True is not allowed"),
         ({"trial": 3}, "trial: unknown key; allowed: studies, "),
         ({"cpu_threads": 0}, "cpu_threads: 0 is not allowed; allowed: auto, or a whole number at least 1"),
+        ({"compare": "results"}, "compare: 'results' is not allowed; allowed: null or a list of 2 values, each a text"),
+        ({"compare": ["results"]}, "compare: ['results'] is not allowed; allowed: null or a list of 2 values"),
+        ({"compare": ["a", "b", "c"]}, "compare: ['a', 'b', 'c'] is not allowed; allowed: null or a list of 2 values"),
+        ({"compare": ["a", "a"]}, "compare: ['a', 'a'] names something twice"),
+        ({"compare": ["a", ""]}, "compare.1: '' is not allowed; allowed: a text, not empty"),
         ({"effort": {"blocks_mn": 3}}, "effort.blocks_mn: unknown key; allowed: warmup_min_steps"),
         ({"effort": {"timed_max_s": 0}}, "effort.timed_max_s: 0 is not allowed; allowed: a number above 0"),
         ({"datasets": {"higs": {}}}, "datasets.higs: unknown key; allowed: disc, higgs (did you mean 'higgs'?)"),
@@ -248,3 +254,37 @@ def test_devices_of_other_machines_must_be_named(folder: Folder) -> None:
 def test_a_config_without_keys_is_one_line(tmp_path: Path, text: str, found: str) -> None:
     (tmp_path / "config.yaml").write_text(text)
     assert f"{found} at the top level; allowed: keys" in one_line(lambda: read_mapping(tmp_path / "config.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("name", "folder_of_run", "study"),
+    [
+        ("results", "results", None),
+        ("results/second/", "results/second", None),
+        ("results:disc_depth", "results", "disc_depth"),
+        ("/a:b/results:c-1", "/a:b/results", "c-1"),
+        ("/a:b/results", "/a:b/results", None),
+    ],
+)
+def test_a_compared_run_is_a_folder_or_one_study_of_it(
+    folder: Folder, name: str, folder_of_run: str, study: str | None
+) -> None:
+    run, _ = folder.read(compare=[name, "other"]).compare
+    assert (run.name, run.folder, run.study) == (name, folder_of_run, study)
+    assert run.measurements == f"{folder_of_run}/measurements.parquet"
+
+
+def test_a_comparison_needs_two_finished_runs(folder: Folder) -> None:
+    text = one_line(lambda: check_compared(folder.read()))
+    assert text.startswith("config.yaml: compare: null, but compare_runs needs two results folders; name them")
+    (folder.path / "first").mkdir()
+    (folder.path / "first" / "measurements.parquet").touch()
+    text = one_line(lambda: check_compared(folder.read(override={"compare": ["first:x", "first/second"]})))
+    assert text.startswith("override.yaml: compare: first/second/measurements.parquet does not exist; allowed: ")
+    assert "`snakemake --cores 1 --config results=first/second`" in text
+    check_compared(folder.read(compare=["first:x", "first:y"]))
+
+
+def test_a_comparison_is_checked_only_where_it_is_asked_for(folder: Folder) -> None:
+    assert [run.name for run in folder.read(compare="[none:x, there]").compare] == ["none:x", "there"]
+    assert folder.read(compare=None).compare == folder.read().compare == ()

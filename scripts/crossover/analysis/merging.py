@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,24 @@ ENVIRONMENT_COLUMNS = (
     "torch_version",
 )
 """What must be the same in all rows of one device label; which GPU of several it was may differ."""
+
+
+def differing_environments(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
+    """The fields in which the environments of two runs differ, with their values and the devices that this concerns.
+
+    Fields that a run's table does not hold are passed over, as are devices that only one run measured.
+    """
+    columns = [column for column in ENVIRONMENT_COLUMNS if column in first.columns and column in second.columns]
+    devices: dict[str, list[str]] = {}
+    for device in first["device"].unique():
+        # A column of whole numbers would read 2.0 on the side where one is null.
+        sides = [run.loc[run["device"] == device, columns].convert_dtypes() for run in (first, second)]
+        for column in columns if len(sides[1]) else []:
+            found = [sorted({"none" if pd.isna(value) else str(value) for value in side[column]}) for side in sides]
+            if found[0] != found[1]:
+                text = f"{column}: {', '.join(found[0])} against {', '.join(found[1])}"
+                devices.setdefault(text, []).append(device)
+    return [f"{text} ({', '.join(concerned)})" for text, concerned in devices.items()]
 
 
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:

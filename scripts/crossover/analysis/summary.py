@@ -8,6 +8,7 @@ is the geometric mean of the trials' medians, its 95 % interval a t interval on 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,27 +41,50 @@ def time_over_trials(medians_s: Sequence[float]) -> TimeInterval:
     return TimeInterval(math.exp(mean), math.exp(mean - spread), math.exp(mean + spread))
 
 
+@dataclass(frozen=True)
+class Ratio:
+    """One time over another with its 95 % interval; without an interval where a side has one trial only."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+
+
+def ratio_over_trials(first_s: Sequence[float], second_s: Sequence[float]) -> Ratio:
+    """Time of the second side over time of the first, from the medians of at least one trial each, in seconds.
+
+    The interval is Welch's t interval of the difference of the mean logarithms (Welch, "The generalization of
+    'Student's' problem when several different population variances are involved", 1947).
+    """
+    sides = [[math.log(median) for median in medians_s] for medians_s in (first_s, second_s)]
+    first, second = (math.fsum(logs) / len(logs) for logs in sides)
+    difference = second - first
+    if min(map(len, sides)) < 2:
+        return Ratio(math.exp(difference), None, None)
+    # Written out, since scipy's t test gives no interval where no trial differs from the next.
+    variances = [statistics.variance(logs) / len(logs) for logs in sides]
+    squares = math.fsum(own**2 / (len(logs) - 1) for own, logs in zip(variances, sides, strict=True))
+    if squares == 0:
+        return Ratio(math.exp(difference), math.exp(difference), math.exp(difference))
+    freedom = math.fsum(variances) ** 2 / squares
+    spread = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(math.fsum(variances))
+    return Ratio(math.exp(difference), math.exp(difference - spread), math.exp(difference + spread))
+
+
 def speedups(trials: pd.DataFrame, baseline: str, contender: str) -> pd.DataFrame:
     """Time of the baseline over time of the contender at each x, with its 95 % interval.
 
-    `trials` has columns x, device and step_time_s. The interval is Welch's t interval of the difference of the mean
-    logarithms; with fewer than two trials on a side it is NaN.
+    `trials` has columns x, device and step_time_s. With fewer than two trials on a side the interval is NaN.
     """
     rows = []
     for x, at_x in trials.dropna(subset=["step_time_s"]).groupby("x"):
         base, contending = (
-            [math.log(time) for time in at_x.loc[at_x["device"] == device, "step_time_s"]]
-            for device in (baseline, contender)
+            at_x.loc[at_x["device"] == device, "step_time_s"].tolist() for device in (baseline, contender)
         )
-        if not base or not contending:
-            continue
-        ratio = math.exp(math.fsum(base) / len(base) - math.fsum(contending) / len(contending))
-        low = high = math.nan
-        if len(base) > 1 and len(contending) > 1:
-            interval = stats.ttest_ind(base, contending, equal_var=False).confidence_interval(CONFIDENCE)
-            low, high = math.exp(interval.low), math.exp(interval.high)
-        rows.append({"x": x, "speedup": ratio, "low": low, "high": high})
-    return pd.DataFrame(rows, columns=["x", "speedup", "low", "high"])
+        if base and contending:
+            found = ratio_over_trials(contending, base)
+            rows.append({"x": x, "speedup": found.ratio, "low": found.low, "high": found.high})
+    return pd.DataFrame(rows, columns=["x", "speedup", "low", "high"]).astype(float)
 
 
 def summarise(measurements: pd.DataFrame) -> pd.DataFrame:

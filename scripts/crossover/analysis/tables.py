@@ -57,9 +57,14 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def write_table(table: pd.DataFrame, path_to_parquet: Path, path_to_csv: Path) -> None:
-    """Write a table as Parquet and as CSV, atomically; lists become words separated by spaces in the CSV."""
+    """Write a table as Parquet and as CSV, atomically; see `write_csv` for the latter."""
     with atomic_path(path_to_parquet) as temporary:
         table.to_parquet(temporary, index=False)
+    write_csv(table, path_to_csv)
+
+
+def write_csv(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as CSV, atomically; lists become words separated by spaces."""
     flat = table.map(lambda value: " ".join(map(str, value)) if isinstance(value, list) else value)
-    with atomic_path(path_to_csv) as temporary:
+    with atomic_path(path) as temporary:
         flat.to_csv(temporary, index=False)

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
-from crossover.analysis.merging import ENVIRONMENT_COLUMNS, check_environments
+from crossover.analysis.merging import ENVIRONMENT_COLUMNS, check_environments, differing_environments
 from crossover.errors import UserError
 from crossover.records import COLUMNS
 
@@ -32,3 +33,26 @@ def test_several_hosts_may_be_wanted_but_not_several_kinds_of_them() -> None:
     check_environments(rows({}, {"hostname": "other"}), several_hosts=True)
     with pytest.raises(UserError, match="torch_version"):
         check_environments(rows({}, {"hostname": "other", "torch_version": "other"}), several_hosts=True)
+
+
+def test_two_runs_differ_in_the_fields_that_are_named() -> None:
+    first = rows({}, {"device": "cpu"}).to_pandas()
+    assert differing_environments(first, first) == []
+    second = rows({"torch_version": "2.12.0", "device_name": "G2"}, {"device": "cpu", "torch_version": "2.12.0"})
+    assert differing_environments(first, second.to_pandas()) == [
+        "device_name: same against G2 (cuda)",
+        "torch_version: same against 2.12.0 (cuda, cpu)",
+    ]
+
+
+def test_a_device_of_one_run_only_differs_from_nothing() -> None:
+    second = rows({"device": "cpu", "hostname": "other"}).to_pandas()
+    assert differing_environments(rows({}).to_pandas(), second) == []
+
+
+def test_a_count_reads_the_same_where_another_row_lacks_it() -> None:
+    first, second = pd.DataFrame({"device": ["cpu"], "threads": [2]}), pd.DataFrame({"device": ["cpu"], "threads": [4]})
+    partly = pd.concat([first, pd.DataFrame({"device": ["cpu"], "threads": [None]}, dtype=object)]).astype(
+        {"threads": float}
+    )
+    assert differing_environments(partly, second) == ["threads: 2, none against 4 (cpu)"]
