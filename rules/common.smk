@@ -31,6 +31,8 @@ with one_line_errors():
     # What enters `params` must read the same on every host, so the main process looks once and its jobs are told.
     MACHINE = find_machine() if workflow.is_main_process else handed_down()
     hand_down(MACHINE)
+    if workflow.is_main_process:
+        os.environ["CROSSOVER_WORKFLOW"] = str(os.getpid())  # whose end ends the trial server
     DEVICES = CONFIG.devices or MACHINE.devices
     if CONFIG.check_devices and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
@@ -40,9 +42,6 @@ onstart:
     # The executor is known from here on only.
     with one_line_errors():
         check_executor(CONFIG, local=workflow.local_exec)
-        if workflow.local_exec:
-            limit = workflow.global_resources.get("gpu")
-            check_gpu_limit(DEVICES, all_cores(), limit and limit.value)
 
 
 envvars:
@@ -115,6 +114,8 @@ def options_of(wildcards):
         cpu_threads=CONFIG.cpu_threads,
         time_limit_s=CONFIG.time_limit_s,
         effort=CONFIG.effort,
+        latency_steps=STUDIES[wildcards.study].latency_steps,
+        isolation=CONFIG.isolation,
     )
 
 

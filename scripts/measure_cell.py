@@ -6,7 +6,9 @@ The workflow runs this very command for every trial (`snakemake -p` prints it), 
         --precision=fp32 --execution=eager --size=8 --device=cpu --dataset=results/datasets/disc.safetensors \
         --output=trial.parquet
 
-Out of memory, a precision that the device lacks and the time limit end with status 0 and a row that says so.
+Out of memory, a precision that the device lacks, the time limit, a wrong answer and a crash end with status 0 and a row
+that says so. The measuring itself happens in a process of its own, forked by a preloaded server of this host or started
+afresh; this one only watches, and holds the GPU's lease.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ from dataclasses import fields
 from pathlib import Path
 
 from crossover.errors import UserError, one_line_errors
-from crossover.records import DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
+from crossover.records import DEVICES, EXECUTIONS, ISOLATIONS, PRECISIONS, PROTOCOLS
 from crossover.studies import Cell, Effort, check_offered, known_workloads, option_name
 
 LONGEST_S = 1e6
+LATENCY_STEPS_MIN = 300
+"""Fewer say nothing about a 99th percentile."""
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -49,6 +53,14 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial.add_argument("--dataset", required=True, type=Path, help="safetensors file with features and labels")
     trial.add_argument("--cpu-threads", default="auto", type=_auto_or_positive, help="auto: usable physical cores")
     trial.add_argument("--time-limit-s", default=300.0, type=_seconds)
+    trial.add_argument("--latency-steps", default=0, type=_latency_steps, help="individually synchronised steps; 0: none")
+    trial.add_argument(
+        "--isolation",
+        default="auto",
+        choices=["auto", *ISOLATIONS],
+        help="server: forked by a preloaded server of this host; process: a fresh one; none: this very process, "
+        "without supervision, for a debugger or a profiler",
+    )
     trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     effort = parser.add_argument_group("effort")
     for field in fields(Effort):
@@ -67,28 +79,43 @@ def main(arguments: list[str]) -> None:
     options = parse_arguments(arguments)
     cell = Cell(**{field.name: getattr(options, field.name) for field in fields(Cell)})
     check_offered(cell.workload, cell.size, cell.protocol, "--size", "--protocol")
-
     check_writable(options.output)
 
+    from crossover.lease import lease
+    from crossover.measurement.attempts import choose_isolation, measure
+    from crossover.measurement.requests import Request
+    from crossover.measurement.supervision import ChildFailedError, InterruptedByError, interruptible
     from crossover.measurement.threads import export_threads, usable_cores
 
     threads = usable_cores() if options.cpu_threads == "auto" else options.cpu_threads
     export_threads(threads)
+    try:
+        holder = f"{cell.path}, trial {options.trial}"
+        with interruptible(), lease(cell.device, os.environ, holder=holder, tell=_tell) as leased:
+            os.environ.update(leased.environment)
+            request = Request(
+                cell=cell,
+                trial=options.trial,
+                seed=options.seed,
+                dataset=str(options.dataset),
+                threads=threads,
+                time_limit_s=options.time_limit_s,
+                effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
+                latency_steps=options.latency_steps,
+                command=shlex.join(["python3", sys.argv[0], *arguments]),
+                isolation=choose_isolation(options.isolation, os.environ),
+                uuid=leased.uuid,
+                lease_wait_s=leased.waited_s,
+            )
+            measure(request, options.output, os.environ)
+    except InterruptedByError as signal:
+        sys.exit(signal.exit_code)
+    except ChildFailedError as failure:
+        sys.exit(failure.exit_code or f"error: {failure}")
 
-    from crossover.measurement.trial import Request, run_trial
-    from crossover.records import write_measurement
 
-    request = Request(
-        cell=cell,
-        trial=options.trial,
-        seed=options.seed,
-        dataset=options.dataset,
-        threads=threads,
-        time_limit_s=options.time_limit_s,
-        effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
-        command=shlex.join(["python3", sys.argv[0], *arguments]),
-    )
-    write_measurement(run_trial(request), options.output)
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def check_writable(path: Path) -> None:
@@ -114,6 +141,13 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds <= LONGEST_S:
         raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: seconds from 0 to {LONGEST_S:g}")
     return seconds
+
+
+def _latency_steps(text: str) -> int:
+    steps = int(text)
+    if steps and steps < LATENCY_STEPS_MIN:
+        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: 0, or at least {LATENCY_STEPS_MIN}")
+    return steps
 
 
 def _auto_or_positive(text: str) -> int | str:

@@ -45,6 +45,7 @@ class Configuration:
     trials: int
     seed: int
     cpu_threads: int | str
+    isolation: str
     time_limit_s: float
     results: str
     effort: Effort
@@ -79,6 +80,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
         trials=complete["trials"],
         seed=complete["seed"],
         cpu_threads=complete["cpu_threads"],
+        isolation=complete["isolation"],
         time_limit_s=float(complete["time_limit_s"]),
         results=complete["results"].rstrip("/"),
         effort=Effort(**{key: type(getattr(Effort, key))(value) for key, value in complete["effort"].items()}),
@@ -119,15 +121,6 @@ def check_device_list(configuration: Configuration, machine: Machine) -> None:
                 f"allowed here: auto, {', '.join(machine.devices)} ({machine.note or 'no other device was found'}); "
                 "for a cluster set check_devices to false, as profiles/slurm does"
             )
-
-
-def check_gpu_limit(devices: Sequence[str], cores: int, gpus: int | None) -> None:
-    """Raise UserError where several GPU cells would run at once on this machine, since all take its first GPU."""
-    if set(devices) - {BASELINE} and cores > 1 and gpus != 1:
-        raise UserError(
-            f"--resources: gpu={'unlimited' if gpus is None else gpus} would measure several cells on one GPU at once; "
-            "allowed: gpu=1"
-        )
 
 
 def check_executor(configuration: Configuration, local: bool) -> None:

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossover.files import atomic_path
-
 if TYPE_CHECKING:
     import pyarrow
 
@@ -195,7 +193,7 @@ def arrow_schema() -> pyarrow.Schema:
 
 
 def write_measurement(measurement: Measurement, path: Path) -> None:
-    """Write one row to `path`, atomically: a killed process leaves nothing that looks finished.
+    """Write one row to `path`; the caller sees to it that a killed process leaves nothing that looks finished.
 
     The row goes through Arrow's JSON reader, since every other way from Python values to Arrow imports pandas.
     """
@@ -209,5 +207,4 @@ def write_measurement(measurement: Measurement, path: Path) -> None:
         read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
         parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
     )
-    with atomic_path(path) as temporary:
-        pyarrow.parquet.write_table(table.cast(schema), temporary)
+    pyarrow.parquet.write_table(table.cast(schema), path)

@@ -106,6 +106,7 @@ class Study:
     precisions: tuple[str, ...]
     executions: tuple[str, ...]
     x_axis: str = "size"
+    latency_steps: int = 0
     steps_per_run: int | None = None
     published: Mapping[str, Any] | None = None
 
@@ -146,13 +147,24 @@ def in_rounds(cells: Sequence[Cell], trials: int, seed: int) -> Iterator[tuple[i
             yield trial, cell
 
 
-def trial_options(cell: Cell, *, seed: int, cpu_threads: int | str, time_limit_s: float, effort: Effort) -> list[str]:
+def trial_options(
+    cell: Cell,
+    *,
+    seed: int,
+    cpu_threads: int | str,
+    time_limit_s: float,
+    effort: Effort,
+    latency_steps: int = 0,
+    isolation: str = "auto",
+) -> list[str]:
     """Command-line options of scripts/measure_cell.py that are the same for every trial of a cell."""
     values = {
         **{axis: getattr(cell, axis) for axis in AXES},
         "seed": seed,
         "cpu_threads": cpu_threads,
         "time_limit_s": time_limit_s,
+        "latency_steps": latency_steps,
+        "isolation": isolation,
         **{f.name: getattr(effort, f.name) for f in fields(Effort)},
     }
     return [f"{option_name(name)}={value}" for name, value in values.items()]

@@ -36,7 +36,11 @@ class InterruptedByError(BaseException):
 
 
 class ChildFailedError(Exception):
-    """The child ended by an error of its own, which it has printed."""
+    """The child ended by an error; with an `exit_code`, it has printed the error itself."""
+
+    def __init__(self, message: str, exit_code: int | None = None) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 class ChildLostError(Exception):
@@ -109,7 +113,7 @@ def _verdict(
     if ending is None or ending == Ending():
         raise ChildLostError("the measuring process is gone, and its parent did not say how")
     if ending.signal is None:
-        raise ChildFailedError(f"the measuring process ended with status {ending.exit_code}")
+        raise ChildFailedError(f"the measuring process ended with status {ending.exit_code}", ending.exit_code)
     name = signal.Signals(ending.signal).name
     if facts is None:
         raise ChildFailedError(f"the measuring process was ended by {name} before it began")

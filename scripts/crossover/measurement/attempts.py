@@ -1,0 +1,66 @@
+"""A trial from its request to its row: which process measures, what its end means, and a second attempt if need be."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from crossover.files import atomic_path
+from crossover.measurement.forking import ForkedProcess, NoServerError
+from crossover.measurement.processes import Child, FreshProcess
+from crossover.measurement.requests import Request
+from crossover.measurement.supervision import ChildLostError, Outcome, kernel_oom_kills, supervise
+from crossover.records import Measurement, write_measurement
+
+BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
+"""Variables of batch systems, in whose jobs a process must stay among the job's own."""
+
+
+def choose_isolation(wanted: str, environment: Mapping[str, str]) -> str:
+    """What `auto` means here: the trial server on a Linux machine of one's own, a fresh process elsewhere."""
+    if wanted != "auto":
+        return wanted
+    own_machine = platform.system() == "Linux" and not any(name in environment for name in BATCH_JOBS)
+    return "server" if own_machine else "process"
+
+
+def measure(request: Request, output: Path, environment: Mapping[str, str]) -> None:
+    """Measure a trial and write its row to `output`, atomically; an invalid one is measured once more.
+
+    Raises ChildFailedError where the measuring process ended by an error, which it has printed.
+    """
+    with atomic_path(output) as temporary:
+        request = replace(request, output=str(temporary))
+        outcome = _attempt(request, environment)
+        if outcome.status == "invalid":
+            print(f"invalid: {outcome.reason}; measuring once more", file=sys.stderr)
+            outcome = _attempt(replace(request, attempts=2), environment)
+        if not outcome.written:
+            write_measurement(Measurement(**outcome.facts, status=outcome.status, reason=outcome.reason), temporary)
+
+
+def _attempt(request: Request, environment: Mapping[str, str]) -> Outcome:
+    """One process that measures, or this one."""
+    if request.isolation == "none":
+        from crossover.measurement.trial import run_trial
+
+        row = run_trial(request)
+        write_measurement(row, Path(request.output))
+        return Outcome(str(row.status), row.reason, True, {})
+    if request.isolation == "server":
+        try:
+            return _supervised(ForkedProcess(request, dict(environment)), request)
+        except (NoServerError, ChildLostError) as reason:
+            print(f"no trial server: {reason}; starting a fresh process", file=sys.stderr)
+    fresh = replace(request, isolation="process")
+    return _supervised(FreshProcess(fresh), fresh)
+
+
+def _supervised(child: Child, request: Request) -> Outcome:
+    try:
+        return supervise(child, request.time_limit_s, kernel_oom_kills)
+    finally:
+        child.kill()
