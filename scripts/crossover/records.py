@@ -40,6 +40,10 @@ FLAGS = {
     "compare with another precision",
     "trials_differ": "the 95 % interval over trials is wider than ±5 %: stop other work on the machine, add trials",
     "warmup_capped": "the warm-up reached its cap before it was long and steady enough: raise effort.warmup_max_s",
+    "throttled": "the GPU's clock ended below 75 % of its default: see to its cooling and its power limit",
+    "interrupted": "the kernel took the CPU away over 50 times a second: stop other work, lower cpu_threads",
+    "busy_host": "other processes kept busy the cores that the trial needs: stop them, or reserve the whole machine",
+    "quota": "a CPU quota held the process back for over 1 % of the time: raise the quota, or lower cpu_threads",
 }
 """Why an `ok` result deserves less trust, and what to do about it."""
 
@@ -111,6 +115,8 @@ class Measurement:
     process_device_bytes: int | None = column("device memory of the process, by the driver", "B")
     base_rss_bytes: int | None = column("resident memory of the process before the step", "B")
     peak_rss_bytes: int | None = column("peak resident memory of the process", "B")
+    memory_source: str | None = column("what measured the peak: an allocator, Metal driver, VmHWM, sampled RSS")
+    resident_bytes: int | None = column("resident data and the model's buffers at the step's peak", "B")
     parameter_bytes: int | None = column("parameters", "B")
     gradient_bytes: int | None = column("gradients", "B")
     optimizer_bytes: int | None = column("optimizer state", "B")
@@ -126,17 +132,23 @@ class Measurement:
     turbo: bool | None = column("whether the CPU may raise its clock")
     steal_share: float | None = column("share of CPU time that the hypervisor took while the trial ran")
     cpu_pressure_share: float | None = column("share of time in which tasks waited for a CPU (PSI) while the trial ran")
+    others_cpus: float | None = column("CPUs that others kept busy, of those the process may run on")
+    cgroup_throttled_s: float | None = column("time the CPU quota held tasks back, summed over CPUs", "s")
     involuntary_switches: int | None = column("involuntary context switches while timing")
     foreign_processes: int | None = column("other compute processes on the device")
     allocator_retries: int | None = column("allocator retries while timing")
     recompiles: int | None = column("recompilations while timing")
     mig: bool | None = column("whether the GPU is partitioned (MIG)")
     power_limit_w: float | None = column("power limit of the GPU", "W")
+    sm_clock_default_mhz: float | None = column("default SM clock for applications; null where the GPU has none", "MHz")
+    sm_clock_max_mhz: float | None = column("highest SM clock", "MHz")
     sm_clock_before_mhz: float | None = column("SM clock when the trial started", "MHz")
     sm_clock_after_mhz: float | None = column("SM clock when the trial ended", "MHz")
     temperature_before_c: float | None = column("temperature of the GPU when the trial started", "°C")
     temperature_after_c: float | None = column("temperature of the GPU when the trial ended", "°C")
     throttle_reasons: list[str] | None = column("why the GPU lowered its clocks while the trial ran")
+    slowdown_s: float | None = column("time in which heat or the hardware slowed the GPU down, by its counters", "s")
+    power_capped_s: float | None = column("time in which the power limit lowered the clocks; a note only", "s")
 
     device_name: str | None = column("name of the device that ran")
     device_uuid: str | None = column("UUID of the GPU that ran")
@@ -148,6 +160,8 @@ class Measurement:
     operating_system: str | None = column("operating system and kernel")
     cpu_model: str | None = column("CPU of the host")
     cpu_capability: str | None = column("instruction set that torch chose")
+    amx: bool | None = column("whether the CPU has AMX, which speeds up bf16 and int8")
+    avx512_bf16: bool | None = column("whether the CPU has AVX512-BF16")
     physical_cores: int | None = column("physical cores that the process may use: affinity, control group, Slurm")
     logical_cpus: int | None = column("logical CPUs that the process may use")
     memory_bytes: int | None = column("memory of the host", "B")

@@ -12,23 +12,28 @@ import psutil
 import torch
 
 import crossover
+from crossover.measurement.processor import cpu_model, governor, has_cpu_flag, numa_nodes, turbo
 from crossover.measurement.threads import cgroup_quota, usable_cores, usable_cpus
 
 
-def describe_host() -> dict[str, Any]:
+def describe_host(root: Path = Path("/")) -> dict[str, Any]:
     """What does not change during a trial, under the column names of `Measurement`."""
     cpus = usable_cpus()
     return {
         "hostname": platform.node(),
         "operating_system": platform.platform(),
-        "cpu_model": cpu_model(),
+        "cpu_model": cpu_model(root),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        "physical_cores": usable_cores(cpus),
+        "amx": has_cpu_flag("amx_tile", root),
+        "avx512_bf16": has_cpu_flag("avx512_bf16", root),
+        "physical_cores": usable_cores(cpus, root=root),
         "logical_cpus": len(cpus),
         "affinity": sorted(cpus),
-        "cgroup_cpus": cgroup_quota(),
+        "cgroup_cpus": cgroup_quota(root),
+        "numa_nodes": numa_nodes(cpus, root),
         "memory_bytes": psutil.virtual_memory().total,
-        "governor": _read(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+        "governor": governor(root),
+        "turbo": turbo(root),
         "threads": torch.get_num_threads(),
         "interop_threads": torch.get_num_interop_threads(),
         "torch_version": torch.__version__,
@@ -36,16 +41,6 @@ def describe_host() -> dict[str, Any]:
         "python_version": platform.python_version(),
         "crossover_version": crossover.__version__,
     }
-
-
-def cpu_model(root: Path = Path("/")) -> str:
-    """The CPU's name as the kernel gives it, or the architecture."""
-    info = root / "proc/cpuinfo"
-    for line in info.read_text(encoding="utf-8", errors="replace").splitlines() if info.is_file() else ():
-        key, _, value = line.partition(":")
-        if key.strip() == "model name":
-            return value.strip()
-    return platform.processor() or platform.machine()
 
 
 def load_average() -> float | None:
@@ -60,7 +55,3 @@ def process_age_s() -> float:
         started = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
         return time.clock_gettime(time.CLOCK_BOOTTIME) - started
     return time.time() - psutil.Process().create_time()
-
-
-def _read(path: Path) -> str | None:
-    return path.read_text(encoding="ascii").strip() if path.is_file() else None

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import psutil
 
+from crossover.measurement.kernel import cpu_control_groups
+
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -50,23 +52,7 @@ def physical_cores(cpus: set[int], root: Path = Path("/")) -> int:
 
 def cgroup_quota(root: Path = Path("/")) -> float | None:
     """The smallest CPU quota on the way up from this process's control group, in CPUs; None without a quota."""
-    membership = root / "proc/self/cgroup"
-    if not membership.is_file():
-        return None
-    quotas: list[float] = []
-    for line in membership.read_text(encoding="utf-8").splitlines():
-        _, controllers, group = line.split(":", 2)
-        if controllers == "":
-            base = root / "sys/fs/cgroup"
-        elif "cpu" in controllers.split(","):
-            base = root / "sys/fs/cgroup/cpu"
-        else:
-            continue
-        folder = base / group.lstrip("/")
-        for level in [folder, *folder.parents]:
-            if not level.is_relative_to(base):
-                break
-            quotas += _quota_of(level)
+    quotas = [quota for level in cpu_control_groups(root) for quota in _quota_of(level)]
     return min(quotas, default=None)
 
 

@@ -1,0 +1,89 @@
+"""What the state of host and GPU says about a result: flags, and reasons to exclude it.
+
+Both read a row's columns by name (`records.Measurement`). What is not known raises nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from crossover.measurement.gpu_state import SLOWDOWN
+from crossover.records import BASELINE
+
+CLOCK_MIN_SHARE = 0.75
+"""Below this share of its default clock, a GPU is not the one that its data sheet describes (nvbench's threshold)."""
+
+SWITCHES_PER_S = 50.0
+"""A thread that has its core to itself is interrupted a few times a second, by housekeeping; one that shares it, at
+each turn of the scheduler."""
+
+OTHERS_MIN_SHARE, OTHERS_MAX_CPUS = 0.05, 0.5
+"""Housekeeping takes a share of a small machine, but no more than half a CPU of a large one, where one busy process
+already holds up all threads that wait for each other."""
+
+THROTTLED_SHARE = 0.01
+"""Time lost to a quota that a time known to 1 % would show."""
+
+
+def host_flags(facts: Mapping[str, Any]) -> list[str]:
+    """Why the host or the GPU makes an ok result deserve less trust; names as in `records.FLAGS`."""
+    checks = {
+        "throttled": _clock_was_low(facts),
+        "interrupted": facts.get("device") == BASELINE
+        and _per(facts, "involuntary_switches", "timed_s") > SWITCHES_PER_S,
+        "busy_host": others_disturb(facts),
+        "quota": _per(facts, "cgroup_throttled_s", "timed_s") > THROTTLED_SHARE,
+    }
+    return [flag for flag, raised in checks.items() if raised]
+
+
+def others_disturb(facts: Mapping[str, Any]) -> bool:
+    """Whether other processes kept more CPUs busy than the trial could spare.
+
+    A CPU trial needs a core per thread; a GPU trial needs one, for the thread that feeds the GPU.
+    """
+    others, cores = facts.get("others_cpus"), facts.get("physical_cores")
+    if others is None or not cores:
+        return False
+    needed = facts.get("threads") or cores if facts.get("device") == BASELINE else 1
+    spare = max(0, cores - needed)
+    return bool(others > spare + min(OTHERS_MIN_SHARE * cores, OTHERS_MAX_CPUS))
+
+
+def why_invalid(facts: Mapping[str, Any]) -> str | None:
+    """Why a result must not count, in one line with the remedy; None where nothing speaks against it.
+
+    The software power cap is no reason: it is how a GPU at its limit works.
+    """
+    return "; ".join(_objections(facts)) or None
+
+
+def _objections(facts: Mapping[str, Any]) -> Iterator[str]:
+    if foreign := facts.get("foreign_processes"):
+        yield f"other compute processes on the GPU ({foreign}): stop them, or take another GPU"
+    # Not every GPU has every counter, so a reason that held at the end counts as well. `hw_slowdown` alone does not:
+    # NVML says that it also shows for a moment when the clock changes.
+    slowed = sorted(set(SLOWDOWN) & set(facts.get("throttle_reasons") or ()))
+    if slowed or facts.get("slowdown_s"):
+        named = ", ".join(slowed) or "by its counters"
+        yield f"heat or the hardware slowed the GPU down ({named}): see to its cooling and its power supply"
+    if retries := facts.get("allocator_retries"):
+        yield f"allocator retries while timing ({retries}): the memory is too full; take a smaller batch or size"
+    if recompiles := facts.get("recompiles"):
+        yield f"recompilations while timing ({recompiles}): shapes or guards change from step to step; keep them fixed"
+
+
+def _clock_was_low(facts: Mapping[str, Any]) -> bool:
+    """Whether the SM clock was low under load; the highest clock stands in for a default that many GPUs lack."""
+    clock = facts.get("sm_clock_after_mhz")
+    expected = facts.get("sm_clock_default_mhz") or facts.get("sm_clock_max_mhz")
+    if clock is None or not expected or "gpu_idle" in (facts.get("throttle_reasons") or ()):
+        return False
+    return bool(clock < CLOCK_MIN_SHARE * expected)
+
+
+def _per(facts: Mapping[str, Any], counted: str, over: str) -> float:
+    """One column over another; 0 where either is not known."""
+    count, base = facts.get(counted), facts.get(over)
+    return 0.0 if count is None or not base else float(count / base)

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crossover.measurement.trust import host_flags, others_disturb, why_invalid
+from crossover.records import COLUMNS, FLAGS
+
+CPU = {
+    "device": "cpu",
+    "timed_s": 10.0,
+    "threads": 8,
+    "physical_cores": 8,
+    "involuntary_switches": 500,  # 50/s
+    "others_cpus": 0.4,  # 5 % of 8
+    "cgroup_throttled_s": 0.1,  # 1 % of 10 s
+}
+GPU = {
+    "device": "cuda",
+    "timed_s": 10.0,
+    "threads": 8,
+    "physical_cores": 8,
+    "involuntary_switches": 10_000,
+    "others_cpus": 7.4,
+    "cgroup_throttled_s": 0.0,
+    "sm_clock_after_mhz": 1350.0,  # 75 % of 1800
+    "sm_clock_default_mhz": 1800.0,
+    "sm_clock_max_mhz": 1980.0,
+    "throttle_reasons": ["sw_power_cap"],
+    "foreign_processes": 0,
+    "slowdown_s": 0.0,
+    "power_capped_s": 9.0,
+    "allocator_retries": 0,
+    "recompiles": 0,
+}
+
+
+def test_the_facts_are_columns() -> None:
+    assert CPU.keys() | GPU.keys() <= set(COLUMNS)
+
+
+@pytest.mark.parametrize("facts", [CPU, GPU, dict.fromkeys(COLUMNS), {}], ids=["cpu", "gpu", "unknown", "none"])
+def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: dict[str, Any]) -> None:
+    assert host_flags(facts) == []
+    assert why_invalid(facts) is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "flag"),
+    [
+        ({**CPU, "involuntary_switches": 501}, "interrupted"),
+        ({**CPU, "others_cpus": 0.41}, "busy_host"),
+        ({**CPU, "cgroup_throttled_s": 0.11}, "quota"),
+        ({**GPU, "others_cpus": 7.41}, "busy_host"),
+        ({**GPU, "cgroup_throttled_s": 0.11}, "quota"),
+        ({**GPU, "sm_clock_after_mhz": 1349.0}, "throttled"),
+        ({**GPU, "sm_clock_after_mhz": 1484.0, "sm_clock_default_mhz": None}, "throttled"),
+    ],
+)
+def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -> None:
+    assert host_flags(facts) == [flag]
+    assert flag in FLAGS
+
+
+def test_without_a_default_clock_the_highest_is_the_measure() -> None:
+    assert host_flags({**GPU, "sm_clock_after_mhz": 1485.0, "sm_clock_default_mhz": None}) == []
+
+
+def test_the_clock_of_an_idle_gpu_says_nothing() -> None:
+    assert host_flags({**GPU, "sm_clock_after_mhz": 345.0, "throttle_reasons": ["gpu_idle"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("threads", "others", "disturbed"),
+    [
+        (8, 0.3, False),
+        (4, 4.4, False),  # 4 cores to spare, and 5 % of 8
+        (4, 4.5, True),
+        (16, 0.5, True),  # more threads than cores leave nothing to spare
+        (None, 0.5, True),
+    ],
+)
+def test_others_disturb_once_the_spare_cores_are_taken(threads: int | None, others: float, disturbed: bool) -> None:
+    assert others_disturb({**CPU, "threads": threads, "others_cpus": others}) is disturbed
+
+
+def test_on_a_large_machine_one_busy_process_is_enough() -> None:
+    large = {**CPU, "threads": 64, "physical_cores": 64}
+    assert not others_disturb({**large, "others_cpus": 0.5})
+    assert others_disturb({**large, "others_cpus": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"foreign_processes": 2}, "other compute processes on the GPU (2)"),
+        ({"slowdown_s": 1.5, "throttle_reasons": ["gpu_idle", "thermal"]}, "slowed the GPU down (thermal)"),
+        ({"slowdown_s": 1.5}, "slowed the GPU down"),
+        ({"slowdown_s": None, "throttle_reasons": ["hw_power_brake"]}, "slowed the GPU down (hw_power_brake)"),
+        ({"throttle_reasons": ["hw_thermal_slowdown"]}, "slowed the GPU down (hw_thermal_slowdown)"),
+        ({"allocator_retries": 3}, "allocator retries while timing (3)"),
+        ({"recompiles": 4}, "recompilations while timing (4)"),
+    ],
+)
+def test_what_makes_a_result_invalid_is_named(changes: dict[str, Any], words: str) -> None:
+    reason = why_invalid({**GPU, **changes})
+    assert reason is not None
+    assert words in reason
+    assert "\n" not in reason
+
+
+def test_reasons_do_not_hide_each_other() -> None:
+    reason = str(why_invalid({**GPU, "foreign_processes": 1, "recompiles": 1}))
+    assert "other compute processes" in reason
+    assert "recompilations" in reason
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"power_capped_s": 10.0, "throttle_reasons": ["sw_power_cap", "reliability", "board_limit"]},
+        {"slowdown_s": None, "throttle_reasons": ["hw_slowdown"]},
+        {"foreign_processes": None},
+    ],
+)
+def test_what_is_only_a_note_does_not_make_a_result_invalid(changes: dict[str, Any]) -> None:
+    assert why_invalid({**GPU, **changes}) is None
