@@ -53,7 +53,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial.add_argument("--dataset", required=True, type=Path, help="safetensors file with features and labels")
     trial.add_argument("--cpu-threads", default="auto", type=_auto_or_positive, help="auto: usable physical cores")
     trial.add_argument("--time-limit-s", default=300.0, type=_seconds)
-    trial.add_argument("--latency-steps", default=0, type=_latency_steps, help="individually synchronised steps; 0: none")
+    trial.add_argument(
+        "--latency-steps", default=0, type=_latency_steps, help="individually synchronised steps; 0: none"
+    )
     trial.add_argument(
         "--isolation",
         default="auto",
@@ -98,6 +100,7 @@ def main(arguments: list[str]) -> None:
                 trial=options.trial,
                 seed=options.seed,
                 dataset=str(options.dataset),
+                output=str(options.output),
                 threads=threads,
                 time_limit_s=options.time_limit_s,
                 effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
@@ -107,7 +110,7 @@ def main(arguments: list[str]) -> None:
                 uuid=leased.uuid,
                 lease_wait_s=leased.waited_s,
             )
-            measure(request, options.output, os.environ)
+            measure(request, os.environ)
     except InterruptedByError as signal:
         sys.exit(signal.exit_code)
     except ChildFailedError as failure:

@@ -11,7 +11,6 @@ from typing import Any
 
 from crossover.discovery import Machine
 from crossover.errors import UserError
-from crossover.records import BASELINE
 from crossover.studies import Effort, Study, check_offered, known_workloads, workload_traits
 from crossover.validation import Locator, allowed_names, as_typed, check, read_yaml, shown_path
 

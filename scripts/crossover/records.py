@@ -34,8 +34,8 @@ FLAGS = {
     "noisy": "the samples' interquartile range is over 25 % of their median: stop other work on the machine",
     "skewed": "the samples' mean is over 1.25 times their median: something interrupts the work, look for it",
     "few_blocks": "the time cap came before the least number of blocks: raise effort.timed_max_s",
-    "imprecise": "the time cap came before the 95 % interval over batch medians was as narrow as asked: stop other work "
-    "on the machine, or raise effort.timed_max_s",
+    "imprecise": "the time cap came before the interval over batch medians was as narrow as asked: stop other work on "
+    "the machine, or raise effort.timed_max_s",
     "diverged": "the training's loss was no longer a number when timing ended: the times are those of such arithmetic; "
     "compare with another precision",
     "trials_differ": "the 95 % interval over trials is wider than ±5 %: stop other work on the machine, add trials",
@@ -115,8 +115,6 @@ class Measurement:
     process_device_bytes: int | None = column("device memory of the process, by the driver", "B")
     base_rss_bytes: int | None = column("resident memory of the process before the step", "B")
     peak_rss_bytes: int | None = column("peak resident memory of the process", "B")
-    memory_source: str | None = column("what measured the peak: an allocator, Metal driver, VmHWM, sampled RSS")
-    resident_bytes: int | None = column("resident data and the model's buffers at the step's peak", "B")
     parameter_bytes: int | None = column("parameters", "B")
     gradient_bytes: int | None = column("gradients", "B")
     optimizer_bytes: int | None = column("optimizer state", "B")
@@ -172,7 +170,9 @@ class Measurement:
     interop_threads: int | None = column("threads of torch across operations, read back")
     backend_settings: str | None = column("precision switches as read back, JSON")
     effort: str | None = column("measuring effort, JSON")
-    isolation: str | None = column("where the trial ran: a fork of the trial `server`, a fresh `process`, `none` (by hand)")
+    isolation: str | None = column(
+        "where the trial ran: a fork of the trial `server`, a fresh `process`, `none` (by hand)"
+    )
     attempts: int | None = column("times this trial was measured: 2 where the first was invalid")
     lease_wait_s: float | None = column("seconds that the trial waited for a free GPU", "s")
     torch_version: str | None = column("version of torch")

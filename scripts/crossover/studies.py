@@ -22,7 +22,7 @@ WORKLOADS_FOLDER = Path(__file__).parent / "measurement" / "workloads"
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a trial warms up and measures. Times in seconds, tolerances as shares; defaults as in config/schema.yaml."""
+    """How long a trial warms up and measures. Seconds, and tolerances as shares; defaults as in config/schema.yaml."""
 
     warmup_min_steps: int = 50
     warmup_min_s: float = 1.0

@@ -27,12 +27,12 @@ def choose_isolation(wanted: str, environment: Mapping[str, str]) -> str:
     return "server" if own_machine else "process"
 
 
-def measure(request: Request, output: Path, environment: Mapping[str, str]) -> None:
-    """Measure a trial and write its row to `output`, atomically; an invalid one is measured once more.
+def measure(request: Request, environment: Mapping[str, str]) -> None:
+    """Measure a trial and write its row, atomically; an invalid one is measured once more.
 
     Raises ChildFailedError where the measuring process ended by an error, which it has printed.
     """
-    with atomic_path(output) as temporary:
+    with atomic_path(Path(request.output)) as temporary:
         request = replace(request, output=str(temporary))
         outcome = _attempt(request, environment)
         if outcome.status == "invalid":

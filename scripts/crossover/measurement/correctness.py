@@ -61,7 +61,9 @@ class Errors:
             if error is None or error <= allowed:
                 continue
             size = f"off by {error:.2g} of its norm" if math.isfinite(error) else "not finite"
-            return f"the step's {name} is {size} (allowed in {precision}: {allowed:.2g}); do not use this precision here"
+            return (
+                f"the step's {name} is {size} (allowed in {precision}: {allowed:.2g}); do not use this precision here"
+            )
         return None
 
 

@@ -68,4 +68,4 @@ def _cuda_mark() -> torch.cuda.Event:
 
 
 def _between_s(begin: torch.cuda.Event, end: torch.cuda.Event) -> float:
-    return begin.elapsed_time(end) / 1000
+    return float(begin.elapsed_time(end)) / 1000

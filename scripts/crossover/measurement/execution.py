@@ -1,4 +1,4 @@
-"""Executions: how a task's step runs. Eager as written, its model compiled, or the whole step captured in a CUDA graph."""
+"""Executions: a task's step as written, with its model compiled, or captured whole in a CUDA graph."""
 
 from __future__ import annotations
 

@@ -129,4 +129,4 @@ def _has_tf32(device: torch.device) -> bool:
 
 
 def _has_bf16() -> bool:
-    return torch.cuda.is_bf16_supported(including_emulation=False)
+    return bool(torch.cuda.is_bf16_supported(including_emulation=False))

@@ -25,7 +25,8 @@ def busy_s(step: Callable[[], None], device: torch.device, synchronise: Callable
         for _ in range(PROFILED_STEPS):
             step()
         synchronise()
-    kind = getattr(torch.autograd.DeviceType, device.type.upper())
+    kinds: Any = torch.autograd
+    kind = getattr(kinds.DeviceType, device.type.upper())
     spans = [
         (event.time_range.start, event.time_range.end)
         for event in profile.events() or ()

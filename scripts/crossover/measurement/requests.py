@@ -10,14 +10,14 @@ from crossover.studies import Cell, Effort
 
 @dataclass(frozen=True)
 class Request:
-    """One trial of one cell. Paths are absolute, since the measuring process may start elsewhere."""
+    """One trial of one cell. Paths are relative to the folder that the parent runs in, and so does the child."""
 
     cell: Cell
     trial: int
     seed: int
     dataset: str
     output: str
-    """Parquet file to write; the parent gives it its final name."""
+    """Parquet file to write; the child is given a temporary name, the parent gives it its own."""
     threads: int
     time_limit_s: float
     effort: Effort

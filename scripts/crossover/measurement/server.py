@@ -7,6 +7,7 @@ pools. It serves its own user only, and goes away by itself.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import selectors
@@ -121,7 +122,7 @@ class Server:
         if order.key != self.key:
             return "another version of code, packages or environment"
         preload(Request.from_json(order.request).cell.workload)
-        if thread_count() != self.threads:
+        if thread_count() > self.threads:  # a fork may end some: OpenBLAS stops its own
             return "a library has started threads"
         if torch.cuda.is_initialized():
             return "a library has opened the GPU"
@@ -246,23 +247,22 @@ def tell(connection: socket.socket, message: dict[str, Any]) -> None:
 
 def main() -> None:
     """Entry of the server process: its key and the path of its socket are the arguments."""
-    key, path = sys.argv[1:]
+    key, place = sys.argv[1], Path(sys.argv[2])
+    environment = dict(os.environ)  # what is imported may add to it
     preload_all()
-    if server_key() != key:  # something changed while the imports ran
+    if server_key(environment) != key:  # something changed while the imports ran
         sys.exit("the code or the environment changed while the trial server started")
-    import gc
-
     gc.collect()
     gc.freeze()  # the children share these pages
     with socket.socket(socket.AF_UNIX) as listener:
-        beside = f"{path}.{os.getpid()}"
-        listener.bind(beside)
+        beside = place.with_name(f"{place.name}.{os.getpid()}")
+        listener.bind(str(beside))
         listener.listen(64)
-        os.rename(beside, path)  # whoever finds the socket finds it listening
-        place = os.stat(path).st_ino
+        beside.rename(place)  # whoever finds the socket finds it listening
+        own = place.stat().st_ino
         try:
             Server(listener, key).serve()
         finally:
             with suppress(OSError):
-                if os.stat(path).st_ino == place:
-                    os.unlink(path)
+                if place.stat().st_ino == own:
+                    place.unlink()

@@ -80,7 +80,11 @@ def code_hash(library: Path = LIBRARY) -> str:
 
 def _packages() -> list[tuple[str, int]]:
     """Installed distributions and when their records were written, from the names of their folders."""
-    folders = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *os.environ.get("PYTHONPATH", "").split(":")}
+    folders = {
+        sysconfig.get_path("purelib"),
+        sysconfig.get_path("platlib"),
+        *os.environ.get("PYTHONPATH", "").split(":"),
+    }
     found = []
     for folder in sorted(filter(None, folders)):
         try:
@@ -102,6 +106,6 @@ def _kernel_text(name: str) -> str:
 
 def _link(path: str) -> str:
     try:
-        return os.readlink(path)
+        return str(Path(path).readlink())
     except OSError:
         return ""

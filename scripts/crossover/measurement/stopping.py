@@ -1,6 +1,6 @@
 """When a warm-up or a timing has gone on long enough: rules as objects of one small interface.
 
-A rule looks at everything measured so far and keeps no state of its own, so any rule can be tested on a list of numbers.
+A rule looks at everything measured so far and keeps no state, so that any can be tested on a list of numbers.
 """
 
 from __future__ import annotations
@@ -53,9 +53,7 @@ class AtLeast:
 
     def met(self, course: Course) -> bool:
         """Whether all three are reached."""
-        return (
-            len(course.samples_s) >= self.samples and course.steps >= self.steps and course.seconds >= self.seconds
-        )
+        return len(course.samples_s) >= self.samples and course.steps >= self.steps and course.seconds >= self.seconds
 
 
 @dataclass(frozen=True)

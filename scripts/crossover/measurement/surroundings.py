@@ -47,7 +47,7 @@ class Surroundings:
         return counts
 
     def read_under_load(self) -> None:
-        """Read clock, reasons and processes; to be called with steps still queued, since an idle GPU lowers its clock."""
+        """Read clock, reasons and processes; to be called with steps queued, since an idle GPU lowers its clock."""
         self.gpu_after = read_gpu(self.uuid, self.nvml)
         self.counters_after = read_counters()
 

@@ -39,14 +39,14 @@ class Task(ABC):
         inference's outputs; then whatever else `observe` needs.
         """
 
-    def observe(self, *results: torch.Tensor) -> None:
+    def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most have nothing to do
         """What a step does with the results of its forward pass."""
 
     @abstractmethod
     def run(self, *inputs: torch.Tensor) -> None:
         """The device's work of one step."""
 
-    def end_step(self) -> None:
+    def end_step(self) -> None:  # noqa: B027
         """What the host does at the end of a step."""
 
     def step(self) -> None:

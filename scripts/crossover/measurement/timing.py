@@ -15,6 +15,9 @@ from crossover.studies import Effort
 
 NANO = 1e-9
 
+STEPS_AFTER_TIMING = 4
+"""Steps of the memory pass and of the numerical check."""
+
 
 class TooSlowError(Exception):
     """The trial would go on beyond its time limit; a result, not a failure."""
@@ -81,34 +84,19 @@ def time_steps(
     once after. No sample is dropped. Raises TooSlowError as soon as one cycle shows that the least that a trial needs
     would outlast `time_limit_s`.
     """
-
-    def block_of(cycles: int) -> Block:
-        return time_block(step, cycles * cycle_steps, watch)
-
     first_step_s = time_block(step, 1, watch).wall_s
     with without_garbage_collection():
-        probe = time_block(step, max(1, cycle_steps - 1), watch)
-        probe_steps = max(1, cycle_steps - 1)
-        _give_up_if_slow(first_step_s, probe.wall_s / probe_steps, cycle_steps, time_limit_s)
-        spent_s, spent_steps = probe.wall_s, 1 + probe_steps
-        warm, capped, course = warmed_up(effort, cycle_steps), warmup_cap(effort), Course(steps=spent_steps, seconds=spent_s)
-        while not course.samples_s or not AnyOf((warm, capped)).met(course):
-            course.add(block_of(1).wall_s, cycle_steps)
-        steady = warm.met(course)
-
-        cycle_s = min(course.samples_s) * cycle_steps  # one slow cycle must not make the blocks short
-        block_s, cycles = cycle_s, 1
-        while block_s < effort.block_min_s:
-            cycles = max(cycles + 1, math.ceil(cycles * effort.block_min_s / max(block_s, NANO)))
-            block_s = block_of(cycles).wall_s
-            course.add(block_s, cycles * cycle_steps)
-
-        block_steps = cycles * cycle_steps
-        precise, enough, timed = precise_enough(effort), timing_cap(effort), Course()
-        device_s: list[float | None] = []
+        rest_steps = max(1, cycle_steps - 1)
+        rest_s = time_block(step, rest_steps, watch).wall_s
+        _give_up_if_slow(first_step_s + rest_s, rest_s / rest_steps, cycle_steps, time_limit_s)
+        course = Course(steps=1 + rest_steps, seconds=rest_s)
+        steady = _warm_up(step, cycle_steps, effort, watch, course)
+        block_steps = _choose_block(step, cycle_steps, effort, watch, course)
+        timed, device_s = Course(), []
+        precise, enough = precise_enough(effort), timing_cap(effort)
         counts, cpu_start_ns = watch.counts(), watch.cpu_ns()
         while not AnyOf((precise, enough)).met(timed):
-            block = block_of(cycles)
+            block = time_block(step, block_steps, watch)
             timed.add(block.wall_s, block_steps)
             device_s.append(block.device_s)
         timed_cpu_s = (watch.cpu_ns() - cpu_start_ns) * NANO
@@ -127,9 +115,9 @@ def time_steps(
     )
 
 
-def _give_up_if_slow(first_step_s: float, step_s: float, cycle_steps: int, time_limit_s: float) -> None:
+def _give_up_if_slow(spent_s: float, step_s: float, cycle_steps: int, time_limit_s: float) -> None:
     """The least that a trial needs: what has passed, a cycle of warm-up, two blocks, and what comes after timing."""
-    projected_s = first_step_s + step_s * (max(1, cycle_steps - 1) + 3 * cycle_steps + STEPS_AFTER_TIMING)
+    projected_s = spent_s + step_s * (3 * cycle_steps + STEPS_AFTER_TIMING)
     if projected_s > time_limit_s:
         raise TooSlowError(
             f"a step takes {step_s:.3g} s, so that the trial would take at least {projected_s:.3g} s, "
@@ -137,8 +125,23 @@ def _give_up_if_slow(first_step_s: float, step_s: float, cycle_steps: int, time_
         )
 
 
-STEPS_AFTER_TIMING = 4
-"""Steps of the memory pass and of the numerical check."""
+def _warm_up(step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch, course: Course) -> bool:
+    """Run cycles, added to the course, until they are steady or the cap is reached; whether they are steady."""
+    warm, capped = warmed_up(effort, cycle_steps), warmup_cap(effort)
+    while not course.samples_s or not AnyOf((warm, capped)).met(course):
+        course.add(time_block(step, cycle_steps, watch).wall_s, cycle_steps)
+    return warm.met(course)
+
+
+def _choose_block(step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch, course: Course) -> int:
+    """Steps of a block that lasts long enough, tried and grown: a queued step is quicker in a block than alone."""
+    block_s = min(course.samples_s) * cycle_steps  # one slow cycle must not make the blocks short
+    cycles = 1
+    while block_s < effort.block_min_s:
+        cycles = max(cycles + 1, math.ceil(cycles * effort.block_min_s / max(block_s, NANO)))
+        block_s = time_block(step, cycles * cycle_steps, watch).wall_s
+        course.add(block_s, cycles * cycle_steps)
+    return cycles * cycle_steps
 
 
 def time_latencies(step: Callable[[], None], steps: int, watch: Stopwatch) -> tuple[float, ...]:

@@ -27,7 +27,7 @@ from crossover.measurement.profiling import busy_s
 from crossover.measurement.requests import Request
 from crossover.measurement.surroundings import Surroundings
 from crossover.measurement.tasks import Task, TrainingTask
-from crossover.measurement.timing import Stopwatch, Timing, TooSlowError, find_flags, time_latencies, time_steps
+from crossover.measurement.timing import Stopwatch, TooSlowError, find_flags, time_latencies, time_steps
 from crossover.measurement.timing_columns import latency_columns, timing_columns
 from crossover.measurement.trust import host_flags, why_invalid
 from crossover.measurement.workloads import build_model, build_task, count_parameters
