@@ -277,3 +277,11 @@ def test_a_study_without_any_time_still_ends_in_a_report(fresh: House) -> None:
     done = fresh.snakemake()
     assert done.returncode == 0, done.stderr
     assert "tf32 needs an NVIDIA GPU" in (fresh.path / "results" / "report.html").read_text()
+
+
+def test_the_doctor_prints_to_the_terminal_each_time(fresh: House) -> None:
+    for _ in range(2):
+        done = fresh.snakemake("doctor")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == (fresh.path / "results/logs/doctor.log").read_text().strip() != ""
+    assert [path.name for path in (fresh.path / "results").iterdir()] == ["logs"]
