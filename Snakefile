@@ -14,6 +14,7 @@ report: "report/workflow.rst"
 
 include: "rules/common.smk"
 include: "rules/datasets.smk"
+include: "rules/doctor.smk"
 include: "rules/measure.smk"
 include: "rules/collect.smk"
 include: "rules/analyse.smk"

@@ -337,3 +337,11 @@ def test_two_studies_of_a_run_are_compared(fresh: House, row: Row) -> None:
 )
 def test_a_comparison_without_two_runs_stops(fresh: House, config: list[str], start: str) -> None:
     fails_in_one_line(fresh, start, *config, "--", "compare_runs")
+
+
+def test_the_doctor_prints_to_the_terminal_each_time(fresh: House) -> None:
+    for _ in range(2):
+        done = fresh.snakemake("doctor")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == (fresh.path / "results/logs/doctor.log").read_text().strip() != ""
+    assert [path.name for path in (fresh.path / "results").iterdir()] == ["logs"]

@@ -1,0 +1,21 @@
+"""Prints what would make numbers measured on this machine worse, and what to do about each, one finding per line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import pynvml
+
+from crossover.doctor import examine, look_around
+
+
+def main(arguments: list[str]) -> None:
+    """Look at this machine and print the findings."""
+    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
+    findings = examine(look_around(pynvml))
+    print("\n".join(map(str, findings)) or "nothing found")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
