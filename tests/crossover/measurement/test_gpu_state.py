@@ -139,6 +139,8 @@ OWN = {10, 11}
         # our ids are listed
         (state(), state(10), 0),
         (state(), state(11), 0),
+        (state(), state(10, 11), 0),
+        (state(10), state(10), 0),
         (state(99), state(10), 1),
         (state(99), state(99, 10), 1),
         (state(98, 99), state(99, 10, 97), 3),
