@@ -43,11 +43,6 @@ def describe_host(root: Path = Path("/")) -> dict[str, Any]:
     }
 
 
-def load_average() -> float | None:
-    """Load average over the last minute; None where the system has none."""
-    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-
-
 def process_age_s() -> float:
     """Seconds since this process started."""
     stat = Path("/proc/self/stat")

@@ -111,6 +111,8 @@ def _measure_all(
     columns |= timing_columns(timing) | {"compile_s": execution.compile_s()}
     columns |= surroundings.columns(timing, facts["threads"], facts["physical_cores"])
     columns |= latency_columns(time_latencies(execution.step, request.latency_steps, watch))
+    if (reason := wrong_device(task, target, request.uuid)) is not None:
+        return reason
     diverged = not _finite(task)
 
     start_s = time.perf_counter()
@@ -126,7 +128,7 @@ def _measure_all(
         *host_flags({**facts, **columns}),
         *(["diverged"] if diverged else []),
     ]
-    return wrong_device(task, target, request.uuid) or errors.verdict(cell.precision) or why_invalid(columns)
+    return errors.verdict(cell.precision) or why_invalid(columns)
 
 
 def _stopwatch(target: OpenDevice, surroundings: Surroundings, execution: Execution) -> Stopwatch:

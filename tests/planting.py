@@ -1,0 +1,80 @@
+"""A copy of the scripts with one more workload, which misbehaves in a way that its size chooses."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+WELL, CRASH, HANG, NAN, ELSEWHERE, RAISE, HOG, KILLED, LITTER, STUBBORN = range(1, 11)
+
+WORKLOAD = """
+import ctypes, os, signal, subprocess, sys, time
+import torch
+from torch import nn
+from crossover.measurement.tasks import TrainingTask
+
+SIZE_NAME = "faults"
+SIZE_RANGE = (1, 99)
+DATASET = "disc"
+PROTOCOLS = ("resident",)
+
+
+def build_model(size):
+    return nn.Linear(2, 2)
+
+
+class Planted(TrainingTask):
+    def __init__(self, cell, data, arithmetic):
+        super().__init__(build_model(cell.size), arithmetic, (data["features"], data["labels"]))
+        self.fault = cell.size
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
+        self.steps = 0
+        if self.fault == 5:
+            self.model.to("meta")
+
+    def next_inputs(self):
+        return tuple(tensor[:10] for tensor in self.resident)
+
+    def forward(self, model, features, labels):
+        loss = nn.functional.cross_entropy(model(features), labels)
+        return (loss * float("nan") if self.fault == 4 else loss,)
+
+    def run(self, *inputs):
+        if self.fault == 5:
+            return
+        super().run(*inputs)
+
+    def end_step(self):
+        self.steps += 1
+        if self.steps < 3:
+            return
+        if self.fault == 2:
+            ctypes.string_at(0)
+        elif self.fault == 3:
+            time.sleep(1000)
+        elif self.fault == 6:
+            raise ValueError("planted")
+        elif self.fault == 7:
+            self.hoard = [torch.ones(2**25) for _ in range(2**20)]
+        elif self.fault == 8:
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif self.fault == 9 and self.steps == 3:
+            subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)", "litter-of-crossover"])
+        elif self.fault == 10:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            time.sleep(1000)
+
+
+def build(cell, data, arithmetic):
+    return Planted(cell, data, arithmetic)
+"""
+
+
+def plant(folder: Path) -> Path:
+    """Copy the scripts to a folder, add the workload, and return the copy of the timing script."""
+    scripts = folder / "scripts"
+    shutil.copytree(ROOT / "scripts", scripts, ignore=shutil.ignore_patterns("__pycache__"))
+    (scripts / "crossover" / "measurement" / "workloads" / "planted.py").write_text(WORKLOAD)
+    return scripts / "measure_cell.py"

@@ -1,0 +1,74 @@
+"""Short trials on a small dataset, as several tests run them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from safetensors.numpy import save_file
+
+from crossover.measurement.requests import Request
+from crossover.studies import Cell, Effort
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "scripts" / "measure_cell.py"
+CELL = Cell("disc_depth", "disc_mlp", "resident", 100, "fp32", "eager", 3, "cpu")
+EFFORT = Effort(
+    warmup_min_steps=5,
+    warmup_min_s=0,
+    warmup_max_s=1,
+    warmup_tolerance=10,
+    block_min_s=0.001,
+    blocks_min=3,
+    timed_min_s=0,
+    timed_max_s=1,
+    timed_tolerance=10,
+)
+
+
+def write_points(path: Path, rows: int = 1000) -> Path:
+    """Write a dataset of points with labels."""
+    random = np.random.default_rng(0)
+    features = random.normal(size=(rows, 2)).astype(np.float32)
+    save_file({"features": features, "labels": random.integers(0, 2, rows)}, path)
+    return path
+
+
+def request(dataset: Path, output: Path, **values: Any) -> Request:
+    """A short trial in a fresh process, but for what is given."""
+    plain: dict[str, Any] = {
+        "cell": CELL,
+        "trial": 1,
+        "seed": 0,
+        "dataset": str(dataset),
+        "output": str(output),
+        "threads": 1,
+        "time_limit_s": 60.0,
+        "effort": EFFORT,
+        "command": "the command",
+    }
+    return Request(**{**plain, **values})
+
+
+def read_row(path: Path) -> dict[str, Any]:
+    """The one row of a file."""
+    (row,) = pq.read_table(path).to_pylist()
+    return dict(row)
+
+
+def run_script(
+    options: list[str], *prefix: str, script: Path = SCRIPT, timeout: float = 120, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the timing script as anyone would."""
+    return subprocess.run(
+        [*prefix, sys.executable, str(script), *options],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=timeout,
+    )
