@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -85,14 +86,15 @@ def test_sampling_ends_when_the_function_fails() -> None:
 
 
 @pytest.fixture
-def in_fresh_process(root: Path) -> Callable[[str], dict[str, Any]]:
+def in_fresh_process(root: Path) -> Callable[..., dict[str, Any]]:
     """Runs code in a process of its own; the code ends by calling `tell` with what the test wants to know."""
 
-    def run(code: str) -> dict[str, Any]:
+    def run(code: str, **environment: str) -> dict[str, Any]:
         lines = ["import json, sys", f"sys.path.insert(0, {str(root / 'scripts')!r})"]
         tell = "def tell(**facts): print(json.dumps(facts))"
         program = "\n".join([*lines, tell, code])
-        ended = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True)
+        command, variables = [sys.executable, "-c", program], {**os.environ, **environment}
+        ended = subprocess.run(command, env=variables, stdout=subprocess.PIPE, text=True, check=True)
         told: dict[str, Any] = json.loads(ended.stdout)
         return told
 
@@ -121,28 +123,43 @@ def measure(model, rows, **options):
 """
 
 
+# Tensors outside the heap, so that freed ones are gone at once; and the heap as it is, with the gaps that it leaves.
+heaps = pytest.mark.parametrize(
+    ("environment", "tolerance"),
+    [({"MALLOC_MMAP_THRESHOLD_": "65536"}, 3 * MB), ({}, 20 * MB)],
+    ids=["without the heap", "with the heap"],
+)
+
+
 @linux
-def test_gradients_of_200_mb_show(in_fresh_process: Callable[[str], dict[str, Any]]) -> None:
-    """50 rows: the layer's output and its gradient take 4 MB at most beside the gradients."""
-    told = in_fresh_process(TRAINING + "measure(nn.Sequential(nn.Linear(5000, 10000)), 50)")
+@heaps
+def test_gradients_of_200_mb_show(
+    in_fresh_process: Callable[..., dict[str, Any]], environment: dict[str, str], tolerance: int
+) -> None:
+    """Of one row, nothing else is large."""
+    told = in_fresh_process(TRAINING + "measure(nn.Sequential(nn.Linear(5000, 10000)), 1)", **environment)
     parameter_bytes = (5000 * 10000 + 10000) * 4
     assert told["memory_source"] == "VmHWM"
     assert told["parameter_bytes"] == told["gradient_bytes"] == parameter_bytes
-    assert told["peak_rss_bytes"] - told["base_rss_bytes"] == pytest.approx(parameter_bytes, abs=10 * MB)
-    assert told["other_bytes"] < 10 * MB
+    assert told["peak_rss_bytes"] - told["base_rss_bytes"] == pytest.approx(parameter_bytes, abs=tolerance)
+    assert told["other_bytes"] < tolerance
 
 
 @linux
-def test_activations_of_100_mb_show(in_fresh_process: Callable[[str], dict[str, Any]]) -> None:
+@heaps
+def test_activations_of_100_mb_show(
+    in_fresh_process: Callable[..., dict[str, Any]], environment: dict[str, str], tolerance: int
+) -> None:
     """At the peak there are the ReLU's output, which is kept, and two gradients of its size, which are not."""
-    told = in_fresh_process(TRAINING + "measure(nn.Sequential(nn.Linear(8, 500), nn.ReLU(), nn.Linear(500, 8)), 50000)")
+    model = "nn.Sequential(nn.Linear(8, 500), nn.ReLU(), nn.Linear(500, 8))"
+    told = in_fresh_process(TRAINING + f"measure({model}, 50000)", **environment)
     assert told["activation_bytes"] == 100 * MB
-    assert told["peak_rss_bytes"] - told["base_rss_bytes"] == pytest.approx(300 * MB, abs=10 * MB)
-    assert told["other_bytes"] == pytest.approx(200 * MB, abs=10 * MB)
+    assert told["peak_rss_bytes"] - told["base_rss_bytes"] == pytest.approx(300 * MB, abs=tolerance)
+    assert told["other_bytes"] == pytest.approx(200 * MB, abs=tolerance)
 
 
 @linux
-def test_the_figure_of_a_large_parent_does_not_leak_in(in_fresh_process: Callable[[str], dict[str, Any]]) -> None:
+def test_the_figure_of_a_large_parent_does_not_leak_in(in_fresh_process: Callable[..., dict[str, Any]]) -> None:
     """ru_maxrss, which a process inherits, tells the parent's."""
     ballast = bytearray(b"x" * 700 * MB)
     told = in_fresh_process(
@@ -159,7 +176,7 @@ def test_the_figure_of_a_large_parent_does_not_leak_in(in_fresh_process: Callabl
 
 
 @linux
-def test_memory_that_the_heap_kept_shows_again(in_fresh_process: Callable[[str], dict[str, Any]]) -> None:
+def test_memory_that_the_heap_kept_shows_again(in_fresh_process: Callable[..., dict[str, Any]]) -> None:
     """200 MB in blocks of the heap, freed under one block that stays: without trimming the second run needs nothing."""
     told = in_fresh_process(
         "from crossover.measurement import memory_host\n"
@@ -174,5 +191,5 @@ def test_memory_that_the_heap_kept_shows_again(in_fresh_process: Callable[[str],
         "trimmed = memory_host.measure_host(run)\n"
         "tell(kept=kept.peak_bytes - kept.base_bytes, trimmed=trimmed.peak_bytes - trimmed.base_bytes)\n"
     )
-    assert told["kept"] < 20 * MB
+    assert told["kept"] < 100 * MB
     assert told["trimmed"] == pytest.approx(200 * MB, abs=10 * MB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -179,6 +180,22 @@ def test_weights_that_autocast_copies_count_as_activations() -> None:
     split = split_step(Subject(step, model, (optimizer,), (data,), step), step, CPU)
     assert split.activation_bytes == (ROWS * 10 + ROWS * 20 + 20 * 2000) * 2
     assert split.parameter_bytes == (10 * 20 + 20 + 20 * 2000 + 2000) * 4
+
+
+def test_observing_keeps_nothing_alive() -> None:
+    """Of three forward passes whose outputs are dropped, one ReLU's output exists at a time."""
+    model, data = nn.Sequential(nn.Linear(10, 20), nn.ReLU()), torch.randn(ROWS, 10)
+
+    def step() -> None:
+        for _ in range(3):
+            model(data)
+
+    gc.disable()  # it would free what a cycle of references keeps
+    try:
+        split = split_step(Subject(step, model, (), (data,), step), step, CPU)
+    finally:
+        gc.enable()
+    assert split.activation_bytes == RELU_BYTES
 
 
 def test_the_devices_mark_places_the_peak() -> None:
