@@ -29,6 +29,9 @@ START_LIMIT_S = 120.0
 ANSWER_LIMIT_S = 10.0
 """Longest wait for a fork. A server that has not answered by then hangs."""
 
+STARTED: list[subprocess.Popen[bytes]] = []
+"""Servers that this process has started. They outlive it, and Python would warn of that if nobody held them."""
+
 WORKFLOW = "CROSSOVER_WORKFLOW"
 """Environment variable: the process of the workflow that runs a job."""
 
@@ -161,6 +164,7 @@ def _start(path: Path, key: str, environment: dict[str, str]) -> None:
             env=environment,
             start_new_session=True,
         )
+    STARTED.append(server)
     deadline = time.monotonic() + START_LIMIT_S
     while time.monotonic() < deadline and not path.exists():
         if server.poll() is not None:
