@@ -21,6 +21,7 @@ include: "rules/analyse.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
 include: "rules/compare.smk"
+include: "rules/checks.smk"
 
 
 rule all:

@@ -2,13 +2,13 @@
 
 import math
 import os
+import shlex
 from dataclasses import asdict
 
 from crossover.configuration import (
     check_compared,
     check_device_list,
     check_executor,
-    check_gpu_limit,
     read_configuration,
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
@@ -31,8 +31,6 @@ with one_line_errors():
     # What enters `params` must read the same on every host, so the main process looks once and its jobs are told.
     MACHINE = find_machine() if workflow.is_main_process else handed_down()
     hand_down(MACHINE)
-    if workflow.is_main_process:
-        os.environ["CROSSOVER_WORKFLOW"] = str(os.getpid())  # whose end ends the trial server
     DEVICES = CONFIG.devices or MACHINE.devices
     if CONFIG.check_devices and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
@@ -96,9 +94,14 @@ MEASUREMENT_LIBRARY = library(
 )
 
 
+def dataset_file(workload):
+    """The file of the dataset that a workload reads."""
+    return f"{RESULTS}/datasets/{workload_traits(workload).dataset}.safetensors"
+
+
 def dataset_of(wildcards):
     """The dataset that a cell's workload reads."""
-    return f"{RESULTS}/datasets/{workload_traits(wildcards.workload).dataset}.safetensors"
+    return dataset_file(wildcards.workload)
 
 
 def workload_of(wildcards):
@@ -110,13 +113,20 @@ def options_of(wildcards):
     """The command-line options that all trials of a cell share."""
     return trial_options(
         cell_of(wildcards),
-        seed=CONFIG.seed,
-        cpu_threads=CONFIG.cpu_threads,
-        time_limit_s=CONFIG.time_limit_s,
-        effort=CONFIG.effort,
+        **shared_options(),
         latency_steps=STUDIES[wildcards.study].latency_steps,
         isolation=CONFIG.isolation,
     )
+
+
+def shared_options():
+    """Options of all trials of a run."""
+    return {
+        "seed": CONFIG.seed,
+        "cpu_threads": CONFIG.cpu_threads,
+        "time_limit_s": CONFIG.time_limit_s,
+        "effort": CONFIG.effort,
+    }
 
 
 def environment_of(wildcards):
@@ -145,7 +155,7 @@ def threads_of(wildcards):
 
 def gpus_of(wildcards):
     """One GPU for a cell that runs on one; None, never 0, for a CPU cell."""
-    return None if wildcards.device == BASELINE else 1
+    return gpu_if_any([wildcards.device])
 
 
 def mem_mb_of(wildcards, attempt):
@@ -185,3 +195,26 @@ def compared_measurements(_wildcards):
         check_compared(CONFIG)
     spell = os.path.relpath if os.path.isabs(RESULTS) else os.path.abspath
     return [spell(run.measurements) for run in CONFIG.compare]
+
+
+def gpu_if_any(devices):
+    """One GPU where one of the devices is an accelerator; None, never 0, otherwise."""
+    return 1 if set(devices) - {BASELINE} else None
+
+
+def isolation_trials(wildcards):
+    """Options of the timing script for four cells a device: the smallest and a large size of both published studies."""
+    studies = {
+        "disc_depth": ("disc_mlp", 100, (3, 10)),
+        "hsf_width": ("higgs_mlp", 32, (10, 1000)),
+    }
+    cells = [
+        Cell(study, workload, "resident", batch_size, "fp32", "eager", size, device)
+        for device in DEVICES
+        for study, (workload, batch_size, sizes) in studies.items()
+        for size in sizes
+    ]
+    return [
+        shlex.join([*trial_options(cell, **shared_options()), f"--dataset={dataset_file(cell.workload)}"])
+        for cell in cells
+    ]

@@ -24,24 +24,3 @@ rule measure_cell:
     shell:
         "python3 {input.script:q} {params.options:q} --trial={wildcards.trial}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
-
-
-rule check_overhead:
-    input:
-        script=house("scripts/check_overhead.py"),
-        dataset=f"{RESULTS}/datasets/disc.safetensors",
-    output:
-        f"{RESULTS}/checks/overhead.csv",
-    log:
-        f"{RESULTS}/logs/check_overhead.log",
-    conda:
-        "../envs/benchmark.yaml"
-    threads: all_cores()
-    resources:
-        gpu=1 if set(DEVICES) - {BASELINE} else None,
-    params:
-        devices=DEVICES,
-    message:
-        "Timing whole trials against bare processes"
-    shell:
-        "python3 {input.script:q} --dataset={input.dataset:q} --output={output:q} --devices {params.devices:q} | tee {log:q}"

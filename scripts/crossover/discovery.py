@@ -15,6 +15,9 @@ from pathlib import Path
 
 from crossover.gpus import visible_gpus
 
+WORKFLOW = "CROSSOVER_WORKFLOW"
+"""The environment variable that names the process of the workflow, with which the trial server ends."""
+
 HANDED_DOWN = "CROSSOVER_MACHINE"
 """The environment variable that carries a machine from the main process to its jobs."""
 
@@ -31,8 +34,9 @@ class Machine:
 
 
 def hand_down(machine: Machine) -> None:
-    """Tell the jobs of this workflow, wherever they run, what the main process found."""
+    """Tell the jobs of this workflow, wherever they run, what the main process found, and which process that is."""
     os.environ[HANDED_DOWN] = json.dumps(asdict(machine))
+    os.environ[WORKFLOW] = str(os.getpid())
 
 
 def handed_down() -> Machine:

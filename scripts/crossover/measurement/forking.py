@@ -17,6 +17,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from crossover.discovery import WORKFLOW
 from crossover.measurement.messages import Inbox
 from crossover.measurement.processes import LIBRARY, Ending, Pipes, kill_group, wait_readable
 from crossover.measurement.requests import Request
@@ -31,9 +32,6 @@ ANSWER_LIMIT_S = 10.0
 
 STARTED: list[subprocess.Popen[bytes]] = []
 """Servers that this process has started. They outlive it, and Python would warn of that if nobody held them."""
-
-WORKFLOW = "CROSSOVER_WORKFLOW"
-"""Environment variable: the process of the workflow that runs a job."""
 
 
 class NoServerError(Exception):

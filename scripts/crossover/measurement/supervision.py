@@ -118,7 +118,12 @@ def _verdict(
     if facts is None:
         raise ChildFailedError(f"the measuring process was ended by {name} before it began")
     if ending.signal == signal.SIGKILL and kills_before is not None and (kills_after or 0) > kills_before:
-        return Outcome("oom", "ended by the kernel's out-of-memory killer: the memory of the host, or of the job's control group, ran out", False, facts)
+        return Outcome(
+            "oom",
+            "ended by the kernel's out-of-memory killer: the host or the job's control group ran out of memory",
+            False,
+            facts,
+        )
     if ending.signal in CRASHES:
         reason = f"the measuring process crashed ({name}); run the row's command with --isolation=none under a debugger"
     else:

@@ -1,0 +1,61 @@
+# Checks of the measuring itself, for anyone who doubts it. None of them is part of a run.
+
+
+rule check_overhead:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        library=ANALYSIS_LIBRARY,
+    output:
+        csv=f"{RESULTS}/checks/overhead.csv",
+    log:
+        f"{RESULTS}/logs/check_overhead.log",
+    # Its table belongs on the terminal of whoever asks.
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    message:
+        "Telling what trials cost beside their measuring"
+    script:
+        "../scripts/check_overhead.py"
+
+
+rule check_isolation:
+    input:
+        script=house("scripts/check_isolation.py"),
+        datasets=collect(f"{RESULTS}/datasets/{{dataset}}.safetensors", dataset=["disc", "higgs"]),
+    output:
+        f"{RESULTS}/checks/isolation.csv",
+    log:
+        f"{RESULTS}/logs/check_isolation.log",
+    conda:
+        "../envs/benchmark.yaml"
+    threads: all_cores()
+    resources:
+        gpu=gpu_if_any(DEVICES),
+    params:
+        trials=isolation_trials,
+    message:
+        "Measuring in forks of the trial server and in fresh processes, in turn"
+    shell:
+        "python3 {input.script:q} --trials {params.trials:q} --output={output:q} 2>&1 | tee {log:q}"
+
+
+rule check_timer:
+    input:
+        script=house("scripts/check_timer.py"),
+        disc=f"{RESULTS}/datasets/disc.safetensors",
+        higgs=f"{RESULTS}/datasets/higgs.safetensors",
+    output:
+        f"{RESULTS}/checks/timer-{{device}}.csv",
+    log:
+        f"{RESULTS}/logs/check_timer-{{device}}.log",
+    conda:
+        "../envs/benchmark.yaml"
+    threads: all_cores()
+    resources:
+        gpu=gpus_of,
+    message:
+        "Timing steps on {wildcards.device} in three ways"
+    shell:
+        "python3 {input.script:q} --device={wildcards.device} --disc={input.disc:q} --higgs={input.higgs:q}"
+        " --output={output:q} 2>&1 | tee {log:q}"
