@@ -133,12 +133,15 @@ def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) 
 
 @contextmanager
 def _without_dropout(model: nn.Module) -> Iterator[None]:
-    """Switch off the layers that draw random numbers, since the copies would draw different ones."""
-    dropping = [m for m in model.modules() if isinstance(m, nn.modules.dropout._DropoutNd) and m.training]
-    for module in dropping:
-        module.eval()
+    """Set the layers' dropout to 0, since the copies would draw different numbers: `p` of a dropout layer, `dropout` of
+    attention and of recurrent layers.
+    """
+    names = [(m, "p" if isinstance(m, nn.modules.dropout._DropoutNd) else "dropout") for m in model.modules()]
+    shares = [(m, name, share) for m, name in names if isinstance(share := getattr(m, name, None), float)]
+    for module, name, _ in shares:
+        setattr(module, name, 0.0)
     try:
         yield
     finally:
-        for module in dropping:
-            module.train()
+        for module, name, share in shares:
+            setattr(module, name, share)
