@@ -102,6 +102,8 @@ def _measure_all(
     cell = request.cell
     torch.manual_seed(request.seed + request.trial)
     task = build_task(cell, _read_dataset(request.dataset), arithmetic_of(cell.precision, target.device))
+    if reason := wrong_device(task, target, request.uuid):
+        return reason
     execution = prepare(task, cell.execution)
     watch = _stopwatch(target, surroundings, execution)
     timing = time_steps(execution.step, task.cycle_steps, request.effort, watch, request.time_limit_s)
@@ -126,7 +128,7 @@ def _measure_all(
         *host_flags({**facts, **columns}),
         *(["diverged"] if diverged else []),
     ]
-    return wrong_device(task, target, request.uuid) or errors.verdict(cell.precision) or why_invalid(columns)
+    return not_compiled(cell.execution, execution) or errors.verdict(cell.precision) or why_invalid(columns)
 
 
 def _stopwatch(target: OpenDevice, surroundings: Surroundings, execution: Execution) -> Stopwatch:
@@ -178,6 +180,13 @@ def wrong_device(task: Task, target: OpenDevice, uuid: str | None) -> str | None
         return f"tensors lie on {', '.join(strangers)}, not on {target.device.type}: the workload must use its device"
     if uuid is not None and uuid.startswith("GPU-") and target.uuid != uuid:
         return f"{target.uuid} ran, not the leased {uuid}: something changed CUDA_VISIBLE_DEVICES"
+    return None
+
+
+def not_compiled(asked: str, execution: Execution) -> str | None:
+    """Why a compiled cell measured the eager step; None if it did not."""
+    if asked == "compile" and execution.compilations() == 0:
+        return "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
     return None
 
 
