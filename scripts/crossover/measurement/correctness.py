@@ -89,27 +89,30 @@ def compare_with_reference(task: Task, fresh_model: Callable[[], nn.Module]) -> 
 def _evaluate(
     task: Task, model: nn.Module, arithmetic: Arithmetic, inputs: tuple[torch.Tensor, ...]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """The first result and, for a training, the gradients."""
+    """The first result and, for a training, the gradients: scaled as the step scales them, and scaled back.
+
+    A scale that overflows is halved, as the step would do; each try has its own forward pass, since a compiled graph
+    cannot go backward twice.
+    """
     training = isinstance(task, TrainingTask)
-    with torch.set_grad_enabled(training), arithmetic.autocast():
-        result = task.forward(model, *inputs)[0]
-    gradients = _gradients(result, model, arithmetic) if training else []
-    return [result.detach()], gradients
-
-
-def _gradients(loss: torch.Tensor, model: nn.Module, arithmetic: Arithmetic) -> list[torch.Tensor]:
-    """Gradients of all parameters, scaled as the step scales them and scaled back; a scale that overflows is halved."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    scale = arithmetic.scaler.get_scale() if arithmetic.scaler else 1.0
+    scale = arithmetic.scaler.get_scale() if training and arithmetic.scaler else 1.0
     while True:
-        found = torch.autograd.grad(loss * scale, parameters, retain_graph=scale > 1, allow_unused=True)
-        scaled = [
-            torch.zeros_like(parameter) if gradient is None else gradient
-            for gradient, parameter in zip(found, parameters, strict=True)
-        ]
+        with torch.set_grad_enabled(training), arithmetic.autocast():
+            result = task.forward(model, *inputs)[0]
+        scaled = _gradients(result * scale, model) if training else []
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
-            return [gradient / scale for gradient in scaled]
+            return [result.detach()], [gradient / scale for gradient in scaled]
         scale /= 2
+
+
+def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
+    """Gradients of all parameters; zeros for one that the loss does not depend on."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    found = torch.autograd.grad(loss, parameters, allow_unused=True)
+    return [
+        torch.zeros_like(parameter) if gradient is None else gradient
+        for gradient, parameter in zip(found, parameters, strict=True)
+    ]
 
 
 def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
@@ -130,12 +133,15 @@ def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) 
 
 @contextmanager
 def _without_dropout(model: nn.Module) -> Iterator[None]:
-    """Switch off the layers that draw random numbers, since the copies would draw different ones."""
-    dropping = [m for m in model.modules() if isinstance(m, nn.modules.dropout._DropoutNd) and m.training]
-    for module in dropping:
-        module.eval()
+    """Set the layers' dropout to 0, since the copies would draw different numbers: `p` of a dropout layer, `dropout` of
+    attention and of recurrent layers.
+    """
+    names = [(m, "p" if isinstance(m, nn.modules.dropout._DropoutNd) else "dropout") for m in model.modules()]
+    shares = [(m, name, share) for m, name in names if isinstance(share := getattr(m, name, None), float)]
+    for module, name, _ in shares:
+        setattr(module, name, 0.0)
     try:
         yield
     finally:
-        for module in dropping:
-            module.train()
+        for module, name, share in shares:
+            setattr(module, name, share)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from crossover.measurement.precision import UnsupportedError
-from crossover.measurement.tasks import Task
+from crossover.measurement.tasks import Task, TrainingTask
 
 CAPTURE_WARMUP_STEPS = 3
 """Steps on a side stream before a capture, as torch's notes on CUDA graphs ask for."""
@@ -45,7 +45,10 @@ def _compiled(task: Task) -> Execution:
         raise UnsupportedError(reason)
     inductor: Any = torch._inductor.config
     inductor.force_disable_caches = True  # or the second trial would seem to compile in no time
-    task.model.compile()
+    model: Any = task.model
+    # Not model.compile(), which compiles nothing where the model's own forward is torch's, as a Sequential's is. Not
+    # dynamic: else the smaller batch of the numerical check would leave a graph for any batch to the passes after it.
+    model.forward = torch.compile(model.forward, dynamic=False)
     dynamo: Any = torch._dynamo.utils
     return Execution(
         task.step,
@@ -78,7 +81,7 @@ def _captured(task: Task) -> Execution:
         raise UnsupportedError(f"cuda-graph needs a CUDA device; this is {device.type}")
     if task.reads_back:
         raise UnsupportedError("cuda-graph cannot hold a step whose results the host reads in its midst")
-    if task.arithmetic.scaler is not None:
+    if task.arithmetic.scaler is not None and isinstance(task, TrainingTask):
         raise UnsupportedError("cuda-graph cannot hold amp-fp16: the host reads the loss scaler's verdict in each step")
     start_s = time.perf_counter()
     buffers = tuple(tensor.clone() for tensor in task.next_inputs())

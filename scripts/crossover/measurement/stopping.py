@@ -17,7 +17,7 @@ T_975_19 = 2.0930240544082634
 """97.5 % quantile of the t distribution with 19 degrees of freedom: 20 batches."""
 
 STEADY_STEPS = 20
-"""Steps in each of the two groups that a steady warm-up compares."""
+"""Least number of steps in each of the two groups that a steady warm-up compares."""
 
 
 @dataclass
@@ -58,18 +58,25 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class Steady:
-    """Met once the medians of two adjacent groups of samples are within `tolerance` of each other."""
+    """Met once the medians of the last two groups of samples are within `tolerance` of each other.
+
+    A group is a quarter of the course, and at least `group` samples: two groups of 20 short steps lie so close together
+    that a clock that rises over seconds would look steady between them. The course must grow by 2 to 3 % between two
+    checks, for sorting it after each step would hold the steps up.
+    """
 
     tolerance: float
     group: int
 
     def met(self, course: Course) -> bool:
-        """Whether the last two groups agree."""
-        recent = course.samples_s[-2 * self.group :]
-        if len(recent) < 2 * self.group:
+        """Whether a check is due and the last two groups agree."""
+        count = len(course.samples_s)
+        size = max(self.group, count // 4)
+        every = 2 ** max(0, count.bit_length() - 6)
+        if count < 2 * size or count % every:
             return False
-        earlier, later = statistics.median(recent[: self.group]), statistics.median(recent[self.group :])
-        return abs(later / earlier - 1) <= self.tolerance
+        earlier, later = course.samples_s[-2 * size : -size], course.samples_s[-size:]
+        return abs(statistics.median(later) / statistics.median(earlier) - 1) <= self.tolerance
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,7 @@ class AnyOf:
 
 
 def warmed_up(effort: Effort, cycle_steps: int) -> Rule:
-    """Enough steps and seconds, and steady over twice 20 steps (samples of the warm-up are cycles)."""
+    """Enough steps and seconds, and steady (samples of the warm-up are cycles)."""
     steady = Steady(effort.warmup_tolerance, group=max(2, math.ceil(STEADY_STEPS / cycle_steps)))
     return AllOf((AtLeast(steps=effort.warmup_min_steps, seconds=effort.warmup_min_s), steady))
 

@@ -10,13 +10,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from crossover.measurement.stopping import AnyOf, Course, precise_enough, timing_cap, warmed_up, warmup_cap
+from crossover.measurement.stopping import (
+    AnyOf,
+    Course,
+    precise_enough,
+    relative_half_width,
+    timing_cap,
+    warmed_up,
+    warmup_cap,
+)
 from crossover.studies import Effort
 
 NANO = 1e-9
 
 STEPS_AFTER_TIMING = 4
 """Steps of the memory pass and of the numerical check."""
+
+
+BLOCK_TRIES = 2
+"""How often a length of block is tried; the quicker one counts, since something slow in one must not shorten blocks."""
 
 
 class TooSlowError(Exception):
@@ -58,8 +70,6 @@ class Timing:
     block_steps: int
     samples_s: tuple[float, ...]
     device_samples_s: tuple[float, ...] | None
-    precise: bool
-    """Whether the timing ended because its interval had become narrow."""
     timed_cpu_s: float
     counted: Mapping[str, int]
     """By how much each counter rose while timing."""
@@ -93,9 +103,9 @@ def time_steps(
         steady = _warm_up(step, cycle_steps, effort, watch, course)
         block_steps = _choose_block(step, cycle_steps, effort, watch, course)
         timed, device_s = Course(), []
-        precise, enough = precise_enough(effort), timing_cap(effort)
+        ended = AnyOf((precise_enough(effort), timing_cap(effort)))
         counts, cpu_start_ns = watch.counts(), watch.cpu_ns()
-        while not AnyOf((precise, enough)).met(timed):
+        while not ended.met(timed):
             block = time_block(step, block_steps, watch)
             timed.add(block.wall_s, block_steps)
             device_s.append(block.device_s)
@@ -109,7 +119,6 @@ def time_steps(
         block_steps=block_steps,
         samples_s=tuple(timed.samples_s),
         device_samples_s=None if None in device_s else tuple(s / block_steps for s in device_s if s is not None),
-        precise=precise.met(timed),
         timed_cpu_s=timed_cpu_s,
         counted={name: counts_after[name] - count for name, count in counts.items()},
     )
@@ -139,8 +148,10 @@ def _choose_block(step: Callable[[], None], cycle_steps: int, effort: Effort, wa
     cycles = 1
     while block_s < effort.block_min_s:
         cycles = max(cycles + 1, math.ceil(cycles * effort.block_min_s / max(block_s, NANO)))
-        block_s = time_block(step, cycles * cycle_steps, watch).wall_s
-        course.add(block_s, cycles * cycle_steps)
+        tries_s = [time_block(step, cycles * cycle_steps, watch).wall_s for _ in range(BLOCK_TRIES)]
+        for tried_s in tries_s:
+            course.add(tried_s, cycles * cycle_steps)
+        block_s = min(tries_s)
     return cycles * cycle_steps
 
 
@@ -166,12 +177,14 @@ def time_block(step: Callable[[], None], steps: int, watch: Stopwatch) -> Block:
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
     """Collect once, then let the collector rest: its pauses belong to no step."""
+    was_at_work = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if was_at_work:
+            gc.enable()
 
 
 @dataclass(frozen=True)
@@ -201,7 +214,7 @@ def find_flags(timing: Timing, effort: Effort) -> list[str]:
         "noisy": summary.iqr_s / summary.median_s > 0.25,
         "skewed": summary.mean_s / summary.median_s > 1.25,
         "few_blocks": len(samples) < effort.blocks_min,
-        "imprecise": not timing.precise and len(samples) >= effort.blocks_min,
+        "imprecise": len(samples) >= effort.blocks_min and relative_half_width(samples) > effort.timed_tolerance,
         "warmup_capped": not timing.steady,
     }
     return [flag for flag, raised in checks.items() if raised]

@@ -102,6 +102,8 @@ def _measure_all(
     cell = request.cell
     torch.manual_seed(request.seed + request.trial)
     task = build_task(cell, _read_dataset(request.dataset), arithmetic_of(cell.precision, target.device))
+    if reason := wrong_device(task, target, request.uuid):
+        return reason
     execution = prepare(task, cell.execution)
     watch = _stopwatch(target, surroundings, execution)
     timing = time_steps(execution.step, task.cycle_steps, request.effort, watch, request.time_limit_s)
@@ -111,8 +113,6 @@ def _measure_all(
     columns |= timing_columns(timing) | {"compile_s": execution.compile_s()}
     columns |= surroundings.columns(timing, facts["threads"], facts["physical_cores"])
     columns |= latency_columns(time_latencies(execution.step, request.latency_steps, watch))
-    if (reason := wrong_device(task, target, request.uuid)) is not None:
-        return reason
     diverged = not _finite(task)
 
     start_s = time.perf_counter()
@@ -120,7 +120,7 @@ def _measure_all(
     columns |= {"relative_error": _number(errors.result), "gradient_error": _number(errors.gradient)}
     columns["check_s"] = time.perf_counter() - start_s
 
-    columns |= _memory_pass(task, execution, target)
+    columns |= _memory_pass(task, execution, target, cell.execution)
     if request.trial == 1:  # the profiler takes a second to start, and its answer varies little between trials
         columns |= _profile(execution, target, columns["step_time_s"])
     columns["flags"] = [
@@ -128,7 +128,7 @@ def _measure_all(
         *host_flags({**facts, **columns}),
         *(["diverged"] if diverged else []),
     ]
-    return errors.verdict(cell.precision) or why_invalid(columns)
+    return not_compiled(cell.execution, execution) or errors.verdict(cell.precision) or why_invalid(columns)
 
 
 def _stopwatch(target: OpenDevice, surroundings: Surroundings, execution: Execution) -> Stopwatch:
@@ -142,15 +142,15 @@ def _stopwatch(target: OpenDevice, surroundings: Surroundings, execution: Execut
     )
 
 
-def _memory_pass(task: Task, execution: Execution, target: OpenDevice) -> Columns:
-    """Memory of a step; its seconds count as `memory_pass_s`."""
+def _memory_pass(task: Task, execution: Execution, target: OpenDevice, how: str) -> Columns:
+    """Memory of a step; its seconds count as `memory_pass_s`. The parts of a step that is not eager are not known."""
     start_s = time.perf_counter()
     subject = Subject(
         step=execution.step,
         model=task.model,
         optimizers=() if task.optimizer is None else (task.optimizer,),
         resident=task.resident,
-        eager_step=task.step,
+        eager_step=task.step if how == "eager" else None,
     )
     found = measure_memory(subject, target.device)
     return {**found, "memory_pass_s": time.perf_counter() - start_s}
@@ -180,6 +180,13 @@ def wrong_device(task: Task, target: OpenDevice, uuid: str | None) -> str | None
         return f"tensors lie on {', '.join(strangers)}, not on {target.device.type}: the workload must use its device"
     if uuid is not None and uuid.startswith("GPU-") and target.uuid != uuid:
         return f"{target.uuid} ran, not the leased {uuid}: something changed CUDA_VISIBLE_DEVICES"
+    return None
+
+
+def not_compiled(asked: str, execution: Execution) -> str | None:
+    """Why a compiled cell measured the eager step; None if it did not."""
+    if asked == "compile" and execution.compilations() == 0:
+        return "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
     return None
 
 
