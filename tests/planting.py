@@ -52,6 +52,9 @@ class Planted(TrainingTask):
         if self.fault == 2:
             ctypes.string_at(0)
         elif self.fault == 3:
+            if "PLANTED_BEGUN" in os.environ:
+                with open(os.environ["PLANTED_BEGUN"], "w") as file:
+                    file.write(str(os.getpid()))
             time.sleep(1000)
         elif self.fault == 6:
             raise ValueError("planted")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,39 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from safetensors.numpy import save_file
 
 from crossover.records import AXES
-from crossover.studies import Cell, Effort, trial_options
+from crossover.studies import Cell, trial_options
 from measure_cell import parse_arguments
-
-ROOT = Path(__file__).parents[1]
-SCRIPT = ROOT / "scripts" / "measure_cell.py"
-CELL = Cell("disc_depth", "disc_mlp", "resident", 100, "fp32", "eager", 3, "cpu")
-EFFORT = Effort(
-    warmup_min_steps=5, warmup_min_s=0, warmup_max_s=1, block_min_s=0.001, blocks_min=3, timed_min_s=0, timed_max_s=1
-)
+from trials import CELL, EFFORT, SCRIPT, read_row, run_script, write_points
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "points.safetensors"
-    random = np.random.default_rng(0)
-    features = random.normal(size=(1000, 2)).astype(np.float32)
-    save_file({"features": features, "labels": random.integers(0, 2, 1000)}, path)
-    return path
-
-
-def run(options: list[str], *prefix: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*prefix, sys.executable, str(SCRIPT), *options],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=120,
-    )
+    return write_points(tmp_path_factory.mktemp("data") / "points.safetensors")
 
 
 def measure(
@@ -56,10 +33,9 @@ def measure(
     **environment: str,
 ) -> dict[str, Any]:
     options = trial_options(cell, seed=0, cpu_threads=threads, time_limit_s=60, effort=EFFORT)
-    done = run([*options, f"--dataset={dataset}", f"--output={output}", *extra], *prefix, **environment)
+    done = run_script([*options, f"--dataset={dataset}", f"--output={output}", *extra], *prefix, **environment)
     assert done.returncode == 0, done.stderr
-    (row,) = pq.read_table(output).to_pylist()
-    return dict(row)
+    return read_row(output)
 
 
 def test_the_command_line_gives_back_the_cell() -> None:
@@ -85,7 +61,11 @@ def test_one_trial_is_one_row(dataset: Path, tmp_path: Path) -> None:
     assert row["warmup_steps"] >= 5
     assert 0 < row["warmup_s"] + row["timed_s"] < row["process_s"]
     assert row["first_step_s"] > 0
-    assert set(json.loads(row["backend_settings"]).values()) == {"ieee"}
+    switches = json.loads(row["backend_settings"])
+    assert {value for name, value in switches.items() if name.endswith("fp32_precision")} == {"ieee"}
+    assert row["relative_error"] < 1e-6
+    assert row["parameter_bytes"] == 4 * 70
+    assert row["peak_rss_bytes"] >= row["base_rss_bytes"] > 0
     assert json.loads(row["effort"]) == vars(EFFORT)
     assert row["cpu_model"] == row["device_name"]
     assert "--trial=2" in row["command"]
@@ -126,20 +106,51 @@ def test_running_out_of_memory_is_a_row(dataset: Path, tmp_path: Path) -> None:
 def test_the_time_limit_is_a_row(dataset: Path, tmp_path: Path) -> None:
     row = measure(dataset, tmp_path / "row.parquet", CELL, "--time-limit-s=0.001")
     assert (row["status"], row["parameters"]) == ("timeout", 70)
-    assert row["reason"] == "not done after 0.001 s; raise time_limit_s"
+    assert "not done after 0.001 s" in row["reason"] or "more than the limit of 0.001 s" in row["reason"]
 
 
 def test_the_measuring_process_imports_nothing_it_does_not_use(dataset: Path, tmp_path: Path) -> None:
     output = tmp_path / "row.parquet"
-    options = [*trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT), f"--dataset={dataset}"]
+    options = [*trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT, isolation="none")]
+    options.append(f"--dataset={dataset}")
     code = (
         f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import measure_cell; "
-        f"measure_cell.main({[*options, f'--output={output}']!r}); "
+        f"measure_cell.main({[*options, f'--output={output}']!r}); assert 'torch' in sys.modules; "
         "print([m for m in ('pandas', 'scipy', 'matplotlib', 'sklearn', 'snakemake', 'yaml', 'jsonschema') "
         "if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_the_parent_never_imports_torch(dataset: Path, tmp_path: Path) -> None:
+    options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT, isolation="process")
+    arguments = [*options, f"--dataset={dataset}", f"--output={tmp_path / 'row.parquet'}"]
+    code = (
+        f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import measure_cell; "
+        f"measure_cell.main({arguments!r}); print([m for m in ('torch', 'numpy', 'pyarrow') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_latencies_are_single_steps(dataset: Path, tmp_path: Path) -> None:
+    row = measure(dataset, tmp_path / "row.parquet", CELL, "--latency-steps=300")
+    assert len(row["latencies_s"]) == 300
+    for percent in (50, 95, 99):
+        assert row[f"latency_p{percent}_s"] == pytest.approx(np.percentile(row["latencies_s"], percent))
+
+
+@pytest.mark.parametrize("precision", ["amp-bf16", "amp-fp16", "bf16", "fp16", "fp64"])
+def test_precisions_of_the_cpu(dataset: Path, tmp_path: Path, precision: str) -> None:
+    row = measure(dataset, tmp_path / "row.parquet", replace(CELL, precision=precision))
+    assert row["status"] == "ok"
+    assert row["parameter_bytes"] == 70 * {"fp64": 8, "bf16": 2, "fp16": 2}.get(precision, 4)
+
+
+def test_a_cuda_graph_on_the_cpu_is_a_row(dataset: Path, tmp_path: Path) -> None:
+    row = measure(dataset, tmp_path / "row.parquet", replace(CELL, execution="cuda-graph"))
+    assert (row["status"], row["reason"]) == ("unsupported", "cuda-graph needs a CUDA device; this is cpu")
 
 
 def test_help_works_in_a_bare_environment() -> None:
@@ -168,6 +179,8 @@ def test_help_works_in_a_bare_environment() -> None:
         ({"--output": "/proc/nowhere/row.parquet"}, "error: --output: /proc/nowhere/row.parquet cannot be written"),
         ({"--blocks-min": "1"}, "argument --blocks-min: 1 is not allowed; allowed: at least 2"),
         ({"--block-min-s": "nan"}, "argument --block-min-s: nan is not allowed"),
+        ({"--latency-steps": "299"}, "argument --latency-steps: 299 is not allowed; allowed: 0, or at least 300"),
+        ({"--isolation": "jail"}, "argument --isolation: invalid choice: 'jail'"),
         ({"--device": "tpu"}, "argument --device: invalid choice: 'tpu'"),
         ({"--precision": "fp8"}, "argument --precision: invalid choice: 'fp8'"),
         ({"--batch-size": "5000"}, "error: batch size 5000 is larger than the dataset"),
@@ -179,7 +192,7 @@ def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path, change:
     output = tmp_path / "row.parquet"
     options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
     given = dict(option.split("=", 1) for option in [*options, f"--dataset={dataset}", f"--output={output}"])
-    done = run([f"{key}={value}" for key, value in {**given, **change}.items()])
+    done = run_script([f"{key}={value}" for key, value in {**given, **change}.items()])
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert message in done.stderr.splitlines()[-1]
@@ -191,7 +204,7 @@ def test_a_missing_device_fails_in_one_line(dataset: Path, tmp_path: Path) -> No
     if torch.cuda.is_available():
         pytest.skip("this machine has the device")
     options = trial_options(replace(CELL, device="cuda"), seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
-    done = run([*options, f"--dataset={dataset}", f"--output={tmp_path / 'row.parquet'}"])
+    done = run_script([*options, f"--dataset={dataset}", f"--output={tmp_path / 'row.parquet'}"])
     assert done.returncode == 1
     assert done.stderr.startswith("error: --device: 'cuda' cannot be used here by torch")
     assert len(done.stderr.splitlines()) == 1

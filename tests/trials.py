@@ -26,7 +26,7 @@ EFFORT = Effort(
     block_min_s=0.001,
     blocks_min=3,
     timed_min_s=0,
-    timed_max_s=1,
+    timed_max_s=10,
     timed_tolerance=10,
 )
 
