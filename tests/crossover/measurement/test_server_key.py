@@ -1,0 +1,61 @@
+"""Whatever a fork inherits and cannot change is in the key."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crossover.measurement.server_key import LIBRARY, code_hash, server_key
+
+
+def test_the_key_is_the_same_twice() -> None:
+    assert server_key() == server_key()
+
+
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "MKL_DYNAMIC", "LD_PRELOAD", "PYTORCH_CUDA_ALLOC_CONF"])
+def test_what_libraries_read_when_loaded_changes_it(name: str) -> None:
+    assert server_key({}) != server_key({name: "7"})
+
+
+@pytest.mark.parametrize("name", ["CUDA_VISIBLE_DEVICES", "HOME", "TERM", "SNAKEMAKE_PROFILE"])
+def test_what_a_fork_can_set_does_not(name: str) -> None:
+    assert server_key({}) == server_key({name: "7"})
+
+
+def test_another_limit_changes_it() -> None:
+    code = (
+        f"import sys, resource; sys.path.insert(0, {str(LIBRARY.parent)!r}); "
+        "resource.setrlimit(resource.RLIMIT_CORE, (0, int(sys.argv[1]))); "
+        "from crossover.measurement.server_key import server_key; print(server_key({}))"
+    )
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    if hard == 0:
+        pytest.skip("no core file is allowed here, so its limit cannot be lowered")
+    keys = {
+        subprocess.run([sys.executable, "-c", code, limit], capture_output=True, text=True, check=True).stdout
+        for limit in ("0", str(min(hard, 4096) if hard != resource.RLIM_INFINITY else 4096))
+    }
+    assert len(keys) == 2
+
+
+def test_changed_code_changes_it(tmp_path: Path) -> None:
+    library = tmp_path / "crossover"
+    shutil.copytree(LIBRARY, library, ignore=shutil.ignore_patterns("__pycache__"))
+    assert code_hash(library) == code_hash()
+    before = server_key(os.environ, library)
+    module = library / "measurement" / "workloads" / "disc_mlp.py"
+    module.write_text(module.read_text() + "\n# changed\n")
+    assert server_key(os.environ, library) != before
+
+
+def test_changed_analysis_does_not(tmp_path: Path) -> None:
+    library = tmp_path / "crossover"
+    shutil.copytree(LIBRARY, library, ignore=shutil.ignore_patterns("__pycache__"))
+    (library / "analysis" / "new.py").write_text("")
+    assert code_hash(library) == code_hash()

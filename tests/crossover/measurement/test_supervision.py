@@ -1,0 +1,154 @@
+"""Verdicts of the light parent, on children that only pretend; real ones are in test_planted_faults.py."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossover.measurement import supervision
+from crossover.measurement.messages import Inbox, send
+from crossover.measurement.processes import Ending
+from crossover.measurement.supervision import (
+    ChildFailedError,
+    ChildLostError,
+    InterruptedByError,
+    Outcome,
+    interruptible,
+    kernel_oom_kills,
+    supervise,
+)
+
+FACTS = {"parameters": 6}
+
+
+class FakeChild:
+    """Has sent some messages, and ends as told; without an end it runs until it is killed."""
+
+    def __init__(self, messages: list[dict[str, Any]], end: Ending | None) -> None:
+        reader, self.writer = os.pipe()
+        for message in messages:
+            send(self.writer, message)
+        self.inbox = Inbox(reader)
+        self.end = end
+        self.killed = False
+
+    def fileno(self) -> int | None:
+        return None
+
+    def ending(self, wait_s: float) -> Ending | None:
+        del wait_s
+        return Ending(signal=signal.SIGKILL) if self.killed else self.end
+
+    def kill(self) -> None:
+        self.killed = True
+
+
+class Clock:
+    """Moves on by a second at each look."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervision, "POLL_S", 0.001)
+
+
+def watch(child: FakeChild, kills: tuple[int | None, int | None] = (0, 0), limit_s: float = 50) -> Outcome:
+    readings: Iterator[int | None] = iter(kills)
+    return supervise(child, limit_s, lambda: next(readings), Clock())
+
+
+def test_a_child_that_is_done_has_written() -> None:
+    child = FakeChild([{"begun": FACTS}, {"done": "ok", "reason": None}], Ending(exit_code=0))
+    assert watch(child) == Outcome("ok", None, True, FACTS)
+
+
+def test_a_child_that_hangs_after_its_row_is_ended() -> None:
+    child = FakeChild([{"begun": FACTS}, {"done": "oom", "reason": "full"}], None)
+    assert watch(child) == Outcome("oom", "full", True, FACTS)
+    assert child.killed
+
+
+def test_the_time_limit_counts_from_the_beginning() -> None:
+    child = FakeChild([{"begun": FACTS}], None)
+    clock = Clock()
+    outcome = supervise(child, 50, lambda: 0, clock)
+    assert outcome == Outcome("timeout", "not done after 50 s; raise time_limit_s", False, FACTS)
+    assert child.killed
+    assert clock.now >= 50
+
+
+def test_a_child_that_never_begins_is_a_failure() -> None:
+    child = FakeChild([], None)
+    with pytest.raises(ChildFailedError, match="did not begin within 300 s") as failure:
+        watch(child)
+    assert failure.value.exit_code is None
+    assert child.killed
+
+
+@pytest.mark.parametrize(
+    ("end", "kills", "status", "reason"),
+    [
+        (signal.SIGKILL, (3, 4), "oom", "ended by the kernel's out-of-memory killer"),
+        (signal.SIGKILL, (3, 3), "invalid", "something outside ended the measuring process (SIGKILL)"),
+        (signal.SIGKILL, (None, None), "invalid", "something outside ended the measuring process (SIGKILL)"),
+        (signal.SIGTERM, (3, 4), "invalid", "something outside ended the measuring process (SIGTERM)"),
+        (signal.SIGSEGV, (3, 4), "invalid", "the measuring process crashed (SIGSEGV)"),
+        (signal.SIGABRT, (0, 0), "invalid", "the measuring process crashed (SIGABRT)"),
+    ],
+)
+def test_an_end_by_a_signal(
+    end: signal.Signals, kills: tuple[int | None, int | None], status: str, reason: str
+) -> None:
+    outcome = watch(FakeChild([{"begun": FACTS}], Ending(signal=end)), kills)
+    assert (outcome.status, outcome.written, outcome.facts) == (status, False, FACTS)
+    assert outcome.reason is not None
+    assert outcome.reason.startswith(reason)
+
+
+def test_an_error_of_the_child_is_the_jobs() -> None:
+    with pytest.raises(ChildFailedError) as failure:
+        watch(FakeChild([{"begun": FACTS}], Ending(exit_code=1)))
+    assert failure.value.exit_code == 1
+
+
+def test_a_crash_before_the_beginning_is_a_failure() -> None:
+    with pytest.raises(ChildFailedError, match="ended by SIGSEGV before it began"):
+        watch(FakeChild([], Ending(signal=signal.SIGSEGV)))
+
+
+def test_an_end_that_nobody_saw_is_told_apart() -> None:
+    with pytest.raises(ChildLostError):
+        watch(FakeChild([{"begun": FACTS}], Ending()))
+
+
+def test_kills_are_read_from_the_kernel(tmp_path: Path) -> None:
+    assert kernel_oom_kills(tmp_path) is None
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "vmstat").write_text("pgfault 12\noom_kill 7\noom_kill_all 9\n")
+    assert kernel_oom_kills(tmp_path) == 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_cleans_up_first(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    cleaned = []
+    with pytest.raises(InterruptedByError) as interruption, interruptible():
+        try:
+            signal.raise_signal(number)
+        finally:
+            signal.raise_signal(number)  # a second one changes nothing
+            cleaned.append(True)
+    assert interruption.value.exit_code == 128 + number
+    assert cleaned
+    assert signal.getsignal(number) == before
