@@ -59,7 +59,7 @@ class Planted(TrainingTask):
         elif self.fault == 6:
             raise ValueError("planted")
         elif self.fault == 7:
-            self.hoard = [torch.ones(2**25) for _ in range(2**20)]
+            self.hoard = [torch.ones(2**25, device=self.arithmetic.device) for _ in range(2**20)]
         elif self.fault == 8:
             os.kill(os.getpid(), signal.SIGKILL)
         elif self.fault == 9 and self.steps == 3:
