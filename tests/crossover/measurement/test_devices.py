@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from crossover.errors import UserError
-from crossover.measurement import devices
 from crossover.measurement.devices import open_device
 
 
@@ -15,25 +14,58 @@ def test_the_cpu_needs_no_waiting() -> None:
     assert cpu.device == torch.device("cpu")
     cpu.synchronise()
     assert (cpu.name, cpu.uuid, cpu.memory_bytes) == (None, None, None)
+    assert (cpu.mark, cpu.between_s) == (None, None)
 
 
-def test_a_gpu_is_described_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("uuid", ["1234-5678", "GPU-1234-5678"])
+def test_a_gpu_is_described_and_waited_for(monkeypatch: pytest.MonkeyPatch, uuid: str) -> None:
     waited = []
-    properties = SimpleNamespace(name="NVIDIA H200", uuid="1234-5678", total_memory=150_000_000_000)
+    properties = SimpleNamespace(name="NVIDIA H200", uuid=uuid, total_memory=150_000_000_000)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(True))
-    monkeypatch.setattr(devices, "_nvidia_driver", lambda: "580.1")
     gpu = open_device("cuda")
     gpu.synchronise()
     assert waited == [True]
     assert gpu.device == torch.device("cuda", 0)
-    assert (gpu.name, gpu.uuid, gpu.memory_bytes, gpu.driver_version) == (
-        "NVIDIA H200",
-        "GPU-1234-5678",
-        150_000_000_000,
-        "580.1",
+    assert (gpu.name, gpu.uuid, gpu.memory_bytes) == ("NVIDIA H200", "GPU-1234-5678", 150_000_000_000)
+
+
+def test_marks_of_a_gpu_lie_in_its_queue_and_know_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = []
+
+    class Event:
+        def __init__(self, enable_timing: bool = False) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            recorded.append(self)
+
+        def elapsed_time(self, end: Event) -> float:
+            return 1500.0 * (recorded.index(end) - recorded.index(self))  # milliseconds
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda _: SimpleNamespace(name="", uuid="", total_memory=0)
     )
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    gpu = open_device("cuda")
+    assert gpu.mark is not None
+    assert gpu.between_s is not None
+    begin, end = gpu.mark(), gpu.mark()
+    assert recorded == [begin, end]
+    assert gpu.between_s(begin, end) == 1.5
+
+
+def test_other_accelerators_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    properties = SimpleNamespace(name="Arc", total_memory=16_000_000_000)
+    monkeypatch.setattr(torch.xpu, "is_available", lambda: True)
+    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _: properties)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    intel, apple = open_device("xpu"), open_device("mps")
+    assert (intel.device, intel.name, intel.memory_bytes) == (torch.device("xpu", 0), "Arc", 16_000_000_000)
+    assert intel.synchronise is torch.xpu.synchronize
+    assert (apple.device, apple.name, apple.synchronise) == (torch.device("mps"), "Apple GPU", torch.mps.synchronize)
 
 
 @pytest.mark.parametrize("kind", ["cuda", "mps", "xpu"])

@@ -1,7 +1,11 @@
+"""Rows of one trial in this process: how it may end, and what is kept of it."""
+
 from __future__ import annotations
 
-import time
-from dataclasses import replace
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +13,104 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from crossover.errors import UserError
 from crossover.measurement import trial
 from crossover.measurement.devices import OpenDevice
-from crossover.measurement.trial import Request, is_out_of_memory, run_trial
-from crossover.measurement.workloads import Task, build_task
+from crossover.measurement.execution import Execution
+from crossover.measurement.requests import Request
+from crossover.measurement.tasks import Task
+from crossover.measurement.trial import is_out_of_memory, run_trial
+from crossover.measurement.workloads import build_task
+from crossover.records import FLAGS, write_measurement
 from crossover.studies import Cell, Effort
 
-CELL = Cell("disc_depth", "disc_mlp", "resident", 10, "fp32", "eager", 2, "cpu")
-EFFORT = Effort(1, 0, 1, 0.001, 2, 0, 1)
+CELL = Cell("disc_depth", "disc_mlp", "resident", 10, "fp32", "eager", 3, "cpu")
+EFFORT = Effort(1, 0, 0.01, 9.0, 0.001, 2, 0, 0.005, 9.0)
+CPU = torch.device("cpu")
+
+
+def write_dataset(path: Path, features: torch.Tensor) -> None:
+    save_file({"features": features, "labels": torch.arange(len(features)) % 2}, path)
 
 
 @pytest.fixture
 def request_(tmp_path: Path) -> Request:
     path = tmp_path / "data.safetensors"
-    save_file({"features": torch.randn(100, 2), "labels": torch.zeros(100, dtype=torch.int64)}, path)
-    return Request(CELL, 1, 0, path, torch.get_num_threads(), 60, EFFORT, "the command")
+    write_dataset(path, torch.randn(100, 2))
+    return Request(CELL, 1, 0, str(path), "row.parquet", torch.get_num_threads(), 60, EFFORT, command="the command")
+
+
+Change = Callable[[Task], None]
+
+
+@pytest.fixture
+def changed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
+    """Changes each task after it was built; the numerical check's own model stays as it is."""
+
+    def change_by(change: Change) -> None:
+        def build(*arguments: Any) -> Task:
+            task = build_task(*arguments)
+            change(task)
+            return task
+
+        monkeypatch.setattr(trial, "build_task", build)
+
+    return change_by
+
+
+def failing(error: BaseException) -> Callable[..., Any]:
+    def fail(*_: Any) -> None:
+        raise error
+
+    return fail
+
+
+def test_a_good_trial_fills_its_row(request_: Request, tmp_path: Path) -> None:
+    row = run_trial(replace(request_, isolation="none", attempts=2, lease_wait_s=1.5))
+    assert (row.status, row.reason) == ("ok", None)
+    assert row.flags is not None
+    assert set(row.flags) <= set(FLAGS)
+    assert {axis: getattr(row, axis) for axis in asdict(CELL)} == asdict(CELL)
+    assert (row.trial, row.seed, row.threads) == (1, 0, request_.threads)
+    assert (row.isolation, row.attempts, row.lease_wait_s, row.command) == ("none", 2, 1.5, "the command")
+    assert (row.parameters, row.size_name) == (12 + 40 + 18, "linear layers")
+    assert json.loads(row.effort or "") == asdict(EFFORT)
+    assert json.loads(row.backend_settings or "")["mkldnn.matmul.fp32_precision"] == "ieee"
+    assert row.device_name == row.cpu_model
+
+    assert row.samples_s is not None
+    assert row.timed_steps == (row.block_steps or 0) * len(row.samples_s)
+    assert (row.block_steps or 0) % 10 == 0  # whole epochs
+    assert row.relative_error is not None
+    assert row.relative_error < 1e-4
+    assert 0 < (row.gradient_error or 0) < 1e-3
+    assert (row.parameter_bytes or 0) >= 70 * 4
+    assert row.resident_bytes == 100 * 2 * 4 + 100 * 8
+    for measured in (row.step_time_s, row.first_step_s, row.memory_pass_s, row.check_s, row.process_s, row.load_after):
+        assert measured is not None
+    assert row.recompiles == 0
+    assert row.compile_s is row.device_busy_s is row.device_time_s is row.latencies_s is None
+    write_measurement(row, tmp_path / "row.parquet")
+
+
+def test_what_is_known_is_told_before_anything_is_built(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[dict[str, Any]] = []
+    error = MemoryError("no room")
+    monkeypatch.setattr(trial, "build_task", lambda *_: failing(error)() if told else pytest.fail("too early"))
+    row = run_trial(request_, told.append)
+    (facts,) = told
+    assert (row.status, row.reason) == ("oom", "no room")
+    assert {name: getattr(row, name) for name in facts} == facts
+    assert {"parameters", "threads", "device_name", "backend_settings", "started_at", "load_before"} <= set(facts)
+    json.dumps(facts)
+
+
+def test_latencies_give_percentiles(request_: Request) -> None:
+    row = run_trial(replace(request_, latency_steps=30))
+    assert row.latencies_s is not None
+    assert len(row.latencies_s) == 30
+    percentiles = (row.latency_p50_s or 0, row.latency_p95_s or 0, row.latency_p99_s or 0)
+    assert min(row.latencies_s) <= percentiles[0] <= percentiles[1] <= percentiles[2] <= max(row.latencies_s)
 
 
 @pytest.mark.parametrize(
@@ -41,64 +128,188 @@ def test_only_memory_is_out_of_memory(error: BaseException, verdict: bool) -> No
     assert is_out_of_memory(error) is verdict
 
 
-def test_running_out_of_gpu_memory_is_a_row(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
-    def build(*_: Any) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 8.00 GiB.\nSee documentation")
-
-    monkeypatch.setattr(trial, "build_task", build)
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            torch.OutOfMemoryError("CUDA out of memory. Tried 8.00 GiB.\nSee docs"),
+            "CUDA out of memory. Tried 8.00 GiB.",
+        ),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_running_out_of_memory_is_a_row(
+    monkeypatch: pytest.MonkeyPatch, request_: Request, error: BaseException, reason: str
+) -> None:
+    monkeypatch.setattr(trial, "build_task", failing(error))
     row = run_trial(request_)
-    assert (row.status, row.reason) == ("oom", "CUDA out of memory. Tried to allocate 8.00 GiB.")
+    assert (row.status, row.reason) == ("oom", reason)
     assert row.step_time_s is None
+    assert row.parameters == 70
+
+
+@pytest.mark.parametrize(
+    ("pass_", "kept", "missing"),
+    [
+        ("time_latencies", "step_time_s", "relative_error"),
+        ("compare_with_reference", "step_time_s", "relative_error"),
+        ("measure_memory", "relative_error", "peak_rss_bytes"),
+        ("busy_s", "peak_rss_bytes", "device_busy_s"),
+    ],
+)
+def test_what_was_measured_before_an_early_end_is_kept(
+    monkeypatch: pytest.MonkeyPatch, request_: Request, pass_: str, kept: str, missing: str
+) -> None:
+    monkeypatch.setattr(trial, pass_, failing(MemoryError("no room")))
+    row = run_trial(request_)
+    assert (row.status, row.reason) == ("oom", "no room")
+    assert getattr(row, kept) is not None
+    assert getattr(row, missing) is None
+    assert (row.process_s or 0) > 0
 
 
 def test_a_bug_is_no_row(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
-    def build(*_: Any) -> None:
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
-
-    monkeypatch.setattr(trial, "build_task", build)
+    monkeypatch.setattr(trial, "build_task", failing(RuntimeError("mat1 and mat2 shapes cannot be multiplied")))
     with pytest.raises(RuntimeError, match="shapes"):
         run_trial(request_)
 
 
-def test_an_error_without_words_is_named(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
-    def build(*_: Any) -> None:
-        raise MemoryError
+@pytest.mark.parametrize(
+    ("axes", "reason"),
+    [({"precision": "tf32"}, "tf32 needs an NVIDIA GPU"), ({"execution": "cuda-graph"}, "cuda-graph needs a CUDA")],
+)
+def test_what_the_device_lacks_is_a_row(request_: Request, axes: dict[str, Any], reason: str) -> None:
+    row = run_trial(replace(request_, cell=replace(CELL, **axes)))
+    assert row.status == "unsupported"
+    assert (row.reason or "").startswith(reason)
+    assert row.step_time_s is None
 
-    monkeypatch.setattr(trial, "build_task", build)
+
+def test_a_step_too_slow_for_the_limit_is_a_row(request_: Request) -> None:
+    row = run_trial(replace(request_, time_limit_s=1e-9))
+    assert row.status == "timeout"
+    assert (row.reason or "").startswith("a step takes")
+    assert row.step_time_s is None
+
+
+def test_a_workload_that_lies_elsewhere_is_invalid_at_once(request_: Request, changed: Callable[..., None]) -> None:
+    changed(lambda task: task.model.to("meta"))
     row = run_trial(request_)
-    assert (row.status, row.reason) == ("oom", "MemoryError")
+    assert (row.status, row.reason) == (
+        "invalid",
+        "tensors lie on meta, not on cpu: the workload must use its device",
+    )
+    assert row.step_time_s is None
 
 
-def test_the_time_limit_reaches_the_building_of_a_model(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
-    def build(*_: Any) -> None:
-        while True:
-            time.sleep(0.001)
-
-    monkeypatch.setattr(trial, "build_task", build)
-    row = run_trial(replace(request_, time_limit_s=0.05))
-    assert (row.status, row.parameters) == ("timeout", 22)
+def test_data_that_lie_elsewhere_are_found(request_: Request, changed: Callable[..., None]) -> None:
+    changed(lambda task: setattr(task, "resident", (torch.ones(1, device="meta"),)))
+    assert "tensors lie on meta" in (run_trial(request_).reason or "")
 
 
-def test_every_block_waits_for_the_device(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
-    waited: list[bool] = []
-    device = OpenDevice(torch.device("cpu"), lambda: waited.append(True))
-    monkeypatch.setattr(trial, "open_device", lambda _: device)
+@pytest.mark.parametrize(("ran", "status"), [("GPU-1", "ok"), ("GPU-2", "invalid"), (None, "invalid")])
+def test_another_gpu_than_the_leased_one_is_invalid(
+    monkeypatch: pytest.MonkeyPatch, request_: Request, ran: str | None, status: str
+) -> None:
+    monkeypatch.setattr(trial, "open_device", lambda _: OpenDevice(CPU, lambda: None, uuid=ran))
+    row = run_trial(replace(request_, uuid="GPU-1"))
+    assert row.status == status
+    assert status == "ok" or "ran, not the leased GPU-1" in (row.reason or "")
+
+
+def test_a_result_that_is_not_a_number_is_invalid(request_: Request, tmp_path: Path) -> None:
+    write_dataset(Path(request_.dataset), torch.full((100, 2), math.nan))
     row = run_trial(request_)
-    assert row.samples_s is not None
-    assert len(waited) >= 2 * (1 + len(row.samples_s))
+    assert row.status == "invalid"
+    assert (row.reason or "").startswith("the step's result is not finite")
+    assert row.relative_error is row.gradient_error is None
+    assert (row.step_time_s or 0) > 0
+    write_measurement(row, tmp_path / "row.parquet")  # which refuses NaN
 
 
-def test_the_weights_depend_on_seed_and_trial(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
+def test_a_wrong_answer_is_invalid(request_: Request, changed: Callable[..., None]) -> None:
+    changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * 1.5) and None)
+    row = run_trial(request_)
+    assert row.status == "invalid"
+    assert "of its norm (allowed in fp32: 0.0001)" in (row.reason or "")
+    assert (row.relative_error or 0) > 1e-4
+
+
+def test_a_training_that_diverged_is_flagged(request_: Request, changed: Callable[..., None]) -> None:
+    def hasten(task: Task) -> None:
+        assert task.optimizer is not None
+        task.optimizer.param_groups[0]["lr"] = 1e30
+
+    changed(hasten)
+    row = run_trial(request_)
+    assert row.status == "ok"  # with its fresh weights the step is right
+    assert "diverged" in (row.flags or [])
+
+
+def compiled(counts: Iterator[int]) -> Callable[[Task, str], Execution]:
+    """An execution that says it compiles, and how often it has."""
+    return lambda task, _: Execution(task.step, lambda: 2.5, lambda: next(counts))
+
+
+@pytest.mark.parametrize(
+    ("counts", "status", "reason"),
+    [
+        ([1, 1, 1], "ok", ""),
+        ([0, 0, 0], "invalid", "torch.compile compiled nothing, so that the eager step was measured"),
+        ([1, 3, 3], "invalid", "recompilations while timing (2)"),
+    ],
+)
+def test_a_compiled_cell_must_be_compiled_before_it_is_timed(
+    monkeypatch: pytest.MonkeyPatch, request_: Request, counts: list[int], status: str, reason: str
+) -> None:
+    monkeypatch.setattr(trial, "prepare", compiled(iter(counts)))
+    row = run_trial(replace(request_, cell=replace(CELL, execution="compile")))
+    assert row.status == status
+    assert (row.reason or "").startswith(reason)
+    assert (row.compile_s, row.recompiles) == (2.5, counts[1] - counts[0])
+
+
+def test_every_block_waits_for_the_device(
+    monkeypatch: pytest.MonkeyPatch, request_: Request, changed: Callable[..., None]
+) -> None:
+    log: list[str] = []
+    monkeypatch.setattr(trial, "open_device", lambda _: OpenDevice(CPU, lambda: log.append("w")))
+
+    def logged(task: Task) -> None:
+        end_step = task.end_step
+        monkeypatch.setattr(task, "end_step", lambda: (log.append("s"), end_step()))
+
+    changed(logged)
+    row = run_trial(request_)
+    block = "w" + "s" * (row.block_steps or 0) + "w"
+    assert "".join(log).count(block) >= len(row.samples_s or []) >= 2
+
+
+@pytest.mark.parametrize(("number", "busy", "share"), [(1, 0.25, 0.75), (1, 3.0, 0.0), (2, None, None)])
+def test_the_first_trial_is_profiled(
+    monkeypatch: pytest.MonkeyPatch, request_: Request, number: int, busy: float | None, share: float | None
+) -> None:
+    monkeypatch.setattr(
+        trial, "timing_columns", lambda timing, real=trial.timing_columns: real(timing) | {"step_time_s": 1.0}
+    )
+    monkeypatch.setattr(trial, "busy_s", lambda *_: busy if busy else pytest.fail("profiled"))
+    row = run_trial(replace(request_, trial=number))
+    assert (row.device_busy_s, row.host_bound_share) == (busy, share)
+
+
+def test_the_weights_depend_on_seed_and_trial(request_: Request, changed: Callable[..., None]) -> None:
     weights: list[float] = []
-
-    def build(*arguments: Any) -> Task:
-        task = build_task(*arguments)
-        weights.append(next(task.model.parameters()).sum().item())
-        return task
-
-    monkeypatch.setattr(trial, "build_task", build)
+    changed(lambda task: weights.append(next(task.model.parameters()).sum().item()))
     for number, seed in ((1, 7), (1, 7), (2, 7), (1, 9)):
         run_trial(replace(request_, trial=number, seed=seed))
     first, again, other_trial, other_seed = weights
     assert first == again
     assert len({first, other_trial, other_seed}) == 3
+
+
+def test_a_dataset_that_is_not_there_or_not_one_is_one_line(request_: Request, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"--dataset: .*none\.safetensors does not exist; make it with"):
+        run_trial(replace(request_, dataset=str(tmp_path / "none.safetensors")))
+    Path(request_.dataset).write_bytes(b"no tensors")
+    with pytest.raises(UserError, match=r"--dataset: .*data\.safetensors is not a readable safetensors file"):
+        run_trial(request_)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -8,7 +9,9 @@ import torch
 from torch import nn
 
 from crossover.errors import UserError
-from crossover.measurement.workloads import Task, build_task, count_parameters
+from crossover.measurement.precision import Arithmetic, arithmetic_of
+from crossover.measurement.tasks import Task
+from crossover.measurement.workloads import build_task, count_parameters
 from crossover.measurement.workloads.disc_mlp import build_model
 from crossover.studies import Cell
 
@@ -21,7 +24,7 @@ def cell(linear_layers: int, batch_size: int = 100) -> Cell:
 
 def task(linear_layers: int, data: dict[str, torch.Tensor], batch_size: int = 100) -> Task:
     torch.manual_seed(0)
-    return build_task(cell(linear_layers, batch_size), data, torch.device("cpu"))
+    return build_task(cell(linear_layers, batch_size), data, Arithmetic(torch.device("cpu")))
 
 
 @pytest.fixture
@@ -49,20 +52,31 @@ def test_the_eight_layer_model_is_the_sources() -> None:
 
 
 def test_two_epochs_train_as_the_source_does(data: dict[str, torch.Tensor]) -> None:
-    """The source's loop, restated plainly, ends with the same weights."""
-    ours = task(4, data)
-    for _ in range(20):
+    """The source's loop, restated plainly, ends with the same weights and prints the same."""
+    ours: Any = task(4, data)
+    progress = []
+    for step in range(20):
         ours.step()
+        if step % 10 == 9:
+            progress.append(ours.progress)
 
     torch.manual_seed(0)
     model = build_model(4)
     criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=0.1)
+    printed = []
     for _ in range(2):
+        total, wrong = 0.0, 0
         for first in range(0, 1000, 100):
-            loss = criterion(model(data["features"][first : first + 100]), data["labels"][first : first + 100])
+            labels = data["labels"][first : first + 100]
+            output = model(data["features"][first : first + 100])
+            loss = criterion(output, labels)
+            total, wrong = total + loss.item(), wrong + int((output.argmax(dim=1) != labels).sum())
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
+        printed.append(f"Train Loss {total:6.2f}, Train Error {wrong / 1000:5.2%}")
+    assert progress == printed
+    assert printed[0] != printed[1]
     for mine, theirs in zip(ours.model.parameters(), model.parameters(), strict=True):
         assert torch.equal(mine, theirs)
 
@@ -75,3 +89,26 @@ def test_a_cycle_is_an_epoch(data: dict[str, torch.Tensor]) -> None:
 def test_a_batch_larger_than_the_dataset_is_refused(data: dict[str, torch.Tensor]) -> None:
     with pytest.raises(UserError, match="batch size 1001 is larger than the dataset; allowed: at most its 1000 rows"):
         task(3, data, batch_size=1001)
+
+
+@pytest.mark.parametrize("precision", ["fp64", "bf16", "amp-bf16", "amp-fp16"])
+def test_an_epoch_in_another_precision_trains_as_well(data: dict[str, torch.Tensor], precision: str) -> None:
+    torch.manual_seed(0)
+    arithmetic = arithmetic_of(precision, torch.device("cpu"))
+    ours: Any = build_task(cell(4), data, arithmetic)
+    before = [parameter.clone() for parameter in ours.model.parameters()]
+    for _ in range(10):
+        ours.step()
+    assert ours.progress.startswith("Train Loss")
+    for parameter in ours.model.parameters():
+        assert parameter.dtype == arithmetic.dtype
+        assert torch.isfinite(parameter).all()
+    assert any(not torch.equal(new, old) for new, old in zip(ours.model.parameters(), before, strict=True))
+    assert not ours.accumulated_loss.requires_grad  # an epoch's graph is gone at its end
+
+
+def test_labels_are_not_rounded(data: dict[str, torch.Tensor]) -> None:
+    ours = build_task(cell(3), data, arithmetic_of("bf16", torch.device("cpu")))
+    features, labels = ours.next_inputs()
+    assert (features.dtype, labels.dtype) == (torch.bfloat16, torch.int64)
+    assert torch.equal(labels, data["labels"][:100])

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from crossover.measurement.workloads import Task, build_task, count_parameters
+from crossover.errors import UserError
+from crossover.measurement.precision import Arithmetic, arithmetic_of
+from crossover.measurement.tasks import Task
+from crossover.measurement.workloads import build_task, count_parameters
 from crossover.measurement.workloads.higgs_mlp import Classifier
 from crossover.studies import Cell
 
@@ -17,7 +23,7 @@ def cell(width: int, protocol: str) -> Cell:
 
 def task(width: int, data: dict[str, torch.Tensor], protocol: str) -> Task:
     torch.manual_seed(0)
-    return build_task(cell(width, protocol), data, torch.device("cpu"))
+    return build_task(cell(width, protocol), data, Arithmetic(torch.device("cpu")))
 
 
 @pytest.fixture
@@ -49,7 +55,7 @@ def same_weights(model: nn.Module, other: nn.Module) -> bool:
 
 def test_as_published_trains_as_the_lesson_does(data: dict[str, torch.Tensor]) -> None:
     """The lesson's loop, restated plainly over two epochs with the same shuffling, ends with the same weights."""
-    ours = task(8, data, "as_published")
+    ours: Any = task(8, data, "as_published")
     torch.manual_seed(7)
     for _ in range(8):
         ours.step()
@@ -60,26 +66,64 @@ def test_as_published_trains_as_the_lesson_does(data: dict[str, torch.Tensor]) -
     first_order = iter(loader)  # ours has one open before its first step
     torch.manual_seed(7)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    losses, accuracies = [], []
     for batches in (first_order, loader):
         for features, labels in batches:
             model.zero_grad()
-            functional.cross_entropy(model(features)[0], labels).backward()
+            logits, probabilities = model(features)
+            loss = functional.cross_entropy(logits, labels)
+            losses.append(loss.item())
+            accuracies.append((probabilities.argmax(dim=-1) == labels).float().mean().item())
+            loss.backward()
             optimizer.step()
     assert same_weights(ours.model, model)
+    assert ours.history == losses
+    assert ours.accuracies == accuracies
+    assert ours.reads_back
 
 
 def test_resident_trains_on_full_batches_in_order(data: dict[str, torch.Tensor]) -> None:
-    ours = task(8, data, "resident")
+    ours: Any = task(8, data, "resident")
     for _ in range(5):
         ours.step()
 
     torch.manual_seed(0)
     model = Classifier(8)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    losses = torch.zeros(())
     for first in (0, 32, 64, 0, 32):
         model.zero_grad()
-        functional.cross_entropy(
+        loss = functional.cross_entropy(
             model(data["features"][first : first + 32])[0], data["labels"][first : first + 32]
-        ).backward()
+        )
+        losses += loss.detach()
+        loss.backward()
         optimizer.step()
     assert same_weights(ours.model, model)
+    assert torch.equal(ours.loss_sum, losses)
+    assert 0 < ours.accuracy_sum <= 5
+    assert not ours.reads_back
+
+
+@pytest.mark.parametrize("protocol", ["as_published", "resident"])
+def test_a_batch_larger_than_the_dataset_is_refused(data: dict[str, torch.Tensor], protocol: str) -> None:
+    large = replace(cell(8, protocol), batch_size=101)
+    with pytest.raises(UserError, match="batch size 101 is larger than the dataset; allowed: at most its 100 rows"):
+        build_task(large, data, Arithmetic(torch.device("cpu")))
+
+
+@pytest.mark.parametrize("precision", ["fp64", "bf16", "amp-bf16", "amp-fp16"])
+@pytest.mark.parametrize("protocol", ["as_published", "resident"])
+def test_every_protocol_trains_in_other_precisions(
+    data: dict[str, torch.Tensor], protocol: str, precision: str
+) -> None:
+    arithmetic = arithmetic_of(precision, torch.device("cpu"))
+    ours = build_task(cell(8, protocol), data, arithmetic)
+    before = [parameter.clone() for parameter in ours.model.parameters()]
+    features, labels = ours.next_inputs()
+    assert (features.dtype, labels.dtype) == (arithmetic.dtype, torch.int64)
+    for _ in range(5):
+        ours.step()
+    after = list(ours.model.parameters())
+    assert all(parameter.dtype == arithmetic.dtype and torch.isfinite(parameter).all() for parameter in after)
+    assert any(not torch.equal(new, old) for new, old in zip(after, before, strict=True))

@@ -1,0 +1,123 @@
+"""Samples in a few numbers, their flags, and their columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crossover.measurement.timing import Timing, find_flags, summarise_samples
+from crossover.measurement.timing_columns import latency_columns, timing_columns
+from crossover.records import COLUMNS, FLAGS
+from fake_device import EFFORT, FakeDevice
+
+MADE_UP = Timing(
+    first_step_s=9.0,
+    warmup_s=8.0,
+    warmup_steps=77,
+    steady=True,
+    block_steps=10,
+    samples_s=(1.0, 2.0, 3.0, 4.0, 100.0),
+    device_samples_s=(0.5, 1.0, 9.0, 2.0, 0.5),
+    timed_cpu_s=6.0,
+    counted={"recompiles": 1, "involuntary_switches": 5},
+)
+
+
+def test_the_summary_by_hand() -> None:
+    summary = summarise_samples((1.0, 2.0, 3.0, 4.0, 100.0))
+    assert (summary.median_s, summary.mean_s) == (3, 22)
+    assert summary.iqr_s == 2  # quartiles 2 and 4
+    assert summary.severe_outliers == 1  # 100 > 4 + 3 * 2
+
+
+@pytest.mark.parametrize(("sample", "outliers"), [(10.0, 0), (10.1, 1), (-90.0, 0)])
+def test_only_slow_samples_beyond_the_outer_fence_are_severe(sample: float, outliers: int) -> None:
+    assert summarise_samples((1.0, 2.0, 3.0, 4.0, sample)).severe_outliers == outliers
+
+
+def test_the_columns_by_hand() -> None:
+    columns = timing_columns(MADE_UP)
+    assert columns == {
+        "step_time_s": 3,
+        "step_time_mean_s": 22,
+        "step_time_iqr_s": 2,
+        "severe_outliers": 1,
+        "samples_s": [1.0, 2.0, 3.0, 4.0, 100.0],
+        "block_steps": 10,
+        "timed_s": 1100,
+        "timed_steps": 50,
+        "timed_cpu_s": 6.0,
+        "first_step_s": 9.0,
+        "warmup_s": 8.0,
+        "warmup_steps": 77,
+        "device_time_s": 1.0,
+        "device_samples_s": [0.5, 1.0, 9.0, 2.0, 0.5],
+        "recompiles": 1,
+        "involuntary_switches": 5,
+    }
+    assert set(columns) <= set(COLUMNS)
+
+
+def test_a_device_without_marks_has_no_device_time() -> None:
+    columns = timing_columns(FakeDevice(10**6).time())
+    assert columns["device_time_s"] is columns["device_samples_s"] is None
+
+
+def test_latency_percentiles_by_hand() -> None:
+    """Of 0, 1, ..., 100 the p-th percentile is p."""
+    latencies = tuple(float(number) for number in reversed(range(101)))
+    assert latency_columns(latencies) == {
+        "latencies_s": list(latencies),
+        "latency_p50_s": 50,
+        "latency_p95_s": 95,
+        "latency_p99_s": 99,
+    }
+    assert set(latency_columns(latencies)) <= set(COLUMNS)
+
+
+def test_no_latencies_no_columns() -> None:
+    assert latency_columns(()) == {}
+
+
+@pytest.mark.parametrize(
+    ("samples", "flags"),
+    [
+        ([1.0] * 30, []),
+        ([1.0] * 20 + [1.06] * 10, ["drift"]),
+        ([1.0] * 20 + [0.94] * 10, ["drift"]),
+        ([1.0] * 20 + [1.04] * 10, []),
+        ([1.0, 1.6] * 15, ["noisy"]),  # quartiles 1.0 and 1.6, median 1.3
+        ([1.0, 1.2] * 15, []),
+        ([1.0] * 15 + [9.0] + [1.0] * 14, ["skewed"]),  # mean 1.27
+        ([1.0] * 15 + [8.0] + [1.0] * 14, []),  # mean 1.23
+        ([1.0] * 29, ["few_blocks"]),
+    ],
+)
+def test_flags_of_samples(samples: list[float], flags: list[str]) -> None:
+    timing = replace(MADE_UP, samples_s=tuple(samples))
+    assert find_flags(timing, replace(EFFORT, timed_tolerance=9.0)) == flags
+    assert set(flags) <= set(FLAGS)
+
+
+@pytest.mark.parametrize(
+    ("spread", "flags"),
+    # Half of each: t * spread / 2 * sqrt(20 / 19) / sqrt(20) = 0.24 * spread, over 1 + spread / 2.
+    [(0.041, []), (0.043, ["imprecise"])],
+)
+def test_a_wide_interval_is_flagged(spread: float, flags: list[str]) -> None:
+    timing = replace(MADE_UP, samples_s=tuple([1.0, 1.0 + spread] * 15))
+    assert find_flags(timing, EFFORT) == flags
+
+
+def test_a_narrow_interval_at_the_cap_is_not_flagged() -> None:
+    """Between two checks too."""
+    assert find_flags(replace(MADE_UP, samples_s=(1.0,) * 37), EFFORT) == []
+
+
+def test_too_few_blocks_are_not_called_imprecise_as_well() -> None:
+    assert find_flags(replace(MADE_UP, samples_s=(1.0, 1.1) * 10), EFFORT) == ["few_blocks"]
+
+
+def test_a_warm_up_that_was_not_steady_is_flagged() -> None:
+    assert find_flags(replace(MADE_UP, samples_s=(1.0,) * 30, steady=False), EFFORT) == ["warmup_capped"]
