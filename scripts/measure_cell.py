@@ -21,7 +21,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from crossover.errors import one_line_errors
-from crossover.options import add_cell_options, add_process_options, check_writable, new_parser, positive, seconds
+from crossover.options import add_cell_options, add_process_options, check_writable, new_parser, positive, seconds, tell
 from crossover.records import ISOLATIONS
 from crossover.studies import Cell, Effort, check_offered, option_name
 
@@ -67,39 +67,30 @@ def main(arguments: list[str]) -> None:
     from crossover.lease import lease
     from crossover.measurement.attempts import choose_isolation, measure
     from crossover.measurement.requests import Request
-    from crossover.measurement.supervision import ChildFailedError, InterruptedByError, interruptible
+    from crossover.measurement.supervision import exit_statuses, interruptible
     from crossover.measurement.threads import export_threads, usable_cores
 
     threads = usable_cores() if options.cpu_threads == "auto" else options.cpu_threads
     export_threads(threads)
-    try:
-        holder = f"{cell.path}, trial {options.trial}"
-        with interruptible(), lease(cell.device, os.environ, holder=holder, tell=_tell) as leased:
-            os.environ.update(leased.environment)
-            request = Request(
-                cell=cell,
-                trial=options.trial,
-                seed=options.seed,
-                dataset=str(options.dataset),
-                output=str(options.output),
-                threads=threads,
-                time_limit_s=options.time_limit_s,
-                effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
-                latency_steps=options.latency_steps,
-                command=shlex.join(["python3", sys.argv[0], *arguments]),
-                isolation=choose_isolation(options.isolation, os.environ),
-                uuid=leased.uuid,
-                lease_wait_s=leased.waited_s,
-            )
-            measure(request, os.environ)
-    except InterruptedByError as signal:
-        sys.exit(signal.exit_code)
-    except ChildFailedError as failure:
-        sys.exit(failure.exit_code or f"error: {failure}")
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    holder = f"{cell.path}, trial {options.trial}"
+    with exit_statuses(), interruptible(), lease(cell.device, os.environ, holder=holder, tell=tell) as leased:
+        os.environ.update(leased.environment)
+        request = Request(
+            cell=cell,
+            trial=options.trial,
+            seed=options.seed,
+            dataset=str(options.dataset),
+            output=str(options.output),
+            threads=threads,
+            time_limit_s=options.time_limit_s,
+            effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
+            latency_steps=options.latency_steps,
+            command=shlex.join(["python3", sys.argv[0], *arguments]),
+            isolation=choose_isolation(options.isolation, os.environ),
+            uuid=leased.uuid,
+            lease_wait_s=leased.waited_s,
+        )
+        measure(request, os.environ)
 
 
 def _latency_steps(text: str) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -109,3 +110,8 @@ def check_writable(path: Path) -> None:
         writable = False
     if not writable:
         raise UserError(f"--output: {path} cannot be written; name a file in a folder of yours")
+
+
+def tell(line: str) -> None:
+    """Print a line about what is under way, at once."""
+    print(line, file=sys.stderr, flush=True)
