@@ -16,6 +16,7 @@ include: "rules/common.smk"
 include: "rules/datasets.smk"
 include: "rules/doctor.smk"
 include: "rules/measure.smk"
+include: "rules/batches.smk"
 include: "rules/collect.smk"
 include: "rules/analyse.smk"
 include: "rules/figures.smk"
@@ -30,3 +31,8 @@ rule all:
         rules.render_report.output,
         # A deleted row is measured again.
         rules.collect_measurements.input.rows,
+
+
+rule largest_batches:
+    input:
+        SEARCHES,

@@ -13,7 +13,16 @@ from crossover.configuration import (
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.records import BASELINE
-from crossover.studies import CELL_PATH, Cell, in_rounds, trial_options, workload_module, workload_traits
+from crossover.studies import (
+    CELL_PATH,
+    SEARCH_PATH,
+    Cell,
+    in_rounds,
+    search_options,
+    trial_options,
+    workload_module,
+    workload_traits,
+)
 
 prefer_this_environment()
 
@@ -56,6 +65,7 @@ STUDIES = {study.name: study for study in CONFIG.studies}
 CELLS = [cell for study in CONFIG.studies for cell in study.cells(DEVICES)]
 TRIALS = range(1, CONFIG.trials + 1)
 ROUNDS = list(in_rounds(CELLS, CONFIG.trials, CONFIG.seed))
+SEARCHES = sorted({f"{RESULTS}/largest_batch/{SEARCH_PATH}.json".format(**asdict(cell)) for cell in CELLS})
 PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enumerate(ROUNDS)}
 
 
@@ -129,6 +139,18 @@ def shared_options():
     }
 
 
+def search_options_of(wildcards):
+    """The command-line options of the search for a cell's largest batch."""
+    return search_options(
+        wildcards,
+        CONFIG.largest_batch,
+        seed=CONFIG.seed,
+        cpu_threads=CONFIG.cpu_threads,
+        time_limit_s=CONFIG.time_limit_s,
+        isolation=CONFIG.isolation,
+    )
+
+
 def environment_of(wildcards):
     """What a number depends on beside its options: measured again when it changes."""
     return {
@@ -166,6 +188,11 @@ def mem_mb_of(wildcards, attempt):
 def runtime_of(wildcards, attempt):
     """Minutes of a trial: its own limit, and as much again as starting up may take."""
     return (math.ceil(CONFIG.time_limit_s / 60) + 5) * attempt
+
+
+def search_runtime_of(wildcards, attempt):
+    """Minutes of a search: some fifty tries, each far below its own limit."""
+    return (math.ceil(CONFIG.time_limit_s / 60) + 60) * attempt
 
 
 def csv_files(options):

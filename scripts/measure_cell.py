@@ -20,39 +20,22 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from crossover.errors import UserError, one_line_errors
-from crossover.records import DEVICES, EXECUTIONS, ISOLATIONS, PRECISIONS, PROTOCOLS
-from crossover.studies import Cell, Effort, check_offered, known_workloads, option_name
+from crossover.errors import one_line_errors
+from crossover.options import add_cell_options, add_process_options, check_writable, new_parser, positive, seconds, tell
+from crossover.records import ISOLATIONS
+from crossover.studies import Cell, Effort, check_offered, option_name
 
-LONGEST_S = 1e6
 LATENCY_STEPS_MIN = 300
 """Fewer say nothing about a 99th percentile."""
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """Parse the command line; ends the program with status 2 and one line where it is wrong."""
-    description, _, example = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        description=description,
-        epilog=example,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    cell = parser.add_argument_group("cell")
-    cell.add_argument("--study", default="by_hand", help="name of the study the row belongs to")
-    cell.add_argument("--workload", required=True, choices=known_workloads())
-    cell.add_argument("--protocol", default="resident", choices=PROTOCOLS)
-    cell.add_argument("--batch-size", required=True, type=_positive)
-    cell.add_argument("--precision", default="fp32", choices=PRECISIONS)
-    cell.add_argument("--execution", default="eager", choices=EXECUTIONS)
-    cell.add_argument("--size", required=True, type=_positive, help="position on the workload's size axis")
-    cell.add_argument("--device", required=True, choices=DEVICES)
+    parser = new_parser(__doc__)
+    add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     trial = parser.add_argument_group("trial")
-    trial.add_argument("--trial", default=1, type=_positive)
-    trial.add_argument("--seed", default=0, type=int)
-    trial.add_argument("--dataset", required=True, type=Path, help="safetensors file with features and labels")
-    trial.add_argument("--cpu-threads", default="auto", type=_auto_or_positive, help="auto: usable physical cores")
-    trial.add_argument("--time-limit-s", default=300.0, type=_seconds)
+    trial.add_argument("--trial", default=1, type=positive)
+    add_process_options(trial)
     trial.add_argument(
         "--latency-steps", default=0, type=_latency_steps, help="individually synchronised steps; 0: none"
     )
@@ -66,13 +49,11 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     effort = parser.add_argument_group("effort")
     for field in fields(Effort):
-        number = _positive if isinstance(field.default, int) else _seconds
+        number = positive if isinstance(field.default, int) else seconds
         effort.add_argument(option_name(field.name), default=field.default, type=number)
     options = parser.parse_args(arguments)
     if options.blocks_min < 2:
         parser.error(f"argument --blocks-min: {options.blocks_min} is not allowed; allowed: at least 2")
-    if options.time_limit_s == 0:
-        parser.error("argument --time-limit-s: 0 is not allowed; allowed: seconds above 0")
     return options
 
 
@@ -86,64 +67,30 @@ def main(arguments: list[str]) -> None:
     from crossover.lease import lease
     from crossover.measurement.attempts import choose_isolation, measure
     from crossover.measurement.requests import Request
-    from crossover.measurement.supervision import ChildFailedError, InterruptedByError, interruptible
+    from crossover.measurement.supervision import exit_statuses, interruptible
     from crossover.measurement.threads import export_threads, usable_cores
 
     threads = usable_cores() if options.cpu_threads == "auto" else options.cpu_threads
     export_threads(threads)
-    try:
-        holder = f"{cell.path}, trial {options.trial}"
-        with interruptible(), lease(cell.device, os.environ, holder=holder, tell=_tell) as leased:
-            os.environ.update(leased.environment)
-            request = Request(
-                cell=cell,
-                trial=options.trial,
-                seed=options.seed,
-                dataset=str(options.dataset),
-                output=str(options.output),
-                threads=threads,
-                time_limit_s=options.time_limit_s,
-                effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
-                latency_steps=options.latency_steps,
-                command=shlex.join(["python3", sys.argv[0], *arguments]),
-                isolation=choose_isolation(options.isolation, os.environ),
-                uuid=leased.uuid,
-                lease_wait_s=leased.waited_s,
-            )
-            measure(request, os.environ)
-    except InterruptedByError as signal:
-        sys.exit(signal.exit_code)
-    except ChildFailedError as failure:
-        sys.exit(failure.exit_code or f"error: {failure}")
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def check_writable(path: Path) -> None:
-    """Make the folder of an output and raise UserError where the file could not be written there."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        writable = os.access(path.parent, os.W_OK) and not path.is_dir()
-    except OSError:
-        writable = False
-    if not writable:
-        raise UserError(f"--output: {path} cannot be written; name a file in a folder of yours")
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: a whole number of at least 1")
-    return number
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds <= LONGEST_S:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: seconds from 0 to {LONGEST_S:g}")
-    return seconds
+    holder = f"{cell.path}, trial {options.trial}"
+    with exit_statuses(), interruptible(), lease(cell.device, os.environ, holder=holder, tell=tell) as leased:
+        os.environ.update(leased.environment)
+        request = Request(
+            cell=cell,
+            trial=options.trial,
+            seed=options.seed,
+            dataset=str(options.dataset),
+            output=str(options.output),
+            threads=threads,
+            time_limit_s=options.time_limit_s,
+            effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
+            latency_steps=options.latency_steps,
+            command=shlex.join(["python3", sys.argv[0], *arguments]),
+            isolation=choose_isolation(options.isolation, os.environ),
+            uuid=leased.uuid,
+            lease_wait_s=leased.waited_s,
+        )
+        measure(request, os.environ)
 
 
 def _latency_steps(text: str) -> int:
@@ -151,10 +98,6 @@ def _latency_steps(text: str) -> int:
     if steps and steps < LATENCY_STEPS_MIN:
         raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: 0, or at least {LATENCY_STEPS_MIN}")
     return steps
-
-
-def _auto_or_positive(text: str) -> int | str:
-    return text if text == "auto" else _positive(text)
 
 
 if __name__ == "__main__":

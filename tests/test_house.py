@@ -16,7 +16,7 @@ from crossover.analysis.comparisons import CROSSOVER_COLUMNS
 from crossover.analysis.summary import CELL_COLUMNS
 from crossover.analysis.verdicts import COMPARISON_COLUMNS
 from crossover.datasets import MAKERS
-from crossover.studies import Effort, known_workloads, workload_traits
+from crossover.studies import BatchSearch, Effort, known_workloads, workload_traits
 from crossover.validation import with_defaults
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +44,8 @@ def forbidden(paths: list[Path], packages: set[str]) -> dict[str, set[str]]:
 
 
 def test_measurement_wing_imports_no_analysis() -> None:
-    wing = [*(LIBRARY / "measurement").rglob("*.py"), ROOT / "scripts" / "measure_cell.py"]
+    scripts = [ROOT / "scripts" / f"{name}.py" for name in ("measure_cell", "find_largest_batch")]
+    wing = [*(LIBRARY / "measurement").rglob("*.py"), *scripts]
     packages = {"pandas", "matplotlib", "seaborn", "sklearn", "snakemake", "crossover.analysis", "crossover.datasets"}
     assert len(wing) > 5
     assert forbidden(wing, packages) == {}
@@ -56,7 +57,9 @@ def test_analysis_wing_imports_no_torch() -> None:
     assert forbidden(wing, {"torch", "snakemake", "crossover.measurement"}) == {}
 
 
-@pytest.mark.parametrize("name", ["studies.py", "records.py", "errors.py", "files.py", "gpus.py", "lease.py"])
+@pytest.mark.parametrize(
+    "name", ["studies.py", "records.py", "errors.py", "files.py", "gpus.py", "lease.py", "options.py"]
+)
 def test_what_the_wings_share_imports_neither(name: str) -> None:
     assert forbidden([LIBRARY / name], {"torch", "pandas", "crossover.measurement", "crossover.analysis"}) == {}
 
@@ -128,6 +131,10 @@ def test_config_file_states_the_defaults() -> None:
 def test_effort_of_the_command_line_is_that_of_the_schema() -> None:
     assert SCHEMA["properties"]["effort"]["properties"].keys() == {field.name for field in fields(Effort)}
     assert Effort(**with_defaults({}, SCHEMA)["effort"]) == Effort()
+
+
+def test_a_search_by_hand_begins_as_the_config_does() -> None:
+    assert BatchSearch(**with_defaults({}, SCHEMA)["largest_batch"]) == BatchSearch()
 
 
 def test_schema_knows_the_words_of_the_records() -> None:

@@ -59,7 +59,7 @@ def run(house: Path, output: Path, *arguments: Any, prefix: tuple[str, ...] = ()
     ("fault", "status", "reason", "attempts"),
     [
         (WELL, "ok", None, 1),
-        (CRASH, "invalid", "the measuring process crashed (SIGSEGV); run the row's command with --isolation=none", 2),
+        (CRASH, "invalid", "the measuring process crashed (SIGSEGV); run measure_cell.py with --isolation=none", 2),
         (NAN, "invalid", "the step's result is not finite (allowed in fp32: 0.0001)", 2),
         (ELSEWHERE, "invalid", "tensors lie on meta, not on cpu", 2),
         (KILLED, "invalid", "something outside ended the measuring process (SIGKILL)", 2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -11,7 +12,8 @@ from typing import Any
 
 from crossover.discovery import Machine
 from crossover.errors import UserError
-from crossover.studies import Effort, Study, check_offered, known_workloads, workload_traits
+from crossover.options import memory_size
+from crossover.studies import BatchSearch, Effort, Study, check_offered, known_workloads, workload_traits
 from crossover.validation import Locator, allowed_names, as_typed, check, read_yaml, shown_path
 
 
@@ -48,6 +50,7 @@ class Configuration:
     time_limit_s: float
     results: str
     effort: Effort
+    largest_batch: BatchSearch
     datasets: Mapping[str, Mapping[str, Any]]
     compare: tuple[ComparedRun, ...]
     """Two runs, or none."""
@@ -64,6 +67,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
     schema = read_yaml(folder / "schema.yaml")
     locate = Locator(sources, config)
     complete = check(as_typed(config, schema), schema, locate)
+    _check_memory_limit(complete["largest_batch"]["memory_limit"], locate)
     _check_csv(complete["datasets"]["higgs"]["csv"], locate)
     studies = tuple(
         _read_study(name, folder, schema["$defs"]["study"], complete["datasets"], locate)
@@ -83,6 +87,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
         time_limit_s=float(complete["time_limit_s"]),
         results=complete["results"].rstrip("/"),
         effort=Effort(**{key: type(getattr(Effort, key))(value) for key, value in complete["effort"].items()}),
+        largest_batch=BatchSearch(**complete["largest_batch"]),
         datasets=complete["datasets"],
         compare=tuple(_compared_run(name) for name in complete["compare"] or ()),
         compare_from=locate(("compare",)),
@@ -103,6 +108,14 @@ def check_compared(configuration: Configuration) -> None:
                 f"{where}: {run.measurements} does not exist; allowed: the results folder of a finished run, or "
                 f"folder:study; `snakemake --cores 1 --config results={run.folder}` makes it"
             )
+
+
+def _check_memory_limit(size: int | str | None, locate: Locator) -> None:
+    """Raise UserError where a text is no size of memory."""
+    try:
+        memory_size(str(1 if size is None else size))
+    except ArgumentTypeError as error:
+        raise UserError(f"{locate(('largest_batch', 'memory_limit'))}: largest_batch.memory_limit: {error}") from None
 
 
 def _compared_run(name: str) -> ComparedRun:

@@ -36,6 +36,16 @@ class Effort:
 
 
 @dataclass(frozen=True)
+class BatchSearch:
+    """Where a search for the largest batch begins and ends; defaults as in config/schema.yaml."""
+
+    start: int = 64
+    limit: int | None = None
+    memory_limit: int | str | None = None
+    """Bytes, or a number with a unit; None: what the script takes by itself."""
+
+
+@dataclass(frozen=True)
 class Cell:
     """One point of a study's grid."""
 
@@ -56,6 +66,10 @@ class Cell:
 
 CELL_PATH = "{study}/{workload}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
 """Pattern of a cell's folder; its placeholders are the axes, and the wildcards of the rule that measures."""
+
+
+SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
+"""Pattern of the path of a search for the largest batch: a cell's without the batch size."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +184,27 @@ def trial_options(
     return [f"{option_name(name)}={value}" for name, value in values.items()]
 
 
+def search_options(
+    axes: Mapping[str, Any],
+    search: BatchSearch,
+    *,
+    seed: int,
+    cpu_threads: int | str,
+    time_limit_s: float,
+    isolation: str = "auto",
+) -> list[str]:
+    """Command-line options of scripts/find_largest_batch.py for a cell; its batch size does not count."""
+    values = {
+        **{axis: axes[axis] for axis in AXES if axis != "batch_size"},
+        **{f.name: getattr(search, f.name) for f in fields(BatchSearch)},
+        "seed": seed,
+        "cpu_threads": cpu_threads,
+        "time_limit_s": time_limit_s,
+        "isolation": isolation,
+    }
+    return [f"{option_name(name)}={value}" for name, value in values.items() if value is not None]
+
+
 def option_name(name: str) -> str:
-    """The command-line option of scripts/measure_cell.py that sets a field."""
+    """The command-line option of a measuring script that sets a field."""
     return f"--{name.replace('_', '-')}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from crossover.files import atomic_path
 from crossover.measurement.forking import ForkedProcess, NoServerError
 from crossover.measurement.processes import Child, FreshProcess
-from crossover.measurement.requests import Request
+from crossover.measurement.requests import Job, Request
 from crossover.measurement.supervision import ChildLostError, Outcome, kernel_oom_kills, supervise
 from crossover.records import Measurement, write_measurement
 
@@ -50,17 +50,25 @@ def _attempt(request: Request, environment: Mapping[str, str]) -> Outcome:
         row = run_trial(request)
         write_measurement(row, Path(request.output))
         return Outcome(str(row.status), row.reason, True, {})
-    if request.isolation == "server":
+    return run_supervised(request, environment)
+
+
+def run_supervised(job: Job, environment: Mapping[str, str]) -> Outcome:
+    """Have a measuring process do a job, forked by the trial server where the job asks for that and there is one.
+
+    Raises ChildFailedError where the measuring process ended by an error, which it has printed.
+    """
+    if job.isolation == "server":
         try:
-            return _supervised(ForkedProcess(request, dict(environment)), request)
+            return _supervised(ForkedProcess(job, dict(environment)), job)
         except (NoServerError, ChildLostError) as reason:
             print(f"no trial server: {reason}; starting a fresh process", file=sys.stderr)
-    fresh = replace(request, isolation="process")
+    fresh = replace(job, isolation="process")
     return _supervised(FreshProcess(fresh), fresh)
 
 
-def _supervised(child: Child, request: Request) -> Outcome:
+def _supervised(child: Child, job: Job) -> Outcome:
     try:
-        return supervise(child, request.time_limit_s, kernel_oom_kills)
+        return supervise(child, job.time_limit_s, kernel_oom_kills)
     finally:
         child.kill()

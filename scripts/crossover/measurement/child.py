@@ -1,4 +1,4 @@
-"""The measuring process: measures one trial, tells its parent, and never outlives it."""
+"""The measuring process: does one job, tells its parent, and never outlives it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crossover.errors import one_line_errors
 from crossover.measurement.messages import send
-from crossover.measurement.requests import Request
+from crossover.measurement.requests import BatchTry, Job, Request, job_from_json
 
 KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer: this process, not its parent or the trial server."""
@@ -38,13 +38,21 @@ def prefer_as_victim() -> None:
         score.write_text(str(KILLED_FIRST))
 
 
-def run_child(request: Request, lifeline: int, messages: int) -> None:
-    """Measure a trial, write its row and say so; raises UserError for what a user can mend."""
+def run_child(job: Job, lifeline: int, messages: int) -> None:
+    """Do a job and say how it ended; raises UserError for what a user can mend."""
     end_with_parent(lifeline)
     prefer_as_victim()
     from crossover.measurement.threads import export_threads
 
-    export_threads(request.threads)
+    export_threads(job.threads)
+    if isinstance(job, BatchTry):
+        _try_batch(job, messages)
+    else:
+        _measure_trial(job, messages)
+
+
+def _measure_trial(request: Request, messages: int) -> None:
+    """Measure a trial and write its row."""
     from crossover.measurement.trial import run_trial
     from crossover.records import write_measurement
 
@@ -53,8 +61,16 @@ def run_child(request: Request, lifeline: int, messages: int) -> None:
     send(messages, {"done": row.status, "reason": row.reason})
 
 
+def _try_batch(job: BatchTry, messages: int) -> None:
+    """Find out whether a batch fits."""
+    from crossover.measurement.batch_try import run_try
+
+    status, reason = run_try(job, lambda facts: send(messages, {"begun": facts}))
+    send(messages, {"done": status, "reason": reason})
+
+
 def main() -> None:
-    """Entry of a fresh process: request, lifeline and messages are its arguments."""
+    """Entry of a fresh process: job, lifeline and messages are its arguments."""
     text, lifeline, messages = sys.argv[1:]
     with one_line_errors():
-        run_child(Request.from_json(text), int(lifeline), int(messages))
+        run_child(job_from_json(text), int(lifeline), int(messages))

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from crossover.discovery import WORKFLOW
 from crossover.measurement.messages import Inbox
 from crossover.measurement.processes import LIBRARY, Ending, Pipes, kill_group, wait_readable
-from crossover.measurement.requests import Request
+from crossover.measurement.requests import Job
 from crossover.measurement.server import Order
 from crossover.measurement.server_key import server_key
 
@@ -41,13 +41,13 @@ class NoServerError(Exception):
 class ForkedProcess:
     """A measuring process forked by the trial server."""
 
-    def __init__(self, request: Request, environment: dict[str, str]) -> None:
+    def __init__(self, job: Job, environment: dict[str, str]) -> None:
         key = server_key(environment)
         path = server_folder() / key
         self.pipes = Pipes.open()
         try:
             self.connection = _connect(path, key, environment)
-            self.pid = self._order(request, key, environment, path)
+            self.pid = self._order(job, key, environment, path)
         except BaseException:
             self.pipes.close_childs()
             self.pipes.close_parents()
@@ -57,12 +57,12 @@ class ForkedProcess:
         self.told: Ending | None = None
         self.closed = False
 
-    def _order(self, request: Request, key: str, environment: dict[str, str], path: Path) -> int:
+    def _order(self, job: Job, key: str, environment: dict[str, str], path: Path) -> int:
         """Send the order and return the process number of the child."""
         workflow = environment.get(WORKFLOW, "")
         order = Order(
             key=key,
-            request=request.to_json(),
+            request=job.to_json(),
             environment=environment,
             folder=str(Path.cwd()),
             umask=_umask(),

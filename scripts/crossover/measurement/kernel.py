@@ -22,12 +22,17 @@ def read_number(path: Path) -> int | None:
 
 def cpu_control_groups(root: Path = Path("/")) -> Iterator[Path]:
     """Folders of this process's control group and of those above it, for each hierarchy that governs the CPU."""
+    return control_groups("cpu", root)
+
+
+def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
+    """Folders of this process's control group and of those above it, for each hierarchy with a controller."""
     for line in (read_kernel(root / "proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers == "":
             base = root / "sys/fs/cgroup"
-        elif "cpu" in controllers.split(","):
-            base = root / "sys/fs/cgroup/cpu"
+        elif controller in controllers.split(","):
+            base = root / "sys/fs/cgroup" / controller
         else:
             continue
         folder = base / group.lstrip("/")

@@ -39,10 +39,10 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
     """Run a function and measure its resident memory; raises what the function raises."""
     gc.collect()
     trim_heap()
-    base_bytes = _status_bytes(process, "VmRSS")
-    if base_bytes is not None and _status_bytes(process, "VmHWM") is not None and _reset_mark(process):
+    base_bytes = status_bytes(process, "VmRSS")
+    if base_bytes is not None and status_bytes(process, "VmHWM") is not None and _reset_mark(process):
         run()
-        peak_bytes = _status_bytes(process, "VmHWM")
+        peak_bytes = status_bytes(process, "VmHWM")
         assert peak_bytes is not None
         return HostPeak(base_bytes, max(base_bytes, peak_bytes), "VmHWM")
     this = psutil.Process()
@@ -81,7 +81,7 @@ def trim_heap() -> None:
     malloc_trim(ctypes.c_size_t(0))
 
 
-def _status_bytes(process: Path, key: str) -> int | None:
+def status_bytes(process: Path, key: str) -> int | None:
     """A line of the kernel's status file, which counts in KiB; None where there is none."""
     status = process / "status"
     if not status.is_file():

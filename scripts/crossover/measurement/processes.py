@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from crossover.measurement.messages import Inbox
-from crossover.measurement.requests import Request
+from crossover.measurement.requests import Job
 
 LIBRARY = Path(__file__).parents[2]
 """The folder that holds the package, for `sys.path`."""
@@ -80,12 +80,12 @@ class Pipes:
 class FreshProcess:
     """A measuring process that starts from nothing."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, job: Job) -> None:
         self.pipes = Pipes.open()
         code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from crossover.measurement.child import main; main()"
         handed = (self.pipes.lifeline, self.pipes.messages)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, request.to_json(), *map(str, handed)],
+            [sys.executable, "-c", code, job.to_json(), *map(str, handed)],
             stdin=subprocess.DEVNULL,
             pass_fds=handed,
             start_new_session=True,

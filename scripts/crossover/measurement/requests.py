@@ -1,16 +1,30 @@
-"""What a trial is asked to do: a value that travels to the measuring process as JSON."""
+"""What a measuring process is asked to do: a value that travels to it as JSON. There are two kinds of job."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import ClassVar
 
 from crossover.studies import Cell, Effort
 
 
 @dataclass(frozen=True)
-class Request:
+class _AsJson:
+    """A job as text, which names its kind."""
+
+    kind: ClassVar[str]
+
+    def to_json(self) -> str:
+        """The job as text."""
+        return json.dumps({"kind": self.kind, **asdict(self)})
+
+
+@dataclass(frozen=True)
+class Request(_AsJson):
     """One trial of one cell. Paths are relative to the folder that the parent runs in, and so does the child."""
+
+    kind = "trial"
 
     cell: Cell
     trial: int
@@ -29,12 +43,33 @@ class Request:
     """The leased GPU."""
     lease_wait_s: float | None = None
 
-    def to_json(self) -> str:
-        """The request as text."""
-        return json.dumps(asdict(self))
 
-    @classmethod
-    def from_json(cls, text: str) -> Request:
-        """The request that `to_json` wrote."""
-        values = json.loads(text)
-        return cls(**{**values, "cell": Cell(**values["cell"]), "effort": Effort(**values["effort"])})
+@dataclass(frozen=True)
+class BatchTry(_AsJson):
+    """One try of a search: whether three steps of the cell fit, at its batch size. Writes no file."""
+
+    kind = "batch_try"
+
+    cell: Cell
+    seed: int
+    dataset: str
+    threads: int
+    time_limit_s: float
+    memory_limit_bytes: int | None = None
+    """What the cell may take of its device's memory; None: all there is."""
+    isolation: str = "process"
+    uuid: str | None = None
+    """The leased GPU."""
+
+
+Job = Request | BatchTry
+
+
+def job_from_json(text: str) -> Job:
+    """The job that `to_json` wrote."""
+    values = json.loads(text)
+    kind = values.pop("kind")
+    values["cell"] = Cell(**values["cell"])
+    if kind == Request.kind:
+        return Request(**{**values, "effort": Effort(**values["effort"])})
+    return BatchTry(**values)

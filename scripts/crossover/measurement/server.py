@@ -23,7 +23,7 @@ from typing import Any
 
 from crossover.errors import one_line_errors
 from crossover.measurement.child import run_child
-from crossover.measurement.requests import Request
+from crossover.measurement.requests import job_from_json
 from crossover.measurement.server_key import server_key
 
 IDLE_S = 30.0
@@ -121,7 +121,7 @@ class Server:
 
         if order.key != self.key:
             return "another version of code, packages or environment"
-        preload(Request.from_json(order.request).cell.workload)
+        preload(job_from_json(order.request).cell.workload)
         if thread_count() > self.threads:  # a fork may end some: OpenBLAS stops its own
             return "a library has started threads"
         if torch.cuda.is_initialized():
@@ -180,7 +180,7 @@ def become_child(order: Order, descriptors: list[int]) -> int:
     try:
         os.chdir(order.folder)
         with one_line_errors():
-            run_child(Request.from_json(order.request), lifeline, messages)
+            run_child(job_from_json(order.request), lifeline, messages)
     except SystemExit as stop:
         if isinstance(stop.code, str):
             print(stop.code, file=sys.stderr)
@@ -208,7 +208,7 @@ def preload_all() -> None:
     import pyarrow.parquet  # noqa: F401
     import torch
 
-    import crossover.measurement.trial  # noqa: F401
+    import crossover.measurement.batch_try  # noqa: F401
 
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -125,7 +126,7 @@ def _verdict(
             facts,
         )
     if ending.signal in CRASHES:
-        reason = f"the measuring process crashed ({name}); run the row's command with --isolation=none under a debugger"
+        reason = f"the measuring process crashed ({name}); run measure_cell.py with --isolation=none under a debugger"
     else:
         reason = f"something outside ended the measuring process ({name})"
     return Outcome("invalid", reason, False, facts)
@@ -136,6 +137,17 @@ def kernel_oom_kills(root: Path = Path("/")) -> int | None:
     statistics = root / "proc/vmstat"
     found = re.search(r"^oom_kill (\d+)$", statistics.read_text(), re.MULTILINE) if statistics.is_file() else None
     return int(found[1]) if found else None
+
+
+@contextmanager
+def exit_statuses() -> Iterator[None]:
+    """End the program as a shell expects it: 128 + the signal's number, or as the measuring process ended."""
+    try:
+        yield
+    except InterruptedByError as interruption:
+        sys.exit(interruption.exit_code)
+    except ChildFailedError as failure:
+        sys.exit(failure.exit_code or f"error: {failure}")
 
 
 @contextmanager

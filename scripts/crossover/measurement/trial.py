@@ -84,14 +84,10 @@ def _measure(request: Request, target: OpenDevice, surroundings: Surroundings, f
     columns: Columns = {}
     try:
         reason = _measure_all(request, target, surroundings, facts, columns)
-    except UnsupportedError as lack:
-        return {**columns, "status": "unsupported", "reason": str(lack)}
-    except TooSlowError as projection:
-        return {**columns, "status": "timeout", "reason": str(projection)}
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
+    except Exception as error:
+        if (end := early_end(error)) is None:
             raise
-        return {**columns, "status": "oom", "reason": str(error).partition("\n")[0] or type(error).__name__}
+        return {**columns, "status": end[0], "reason": end[1]}
     return {**columns, "status": "invalid" if reason else "ok", "reason": reason}
 
 
@@ -101,7 +97,7 @@ def _measure_all(
     """Fill `columns` pass by pass: time, numerical check, memory, profile; returns why the result is invalid, if so."""
     cell = request.cell
     torch.manual_seed(request.seed + request.trial)
-    task = build_task(cell, _read_dataset(request.dataset), arithmetic_of(cell.precision, target.device))
+    task = build_task(cell, read_dataset(request.dataset), arithmetic_of(cell.precision, target.device))
     if reason := wrong_device(task, target, request.uuid):
         return reason
     execution = prepare(task, cell.execution)
@@ -190,15 +186,31 @@ def not_compiled(asked: str, execution: Execution) -> str | None:
     return None
 
 
+def early_end(error: Exception) -> tuple[str, str] | None:
+    """Status and reason of the end that an error means; None where it means a bug, or a user's mistake."""
+    if isinstance(error, UnsupportedError):
+        return "unsupported", str(error)
+    if isinstance(error, TooSlowError):
+        return "timeout", str(error)
+    if is_out_of_memory(error):
+        return "oom", str(error).partition("\n")[0] or type(error).__name__
+    return None
+
+
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out: torch's own type, Python's, or the message of the CPU's or MPS."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+    """Whether an error says that memory ran out: by its type (torch's, Python's) or words (C++'s, the CPU's, MPS's)."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError) or str(error) == "std::bad_alloc":
         return True
-    messages = ("DefaultCPUAllocator: can't allocate memory", "MPS backend out of memory")
+    messages = (
+        "DefaultCPUAllocator: can't allocate memory",
+        "MPS backend out of memory",
+        "Cannot allocate memory (12)",  # torch could not map a dataset's file
+    )
     return any(message in str(error) for message in messages)
 
 
-def _read_dataset(path: str) -> dict[str, torch.Tensor]:
+def read_dataset(path: str) -> dict[str, torch.Tensor]:
+    """The tensors of a safetensors file, on the host; raises UserError where it is none."""
     try:
         return load_file(path)
     except FileNotFoundError:

@@ -1,0 +1,110 @@
+"""Finds the largest batch of one cell that fits its device, and writes one JSON file.
+
+    python scripts/find_largest_batch.py --study=disc_depth --workload=disc_mlp --protocol=resident --precision=fp32 \
+        --execution=eager --size=8 --device=cpu --memory-limit=1GiB --dataset=results/datasets/disc.safetensors \
+        --output=largest.json
+
+Every try is a measuring process of its own that builds the cell and runs three steps. Sizes double until one does not
+fit, bisection finds the last that does, and it has to fit twice more. Only memory that ran out counts as not fitting:
+the time limit, a crash, or a precision that the device lacks stops the search, with status 0 and a result that says so.
+Where the dataset has fewer rows than the batch, its rows are repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+
+from crossover.errors import one_line_errors
+from crossover.files import atomic_path
+from crossover.options import (
+    add_cell_options,
+    add_process_options,
+    check_writable,
+    memory_size,
+    new_parser,
+    positive,
+    tell,
+)
+from crossover.records import BASELINE
+from crossover.studies import BatchSearch, Cell, check_offered
+
+CPU_SHARE = 0.8
+"""Of the memory that is available when the search starts; the rest is for whoever needs some meanwhile."""
+
+
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    """Parse the command line; ends the program with status 2 and one line where it is wrong."""
+    parser = new_parser(__doc__)
+    add_cell_options(parser)
+    search = parser.add_argument_group("search")
+    search.add_argument("--start", default=BatchSearch.start, type=positive, help="the first batch size to try")
+    search.add_argument("--limit", default=None, type=positive, help="the largest batch size to try; default: none")
+    search.add_argument(
+        "--memory-limit",
+        default=None,
+        type=memory_size,
+        help="memory that the cell may take, such as 8GB or 8GiB, beside what Python and torch need themselves; "
+        "default: 80%% of what is available for the CPU, all there is for other devices",
+    )
+    add_process_options(search)
+    search.add_argument(
+        "--isolation",
+        default="auto",
+        choices=["auto", "server", "process"],
+        help="server: each try is forked by a preloaded server of this host; process: started afresh",
+    )
+    search.add_argument("--output", required=True, type=Path, help="JSON file to write")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> None:
+    """Search as the command line describes."""
+    options = parse_arguments(arguments)
+    axes = {field.name: getattr(options, field.name) for field in fields(Cell) if field.name != "batch_size"}
+    cell = Cell(**axes, batch_size=options.start)
+    check_offered(cell.workload, cell.size, cell.protocol, "--size", "--protocol")
+    check_writable(options.output)
+
+    from crossover.lease import lease
+    from crossover.measurement.attempts import choose_isolation, run_supervised
+    from crossover.measurement.available_memory import available_bytes
+    from crossover.measurement.largest_batch import describe, search_largest
+    from crossover.measurement.requests import BatchTry
+    from crossover.measurement.supervision import exit_statuses, interruptible
+    from crossover.measurement.threads import export_threads, usable_cores
+
+    threads = usable_cores() if options.cpu_threads == "auto" else options.cpu_threads
+    export_threads(threads)
+    memory_limit = options.memory_limit
+    if memory_limit is None and cell.device == BASELINE:
+        memory_limit = int(CPU_SHARE * available_bytes())
+    holder = f"{options.output}, search for the largest batch"
+    with exit_statuses(), interruptible(), lease(cell.device, os.environ, holder=holder, tell=tell) as leased:
+        os.environ.update(leased.environment)
+        first = BatchTry(
+            cell=cell,
+            seed=options.seed,
+            dataset=str(options.dataset),
+            threads=threads,
+            time_limit_s=options.time_limit_s,
+            memory_limit_bytes=memory_limit,
+            isolation=choose_isolation(options.isolation, os.environ),
+            uuid=leased.uuid,
+        )
+        found = search_largest(first, options.limit, partial(run_supervised, environment=os.environ), tell)
+    command = shlex.join(["python3", sys.argv[0], *arguments])
+    result = describe(first, options.limit, found, command)
+    with atomic_path(options.output) as temporary:
+        temporary.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main(sys.argv[1:])

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import argparse
+import re
+
+import pytest
+
+from crossover.options import memory_size
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("8GB", 8_000_000_000),
+        ("8GiB", 8_589_934_592),
+        ("8gib", 8_589_934_592),
+        ("800 MB", 800_000_000),
+        ("1.5GiB", 1_610_612_736),
+        ("0.5kB", 500),
+        ("2TiB", 2_199_023_255_552),
+        ("4096", 4096),
+        ("4096B", 4096),
+        ("1152921504606846976", 2**60),
+    ],
+)
+def test_sizes_of_memory_have_units(text: str, size: int) -> None:
+    assert memory_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["8G", "GB", "8iB", "8XB", "-8GB", "0", "0.1B", "8GB8", "", "1e9", "nan", "2000000TB"])
+def test_a_size_that_is_none_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=rf"^{re.escape(repr(text))} is not allowed; allowed: .*$"):
+        memory_size(text)
