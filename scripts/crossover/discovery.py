@@ -14,9 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from crossover.gpus import visible_gpus
-
-WORKFLOW = "CROSSOVER_WORKFLOW"
-"""The environment variable that names the process of the workflow, with which the trial server ends."""
+from crossover.records import WORKFLOW
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
 """The environment variable that carries a machine from the main process to its jobs."""

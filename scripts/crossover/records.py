@@ -26,6 +26,9 @@ PROTOCOLS = ("resident", "as_published")
 STATUSES = ("ok", "oom", "unsupported", "timeout", "invalid")
 ISOLATIONS = ("server", "process", "none")
 
+WORKFLOW = "CROSSOVER_WORKFLOW"
+"""The environment variable that names the process of the workflow, with which the trial server ends."""
+
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""
 
@@ -41,7 +44,7 @@ FLAGS = {
     "trials_differ": "the 95 % interval over trials is wider than ±5 %: stop other work on the machine, add trials",
     "warmup_capped": "the warm-up reached its cap before it was long and steady enough: raise effort.warmup_max_s",
     "throttled": "the GPU's clock ended below 75 % of its default: see to its cooling and its power limit",
-    "interrupted": "the kernel took the CPU away over 50 times a second: stop other work, lower cpu_threads",
+    "interrupted": "the kernel took a thread's CPU away over 80 times a second: stop other work, lower cpu_threads",
     "busy_host": "other processes kept busy the cores that the trial needs: stop them, or reserve the whole machine",
     "quota": "a CPU quota held the process back for over 1 % of the time: raise the quota, or lower cpu_threads",
 }

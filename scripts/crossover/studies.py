@@ -31,8 +31,8 @@ class Effort:
     block_min_s: float = 0.02
     blocks_min: int = 30
     timed_min_s: float = 2.0
-    timed_max_s: float = 20.0
-    timed_tolerance: float = 0.01
+    timed_max_s: float = 4.0
+    timed_tolerance: float = 0.02
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,8 @@ def _captured(task: Task) -> Execution:
         raise UnsupportedError("cuda-graph cannot hold amp-fp16: the host reads the loss scaler's verdict in each step")
     start_s = time.perf_counter()
     buffers = tuple(tensor.clone() for tensor in task.next_inputs())
+    # What a workload sums up over steps keeps the graph of the steps on the side stream, which is harmless here.
+    torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(side):

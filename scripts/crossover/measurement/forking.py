@@ -15,14 +15,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from crossover.discovery import WORKFLOW
 from crossover.measurement.messages import Inbox
 from crossover.measurement.processes import LIBRARY, Ending, Pipes, kill_group, wait_readable
 from crossover.measurement.requests import Job
 from crossover.measurement.server import Order
 from crossover.measurement.server_key import server_key
+from crossover.records import WORKFLOW
 
 START_LIMIT_S = 120.0
 """Longest start of a server: it imports torch, perhaps from a cold disk."""
@@ -127,6 +125,8 @@ def _connect(path: Path, key: str, environment: dict[str, str]) -> socket.socket
     """A connection to the server of a key, which is started if there is none."""
     if (connection := _try(path)) is not None:
         return connection
+    from filelock import FileLock, Timeout  # only the first trial starts a server
+
     with suppress(Timeout), FileLock(f"{path}.lock", timeout=START_LIMIT_S):
         if (connection := _try(path)) is None:
             _start(path, key, environment)

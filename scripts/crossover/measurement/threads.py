@@ -11,8 +11,6 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import psutil
-
 from crossover.measurement.kernel import cpu_control_groups
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -47,6 +45,8 @@ def physical_cores(cpus: set[int], root: Path = Path("/")) -> int:
     siblings = [topology / f"cpu{cpu}/topology/thread_siblings_list" for cpu in cpus]
     if all(path.is_file() for path in siblings):
         return len({path.read_text(encoding="ascii").strip() for path in siblings})
+    import psutil  # only where the kernel's topology is missing: a trial's parent should start quickly
+
     return min(len(cpus), psutil.cpu_count(logical=False) or len(cpus))
 
 
