@@ -20,6 +20,8 @@ from crossover.measurement.timing import (
 )
 from fake_device import EFFORT, MICROSECOND, MILLISECOND, SECOND, FakeDevice
 
+pytestmark = pytest.mark.usefixtures("light_heap")
+
 
 def test_a_steady_step_is_timed_exactly() -> None:
     device = FakeDevice(MILLISECOND)

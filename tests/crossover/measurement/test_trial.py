@@ -28,6 +28,8 @@ CELL = Cell("disc_depth", "disc_mlp", "resident", 10, "fp32", "eager", 3, "cpu")
 EFFORT = Effort(1, 0, 0.01, 9.0, 0.001, 2, 0, 0.005, 9.0)
 CPU = torch.device("cpu")
 
+pytestmark = pytest.mark.usefixtures("light_heap")
+
 
 def write_dataset(path: Path, features: torch.Tensor) -> None:
     save_file({"features": features, "labels": torch.arange(len(features)) % 2}, path)
