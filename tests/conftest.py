@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 import pytest
 
 from crossover.records import COLUMNS
@@ -17,6 +20,18 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
+
+
+@pytest.fixture(scope="module")
+def own_servers() -> Iterator[None]:
+    """Sockets of a module's trial servers lie in a folder of their own, and the servers end with its tests."""
+    with tempfile.TemporaryDirectory(prefix="xo") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        patch.setenv("CROSSOVER_WORKFLOW", str(os.getpid()))
+        yield
+        for process in psutil.process_iter():
+            if process.status() != psutil.STATUS_ZOMBIE and any(folder in part for part in process.cmdline()):
+                process.kill()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +19,7 @@ from crossover.studies import trial_options
 from planting import CRASH, ELSEWHERE, HANG, HOG, KILLED, LITTER, NAN, RAISE, STUBBORN, WELL, plant
 from trials import CELL, EFFORT, read_row, run_script, write_points
 
+pytestmark = pytest.mark.usefixtures("own_servers")
 ISOLATIONS = ["process", pytest.param("server", marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux only"))]
 GROUP = Path("/sys/fs/cgroup/memory/crossover-test")
 
@@ -30,18 +30,6 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plant(folder)
     write_points(folder / "points.safetensors")
     return folder
-
-
-@pytest.fixture(autouse=True, scope="module")
-def runtime() -> Iterator[None]:
-    """Sockets of these tests' servers lie in a folder of their own, and the servers end with the tests."""
-    with tempfile.TemporaryDirectory(prefix="xo") as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", folder)
-        patch.setenv("CROSSOVER_WORKFLOW", str(os.getpid()))
-        yield
-        for process in psutil.process_iter():
-            if process.status() != psutil.STATUS_ZOMBIE and any(folder in part for part in process.cmdline()):
-                process.kill()
 
 
 def options(house: Path, output: Path, fault: int, isolation: str, time_limit_s: float = 60) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -345,3 +346,20 @@ def test_the_doctor_prints_to_the_terminal_each_time(fresh: House) -> None:
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == (fresh.path / "results/logs/doctor.log").read_text().strip() != ""
     assert [path.name for path in (fresh.path / "results").iterdir()] == ["logs"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep a limit on memory")
+def test_the_largest_batches_are_searched_once_for_all_batch_sizes(fresh: House) -> None:
+    fresh.config(
+        studies=["disc_depth"], largest_batch={"start": 500, "limit": 2000, "memory_limit": "1 GB"}, cpu_threads=2
+    )
+    fresh.edit("studies/disc_depth", sizes=[2], batch_sizes=[50, 100])
+    assert fresh.would_run()["find_largest_batch"] == 0
+    done = fresh.snakemake("largest_batches")
+    assert done.returncode == 0, done.stderr
+    path = fresh.path / "results/largest_batch/disc_depth/disc_mlp/resident/fp32/eager/size-2/cpu.json"
+    assert [path] == list((fresh.path / "results" / "largest_batch").rglob("*.json"))
+    found = json.loads(path.read_text())
+    assert (found["largest"], found["memory_limit_bytes"], found["threads"]) == (2000, 10**9, 2)
+    assert [one["batch_size"] for one in found["tries"]] == [500, 1000, 2000, 2000, 2000]
+    assert fresh.would_run("largest_batches") == Counter()

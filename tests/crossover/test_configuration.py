@@ -17,7 +17,7 @@ from crossover.configuration import (
 )
 from crossover.discovery import Machine
 from crossover.errors import UserError
-from crossover.studies import Effort
+from crossover.studies import BatchSearch, Effort
 from crossover.validation import read_mapping, read_yaml
 
 ROOT = Path(__file__).parents[2]
@@ -272,6 +272,19 @@ def test_a_compared_run_is_a_folder_or_one_study_of_it(
     run, _ = folder.read(compare=[name, "other"]).compare
     assert (run.name, run.folder, run.study) == (name, folder_of_run, study)
     assert run.measurements == f"{folder_of_run}/measurements.parquet"
+
+
+@pytest.mark.parametrize("size", ["8G", "much", "0B"])
+def test_a_memory_limit_that_is_no_size_is_one_line(folder: Folder, size: str) -> None:
+    text = one_line(lambda: folder.read(largest_batch={"memory_limit": size}))
+    assert text.startswith(f"config.yaml: largest_batch.memory_limit: {size!r} is not allowed; allowed: bytes")
+
+
+def test_a_search_takes_its_defaults_but_for_what_is_given(folder: Folder) -> None:
+    assert folder.read().largest_batch == BatchSearch()
+    found = folder.read(largest_batch={"memory_limit": "8 GiB", "limit": 100}).largest_batch
+    assert found == BatchSearch(limit=100, memory_limit="8 GiB")
+    assert folder.read(largest_batch={"memory_limit": 4096}).largest_batch.memory_limit == 4096
 
 
 def test_a_comparison_needs_two_finished_runs(folder: Folder) -> None:

@@ -7,11 +7,13 @@ import pytest
 from crossover.errors import UserError
 from crossover.records import AXES
 from crossover.studies import (
+    BatchSearch,
     Cell,
     Effort,
     Study,
     check_offered,
     in_rounds,
+    search_options,
     trial_options,
     workload_traits,
 )
@@ -74,6 +76,23 @@ def test_a_size_out_of_range_names_what_is_allowed() -> None:
 def test_a_protocol_that_the_workload_lacks_is_refused() -> None:
     with pytest.raises(UserError, match=r"^--protocol: 'as_published' is not offered .* allowed: resident$"):
         check_offered("disc_mlp", 2, "as_published", "--size", "--protocol")
+
+
+def test_a_search_has_every_axis_but_the_batch_size_and_no_option_that_is_not_set() -> None:
+    cell = STUDY.cells(["cpu"])[0]
+    shared = {"seed": 1, "cpu_threads": 2, "time_limit_s": 60.0}
+    options = search_options(vars(cell), BatchSearch(start=8, memory_limit="8GB"), **shared)
+    given = dict(option.removeprefix("--").split("=") for option in options)
+    assert given == {
+        **{axis: str(getattr(cell, axis)) for axis in AXES if axis != "batch_size"},
+        "start": "8",
+        "memory-limit": "8GB",
+        "seed": "1",
+        "cpu-threads": "2",
+        "time-limit-s": "60.0",
+        "isolation": "auto",
+    }
+    assert "--limit=9" in search_options(vars(cell), BatchSearch(limit=9), **shared)
 
 
 def test_options_name_every_axis_and_every_effort() -> None:

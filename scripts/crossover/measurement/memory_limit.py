@@ -12,6 +12,7 @@ tell it from a defect.
 
 from __future__ import annotations
 
+import gc
 import mmap
 import resource
 from pathlib import Path
@@ -19,7 +20,7 @@ from pathlib import Path
 import torch
 
 from crossover.measurement.devices import OpenDevice
-from crossover.measurement.memory_host import status_bytes
+from crossover.measurement.memory_host import status_bytes, trim_heap
 from crossover.measurement.precision import UnsupportedError
 
 GRAIN = 32768
@@ -43,13 +44,13 @@ def limit_memory(target: OpenDevice, limit_bytes: int) -> None:
 def limit_host(limit_bytes: int) -> None:
     """Have the kernel refuse this process more than `limit_bytes` on top of its data as it is now."""
     load_the_rest()
+    gc.collect()
+    trim_heap()  # what freed memory the heap keeps is there to be used, and no limit would see it
     held_bytes = status_bytes(Path("/proc/self"), "VmData")  # mapped, touched or not: what the kernel holds against it
     if held_bytes is not None:
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        wanted = held_bytes + limit_bytes
-        resource.setrlimit(
-            resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
-        )
+        present = resource.getrlimit(resource.RLIMIT_DATA)
+        lower = min([held_bytes + limit_bytes, *(limit for limit in present if limit != resource.RLIM_INFINITY)])
+        resource.setrlimit(resource.RLIMIT_DATA, (lower, present[1]))
     if held_bytes is None or not _is_refused(limit_bytes + mmap.PAGESIZE):
         raise UnsupportedError("a memory limit on the CPU needs a kernel that keeps RLIMIT_DATA, such as Linux")
 

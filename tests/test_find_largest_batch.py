@@ -1,0 +1,239 @@
+"""The search for the largest batch, run as anyone would run it: on the CPU, under a memory limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from planting import CRASH, ELSEWHERE, HANG, HOG, KILLED, RAISE, WELL, plant
+from trials import run_script, write_points
+
+pytestmark = [
+    pytest.mark.usefixtures("own_servers"),
+    pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep a limit on memory"),
+]
+
+HUNGRY = """
+import torch
+from torch import nn
+from crossover.measurement.tasks import InferenceTask
+
+SIZE_NAME = "MiB a row"
+SIZE_RANGE = (1, 99)
+DATASET = "disc"
+PROTOCOLS = ("resident",)
+
+
+def build_model(size):
+    return nn.Linear(2, 2)
+
+
+class Hungry(InferenceTask):
+    def __init__(self, cell, data, arithmetic):
+        super().__init__(build_model(cell.size), arithmetic, (data["features"],))
+        self.cell = cell
+
+    def next_inputs(self):
+        return (self.resident[0].narrow(0, 0, self.cell.batch_size),)
+
+    def forward(self, model, features):
+        return (features.new_empty(len(features), self.cell.size * 2**18),)
+
+
+def build(cell, data, arithmetic):
+    return Hungry(cell, data, arithmetic)
+"""
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the scripts with a workload of so many MiB a row, one that misbehaves, and a dataset of ten rows."""
+    folder = tmp_path_factory.mktemp("house")
+    workloads = plant(folder).parent / "crossover" / "measurement" / "workloads"
+    (workloads / "hungry.py").write_text(HUNGRY)
+    write_points(folder / "points.safetensors", rows=10)
+    return folder
+
+
+def options(house: Path, output: Path, workload: str, size: int, *extra: str) -> list[str]:
+    return [
+        f"--workload={workload}",
+        f"--size={size}",
+        "--device=cpu",
+        "--cpu-threads=2",
+        "--isolation=server",
+        "--limit=4096",  # were something wrong, a search must not take the whole machine
+        f"--dataset={house / 'points.safetensors'}",
+        f"--output={output}",
+        *extra,
+    ]
+
+
+def run(house: Path, output: Path, workload: str, size: int, *extra: str) -> subprocess.CompletedProcess[str]:
+    script = house / "scripts" / "find_largest_batch.py"
+    return run_script(options(house, output, workload, size, *extra), script=script)
+
+
+def search(house: Path, output: Path, workload: str, size: int, *extra: str) -> dict[str, Any]:
+    done = run(house, output, workload, size, *extra)
+    assert done.returncode == 0, done.stderr
+    assert list(output.parent.iterdir()) == [output]
+    return dict(json.loads(output.read_text()))
+
+
+def statuses(result: dict[str, Any]) -> list[tuple[int, str]]:
+    return [(one["batch_size"], one["status"]) for one in result["tries"]]
+
+
+@pytest.mark.parametrize(("mib", "most"), [(1, 1023), (7, 146)])
+def test_the_largest_batch_is_what_arithmetic_says(house: Path, tmp_path: Path, mib: int, most: int) -> None:
+    """1 GiB holds so many rows and something else; up to 4 MiB of other things are tolerated."""
+    result = search(house, tmp_path / "found.json", "hungry", mib, "--memory-limit=1GiB")
+    largest = result["largest"]
+    assert result["status"] == "ok"
+    assert most - 4 / mib <= largest <= most
+    assert result["smallest_failing"] == largest + 1
+    assert result["memory_limit_bytes"] == 2**30
+    assert statuses(result)[0] == (64, "ok")
+    assert statuses(result)[-2:] == [(largest, "ok")] * 2
+    assert {status for size, status in statuses(result) if size > largest} == {"oom"}
+    assert {status for size, status in statuses(result) if size <= largest} == {"ok"}
+    failed = next(one for one in result["tries"] if one["status"] == "oom")
+    assert "can't allocate memory" in failed["reason"]
+
+
+def test_one_batch_more_than_the_largest_does_not_fit(house: Path, tmp_path: Path) -> None:
+    limited = ("hungry", 7, "--memory-limit=256MiB")
+    largest = search(house, tmp_path / "found.json", *limited)["largest"]
+    below = search(house, tmp_path / "found.json", *limited, f"--start={largest}", f"--limit={largest}")
+    assert statuses(below) == [(largest, "ok")] * 3
+    above = search(house, tmp_path / "found.json", *limited, f"--start={largest + 1}", f"--limit={largest + 1}")
+    assert statuses(above)[0] == (largest + 1, "oom")
+    assert above["largest"] == largest
+
+
+def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(house: Path, tmp_path: Path) -> None:
+    result = search(house, tmp_path / "found.json", "disc_mlp", 3, "--start=16", "--limit=50", "--study=mine")
+    assert statuses(result) == [(16, "ok"), (32, "ok"), (50, "ok"), (50, "ok"), (50, "ok")]
+    assert (result["status"], result["largest"], result["smallest_failing"]) == ("ok", 50, None)
+    axes = ("study", "workload", "protocol", "precision", "execution", "size", "device")
+    assert [result[axis] for axis in axes] == ["mine", "disc_mlp", "resident", "fp32", "eager", 3, "cpu"]
+    assert "batch_size" not in result
+    assert 0 < result["memory_limit_bytes"] < psutil.virtual_memory().total
+    assert (result["device_name"], result["threads"]) == (result["cpu_model"], 2)
+    assert result["torch_version"]
+    assert result["python_version"].startswith(f"{sys.version_info.major}.")
+    assert "--limit=50" in result["command"]
+    assert all(one["duration_s"] > 0 for one in result["tries"])
+
+
+@pytest.mark.parametrize("memory_limit", ["1B", "900kB"])
+def test_nothing_fits(house: Path, tmp_path: Path, memory_limit: str) -> None:
+    result = search(house, tmp_path / "found.json", "hungry", 1, f"--memory-limit={memory_limit}", "--start=2")
+    assert statuses(result) == [(2, "oom"), (1, "oom")]
+    assert (result["status"], result["largest"], result["smallest_failing"]) == ("oom", None, 1)
+    assert result["reason"].startswith("batch 1 does not fit: ")
+
+
+@pytest.mark.parametrize("isolation", ["server", "process"])
+@pytest.mark.parametrize(
+    ("fault", "status", "reason"),
+    [
+        (CRASH, "invalid", "batch 4: the measuring process crashed (SIGSEGV)"),
+        (RAISE, "invalid", "batch 4: ValueError: planted"),
+    ],
+)
+def test_a_fault_stops_the_search(
+    house: Path, tmp_path: Path, isolation: str, fault: int, status: str, reason: str
+) -> None:
+    result = search(house, tmp_path / "found.json", "planted", fault, "--start=4", f"--isolation={isolation}")
+    assert statuses(result) == [(4, status)]
+    assert (result["status"], result["largest"], result["smallest_failing"]) == (status, None, None)
+    assert result["reason"].startswith(reason)
+    assert result["hostname"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "extra", "status", "reason"),
+    [
+        (ELSEWHERE, "", "invalid", "batch 4: tensors lie on meta, not on cpu"),
+        (KILLED, "", "invalid", "batch 4: something outside ended the measuring process (SIGKILL)"),
+        (HANG, "--time-limit-s=1", "timeout", "batch 4: not done after 1 s; raise time_limit_s"),
+        (WELL, "--precision=tf32", "unsupported", "batch 4: tf32 needs an NVIDIA GPU"),
+        (HOG, "--memory-limit=300MB", "oom", "batch 1 does not fit: "),
+    ],
+)
+def test_only_memory_is_no_reason_to_stop(
+    house: Path, tmp_path: Path, fault: int, extra: str, status: str, reason: str
+) -> None:
+    result = search(house, tmp_path / "found.json", "planted", fault, "--start=4", *filter(None, [extra]))
+    expected = [4, 2, 1] if status == "oom" else [4]
+    assert statuses(result) == [(size, status) for size in expected]
+    assert (result["status"], result["largest"]) == (status, None)
+    assert result["reason"].startswith(reason)
+
+
+def test_an_error_of_the_workload_shows_where(house: Path, tmp_path: Path) -> None:
+    done = run(house, tmp_path / "found.json", "planted", RAISE)
+    assert "planted.py" in done.stderr
+    assert "batch 64: invalid (ValueError: planted)" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_killed_search_leaves_no_process_and_no_file(house: Path, tmp_path: Path, number: signal.Signals) -> None:
+    begun, folder = tmp_path / "begun", tmp_path / "results"
+    script = house / "scripts" / "find_largest_batch.py"
+    command = [sys.executable, str(script), *options(house, folder / "found.json", "planted", HANG)]
+    environment = {**os.environ, "PLANTED_BEGUN": str(begun)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as job:
+        deadline = time.monotonic() + 60
+        while not (begun.exists() and begun.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        measuring = psutil.Process(int(begun.read_text()))
+        job.send_signal(number)
+        _, said = job.communicate(timeout=60)
+    assert job.returncode == 128 + number
+    assert "Traceback" not in said
+    assert psutil.wait_procs([measuring], timeout=10)[1] == []
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ("--memory-limit=8G", "argument --memory-limit: '8G' is not allowed; allowed: bytes"),
+        ("--start=0", "argument --start: 0 is not allowed"),
+        ("--limit=0", "argument --limit: 0 is not allowed"),
+        ("--isolation=none", "argument --isolation: invalid choice"),
+        ("--size=100", "error: --size: 100 is out of the range of workload 'hungry'"),
+        ("--batch-size=8", "error: unrecognized arguments: --batch-size=8"),
+        ("--dataset=nowhere.safetensors", "error: --dataset: nowhere.safetensors does not exist"),
+        ("--output=/proc/nowhere/found.json", "error: --output: /proc/nowhere/found.json cannot be written"),
+    ],
+)
+def test_a_users_mistake_has_no_traceback(house: Path, tmp_path: Path, extra: str, message: str) -> None:
+    done = run(house, tmp_path / "found.json", "hungry", 1, extra)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert message in done.stderr.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_works_in_a_bare_environment() -> None:
+    script = Path(__file__).parents[1] / "scripts" / "find_largest_batch.py"
+    code = (
+        f"import sys, runpy; sys.path.insert(0, {str(script.parent)!r}); sys.argv = ['it', '--help']; "
+        f"runpy.run_path({str(script)!r}, run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "--memory-limit" in done.stdout
