@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--device", default=BASELINE, choices=DEVICES)
     parser.add_argument("--disc", required=True, type=Path, help="the disc dataset")
     parser.add_argument("--higgs", required=True, type=Path, help="the higgs dataset")
-    parser.add_argument("--rounds", default=15, type=int)
+    parser.add_argument("--rounds", default=80, type=int)
     parser.add_argument("--output", required=True, type=Path, help="CSV file to write")
     options = parser.parse_args(arguments)
     export_threads(usable_cores())

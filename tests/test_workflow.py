@@ -211,14 +211,6 @@ def test_the_snakemake_report_holds_the_figures(ran: House) -> None:
     assert {"times.svg", "cells.csv", "crossovers.csv"} <= names
 
 
-def test_several_cells_on_one_gpu_are_refused(fresh: House) -> None:
-    wanted = ["--config", "devices=[cpu,cuda]", "check_devices=false"]
-    done = fresh.snakemake("--cores", "2", "--resources", "gpu=2", *wanted)
-    assert done.returncode != 0
-    assert "error: --resources: gpu=2 would measure several cells on one GPU at once; allowed: gpu=1" in done.stderr
-    assert not (fresh.path / "results").exists()
-
-
 def test_a_cluster_is_told_its_devices(fresh: House) -> None:
     """No Slurm is needed to see that the run stops before it asks for one."""
     done = fresh.snakemake("--profile", "profiles/slurm", "--config", "devices=auto")

@@ -8,8 +8,6 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-import psutil
-
 LONGEST_NOTE = 4096
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """In a folder that all may write in, a file may be a link to elsewhere, or a pipe that never answers."""
@@ -37,6 +35,8 @@ def read_holder(path: Path) -> str:
     pid, user, since, holder = map(_plain, lines)
     noted = f"{holder} (pid {pid}, user {user}, since {since})"
     # A holder that was killed wipes nothing, and the next one may not have written yet.
+    import psutil  # only who waits needs it: a trial should start quickly
+
     return noted if psutil.pid_exists(int(pid)) else f"a process that left no note; the last note is of {noted}"
 
 

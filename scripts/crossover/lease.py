@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from crossover.errors import UserError
 from crossover.gpus import VisibleGpu, visible_gpus
 from crossover.holders import read_holder, write_holder
@@ -93,6 +91,8 @@ class _Seat:
     """One lock, named as the GPU or the kind of device that it guards."""
 
     def __init__(self, name: str, folder: Path) -> None:
+        from filelock import FileLock  # not for a CPU trial, which should start quickly
+
         self.name = name
         self.path = folder / f"{name.replace('/', '_')}.lock"
         # A lock that the kernel does not free when its holder is killed would block the GPU for good: no fallback.
@@ -100,6 +100,8 @@ class _Seat:
 
     def take(self) -> bool:
         """Take the lock if it is free."""
+        from filelock import Timeout
+
         try:
             with _for_everyone():
                 self.lock.acquire(blocking=False)

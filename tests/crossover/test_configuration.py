@@ -12,7 +12,6 @@ from crossover.configuration import (
     check_compared,
     check_device_list,
     check_executor,
-    check_gpu_limit,
     read_configuration,
 )
 from crossover.discovery import Machine
@@ -224,23 +223,6 @@ def test_a_device_that_is_not_here_is_one_line(folder: Folder) -> None:
     check_device_list(folder.read(devices="auto"), machine)
     text = one_line(lambda: check_device_list(folder.read(devices=["cpu", "cuda"]), machine))
     assert text.startswith("config.yaml: devices: 'cuda' cannot be used on this machine; allowed here: auto, cpu")
-
-
-@pytest.mark.parametrize(
-    ("devices", "cores", "gpus", "allowed"),
-    [
-        (["cpu", "cuda"], 16, 1, True),
-        (["cpu", "cuda"], 1, 2, True),
-        (["cpu"], 16, None, True),
-        (["cpu", "cuda"], 16, 2, False),
-        (["cpu", "cuda"], 16, None, False),
-    ],
-)
-def test_two_cells_never_share_a_gpu(devices: list[str], cores: int, gpus: int | None, allowed: bool) -> None:
-    if allowed:
-        check_gpu_limit(devices, cores, gpus)
-    else:
-        assert "allowed: gpu=1" in one_line(lambda: check_gpu_limit(devices, cores, gpus))
 
 
 def test_devices_of_other_machines_must_be_named(folder: Folder) -> None:

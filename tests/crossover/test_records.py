@@ -17,7 +17,7 @@ def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
         samples_s=[0.1 + 1e-17 * step for step in range(200_000)],  # longer than one block of the JSON reader
         status="ok",
     )
-    path = tmp_path / "deep" / "row.parquet"
+    path = tmp_path / "row.parquet"
     write_measurement(row, path)
     assert pq.read_table(path).to_pylist() == [dataclasses.asdict(row)]
     assert pq.read_schema(path).names == list(COLUMNS)

@@ -99,5 +99,13 @@ def test_options_name_every_axis_and_every_effort() -> None:
     cell = STUDY.cells(["cpu"])[0]
     options = trial_options(cell, seed=1, cpu_threads="auto", time_limit_s=60.0, effort=Effort())
     names = {option.split("=")[0] for option in options}
-    expected = {*AXES, "seed", "cpu_threads", "time_limit_s", *(field.name for field in fields(Effort))}
+    expected = {
+        *AXES,
+        "seed",
+        "cpu_threads",
+        "time_limit_s",
+        "latency_steps",
+        "isolation",
+        *(field.name for field in fields(Effort)),
+    }
     assert names == {f"--{name.replace('_', '-')}" for name in expected}

@@ -13,8 +13,8 @@ from torch.utils.benchmark import Timer
 from crossover.measurement.timing import Stopwatch, time_block, time_steps
 from crossover.studies import Effort
 
-EFFORT = Effort(warmup_min_steps=1, warmup_min_s=0.1, warmup_max_s=0.3, timed_min_s=0.4, timed_max_s=0.4)
-"""Short, since it is repeated in every round."""
+EFFORT = Effort(warmup_min_steps=1, warmup_min_s=0.02, warmup_max_s=0.02, timed_min_s=0.1, timed_max_s=0.1)
+"""Short, so that a machine whose speed drifts over seconds has little time for it within a round."""
 
 STEP_S = 100e-6
 """The step that the harness's cost is put in relation to."""

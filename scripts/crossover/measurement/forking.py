@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from crossover.measurement.messages import Inbox
+from crossover.measurement.orders import Order
 from crossover.measurement.processes import LIBRARY, Ending, Pipes, kill_group, wait_readable
 from crossover.measurement.requests import Job
-from crossover.measurement.server import Order
 from crossover.measurement.server_key import server_key
 from crossover.records import WORKFLOW
 

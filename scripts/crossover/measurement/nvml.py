@@ -23,17 +23,27 @@ class OpenGpu:
 
 
 @contextmanager
-def open_gpu(uuid: str | None, nvml: types.ModuleType) -> Iterator[OpenGpu | None]:
-    """Open NVML for a GPU or a MIG instance by its UUID; None where there is no NVML or no such device."""
+def session(nvml: types.ModuleType) -> Iterator[bool]:
+    """Keep NVML open, and tell whether there is one; a session within another costs nothing."""
     try:
         nvml.nvmlInit()
     except nvml.NVMLError:
-        yield None
+        yield False
         return
     try:
-        yield _find(uuid, nvml) if uuid else None
+        yield True
     finally:
         nvml.nvmlShutdown()
+
+
+@contextmanager
+def open_gpu(uuid: str | None, nvml: types.ModuleType) -> Iterator[OpenGpu | None]:
+    """Open NVML for a GPU or a MIG instance by its UUID; None where there is no NVML or no such device."""
+    if uuid is None:
+        yield None
+        return
+    with session(nvml) as there:
+        yield _find(uuid, nvml) if there else None
 
 
 def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None:
@@ -53,14 +63,9 @@ def list_gpus(nvml: types.ModuleType) -> list[str]:
         uuid = nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetHandleByIndex(index))
         return uuid.decode() if isinstance(uuid, bytes) else str(uuid)
 
-    try:
-        nvml.nvmlInit()
-    except nvml.NVMLError:
-        return []
-    try:
-        found = [ask(nvml, partial(uuid_of, index)) for index in range(ask(nvml, nvml.nvmlDeviceGetCount) or 0)]
-    finally:
-        nvml.nvmlShutdown()
+    with session(nvml) as there:
+        count = (ask(nvml, nvml.nvmlDeviceGetCount) or 0) if there else 0
+        found = [ask(nvml, partial(uuid_of, index)) for index in range(count)]
     return [uuid for uuid in found if uuid is not None]
 
 
@@ -76,12 +81,6 @@ def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
 
 def driver_version(nvml: types.ModuleType) -> str | None:
     """Version of the NVIDIA driver; None where there is no NVML."""
-    try:
-        nvml.nvmlInit()
-    except nvml.NVMLError:
-        return None
-    try:
-        version = ask(nvml, nvml.nvmlSystemGetDriverVersion)
-    finally:
-        nvml.nvmlShutdown()
+    with session(nvml) as there:
+        version = ask(nvml, nvml.nvmlSystemGetDriverVersion) if there else None
     return version.decode() if isinstance(version, bytes) else version

@@ -8,43 +8,23 @@ pools. It serves its own user only, and goes away by itself.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import selectors
 import signal
 import socket
-import struct
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from crossover.errors import one_line_errors
 from crossover.measurement.child import run_child
+from crossover.measurement.orders import Order, receive, tell
 from crossover.measurement.requests import job_from_json
 from crossover.measurement.server_key import server_key
 
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
-LONGEST_REQUEST = 1 << 20
-DESCRIPTORS = 4
-"""Standard output, standard error, lifeline and messages of the child."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """What a client sends: the trial, and what its process is to inherit."""
-
-    key: str
-    request: str
-    environment: dict[str, str]
-    folder: str
-    umask: int
-    affinity: list[int] | None
-    workflow: int | None
-    """Process of the workflow, whose end ends the server."""
 
 
 class Server:
@@ -217,32 +197,6 @@ def thread_count() -> int:
     """Threads of this process."""
     tasks = Path("/proc/self/task")
     return len(list(tasks.iterdir())) if tasks.is_dir() else 1
-
-
-def receive(connection: socket.socket) -> tuple[Order, list[int]]:
-    """Read one order and its descriptors; raises ValueError or OSError where it is not one."""
-    data, descriptors, _, _ = socket.recv_fds(connection, 65536, DESCRIPTORS)
-    while not data.endswith(b"\n"):
-        more = connection.recv(65536)
-        if not more or len(data) > LONGEST_REQUEST:
-            raise ValueError("no whole order")
-        data += more
-    order = Order(**json.loads(data))
-    if len(descriptors) != DESCRIPTORS or peer_user(connection) != os.getuid():
-        raise ValueError("not an order of this user")
-    return order, descriptors
-
-
-def peer_user(connection: socket.socket) -> int:
-    """The user at the other end of a Unix socket."""
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", credentials)[1])
-
-
-def tell(connection: socket.socket, message: dict[str, Any]) -> None:
-    """Send a message to a client, if it is still there."""
-    with suppress(OSError):
-        connection.sendall(json.dumps(message).encode() + b"\n")
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +23,7 @@ from crossover.measurement.execution import Execution, prepare
 from crossover.measurement.host import describe_host, process_age_s
 from crossover.measurement.memory import measure_memory
 from crossover.measurement.memory_split import Subject
+from crossover.measurement.nvml import session
 from crossover.measurement.precision import UnsupportedError, arithmetic_of, set_switches
 from crossover.measurement.profiling import busy_s
 from crossover.measurement.requests import Request
@@ -44,12 +46,13 @@ def run_trial(request: Request, begin: Callable[[Columns], None] = lambda _facts
     answer are rows with a status and a reason. `begin` is told all columns that are known before the model is built.
     Raises UserError for a device or a dataset that is not there.
     """
-    surroundings = Surroundings(request.cell.device, request.uuid, pynvml)
-    torch.set_num_threads(request.threads)
-    target = open_device(request.cell.device)
-    facts = _known(request, target, surroundings)
-    begin(facts)
-    outcome = _measure(request, target, surroundings, facts)
+    with session(pynvml) if request.uuid else nullcontext():  # opening NVML anew for each reading would cost time
+        surroundings = Surroundings(request.cell.device, request.uuid, pynvml)
+        torch.set_num_threads(request.threads)
+        target = open_device(request.cell.device)
+        facts = _known(request, target, surroundings)
+        begin(facts)
+        outcome = _measure(request, target, surroundings, facts)
     return Measurement(**{**facts, **outcome, "process_s": process_age_s()})
 
 
