@@ -155,11 +155,16 @@ def test_workloads_say_what_they_offer() -> None:
         assert 1 <= traits.size_range[0] < traits.size_range[1]
 
 
-def test_results_readme_names_every_column() -> None:
+def test_results_readme_describes_every_column_as_the_code_does() -> None:
     text = (ROOT / "results" / "README.md").read_text()
-    columns = [*records.COLUMNS, *CELL_COLUMNS, *CROSSOVER_COLUMNS, *COMPARISON_COLUMNS]
-    missing = [name for name in columns if f"`{name}`" not in text]
-    assert missing == []
+    measured = [f"| `{c.name}` | {c.metadata['unit']} | {c.metadata['doc']} |" for c in fields(records.Measurement)]
+    others = [
+        [f"| `{name}` | {doc} |" for name, doc in columns.items()]
+        for columns in (CELL_COLUMNS, CROSSOVER_COLUMNS, COMPARISON_COLUMNS)
+    ]
+    for rows in (measured, *others):
+        assert [row for row in rows if f"\n{row}\n" not in text] == []
+        assert "\n".join(rows) in text  # in this order, with nothing in between
 
 
 def test_published_data_carry_their_source() -> None:
@@ -169,10 +174,23 @@ def test_published_data_carry_their_source() -> None:
         assert path.read_text().startswith("# ")
 
 
-@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("*.md")))
+PAGES = sorted(
+    page.relative_to(ROOT).as_posix()
+    for folder in (".", "config", "docs", "profiles", "results")
+    for page in (ROOT / folder).glob("*.md")
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_of_the_pages_lead_somewhere(page: str) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
-    assert [link for link in links if not link.startswith("http") and not (ROOT / link).is_file()] == []
+    assert [link for link in links if not link.startswith("http") and not ((ROOT / page).parent / link).is_file()] == []
+
+
+def test_method_names_every_flag_and_every_key_of_the_effort() -> None:
+    text = (ROOT / "docs" / "method.md").read_text()
+    words = [*records.FLAGS, *records.STATUSES, *(f"effort.{field.name}" for field in fields(Effort))]
+    assert [word for word in words if f"`{word}`" not in text] == []
 
 
 def test_modules_stay_small() -> None:
