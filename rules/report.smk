@@ -22,6 +22,8 @@ rule render_report:
             "seed": CONFIG.seed,
             "note": MACHINE.note,
         },
+        # Linked only, so not an input: its edit need not make the report again.
+        method=house("docs/method.md"),
     message:
         "Writing {output.report}"
     script:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossover.analysis.report import FigureFile, render
+from crossover.analysis.report import FigureFile, link_to, render
 from crossover.analysis.tables import read_table
 from crossover.errors import logged
 from crossover.files import atomic_path
@@ -24,9 +24,10 @@ def render_report(
     figures: Sequence[FigureFile],
     studies: Mapping[str, Mapping[str, Any]],
     facts: Mapping[str, Any],
+    path_to_method: Path,
     path_to_report: Path,
 ) -> None:
-    """Write one self-contained HTML page."""
+    """Write one self-contained HTML page; only its link to the method leads out of it."""
     page = render(
         path_to_template,
         studies,
@@ -34,7 +35,11 @@ def render_report(
         read_table(path_to_cells),
         read_table(path_to_crossovers),
         figures,
-        {**facts, "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")},
+        {
+            **facts,
+            "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "method": link_to(path_to_method, path_to_report),
+        },
     )
     with atomic_path(path_to_report) as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -53,5 +58,6 @@ if __name__ == "__main__":
             ],
             studies=snakemake.params.studies,
             facts=snakemake.params.facts,
+            path_to_method=Path(snakemake.params.method),
             path_to_report=Path(snakemake.output.report),
         )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -51,6 +53,11 @@ class FigureFile:
     def source(self) -> str:
         """The figure as a data URI, so that the page needs no other file."""
         return f"data:image/svg+xml;base64,{base64.b64encode(self.path.read_bytes()).decode()}"
+
+
+def link_to(path_to_file: Path, path_to_page: Path) -> str:
+    """The address of a file as a page links to it, relative to the page's folder."""
+    return quote(Path(os.path.relpath(path_to_file, path_to_page.parent)).as_posix())
 
 
 def render(

@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 
 from crossover.analysis.comparisons import compare_lines
-from crossover.analysis.report import FigureFile, render
+from crossover.analysis.report import FigureFile, link_to, render
 from crossover.analysis.summary import summarise
 
 PowerLaws = Callable[..., pd.DataFrame]
 TEMPLATE = Path(__file__).parents[3] / "report" / "report.html.j2"
+METHOD = "../docs/method.md"
 
 
 class Page(HTMLParser):
@@ -47,7 +48,14 @@ def figure(tmp_path: Path) -> FigureFile:
 def page(rows: pd.DataFrame, figure: FigureFile, title: str = "A title") -> str:
     published = {"statement": "it starts at 700", "source": "Somebody (2019)"}
     spec: dict[str, Any] = {"title": title, "question": "From which size on?", "published": published}
-    facts = {"made_at": "today", "effort": {"blocks_min": 30}, "cpu_threads": "auto", "seed": 0, "note": None}
+    facts: dict[str, Any] = {
+        "made_at": "today",
+        "effort": {"blocks_min": 30},
+        "cpu_threads": "auto",
+        "seed": 0,
+        "note": None,
+        "method": METHOD,
+    }
     crossovers = compare_lines(rows, {"disc_depth": "parameters"})
     return render(TEMPLATE, {"disc_depth": spec}, rows, summarise(rows), crossovers, [figure], facts)
 
@@ -62,7 +70,8 @@ def test_the_page_starts_with_the_answer(power_laws: PowerLaws, figure: FigureFi
 def test_the_page_needs_nothing_else(power_laws: PowerLaws, figure: FigureFile) -> None:
     html = page(power_laws({2: 100, 4: 100_000}), figure)
     shown = Page(html)
-    assert all(address.startswith(("#", "data:image/svg+xml;base64,")) for address in shown.addresses)
+    loaded = [address for address in shown.addresses if address != METHOD]
+    assert all(address.startswith(("#", "data:image/svg+xml;base64,")) for address in loaded)
     assert len([address for address in shown.addresses if address.startswith("data:")]) == 1
     assert not {"script", "link", "iframe"} & set(shown.tags)
     assert not re.search(r"url\(|@import|https?://", html)
@@ -84,6 +93,34 @@ def test_every_cell_is_in_the_table_and_failures_are_named(power_laws: PowerLaws
     assert shown.tags.count("tr") >= 1 + 6
     assert "Cells without a full result" in shown.text
     assert "out of memory, 8 GB wanted" in shown.text
+
+
+def test_an_invalid_cell_is_shown_with_its_reason(power_laws: PowerLaws, figure: FigureFile) -> None:
+    rows = power_laws({2: 100, 4: 100_000}, trials=2)
+    lost = (rows["size"] == 4) & (rows["device"] == "cuda") & (rows["trial"] == 2)
+    rows.loc[lost, ["status", "reason"]] = ["invalid", "other compute processes on the GPU (1): stop them"]
+    text = Page(page(rows, figure)).text
+    failures = text[text.index("Cells without a full result") :]
+    assert re.search(r"cuda, 4 .*: invalid . other compute processes on the GPU \(1\): stop them", failures)
+
+
+def test_the_page_links_to_the_method(power_laws: PowerLaws, figure: FigureFile) -> None:
+    shown = Page(page(power_laws({2: 100, 4: 100_000}), figure))
+    assert shown.addresses.count(METHOD) == 1
+    assert "docs/method.md in the checkout" in shown.text
+
+
+@pytest.mark.parametrize(
+    ("report", "link"),
+    [
+        ("results/report.html", "../docs/method.md"),
+        ("results/quick/report.html", "../../docs/method.md"),
+        ("/data/my results/report.html", "../../house/a%20b/docs/method.md"),
+    ],
+)
+def test_a_link_is_relative_to_the_page(report: str, link: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getcwd", lambda: "/house/a b")
+    assert link_to(Path("docs/method.md"), Path(report)) == link
 
 
 def test_raised_flags_come_with_their_remedy(power_laws: PowerLaws, figure: FigureFile) -> None:
