@@ -16,6 +16,7 @@ from crossover.analysis.tables import read_table, write_csv
 
 SIDES = ("process", "server")
 TOLERANCE = 0.04
+CELL = ["study", "protocol", "size", "device"]
 
 
 def step_time_s(options: list[str], isolation: str, trial: int, folder: Path) -> tuple[dict[str, object], float]:
@@ -27,7 +28,15 @@ def step_time_s(options: list[str], isolation: str, trial: int, folder: Path) ->
     row = read_table(row_path).iloc[0]
     if (row["status"], row["isolation"]) != ("ok", isolation):
         sys.exit(f"error: {shlex.join(command)}: {row['status']} ({row['isolation']}): {row['reason']}")
-    return {axis: row[axis] for axis in ("study", "protocol", "size", "device")}, float(row["step_time_s"])
+    return {axis: row[axis] for axis in CELL}, float(row["step_time_s"])
+
+
+def measure_pair(options: list[str], pair: int, folder: Path) -> dict[str, object]:
+    """Measure a cell both ways, in turns first; returns its axes and both times in seconds."""
+    times: dict[str, object] = {}
+    for isolation in SIDES if pair % 2 else SIDES[::-1]:
+        cell, times[isolation] = step_time_s(options, isolation, pair + 2, folder)
+    return cell | times
 
 
 def main(arguments: list[str]) -> None:
@@ -37,17 +46,14 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--pairs", default=20, type=int)
     parser.add_argument("--output", required=True, type=Path, help="CSV file to write; the pairs lie beside it")
     options = parser.parse_args(arguments)
-    rows = []
+    pairs_path = options.output.with_suffix(".pairs.csv")
+    samples = pd.read_csv(pairs_path) if pairs_path.exists() else pd.DataFrame()
     with tempfile.TemporaryDirectory() as folder:
-        for pair in range(options.pairs):
-            for trial in options.trials:
-                times = {}
-                for isolation in SIDES if pair % 2 else SIDES[::-1]:
-                    cell, times[isolation] = step_time_s(shlex.split(trial), isolation, pair + 2, Path(folder))
-                rows.append(cell | times)
-    samples = pd.DataFrame(rows)
-    table = pair_table(samples, ["study", "protocol", "size", "device"], *SIDES, TOLERANCE)
-    write_csv(samples, options.output.with_suffix(".pairs.csv"))
+        for pair in range(len(samples) // len(options.trials), options.pairs):  # goes on where it was interrupted
+            rows = [measure_pair(shlex.split(trial), pair, Path(folder)) for trial in options.trials]
+            samples = pd.concat([samples, pd.DataFrame(rows)])
+            write_csv(samples, pairs_path)
+    table = pair_table(samples, CELL, *SIDES, TOLERANCE)
     write_csv(table, options.output)
     print(table.to_string(index=False, float_format="%.4g"))
 

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from crossover.analysis.crossover import estimate_crossover
-from crossover.analysis.tables import LINE_AXES
+from crossover.analysis.tables import LINE_AXES, with_ok_times
 from crossover.records import BASELINE
 
 CROSSOVER_COLUMNS = {
@@ -39,7 +39,7 @@ CROSSOVER_COLUMNS = {
 def compare_lines(measurements: pd.DataFrame, x_axes: Mapping[str, str]) -> pd.DataFrame:
     """One row for each line and accelerator; `x_axes` maps a study to what its crossover is read over."""
     rows = []
-    for key, line in measurements.groupby(LINE_AXES, sort=False):
+    for key, line in with_ok_times(measurements).groupby(LINE_AXES, sort=False):
         contenders = [device for device in line["device"].unique() if device != BASELINE]
         for contender in contenders or [None]:
             axes = dict(zip(LINE_AXES, key, strict=True))

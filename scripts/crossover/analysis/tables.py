@@ -48,6 +48,11 @@ def read_table(path: Path) -> pd.DataFrame:
     return pd.read_parquet(path)
 
 
+def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
+    """The rows of all trials, without the times of those whose status is not ok: these must not count anywhere."""
+    return measurements.assign(step_time_s=measurements["step_time_s"].where(measurements["status"] == "ok"))
+
+
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as plain dictionaries; a missing value is None."""
     return [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.tables import LINE_AXES, records
+from crossover.analysis.tables import LINE_AXES, records, with_ok_times
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def study_view(
     run_times: Mapping[str, Any] = published.get("run_times") or {}
     return StudyView(
         spec["title"],
-        measurements[measurements["study"] == name],
+        with_ok_times(measurements[measurements["study"] == name]),
         cells[cells["study"] == name],
         crossovers[crossovers["study"] == name],
         spec["x_axis"],
