@@ -59,6 +59,20 @@ def test_a_cell_out_of_memory_is_not_imputed(power_laws: PowerLaws) -> None:
     assert pd.isna(found["crossover"])
 
 
+def test_the_time_of_an_invalid_trial_does_not_count(power_laws: PowerLaws) -> None:
+    """Of three GPU trials at the largest size, the one that others disturbed would turn the answer around."""
+    rows = power_laws({2: 100, 3: 3000, 4: 100_000}, trials=3)
+    disturbed = (rows["size"] == 4) & (rows["device"] == "cuda") & (rows["trial"] == 2)
+    (before,) = compare_lines(rows, {"disc_depth": "parameters"}).to_dict("records")
+    rows.loc[disturbed, ["status", "step_time_s"]] = ["invalid", 1e9]
+    (found,) = compare_lines(rows, {"disc_depth": "parameters"}).to_dict("records")
+    assert (before["status"], found["status"]) == ("bracketed", "bracketed")
+    assert found["crossover"] == pytest.approx(before["crossover"], rel=0.02)
+    rows.loc[rows["device"] == "cuda", "status"] = "invalid"
+    (found,) = compare_lines(rows, {"disc_depth": "parameters"}).to_dict("records")
+    assert found["status"] == "incomplete"
+
+
 def test_the_largest_size_out_of_memory_everywhere_leaves_the_search_incomplete(power_laws: PowerLaws) -> None:
     rows = power_laws({2: 100, 3: 200, 4: 100_000})
     rows.loc[rows["size"] == 4, ["status", "step_time_s"]] = ["oom", None]
