@@ -39,7 +39,7 @@ FLAGS = {
     "few_blocks": "the time cap came before the least number of blocks: raise effort.timed_max_s",
     "imprecise": "the time cap came before the interval over batch medians was as narrow as asked: stop other work on "
     "the machine, or raise effort.timed_max_s",
-    "diverged": "a weight was no longer a number when timing ended: the times are those of such arithmetic; compare with "
+    "diverged": "a weight was no longer a number when timing ended: the times are those of such arithmetic; take "
     "another precision",
     "trials_differ": "the 95 % interval over trials is wider than ±5 %: stop other work on the machine, add trials",
     "warmup_capped": "the warm-up reached its cap before it was long and steady enough: raise effort.warmup_max_s",
