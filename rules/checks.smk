@@ -24,7 +24,8 @@ rule check_isolation:
         script=house("scripts/check_isolation.py"),
         datasets=collect(f"{RESULTS}/datasets/{{dataset}}.safetensors", dataset=["disc", "higgs"]),
     output:
-        f"{RESULTS}/checks/isolation.csv",
+        table=f"{RESULTS}/checks/isolation.csv",
+        pairs=f"{RESULTS}/checks/isolation.pairs.csv",
     log:
         f"{RESULTS}/logs/check_isolation.log",
     conda:
@@ -37,7 +38,7 @@ rule check_isolation:
     message:
         "Measuring in forks of the trial server and in fresh processes, in turn"
     shell:
-        "python3 {input.script:q} --trials {params.trials:q} --output={output:q} 2>&1 | tee {log:q}"
+        "python3 {input.script:q} --trials {params.trials:q} --output={output.table:q} 2>&1 | tee {log:q}"
 
 
 rule check_timer:

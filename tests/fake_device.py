@@ -18,6 +18,7 @@ EFFORT = Effort(
     blocks_min=30,
     timed_min_s=0.9995,
     timed_max_s=9.9995,
+    timed_tolerance=0.01,
 )
 """Limits that no sum of whole milliseconds meets exactly, where a rounding error would decide."""
 

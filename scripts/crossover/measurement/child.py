@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from crossover.errors import one_line_errors
@@ -34,7 +35,7 @@ def end_with_parent(lifeline: int) -> None:
 def prefer_as_victim() -> None:
     """Where memory runs out, this process is the one to end."""
     score = Path("/proc/self/oom_score_adj")
-    if score.exists():
+    with suppress(OSError):
         score.write_text(str(KILLED_FIRST))
 
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import psutil
 import torch
 from torch import nn
 
+from crossover.measurement.available_memory import available_bytes
 from crossover.measurement.precision import Arithmetic
 from crossover.measurement.tasks import Task, TrainingTask
 
@@ -74,7 +74,7 @@ def compare_with_reference(task: Task, fresh_model: Callable[[], nn.Module]) -> 
     """
     fresh = fresh_model()
     weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
-    if 4 * weights_bytes > psutil.virtual_memory().available:
+    if 4 * weights_bytes > available_bytes():
         return Errors()
     task.model.load_state_dict(fresh.state_dict())
     inputs = tuple(tensor[:ROWS] for tensor in task.next_inputs())
@@ -101,7 +101,8 @@ def _evaluate(
             result = task.forward(model, *inputs)[0]
         scaled = _gradients(result * scale, model) if training else []
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
-            return [result.detach()], [gradient / scale for gradient in scaled]
+            # Not divided by 1, which would hold all gradients twice.
+            return [result.detach()], scaled if scale == 1 else [gradient / scale for gradient in scaled]
         scale /= 2
 
 

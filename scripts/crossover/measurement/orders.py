@@ -32,6 +32,16 @@ class Order:
 def receive(connection: socket.socket) -> tuple[Order, list[int]]:
     """Read one order and its descriptors; raises ValueError or OSError where it is not one."""
     data, descriptors, _, _ = socket.recv_fds(connection, 65536, DESCRIPTORS)
+    try:
+        return _read_order(connection, data, descriptors), descriptors
+    except BaseException:
+        for descriptor in descriptors:  # or the client's log would stay open here
+            os.close(descriptor)
+        raise
+
+
+def _read_order(connection: socket.socket, data: bytes, descriptors: list[int]) -> Order:
+    """The rest of an order, checked."""
     while not data.endswith(b"\n"):
         more = connection.recv(65536)
         if not more or len(data) > LONGEST_ORDER:
@@ -40,7 +50,7 @@ def receive(connection: socket.socket) -> tuple[Order, list[int]]:
     order = Order(**json.loads(data))
     if len(descriptors) != DESCRIPTORS or peer_user(connection) != os.getuid():
         raise ValueError("not an order of this user")
-    return order, descriptors
+    return order
 
 
 def peer_user(connection: socket.socket) -> int:

@@ -91,6 +91,9 @@ class Server:
             else:
                 tell(connection, {"refused": reason})
                 connection.close()
+        except (OSError, ValueError, TypeError, KeyError) as error:  # no more processes, or an order that is none
+            tell(connection, {"refused": f"{type(error).__name__}: {error}"})
+            connection.close()
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -104,7 +107,7 @@ class Server:
         preload(job_from_json(order.request).cell.workload)
         if thread_count() > self.threads:  # a fork may end some: OpenBLAS stops its own
             return "a library has started threads"
-        if torch.cuda.is_initialized():
+        if torch.cuda.is_initialized() or gpu_is_open():
             return "a library has opened the GPU"
         return None
 
@@ -193,6 +196,12 @@ def preload_all() -> None:
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
 
 
+def gpu_is_open(descriptors: Path = Path("/proc/self/fd")) -> bool:
+    """Whether this process holds a device file of NVIDIA's driver."""
+    links = descriptors.iterdir() if descriptors.is_dir() else ()
+    return any(str(link.readlink()).startswith("/dev/nvidia") for link in links if link.is_symlink())
+
+
 def thread_count() -> int:
     """Threads of this process."""
     tasks = Path("/proc/self/task")
@@ -203,6 +212,7 @@ def main() -> None:
     """Entry of the server process: its key and the path of its socket are the arguments."""
     key, place = sys.argv[1], Path(sys.argv[2])
     environment = dict(os.environ)  # what is imported may add to it
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # or to ask for a GPU would open it, and no fork could use it
     preload_all()
     if server_key(environment) != key:  # something changed while the imports ran
         sys.exit("the code or the environment changed while the trial server started")

@@ -81,6 +81,11 @@ def supervise(
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
             return Outcome("timeout", f"not done after {time_limit_s:g} s; raise time_limit_s", False, facts)
         ended = _wait(child, deadline - clock())
+        if child.inbox.closed and not ended:  # the child is gone, or as good as; whoever should say so is silent
+            if child.ending(ENDING_LIMIT_S) is None:
+                child.kill()
+                raise ChildLostError("the measuring process closed its messages, and its parent did not say why")
+            ended = True
         for message in _unread(child):
             if "begun" in message:
                 facts, deadline = message["begun"], clock() + time_limit_s

@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crossover.measurement.stopping import (
@@ -91,15 +91,16 @@ def time_steps(
     """Time the first step apart, warm up until steady, choose the block, and time blocks until they are precise.
 
     A block is the smallest whole number of cycles that lasts `effort.block_min_s`; it is synchronised once before and
-    once after. No sample is dropped. Raises TooSlowError as soon as one cycle shows that the least that a trial needs
+    once after. No sample is dropped. Raises TooSlowError where the second step shows that the least that a trial needs
     would outlast `time_limit_s`.
     """
     first_step_s = time_block(step, 1, watch).wall_s
     with without_garbage_collection():
-        rest_steps = max(1, cycle_steps - 1)
-        rest_s = time_block(step, rest_steps, watch).wall_s
-        _give_up_if_slow(first_step_s + rest_s, rest_s / rest_steps, cycle_steps, time_limit_s)
-        course = Course(steps=1 + rest_steps, seconds=rest_s)
+        probe_s = time_block(step, 1, watch).wall_s
+        _give_up_if_slow(first_step_s + probe_s, probe_s, cycle_steps, time_limit_s)
+        rest_steps = max(0, cycle_steps - 2)
+        rest_s = time_block(step, rest_steps, watch).wall_s if rest_steps else 0.0
+        course = Course(steps=2 + rest_steps, seconds=probe_s + rest_s)
         steady = _warm_up(step, cycle_steps, effort, watch, course)
         block_steps = _choose_block(step, cycle_steps, effort, watch, course)
         timed, device_s = Course(), []
@@ -126,7 +127,7 @@ def time_steps(
 
 def _give_up_if_slow(spent_s: float, step_s: float, cycle_steps: int, time_limit_s: float) -> None:
     """The least that a trial needs: what has passed, a cycle of warm-up, two blocks, and what comes after timing."""
-    projected_s = spent_s + step_s * (3 * cycle_steps + STEPS_AFTER_TIMING)
+    projected_s = spent_s + step_s * (max(0, cycle_steps - 2) + 3 * cycle_steps + STEPS_AFTER_TIMING)
     if projected_s > time_limit_s:
         raise TooSlowError(
             f"a step takes {step_s:.3g} s, so that the trial would take at least {projected_s:.3g} s, "
@@ -158,7 +159,8 @@ def _choose_block(step: Callable[[], None], cycle_steps: int, effort: Effort, wa
 def time_latencies(step: Callable[[], None], steps: int, watch: Stopwatch) -> tuple[float, ...]:
     """Seconds of each of `steps` individually synchronised steps: what one request waits for."""
     with without_garbage_collection():
-        return tuple(time_block(step, 1, watch).wall_s for _ in range(steps))
+        plain = replace(watch, mark=None, between_s=None)  # a mark would be part of each latency
+        return tuple(time_block(step, 1, plain).wall_s for _ in range(steps))
 
 
 def time_block(step: Callable[[], None], steps: int, watch: Stopwatch) -> Block:

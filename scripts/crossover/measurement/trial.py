@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from crossover.errors import UserError
-from crossover.measurement.correctness import compare_with_reference
+from crossover.measurement.correctness import Errors, compare_with_reference
 from crossover.measurement.devices import OpenDevice, open_device
 from crossover.measurement.execution import Execution, prepare
 from crossover.measurement.host import describe_host, process_age_s
@@ -34,7 +34,7 @@ from crossover.measurement.timing_columns import latency_columns, timing_columns
 from crossover.measurement.trust import host_flags, why_invalid
 from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.records import Measurement
-from crossover.studies import workload_traits
+from crossover.studies import Cell, workload_traits
 
 Columns = dict[str, Any]
 
@@ -106,16 +106,19 @@ def _measure_all(
     execution = prepare(task, cell.execution)
     watch = _stopwatch(target, surroundings, execution)
     timing = time_steps(execution.step, task.cycle_steps, request.effort, watch, request.time_limit_s)
-    execution.step()  # keeps the device at work while its clock is read
+    for _ in range(timing.block_steps):  # keeps the device at work until its clock is read
+        execution.step()
     surroundings.read_under_load()
     target.synchronise()
     columns |= timing_columns(timing) | {"compile_s": execution.compile_s()}
     columns |= surroundings.columns(timing, facts["threads"], facts["physical_cores"])
     columns |= latency_columns(time_latencies(execution.step, request.latency_steps, watch))
+    if reason := wrong_device(task, target, request.uuid):  # the steps may have moved it
+        return reason
     diverged = not _finite(task)
 
     start_s = time.perf_counter()
-    errors = compare_with_reference(task, lambda: build_model(cell))
+    errors = _compare(task, cell)
     columns |= {"relative_error": _number(errors.result), "gradient_error": _number(errors.gradient)}
     columns["check_s"] = time.perf_counter() - start_s
 
@@ -128,6 +131,16 @@ def _measure_all(
         *(["diverged"] if diverged else []),
     ]
     return not_compiled(cell.execution, execution) or errors.verdict(cell.precision) or why_invalid(columns)
+
+
+def _compare(task: Task, cell: Cell) -> Errors:
+    """The numerical check; where it does not fit into memory beside what was measured, nothing is compared."""
+    try:
+        return compare_with_reference(task, lambda: build_model(cell))
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return Errors()
 
 
 def _stopwatch(target: OpenDevice, surroundings: Surroundings, execution: Execution) -> Stopwatch:

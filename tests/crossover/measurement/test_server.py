@@ -25,6 +25,7 @@ from crossover.measurement.attempts import choose_isolation, measure
 from crossover.measurement.forking import ForkedProcess, NoServerError
 from crossover.measurement.processes import LIBRARY
 from crossover.measurement.requests import Request
+from crossover.measurement.server import gpu_is_open
 from crossover.measurement.server_key import server_key
 from trials import CELL, read_row, request, write_points
 
@@ -218,6 +219,14 @@ def test_a_folder_that_others_may_read_is_not_used(
         forking.server_folder()
     assert measured(trial, environment)["isolation"] == "process"
     shutil.rmtree(short)
+
+
+def test_an_open_gpu_is_seen(tmp_path: Path) -> None:
+    """A fork could not use it."""
+    (tmp_path / "3").symlink_to("/dev/null")
+    assert not gpu_is_open(tmp_path)
+    (tmp_path / "4").symlink_to("/dev/nvidiactl")
+    assert gpu_is_open(tmp_path)
 
 
 def start(place: Path, environment: dict[str, str], idle_s: float) -> subprocess.Popen[bytes]:

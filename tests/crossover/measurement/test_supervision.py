@@ -132,6 +132,15 @@ def test_an_end_that_nobody_saw_is_told_apart() -> None:
         watch(FakeChild([{"begun": FACTS}], Ending()))
 
 
+def test_a_child_whose_end_nobody_tells_is_not_waited_for() -> None:
+    """Its pipe is closed, but the server that should say how it ended is silent."""
+    child = FakeChild([{"begun": FACTS}], None)
+    os.close(child.writer)
+    with pytest.raises(ChildLostError, match="closed its messages"):
+        watch(child, limit_s=1e9)
+    assert child.killed
+
+
 def test_kills_are_read_from_the_kernel(tmp_path: Path) -> None:
     assert kernel_oom_kills(tmp_path) is None
     (tmp_path / "proc").mkdir()

@@ -157,7 +157,6 @@ def test_running_out_of_memory_is_a_row(
     ("pass_", "kept", "missing"),
     [
         ("time_latencies", "step_time_s", "relative_error"),
-        ("compare_with_reference", "step_time_s", "relative_error"),
         ("measure_memory", "relative_error", "peak_rss_bytes"),
         ("busy_s", "peak_rss_bytes", "device_busy_s"),
     ],
@@ -171,6 +170,13 @@ def test_what_was_measured_before_an_early_end_is_kept(
     assert getattr(row, kept) is not None
     assert getattr(row, missing) is None
     assert (row.process_s or 0) > 0
+
+
+def test_no_memory_for_the_check_leaves_the_time_as_it_is(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
+    monkeypatch.setattr(trial, "compare_with_reference", failing(MemoryError("no room")))
+    row = run_trial(request_)
+    assert (row.status, row.relative_error) == ("ok", None)
+    assert row.peak_rss_bytes is not None
 
 
 def test_a_bug_is_no_row(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:

@@ -12,7 +12,7 @@ CPU = {
     "timed_s": 10.0,
     "threads": 8,
     "physical_cores": 8,
-    "involuntary_switches": 500,  # 50/s
+    "involuntary_switches": 6400,  # 80/s for each of 8 threads
     "others_cpus": 0.4,  # 5 % of 8
     "cgroup_throttled_s": 0.1,  # 1 % of 10 s
 }
@@ -49,7 +49,7 @@ def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: d
 @pytest.mark.parametrize(
     ("facts", "flag"),
     [
-        ({**CPU, "involuntary_switches": 501}, "interrupted"),
+        ({**CPU, "involuntary_switches": 6401}, "interrupted"),
         ({**CPU, "others_cpus": 0.41}, "busy_host"),
         ({**CPU, "cgroup_throttled_s": 0.11}, "quota"),
         ({**GPU, "others_cpus": 7.41}, "busy_host"),
