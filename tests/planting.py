@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
+
+import psutil
 
 ROOT = Path(__file__).parents[1]
 WELL, CRASH, HANG, NAN, ELSEWHERE, RAISE, HOG, KILLED, LITTER, STUBBORN = range(1, 11)
@@ -81,3 +87,20 @@ def plant(folder: Path) -> Path:
     shutil.copytree(ROOT / "scripts", scripts, ignore=shutil.ignore_patterns("__pycache__"))
     (scripts / "crossover" / "measurement" / "workloads" / "planted.py").write_text(WORKLOAD)
     return scripts / "measure_cell.py"
+
+
+def kill_while_hanging(command: list[str], begun: Path, number: signal.Signals) -> tuple[int, str]:
+    """Start a job whose workload HANGs, send it a signal once it does, and return its status and what it said.
+
+    `begun` is the file in which the workload notes its process. Asserts that this process has ended too.
+    """
+    environment = {**os.environ, "PLANTED_BEGUN": str(begun)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as job:
+        deadline = time.monotonic() + 60
+        while not (begun.exists() and begun.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        measuring = psutil.Process(int(begun.read_text()))
+        job.send_signal(number)
+        _, said = job.communicate(timeout=60)
+    assert psutil.wait_procs([measuring], timeout=10)[1] == []
+    return job.returncode, said

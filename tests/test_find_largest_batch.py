@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from planting import CRASH, ELSEWHERE, HANG, HOG, KILLED, RAISE, WELL, plant
+from planting import CRASH, ELSEWHERE, HANG, HOG, KILLED, RAISE, WELL, kill_while_hanging, plant
 from trials import run_script, write_points
 
 pytestmark = [
@@ -193,17 +191,9 @@ def test_a_killed_search_leaves_no_process_and_no_file(house: Path, tmp_path: Pa
     begun, folder = tmp_path / "begun", tmp_path / "results"
     script = house / "scripts" / "find_largest_batch.py"
     command = [sys.executable, str(script), *options(house, folder / "found.json", "planted", HANG)]
-    environment = {**os.environ, "PLANTED_BEGUN": str(begun)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as job:
-        deadline = time.monotonic() + 60
-        while not (begun.exists() and begun.read_text()) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        measuring = psutil.Process(int(begun.read_text()))
-        job.send_signal(number)
-        _, said = job.communicate(timeout=60)
-    assert job.returncode == 128 + number
+    status, said = kill_while_hanging(command, begun, number)
+    assert status == 128 + number
     assert "Traceback" not in said
-    assert psutil.wait_procs([measuring], timeout=10)[1] == []
     assert list(folder.iterdir()) == []
 
 

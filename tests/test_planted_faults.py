@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from crossover.studies import trial_options
-from planting import CRASH, ELSEWHERE, HANG, HOG, KILLED, LITTER, NAN, RAISE, STUBBORN, WELL, plant
+from planting import CRASH, ELSEWHERE, HANG, HOG, KILLED, LITTER, NAN, RAISE, STUBBORN, WELL, kill_while_hanging, plant
 from trials import CELL, EFFORT, read_row, run_script, write_points
 
 pytestmark = pytest.mark.usefixtures("own_servers")
@@ -137,15 +137,7 @@ def test_a_killed_job_leaves_no_process_and_no_file(
     begun, folder = tmp_path / "begun", tmp_path / "results"
     script = house / "scripts" / "measure_cell.py"
     command = [sys.executable, str(script), *options(house, folder / "row.parquet", HANG, isolation)]
-    environment = {**os.environ, "PLANTED_BEGUN": str(begun)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as job:
-        deadline = time.monotonic() + 60
-        while not (begun.exists() and begun.read_text()) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        measuring = psutil.Process(int(begun.read_text()))
-        job.send_signal(number)
-        _, said = job.communicate(timeout=60)
-    assert job.returncode == (-number if number == signal.SIGKILL else 128 + number)
+    status, said = kill_while_hanging(command, begun, number)
+    assert status == (-number if number == signal.SIGKILL else 128 + number)
     assert "Traceback" not in said
-    assert psutil.wait_procs([measuring], timeout=10)[1] == []
     assert list(folder.iterdir()) == []

@@ -181,7 +181,7 @@ def trial_options(
         "isolation": isolation,
         **{f.name: getattr(effort, f.name) for f in fields(Effort)},
     }
-    return [f"{option_name(name)}={value}" for name, value in values.items()]
+    return _as_options(values)
 
 
 def search_options(
@@ -202,6 +202,11 @@ def search_options(
         "time_limit_s": time_limit_s,
         "isolation": isolation,
     }
+    return _as_options(values)
+
+
+def _as_options(values: Mapping[str, Any]) -> list[str]:
+    """One option for each value; none for None."""
     return [f"{option_name(name)}={value}" for name, value in values.items() if value is not None]
 
 

@@ -7,7 +7,6 @@ import os
 import socket
 import stat
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -17,7 +16,7 @@ from typing import Any
 
 from crossover.measurement.messages import Inbox
 from crossover.measurement.orders import Order
-from crossover.measurement.processes import LIBRARY, Ending, Pipes, kill_group, wait_readable
+from crossover.measurement.processes import Ending, Pipes, entry, kill_group, wait_readable
 from crossover.measurement.requests import Job
 from crossover.measurement.server_key import server_key
 from crossover.records import WORKFLOW
@@ -151,10 +150,9 @@ def _start(path: Path, key: str, environment: dict[str, str]) -> None:
     """Start a server and wait until it listens or has failed."""
     with suppress(OSError):
         path.unlink()
-    code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from crossover.measurement.server import main; main()"
     with Path(f"{path}.log").open("w", encoding="utf-8") as log:
         server = subprocess.Popen(
-            [sys.executable, "-c", code, key, str(path)],
+            [*entry("server"), key, str(path)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

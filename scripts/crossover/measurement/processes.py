@@ -82,10 +82,9 @@ class FreshProcess:
 
     def __init__(self, job: Job) -> None:
         self.pipes = Pipes.open()
-        code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from crossover.measurement.child import main; main()"
         handed = (self.pipes.lifeline, self.pipes.messages)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, job.to_json(), *map(str, handed)],
+            [*entry("child"), job.to_json(), *map(str, handed)],
             stdin=subprocess.DEVNULL,
             pass_fds=handed,
             start_new_session=True,
@@ -117,6 +116,12 @@ class FreshProcess:
             os.close(self.exit_descriptor)
             self.exit_descriptor = None
             self.pipes.close_parents()
+
+
+def entry(module: str) -> list[str]:
+    """The command that runs `main` of a module of this package in a Python process of its own."""
+    code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from crossover.measurement.{module} import main; main()"
+    return [sys.executable, "-c", code]
 
 
 def kill_group(pid: int) -> None:

@@ -26,7 +26,6 @@ NANO = 1e-9
 STEPS_AFTER_TIMING = 4
 """Steps of the memory pass and of the numerical check."""
 
-
 BLOCK_TRIES = 2
 """How often a length of block is tried; the quicker one counts, since something slow in one must not shorten blocks."""
 
