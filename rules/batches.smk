@@ -16,10 +16,10 @@ rule find_largest_batch:
         mem_mb=mem_mb_of,
         runtime=search_runtime_of,
     params:
+        dataset=dataset_option,
         options=search_options_of,
         environment=environment_of,
     message:
         "Searching {wildcards.study} for the largest batch: size {wildcards.size} on {wildcards.device}, {wildcards.precision}, {wildcards.protocol}"
     shell:
-        "python3 {input.script:q} {params.options:q}"
-        " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
+        "python3 {input.script:q} {params.options:q} {params.dataset:q}" " --output={output:q} > {log:q} 2>&1"

@@ -3,7 +3,7 @@
 import math
 import os
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from crossover.configuration import (
     check_compared,
@@ -62,6 +62,7 @@ resource_scopes:
 
 RESULTS = CONFIG.results
 STUDIES = {study.name: study for study in CONFIG.studies}
+MEASURED = [study.name for study in CONFIG.studies if study.cells(DEVICES)]
 CELLS = [cell for study in CONFIG.studies for cell in study.cells(DEVICES)]
 TRIALS = range(1, CONFIG.trials + 1)
 ROUNDS = list(in_rounds(CELLS, CONFIG.trials, CONFIG.seed))
@@ -72,6 +73,7 @@ PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enume
 wildcard_constraints:
     study="|".join(STUDIES),
     dataset="|".join(CONFIG.datasets),
+    variant=r"\w+",
     batch_size=r"\d+",
     size=r"\d+",
     trial=r"\d+",
@@ -88,6 +90,7 @@ def cell_of(wildcards):
         wildcards.execution,
         int(wildcards.size),
         wildcards.device,
+        wildcards.variant,
     )
 
 
@@ -105,13 +108,19 @@ MEASUREMENT_LIBRARY = library(
 
 
 def dataset_file(workload):
-    """The file of the dataset that a workload reads."""
-    return f"{RESULTS}/datasets/{workload_traits(workload).dataset}.safetensors"
+    """The file of the dataset that a workload reads; none where it draws its inputs itself."""
+    dataset = workload_traits(workload).dataset
+    return f"{RESULTS}/datasets/{dataset}.safetensors" if dataset else []
 
 
 def dataset_of(wildcards):
     """The dataset that a cell's workload reads."""
     return dataset_file(wildcards.workload)
+
+
+def dataset_option(wildcards, input):
+    """The command-line option of a trial that names its dataset, if it reads one."""
+    return [f"--dataset={input.dataset}"] if input.dataset else []
 
 
 def workload_of(wildcards):
@@ -123,19 +132,19 @@ def options_of(wildcards):
     """The command-line options that all trials of a cell share."""
     return trial_options(
         cell_of(wildcards),
-        **shared_options(),
+        **shared_options(STUDIES[wildcards.study].effort),
         latency_steps=STUDIES[wildcards.study].latency_steps,
         isolation=CONFIG.isolation,
     )
 
 
-def shared_options():
-    """Options of all trials of a run."""
+def shared_options(effort=()):
+    """Options of all trials of a run, but for what a study's own effort says otherwise."""
     return {
         "seed": CONFIG.seed,
         "cpu_threads": CONFIG.cpu_threads,
         "time_limit_s": CONFIG.time_limit_s,
-        "effort": CONFIG.effort,
+        "effort": replace(CONFIG.effort, **dict(effort)),
     }
 
 
@@ -211,6 +220,16 @@ def published_runs_of(wildcards):
     published = STUDIES[wildcards.study].published or {}
     run_times = published.get("run_times")
     return house(f"config/published/{run_times['file']}") if run_times else []
+
+
+def studies_with(figure):
+    """The studies with a kind of figure; those measured on no device of this run have none, and a speed-up takes two."""
+    return [
+        name
+        for name in MEASURED
+        if figure in STUDIES[name].figures
+        and (figure != "speedups" or set(STUDIES[name].devices_among(DEVICES)) > {BASELINE})
+    ]
 
 
 def compared_measurements(_wildcards):

@@ -17,10 +17,11 @@ rule measure_cell:
         mem_mb=mem_mb_of,
         runtime=runtime_of,
     params:
+        dataset=dataset_option,
         options=options_of,
         environment=environment_of,
     message:
         "Measuring {wildcards.study}: size {wildcards.size} on {wildcards.device}, {wildcards.precision}, {wildcards.protocol}, trial {wildcards.trial}"
     shell:
         "python3 {input.script:q} {params.options:q} --trial={wildcards.trial}"
-        " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
+        " {params.dataset:q} --output={output:q} > {log:q} 2>&1"

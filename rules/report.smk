@@ -4,9 +4,8 @@ rule render_report:
         measurements=rules.collect_measurements.output.measurements,
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
-        times=collect(rules.plot_times.output.svg, study=STUDIES),
-        # A speed-up needs two devices.
-        speedups=collect(rules.plot_speedups.output.svg, study=STUDIES if set(DEVICES) > {BASELINE} else []),
+        times=collect(rules.plot_times.output.svg, study=studies_with("times")),
+        speedups=collect(rules.plot_speedups.output.svg, study=studies_with("speedups")),
         library=ANALYSIS_LIBRARY,
     output:
         report=f"{RESULTS}/report.html",

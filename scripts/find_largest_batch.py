@@ -17,7 +17,6 @@ import json
 import os
 import shlex
 import sys
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from crossover.files import atomic_path
 from crossover.options import (
     add_cell_options,
     add_process_options,
+    cell_of,
     check_writable,
     memory_size,
     new_parser,
@@ -33,7 +33,7 @@ from crossover.options import (
     tell,
 )
 from crossover.records import BASELINE
-from crossover.studies import BatchSearch, Cell, check_offered
+from crossover.studies import BatchSearch
 
 CPU_SHARE = 0.8
 """Of the memory that is available when the search starts; the rest is for whoever needs some meanwhile."""
@@ -67,9 +67,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> None:
     """Search as the command line describes."""
     options = parse_arguments(arguments)
-    axes = {field.name: getattr(options, field.name) for field in fields(Cell) if field.name != "batch_size"}
-    cell = Cell(**axes, batch_size=options.start)
-    check_offered(cell.workload, cell.size, cell.protocol, "--size", "--protocol")
+    cell = cell_of(options, batch_size=options.start)
     check_writable(options.output)
 
     from crossover.lease import lease
@@ -91,7 +89,7 @@ def main(arguments: list[str]) -> None:
         first = BatchTry(
             cell=cell,
             seed=options.seed,
-            dataset=str(options.dataset),
+            dataset=options.dataset,
             threads=threads,
             time_limit_s=options.time_limit_s,
             memory_limit_bytes=memory_limit,

@@ -21,9 +21,18 @@ from dataclasses import fields
 from pathlib import Path
 
 from crossover.errors import one_line_errors
-from crossover.options import add_cell_options, add_process_options, check_writable, new_parser, positive, seconds, tell
+from crossover.options import (
+    add_cell_options,
+    add_process_options,
+    cell_of,
+    check_writable,
+    new_parser,
+    positive,
+    seconds,
+    tell,
+)
 from crossover.records import ISOLATIONS
-from crossover.studies import Cell, Effort, check_offered, option_name
+from crossover.studies import Effort, option_name
 
 LATENCY_STEPS_MIN = 300
 """Fewer say nothing about a 99th percentile."""
@@ -60,8 +69,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> None:
     """Measure the trial that the command line describes."""
     options = parse_arguments(arguments)
-    cell = Cell(**{field.name: getattr(options, field.name) for field in fields(Cell)})
-    check_offered(cell.workload, cell.size, cell.protocol, "--size", "--protocol")
+    cell = cell_of(options)
     check_writable(options.output)
 
     from crossover.lease import lease
@@ -79,7 +87,7 @@ def main(arguments: list[str]) -> None:
             cell=cell,
             trial=options.trial,
             seed=options.seed,
-            dataset=str(options.dataset),
+            dataset=options.dataset,
             output=str(options.output),
             threads=threads,
             time_limit_s=options.time_limit_s,

@@ -43,6 +43,7 @@ def row() -> Callable[..., dict[str, Any]]:
             "schema_version": 1,
             "study": "disc_depth",
             "workload": "disc_mlp",
+            "variant": "plain",
             "protocol": "resident",
             "batch_size": 100,
             "precision": "fp32",

@@ -13,6 +13,7 @@ MICROSECOND, MILLISECOND, SECOND = 10**3, 10**6, 10**9
 EFFORT = Effort(
     warmup_min_steps=50,
     warmup_min_s=0.0995,
+    warmup_long_s=2.9995,
     warmup_max_s=2.9995,
     block_min_s=0.0195,
     blocks_min=30,

@@ -123,8 +123,8 @@ def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(house: Pat
     result = search(house, tmp_path / "found.json", "disc_mlp", 3, "--start=16", "--limit=50", "--study=mine")
     assert statuses(result) == [(16, "ok"), (32, "ok"), (50, "ok"), (50, "ok"), (50, "ok")]
     assert (result["status"], result["largest"], result["smallest_failing"]) == ("ok", 50, None)
-    axes = ("study", "workload", "protocol", "precision", "execution", "size", "device")
-    assert [result[axis] for axis in axes] == ["mine", "disc_mlp", "resident", "fp32", "eager", 3, "cpu"]
+    axes = ("study", "workload", "variant", "protocol", "precision", "execution", "size", "device")
+    assert [result[axis] for axis in axes] == ["mine", "disc_mlp", "plain", "resident", "fp32", "eager", 3, "cpu"]
     assert "batch_size" not in result
     assert 0 < result["memory_limit_bytes"] < psutil.virtual_memory().total
     assert (result["device_name"], result["threads"]) == (result["cpu_model"], 2)

@@ -349,7 +349,7 @@ def test_the_largest_batches_are_searched_once_for_all_batch_sizes(fresh: House)
     assert fresh.would_run()["find_largest_batch"] == 0
     done = fresh.snakemake("largest_batches")
     assert done.returncode == 0, done.stderr
-    path = fresh.path / "results/largest_batch/disc_depth/disc_mlp/resident/fp32/eager/size-2/cpu.json"
+    path = fresh.path / "results/largest_batch/disc_depth/disc_mlp/plain/resident/fp32/eager/size-2/cpu.json"
     assert [path] == list((fresh.path / "results" / "largest_batch").rglob("*.json"))
     found = json.loads(path.read_text())
     assert (found["largest"], found["memory_limit_bytes"], found["threads"]) == (2000, 10**9, 2)

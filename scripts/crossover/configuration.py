@@ -70,8 +70,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
     _check_memory_limit(complete["largest_batch"]["memory_limit"], locate)
     _check_csv(complete["datasets"]["higgs"]["csv"], locate)
     studies = tuple(
-        _read_study(name, folder, schema["$defs"]["study"], complete["datasets"], locate)
-        for name in complete["studies"]
+        _read_study(name, folder, _study_schema(schema), complete["datasets"], locate) for name in complete["studies"]
     )
     devices = complete["devices"]
     return Configuration(
@@ -144,6 +143,18 @@ def check_executor(configuration: Configuration, local: bool) -> None:
         )
 
 
+def _study_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a study, whose `effort` takes the keys of the run's, but none of its defaults."""
+    study: dict[str, Any] = schema["$defs"]["study"]
+    effort = schema["properties"]["effort"]
+    keys = {
+        key: {name: value for name, value in rule.items() if name != "default"}
+        for key, rule in effort["properties"].items()
+    }
+    partial = {**study["properties"]["effort"], "additionalProperties": False, "properties": keys}
+    return {**study, "properties": {**study["properties"], "effort": partial}}
+
+
 def _read_study(
     name: str, folder: Path, schema: Mapping[str, Any], datasets: Mapping[str, Any], locate: Locator
 ) -> Study:
@@ -168,12 +179,14 @@ def _read_study(
             raise UserError(f"{shown}: published.run_times.file: {shown_path(table)} does not exist")
         if complete["steps_per_run"] is None:
             raise UserError(f"{shown}: steps_per_run: needed to compare with published.run_times")
-    lists = ("sizes", "batch_sizes", "protocols", "precisions", "executions")
-    fields: dict[str, Any] = {key: tuple(value) if key in lists else value for key, value in complete.items()}
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in complete.items()
+    }
     fields["sizes"] = tuple(sorted(complete["sizes"]))
     study = Study(name=name, **fields)
-    for size, protocol in product(study.sizes, study.protocols):
-        check_offered(study.workload, size, protocol, f"{shown}: sizes", f"{shown}: protocols")
+    keys = {axis: f"{shown}: {axis}s" for axis in ("size", "protocol", "variant")}
+    for size, protocol, variant in product(study.sizes, study.protocols, study.variants):
+        check_offered(study.workload, {"size": size, "protocol": protocol, "variant": variant}, keys)
     _check_batches(study, datasets, shown)
     return study
 
@@ -181,6 +194,8 @@ def _read_study(
 def _check_batches(study: Study, datasets: Mapping[str, Any], shown: str) -> None:
     """A batch must fit into its dataset, where the config says how many rows that has."""
     dataset = workload_traits(study.workload).dataset
+    if dataset is None:
+        return
     options = datasets[dataset]
     rows = None if options.get("csv") else options.get("points", options.get("rows"))
     for batch_size in study.batch_sizes:

@@ -9,12 +9,14 @@ import argparse
 import os
 import re
 import sys
+from dataclasses import asdict, fields
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from crossover.errors import UserError
-from crossover.records import DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
-from crossover.studies import known_workloads
+from crossover.records import DEVICES, EXECUTIONS, PLAIN, PRECISIONS, PROTOCOLS
+from crossover.studies import Cell, check_offered, known_workloads, option_name, workload_traits
 
 LONGEST_S = 1e6
 
@@ -45,6 +47,7 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
     cell = parser.add_argument_group("cell")
     cell.add_argument("--study", default="by_hand", help="name of the study the result belongs to")
     cell.add_argument("--workload", required=True, choices=known_workloads())
+    cell.add_argument("--variant", default=PLAIN, help="what of the workload is switched on")
     cell.add_argument("--protocol", default="resident", choices=PROTOCOLS)
     cell.add_argument("--precision", default="fp32", choices=PRECISIONS)
     cell.add_argument("--execution", default="eager", choices=EXECUTIONS)
@@ -56,9 +59,20 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
 def add_process_options(group: argparse._ArgumentGroup) -> None:
     """Add the options that every measuring process takes."""
     group.add_argument("--seed", default=0, type=int)
-    group.add_argument("--dataset", required=True, type=Path, help="safetensors file with features and labels")
+    group.add_argument("--dataset", help="safetensors file, where the workload reads one")
     group.add_argument("--cpu-threads", default="auto", type=auto_or_positive, help="auto: usable physical cores")
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
+
+
+def cell_of(options: argparse.Namespace, **known: int) -> Cell:
+    """The cell that a command line names, `known` fields aside; raises UserError where its workload cannot be so."""
+    values: dict[str, Any] = {f.name: known.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
+    cell = Cell(**values)
+    check_offered(cell.workload, asdict(cell), {f.name: option_name(f.name) for f in fields(Cell)})
+    needed = workload_traits(cell.workload).dataset
+    if needed is not None and options.dataset is None:
+        raise UserError(f"--dataset: workload '{cell.workload}' reads dataset '{needed}'; give its safetensors file")
+    return cell
 
 
 def positive(text: str) -> int:

@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 DEVICES = ("cpu", "cuda", "mps", "xpu")
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
 EXECUTIONS = ("eager", "compile", "cuda-graph")
 PROTOCOLS = ("resident", "as_published")
+PLAIN = "plain"
+"""The variant of a workload with nothing switched on."""
+
 STATUSES = ("ok", "oom", "unsupported", "timeout", "invalid")
 ISOLATIONS = ("server", "process", "none")
 
@@ -50,7 +53,7 @@ FLAGS = {
 }
 """Why an `ok` result deserves less trust, and what to do about it."""
 
-AXES = ("study", "workload", "protocol", "batch_size", "precision", "execution", "size", "device")
+AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "device")
 """The columns that name a cell, in the order of its path under results/cells/."""
 
 
@@ -66,6 +69,7 @@ class Measurement:
     schema_version: int = field(default=SCHEMA_VERSION, metadata={"doc": "version of these columns", "unit": ""})
     study: str | None = column("study, as its file is named in config/studies/")
     workload: str | None = column("workload, as its module is named")
+    variant: str | None = column("what of the workload is switched on; `plain`: nothing beside the model itself")
     protocol: str | None = column("what belongs to a step: `resident` data, or `as_published`")
     batch_size: int | None = column("batch size", "samples")
     precision: str | None = column("arithmetic of the step")

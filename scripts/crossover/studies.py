@@ -6,16 +6,17 @@ Plain values without dependencies, so that the measuring process can import them
 from __future__ import annotations
 
 import ast
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from crossover.errors import UserError
-from crossover.records import AXES
+from crossover.records import AXES, PLAIN
 
 WORKLOADS_FOLDER = Path(__file__).parent / "measurement" / "workloads"
 
@@ -26,6 +27,7 @@ class Effort:
 
     warmup_min_steps: int = 50
     warmup_min_s: float = 1.0
+    warmup_long_s: float = 5.0
     warmup_max_s: float = 30.0
     warmup_tolerance: float = 0.02
     block_min_s: float = 0.02
@@ -57,6 +59,7 @@ class Cell:
     execution: str
     size: int
     device: str
+    variant: str = PLAIN
 
     @property
     def path(self) -> str:
@@ -64,7 +67,7 @@ class Cell:
         return CELL_PATH.format(**{axis: getattr(self, axis) for axis in AXES})
 
 
-CELL_PATH = "{study}/{workload}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
+CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
 """Pattern of a cell's folder; its placeholders are the axes, and the wildcards of the rule that measures."""
 
 
@@ -78,8 +81,12 @@ class Traits:
 
     size_name: str
     size_range: tuple[int, int]
-    dataset: str
+    dataset: str | None
+    """None: the workload draws its inputs itself."""
     protocols: tuple[str, ...]
+    variants: tuple[str, ...] = (PLAIN,)
+    sizes: tuple[int, ...] | None = None
+    """The only sizes that it can build; None: all of the range."""
 
 
 def known_workloads() -> list[str]:
@@ -94,7 +101,7 @@ def workload_module(workload: str) -> Path:
 
 @cache
 def workload_traits(workload: str) -> Traits:
-    """Read SIZE_NAME, SIZE_RANGE, DATASET and PROTOCOLS from a workload's module without running it."""
+    """Read the constants of a workload's module, named as the fields of `Traits`, without running it."""
     tree = ast.parse(workload_module(workload).read_text(encoding="utf-8"))
     constants = {
         target.id: ast.literal_eval(node.value)
@@ -119,34 +126,58 @@ class Study:
     protocols: tuple[str, ...]
     precisions: tuple[str, ...]
     executions: tuple[str, ...]
+    variants: tuple[str, ...] = (PLAIN,)
+    devices: tuple[str, ...] | None = None
+    """The only devices to measure on; None: all of the run's."""
     x_axis: str = "size"
+    figures: tuple[str, ...] = ("times", "speedups")
+    effort: Mapping[str, Any] = field(default_factory=dict)
+    """What differs from the run's effort."""
     latency_steps: int = 0
-    steps_per_run: int | None = None
+    latency_mistakes: bool = False
+    steps_per_run: int | Mapping[str, int] | None = None
     published: Mapping[str, Any] | None = None
 
+    def devices_among(self, devices: Sequence[str]) -> list[str]:
+        """Those of the run's devices that the study is for."""
+        return [device for device in devices if self.devices is None or device in self.devices]
+
     def cells(self, devices: Sequence[str]) -> list[Cell]:
-        """The study's grid on the given devices."""
-        grid = product(self.protocols, self.batch_sizes, self.precisions, self.executions, self.sizes, devices)
+        """The study's grid on those of the given devices that it is for."""
+        axes = (self.variants, self.protocols, self.batch_sizes, self.precisions, self.executions, self.sizes)
         return [
-            Cell(self.name, self.workload, protocol, batch_size, precision, execution, size, device)
-            for protocol, batch_size, precision, execution, size, device in grid
+            Cell(self.name, self.workload, protocol, batch_size, precision, execution, size, device, variant)
+            for variant, protocol, batch_size, precision, execution, size, device in product(
+                *axes, self.devices_among(devices)
+            )
         ]
 
 
-def check_offered(workload: str, size: int, protocol: str, size_key: str, protocol_key: str) -> None:
-    """Raise UserError, naming the key, where a workload does not offer a size or a protocol."""
+def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int) -> int | None:
+    """Steps of a published run at a batch size; given by its epochs, the last batch of each may be short."""
+    if isinstance(steps_per_run, Mapping):
+        return steps_per_run["epochs"] * math.ceil(steps_per_run["samples"] / batch_size)
+    return steps_per_run
+
+
+def check_offered(workload: str, asked: Mapping[str, Any], keys: Mapping[str, str]) -> None:
+    """Raise UserError where a workload does not offer a size, protocol or variant that is asked for.
+
+    Both mappings are by axis: the value, and the option or the key of a file that it comes from.
+    """
     traits = workload_traits(workload)
     low, high = traits.size_range
-    if not low <= size <= high:
+    size = asked["size"]
+    if not low <= size <= high or size not in (traits.sizes or (size,)):
+        allowed = f"from {low} to {high}" if traits.sizes is None else ", ".join(map(str, traits.sizes))
         raise UserError(
-            f"{size_key}: {size} is out of the range of workload '{workload}'; "
-            f"allowed: {traits.size_name} from {low} to {high}"
+            f"{keys['size']}: {size} is not offered by workload '{workload}'; allowed: {traits.size_name} {allowed}"
         )
-    if protocol not in traits.protocols:
-        raise UserError(
-            f"{protocol_key}: '{protocol}' is not offered by workload '{workload}'; "
-            f"allowed: {', '.join(traits.protocols)}"
-        )
+    for axis, offered in (("protocol", traits.protocols), ("variant", traits.variants)):
+        if asked[axis] not in offered:
+            raise UserError(
+                f"{keys[axis]}: '{asked[axis]}' is not offered by workload '{workload}'; allowed: {', '.join(offered)}"
+            )
 
 
 def in_rounds(cells: Sequence[Cell], trials: int, seed: int) -> Iterator[tuple[int, Cell]]:

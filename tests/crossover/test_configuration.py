@@ -79,6 +79,12 @@ def test_the_shipped_config_and_studies_are_valid() -> None:
     assert (disc.steps_per_run, hsf.steps_per_run) == (1000, 10 * 14664)
 
 
+def test_a_study_says_only_what_differs_from_the_runs_effort(folder: Folder) -> None:
+    folder.study(effort={"blocks_min": 3})
+    (study,) = folder.read().studies
+    assert study.effort == {"blocks_min": 3}
+
+
 def test_the_quick_config_is_valid_and_quicker() -> None:
     folder = ROOT / "config"
     config, quick = (yaml.safe_load((folder / f"{name}.yaml").read_text()) for name in ("config", "quick"))
@@ -153,7 +159,7 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
             {"published": {"statement": "x", "source": "y", "crossover": [5, 2]}},
             "published.crossover: [5, 2] is reversed",
         ),
-        ({"sizes": [99]}, "sizes: 99 is out of the range of workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
+        ({"sizes": [99]}, "sizes: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
         ({"precisions": ["fp8"]}, "precisions.0: 'fp8' is not allowed; allowed: fp32, tf32"),
         ({"precisions": []}, "precisions: the list is empty"),
         ({"protocols": ["as_published"]}, "protocols: 'as_published' is not offered by workload 'disc_mlp'"),
@@ -161,6 +167,11 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ({"workload": ...}, "key 'workload' is missing"),
         ({"batch_size": [32]}, "batch_size: unknown key; allowed: title"),
         ({"published": {"statement": "x"}}, "published: key 'source' is missing"),
+        ({"variants": ["other"]}, "variants: 'other' is not offered by workload 'disc_mlp'; allowed: plain"),
+        ({"figures": ["pie"]}, "figures.0: 'pie' is not allowed; allowed: times, speedups"),
+        ({"effort": {"blocks_min": 1}}, "effort.blocks_min: 1 is not allowed; allowed: a whole number at least 2"),
+        ({"effort": {"block_min": 1}}, "effort.block_min: unknown key; allowed: warmup_min_steps"),
+        ({"steps_per_run": {"epochs": 2}}, "steps_per_run: key 'samples' is missing"),
     ],
 )
 def test_a_bad_study_is_one_line(folder: Folder, changes: dict[str, Any], message: str) -> None:

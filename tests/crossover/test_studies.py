@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
@@ -14,6 +14,7 @@ from crossover.studies import (
     check_offered,
     in_rounds,
     search_options,
+    steps_of_run,
     trial_options,
     workload_traits,
 )
@@ -31,6 +32,10 @@ STUDY = Study(
 )
 
 
+ASKED = {"size": 2, "protocol": "resident", "variant": "plain"}
+KEYS = {axis: f"--{axis}" for axis in ASKED}
+
+
 def test_the_grid_is_the_product_of_the_axes() -> None:
     cells = STUDY.cells(["cpu", "cuda"])
     assert len(cells) == len(set(cells)) == 2 * 2 * 2
@@ -41,7 +46,7 @@ def test_the_grid_is_the_product_of_the_axes() -> None:
 
 def test_a_cell_has_one_path_level_per_axis() -> None:
     cell = Cell("disc_depth", "disc_mlp", "resident", 100, "fp32", "eager", 10, "cuda")
-    assert cell.path == "disc_depth/disc_mlp/resident/batch-100/fp32/eager/size-10/cuda"
+    assert cell.path == "disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-10/cuda"
     assert len(cell.path.split("/")) == len(AXES) == len(fields(Cell))
 
 
@@ -68,14 +73,43 @@ def test_traits_are_read_without_running_the_module() -> None:
 
 
 def test_a_size_out_of_range_names_what_is_allowed() -> None:
-    check_offered("disc_mlp", 16, "resident", "--size", "--protocol")
-    with pytest.raises(UserError, match=r"^--size: 17 is out of the range .* linear layers from 2 to 16$"):
-        check_offered("disc_mlp", 17, "resident", "--size", "--protocol")
+    check_offered("disc_mlp", ASKED | {"size": 16}, KEYS)
+    with pytest.raises(UserError, match=r"^--size: 17 is not offered .* allowed: linear layers from 2 to 16$"):
+        check_offered("disc_mlp", ASKED | {"size": 17}, KEYS)
 
 
-def test_a_protocol_that_the_workload_lacks_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^--protocol: 'as_published' is not offered .* allowed: resident$"):
-        check_offered("disc_mlp", 2, "as_published", "--size", "--protocol")
+def test_a_size_between_those_that_can_be_built_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    traits = replace(workload_traits("disc_mlp"), sizes=(2, 4, 16))
+    monkeypatch.setattr("crossover.studies.workload_traits", lambda _workload: traits)
+    check_offered("disc_mlp", ASKED | {"size": 4}, KEYS)
+    with pytest.raises(UserError, match=r"^--size: 5 is not offered .* allowed: linear layers 2, 4, 16$"):
+        check_offered("disc_mlp", ASKED | {"size": 5}, KEYS)
+
+
+@pytest.mark.parametrize(
+    ("axis", "value", "offered"), [("protocol", "as_published", "resident"), ("variant", "x", "plain")]
+)
+def test_a_protocol_or_variant_that_the_workload_lacks_is_refused(axis: str, value: str, offered: str) -> None:
+    with pytest.raises(UserError, match=rf"^--{axis}: '{value}' is not offered .* allowed: {offered}$"):
+        check_offered("disc_mlp", ASKED | {axis: value}, KEYS)
+
+
+@pytest.mark.parametrize(("batch_size", "steps"), [(512, 20 * 118), (1024, 20 * 59), (60000, 20), (70000, 20)])
+def test_a_run_given_by_epochs_has_a_short_last_batch_in_each(batch_size: int, steps: int) -> None:
+    assert steps_of_run({"epochs": 20, "samples": 60000}, batch_size) == steps
+    assert (steps_of_run(150, batch_size), steps_of_run(None, batch_size)) == (150, None)
+
+
+def test_a_study_measures_on_its_own_devices_only() -> None:
+    study = replace(STUDY, devices=("cuda",))
+    assert {cell.device for cell in study.cells(["cpu", "cuda"])} == {"cuda"}
+    assert study.cells(["cpu"]) == []
+
+
+def test_each_variant_is_a_cell() -> None:
+    cells = replace(STUDY, variants=("plain", "other")).cells(["cpu"])
+    assert len(cells) == 2 * len(STUDY.cells(["cpu"]))
+    assert {cell.variant for cell in cells} == {"plain", "other"}
 
 
 def test_a_search_has_every_axis_but_the_batch_size_and_no_option_that_is_not_set() -> None:

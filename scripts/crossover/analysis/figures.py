@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from crossover.analysis.style import (
 from crossover.analysis.summary import speedups
 from crossover.analysis.views import StudyView
 from crossover.records import BASELINE
+from crossover.studies import steps_of_run
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -88,14 +90,16 @@ def _panels(view: StudyView) -> tuple[Figure, list[Axes]]:
 
 
 def _time_label(view: StudyView) -> str:
-    if view.steps_per_run:
-        return f"time for {view.steps_per_run:,} steps in s\n(measured step time × steps)"
-    return "time per step"
+    run = view.steps_per_run
+    if run is None:
+        return "time per step"
+    length = f"{run['epochs']} epochs" if isinstance(run, Mapping) else f"{run:,} steps"
+    return f"time for {length} in s\n(measured step time × steps)"
 
 
 def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str, cells: pd.DataFrame) -> None:
     colour = DEVICE_COLOURS[device]
-    scale = view.steps_per_run or 1
+    scale = steps_of_run(view.steps_per_run, line["batch_size"]) or 1
     _mark_failures(axes, cells, colour)
     timed = cells.dropna(subset=["step_time_s"])
     if timed.empty:

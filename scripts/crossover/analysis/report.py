@@ -102,6 +102,7 @@ def _section(
         "title": spec["title"],
         "question": spec["question"],
         "published": spec["published"],
+        "devices": spec.get("devices"),
         "answers": answers,
         "figures": [figure for figure in figures if figure.study == name],
         "not_ok": records(own[own["status"] != "ok"]),
@@ -112,6 +113,8 @@ def _section(
 
 
 def _range(counts: pd.Series) -> str:
+    if counts.empty:
+        return "0"
     low, high = counts.min(), counts.max()
     return f"{low}" if low == high else f"{low} to {high}"
 

@@ -21,7 +21,7 @@ class StudyView:
     cells: pd.DataFrame
     crossovers: pd.DataFrame
     x_axis: str
-    steps_per_run: int | None = None
+    steps_per_run: int | Mapping[str, int] | None = None
     published_crossover: tuple[float, float] | None = None
     published_runs: pd.DataFrame | None = None
     """Columns size, device, run_time_s, hardware."""

@@ -29,7 +29,7 @@ class Request(_AsJson):
     cell: Cell
     trial: int
     seed: int
-    dataset: str
+    dataset: str | None
     output: str
     """Parquet file to write; the child is given a temporary name, the parent gives it its own."""
     threads: int
@@ -52,7 +52,7 @@ class BatchTry(_AsJson):
 
     cell: Cell
     seed: int
-    dataset: str
+    dataset: str | None
     threads: int
     time_limit_s: float
     memory_limit_bytes: int | None = None

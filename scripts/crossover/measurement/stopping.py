@@ -133,9 +133,12 @@ class AnyOf:
 
 
 def warmed_up(effort: Effort, cycle_steps: int) -> Rule:
-    """Enough steps and seconds, and steady (samples of the warm-up are cycles)."""
+    """Enough steps and seconds, and steady; or long, and steady with fewer samples (which here are cycles)."""
     steady = Steady(effort.warmup_tolerance, group=max(2, math.ceil(STEADY_STEPS / cycle_steps)))
-    return AllOf((AtLeast(steps=effort.warmup_min_steps, seconds=effort.warmup_min_s), steady))
+    usual = AllOf((AtLeast(steps=effort.warmup_min_steps, seconds=effort.warmup_min_s), steady))
+    # Of slow steps, a few are a long warm-up; two pairs of them still have to agree.
+    slow = AllOf((AtLeast(seconds=effort.warmup_long_s), Steady(effort.warmup_tolerance, group=2)))
+    return AnyOf((usual, slow))
 
 
 def precise_enough(effort: Effort) -> Rule:

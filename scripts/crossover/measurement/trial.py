@@ -225,8 +225,10 @@ def is_out_of_memory(error: BaseException) -> bool:
     return any(message in str(error) for message in messages)
 
 
-def read_dataset(path: str) -> dict[str, torch.Tensor]:
-    """The tensors of a safetensors file, on the host; raises UserError where it is none."""
+def read_dataset(path: str | None) -> dict[str, torch.Tensor]:
+    """The tensors of a safetensors file, on the host, none without a path; raises UserError for another file."""
+    if path is None:
+        return {}
     try:
         return load_file(path)
     except FileNotFoundError:

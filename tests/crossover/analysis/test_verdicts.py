@@ -143,7 +143,15 @@ def test_runs_are_compared_cell_by_cell(row: Row) -> None:
 
 
 def test_cells_that_differ_in_any_axis_are_not_compared(row: Row) -> None:
-    changes = {"study": "x", "workload": "x", "protocol": "x", "batch_size": 7, "precision": "x", "execution": "x"}
+    changes = {
+        "study": "x",
+        "workload": "x",
+        "variant": "x",
+        "protocol": "x",
+        "batch_size": 7,
+        "precision": "x",
+        "execution": "x",
+    }
     first = run(row, {2: [1.0, 1.0]})
     for axis, value in {**changes, "device": "cuda", "size": 5}.items():
         comparison = compare_runs(first, first.assign(**{axis: value}))

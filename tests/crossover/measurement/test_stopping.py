@@ -177,16 +177,23 @@ def test_steady_is_checked_rarely_in_a_long_course(start: int, stop: int, most: 
 
 
 def test_the_warm_up_of_an_effort() -> None:
-    rule = warmed_up(Effort(warmup_min_steps=60, warmup_min_s=0.5), cycle_steps=1)
+    rule = warmed_up(Effort(warmup_min_steps=60, warmup_min_s=0.5, warmup_long_s=1000), cycle_steps=1)
     assert first_met(rule, [0.001] * 1000) == 504  # 0.5 s, then the next of the checks, which are 8 apart
     assert first_met(rule, [1.0] * 100) == 60
     capped = warmup_cap(Effort(warmup_max_s=3.0))
     assert first_met(capped, [1.0] * 5) == 3
 
 
+@pytest.mark.parametrize(
+    ("samples", "count"), [([1.5] * 60, 4), ([3.0] * 60, 4), ([1.5, 1.4, 1.3, 1.2] + [1.0] * 60, 8)]
+)
+def test_of_slow_steps_a_few_that_agree_are_warm_up_enough(samples: list[float], count: int) -> None:
+    assert first_met(warmed_up(Effort(warmup_min_steps=50, warmup_long_s=5.0), cycle_steps=1), samples) == count
+
+
 @pytest.mark.parametrize(("cycle_steps", "cycles"), [(1, 40), (5, 8), (8, 6), (20, 4), (1000, 4)])
 def test_a_steady_warm_up_compares_20_steps_or_two_cycles(cycle_steps: int, cycles: int) -> None:
-    rule = warmed_up(Effort(warmup_min_steps=1, warmup_min_s=0.0), cycle_steps)
+    rule = warmed_up(Effort(warmup_min_steps=1, warmup_min_s=0.0, warmup_long_s=1000), cycle_steps)
     assert first_met(rule, [1.0] * 50) == cycles
 
 
