@@ -169,7 +169,7 @@ def test_help_works_in_a_bare_environment() -> None:
     [
         (
             {"--size": "99"},
-            "error: --size: 99 is out of the range of workload 'disc_mlp'; allowed: linear layers from 2 to 16",
+            "error: --size: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16",
         ),
         ({"--size": "0"}, "argument --size"),
         ({"--size": "big"}, "argument --size"),
