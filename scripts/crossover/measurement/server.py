@@ -25,6 +25,7 @@ from crossover.measurement.server_key import server_key
 
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
+WORKLOADS = "crossover.measurement.workloads"
 
 
 class Server:
@@ -83,7 +84,7 @@ class Server:
             connection.close()
             return
         try:
-            if (reason := self._refusal(order)) is None:
+            if (reason := self._refusal(order, connection)) is None:
                 self._follow(order.workflow)
                 pid = self._fork(order, descriptors, connection)
                 self.children[pid] = connection
@@ -98,13 +99,16 @@ class Server:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _refusal(self, order: Order) -> str | None:
-        """Why this server cannot serve an order; None if it can."""
+    def _refusal(self, order: Order, connection: socket.socket) -> str | None:
+        """Why this server cannot serve an order; None if it can. Whoever asked is told that an import takes a while."""
         import torch
 
         if order.key != self.key:
             return "another version of code, packages or environment"
-        preload(job_from_json(order.request).cell.workload)
+        workload = job_from_json(order.request).cell.workload
+        if f"{WORKLOADS}.{workload}" not in sys.modules:
+            tell(connection, {"importing": workload})
+            preload(workload)
         if thread_count() > self.threads:  # a fork may end some: OpenBLAS stops its own
             return "a library has started threads"
         if torch.cuda.is_initialized() or gpu_is_open():
