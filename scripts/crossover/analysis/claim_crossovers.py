@@ -1,0 +1,112 @@
+"""Claims on where the accelerator begins to win."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from crossover.analysis.findings import DIFFERS, MORE_TRIALS, NOT_TESTABLE, REPRODUCED, Finding, judge
+from crossover.analysis.selections import NothingToTestError, loose_axes, pinned
+from crossover.analysis.summary import speedups
+from crossover.analysis.tables import LINE_AXES, with_ok_times
+from crossover.claim_forms import CrossoverBetween, number_text, several_cells
+from crossover.errors import UserError
+
+SINGLE = ("bracketed", "incomplete")
+"""How the search ended where the sides cross once, though a size in between may lack a side."""
+
+
+def check_crossover(
+    form: CrossoverBetween, study: str, measurements: pd.DataFrame, crossovers: pd.DataFrame
+) -> Finding:
+    """Hold a line's crossover against its claimed range, by its 95 % set, or by the sizes that the trials tell apart.
+
+    A size is told apart where the 95 % interval of the ratio of times excludes 1. One at or above the range where the
+    accelerator is surely behind, or one at or below it where it is surely ahead, contradicts the claim, whatever else
+    was measured; one of each kind within the range, and no more than one crossing, bear it out.
+    Raises NothingToTestError, and UserError where several lines are selected.
+    """
+    line = _single_line(crossovers[crossovers["study"] == study], study, form)
+    if line["status"] == "no_accelerator":
+        raise NothingToTestError("only the CPU was measured: run it on a machine that has a GPU")
+    point, low, high = (_number(line[name]) for name in ("crossover", "crossover_low", "crossover_high"))
+    if line["status"] == "bracketed" and point is not None and low is not None and high is not None:
+        return judge(point, low, high, form.low, form.high, f"within {form.claimed}")
+    return _by_sizes(form, line, _told_apart(line, measurements), point if line["status"] == "bracketed" else None)
+
+
+def crossover_words(form: CrossoverBetween, study: str, crossovers: pd.DataFrame) -> str:
+    """What a crossover counts: 'crossover in parameters (protocol resident)'."""
+    lines = crossovers[crossovers["study"] == study]
+    unit = f" in {_unit(lines.iloc[0])}" if len(lines) else ""
+    where = ", ".join(f"{axis} {value}" for axis, value in form.where.items())
+    return f"crossover{unit}" + (f" ({where})" if where else "")
+
+
+def _unit(line: pd.Series) -> str:
+    return "parameters" if line["x_axis"] == "parameters" else str(line["size_name"])
+
+
+def _single_line(lines: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.Series:
+    rows = pinned(lines.rename(columns={"contender": "device"}), form.where)
+    if loose := [axis for axis in loose_axes(rows) if axis != "device"]:
+        raise UserError(f"study '{study}': claims: {several_cells(form.where, loose)}")
+    if rows.empty:
+        raise NothingToTestError("no line of this study was measured")
+    if len(rows) > 1:
+        raise NothingToTestError(
+            f"several accelerators were measured ({', '.join(rows['device'])}): pin device in 'where'"
+        )
+    return rows.iloc[0]
+
+
+def _told_apart(line: pd.Series, measurements: pd.DataFrame) -> pd.DataFrame:
+    """Speed-ups of the line's accelerator over its baseline at each x; raises NothingToTestError without intervals."""
+    axes = {axis: line[axis] for axis in LINE_AXES if axis in measurements.columns}
+    trials = with_ok_times(pinned(measurements, axes))
+    trials = trials.assign(x=trials[line["x_axis"]].astype(float))
+    found = speedups(trials, line["baseline"], line["device"])
+    if found.empty:
+        raise NothingToTestError(f"no size was measured on both {line['baseline']} and {line['device']}")
+    return found
+
+
+def _by_sizes(form: CrossoverBetween, line: pd.Series, ratios: pd.DataFrame, point: float | None) -> Finding:
+    behind, ahead = ratios.loc[ratios["high"] < 1, "x"], ratios.loc[ratios["low"] > 1, "x"]
+    low, high = _number(behind.max()), _number(ahead.min())
+    unit = _unit(line)
+
+    def finding(verdict: str, reason: str) -> Finding:
+        ordered = low is None or high is None or low < high
+        return Finding(verdict, reason, point, low if ordered else None, high if ordered else None)
+
+    if high is not None and high <= form.low:
+        return finding(DIFFERS, f"the accelerator is ahead already at {number_text(high)} {unit}, by its 95 % interval")
+    if low is not None and low >= form.high:
+        return finding(DIFFERS, f"the accelerator is still behind at {number_text(low)} {unit}, by its 95 % interval")
+    if low is not None and high is not None and form.low <= low < high <= form.high and line["status"] in SINGLE:
+        return finding(
+            REPRODUCED,
+            f"the accelerator is behind at {number_text(low)} and ahead at {number_text(high)} {unit}, by the 95 % "
+            "intervals at these measured sizes",
+        )
+    if ratios["low"].isna().all():
+        low, high = _number(line["bracket_low"]), _number(line["bracket_high"])
+        between = f"; indicative: between {number_text(low)} and {number_text(high)} {unit}" if low and high else ""
+        low = high = None
+        return finding(NOT_TESTABLE, f"one ok trial a cell gives no 95 % interval{between}: {MORE_TRIALS}")
+    return finding(NOT_TESTABLE, _open(str(line["status"]), str(line["message"]), ratios["x"], unit))
+
+
+def _open(status: str, message: str, x: pd.Series, unit: str) -> str:
+    """Why the sizes measured leave a claim open."""
+    if status == "below_range":
+        return f"{message}, from {number_text(x.min())} {unit} on: measure smaller sizes"
+    if status == "above_range":
+        return f"{message}, up to {number_text(x.max())} {unit}: measure larger sizes"
+    if status == "bracketed":
+        return f"the sizes that the trials tell apart lie on both sides of a limit of the claimed range: {MORE_TRIALS}"
+    return message
+
+
+def _number(value: object) -> float | None:
+    return None if value is None or pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]

@@ -1,0 +1,52 @@
+"""Claims on ratios: of two cells, or of two columns of one cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.findings import Finding, judge, just_below
+from crossover.analysis.selections import NothingToTestError, metric_values, ok_trials
+from crossover.analysis.summary import Ratio, ratio_over_trials, time_over_trials
+from crossover.claim_forms import RatioWithin, axes_words
+
+
+def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
+    """Hold a ratio over trials against its claimed range. Raises NothingToTestError, and UserError as `ok_trials`."""
+    found = _ratio(form, study, measurements, steps_per_run)
+    if form.low is None:
+        return judge(found.ratio, found.low, found.high, 0, just_below(form.high), form.claimed)
+    return judge(found.ratio, found.low, found.high, form.low, form.high, f"within {form.claimed}")
+
+
+def _ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Ratio:
+    """Two cells give Welch's interval over their trials; two columns of one cell are paired by trial."""
+    numbered = measurements.reset_index(drop=True)
+    of_rows, over_rows = (ok_trials(numbered, study, side.axes) for side in (form.of, form.over))
+    of = metric_values(of_rows, form.of, steps_per_run)
+    over = metric_values(over_rows, form.over, steps_per_run)
+    if not of_rows.index.equals(over_rows.index):
+        return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist())
+    ratios = (of / over).dropna().tolist()
+    if not ratios:
+        raise NothingToTestError(f"no trial holds both {form.of.metric} and {form.over.metric}")
+    paired = time_over_trials(ratios)
+    return Ratio(paired.mean_s, paired.low_s, paired.high_s)
+
+
+def ratio_words(form: RatioWithin) -> str:
+    """What a ratio is made of: 'ratio of step_time_s, device cpu over device cuda (size 2000)'."""
+    of, over = form.of.axes, form.over.axes
+    shared = {axis: value for axis, value in of.items() if over.get(axis) == value}
+    own, others = ({axis: value for axis, value in axes.items() if axis not in shared} for axes in (of, over))
+    if form.of.metric == form.over.metric:
+        words = f"ratio of {form.of.metric}, {axes_words(own)} over {axes_words(others)}"
+    else:
+        words = f"{_column_words(form.of.metric, own)} over {_column_words(form.over.metric, others)}"
+    return f"{words} ({axes_words(shared)})" if shared else words
+
+
+def _column_words(metric: str, axes: Mapping[str, Any]) -> str:
+    return f"{metric} of {axes_words(axes)}" if axes else metric

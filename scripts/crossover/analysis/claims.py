@@ -1,0 +1,91 @@
+"""Published statements held against the measurements: one verdict a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.claim_crossovers import check_crossover, crossover_words
+from crossover.analysis.claim_quality import check_quality
+from crossover.analysis.claim_ratios import check_ratio, ratio_words
+from crossover.analysis.findings import NOT_TESTABLE, VERDICTS, Finding
+from crossover.analysis.selections import NothingToTestError
+from crossover.claim_forms import Claim, CrossoverBetween, RatioWithin, read_claim
+
+CLAIM_COLUMNS = {
+    "study": "study that the claim belongs to",
+    "statement": "what the source says",
+    "source": "author, title and date of the source",
+    "published": "value that the source gives, and the range that is tested where that is another",
+    "measured": "the same, measured; empty where the data do not give it",
+    "measured_low": "lower end of its 95 % interval, or of what is known of it; empty where there is none",
+    "measured_high": "upper end of its 95 % interval, or of what is known of it; empty where there is none",
+    "quantity": "what is measured, in words",
+    "verdict": ", ".join(VERDICTS),
+    "reason": "what the verdict rests on, or what is missing",
+}
+"""The columns of a claim."""
+
+
+def check_claims(
+    claims: Sequence[Mapping[str, Any]],
+    measurements: pd.DataFrame,
+    crossovers: pd.DataFrame,
+    quality: pd.DataFrame | None = None,
+    steps_per_run: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """One row a claim, in their order.
+
+    A claim has the keys of config/schema.yaml and `study`. `measurements` has one row a trial, `crossovers` one a line
+    and accelerator (as `compare_lines` makes it), `quality` one a training; `steps_per_run` maps a study to the steps
+    of its published run. Raises UserError where a claim is not in one of the forms, or selects several cells.
+    """
+    rows = []
+    for number, values in enumerate(claims):
+        study = str(values["study"])
+        claim = read_claim(values, study, f"study '{study}': claims.{number}")
+        found = _check(claim, measurements, crossovers, quality, (steps_per_run or {}).get(study))
+        rows.append(
+            {
+                "study": claim.study,
+                "statement": claim.statement,
+                "source": claim.source,
+                "published": claim.published,
+                "measured": found.measured,
+                "measured_low": found.low,
+                "measured_high": found.high,
+                "quantity": _quantity(claim, crossovers),
+                "verdict": found.verdict,
+                "reason": found.reason,
+            }
+        )
+    table = pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
+    numbers = ("measured", "measured_low", "measured_high")
+    return table.astype({name: "Float64" if name in numbers else "string" for name in CLAIM_COLUMNS})
+
+
+def _check(
+    claim: Claim,
+    measurements: pd.DataFrame,
+    crossovers: pd.DataFrame,
+    quality: pd.DataFrame | None,
+    steps_per_run: Any,
+) -> Finding:
+    try:
+        if isinstance(claim.form, CrossoverBetween):
+            return check_crossover(claim.form, claim.study, measurements, crossovers)
+        if isinstance(claim.form, RatioWithin):
+            return check_ratio(claim.form, claim.study, measurements, steps_per_run)
+        return check_quality(claim.form, claim.study, quality)
+    except NothingToTestError as error:
+        return Finding(NOT_TESTABLE, str(error))
+
+
+def _quantity(claim: Claim, crossovers: pd.DataFrame) -> str:
+    if isinstance(claim.form, CrossoverBetween):
+        return crossover_words(claim.form, claim.study, crossovers)
+    if isinstance(claim.form, RatioWithin):
+        return ratio_words(claim.form)
+    return f"largest difference of {claim.form.metric} from the CPU's in fp32, paired by seed"

@@ -1,0 +1,33 @@
+"""Published results as a table, to stand beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from crossover.published_rows import AXES_OF_RESULTS, METRICS, TEXTS, read_published_rows
+
+PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, "source", *METRICS)
+
+
+def read_published(path: Path) -> pd.DataFrame:
+    """One row a published run: our axes, label, hardware, source, and metrics in seconds, bytes and samples per second.
+
+    What the file does not give is missing: NA in texts, NaN in numbers. Raises UserError naming file, line and column.
+    """
+    source, rows = read_published_rows(path)
+    table = pd.DataFrame(rows, columns=list(PUBLISHED_COLUMNS)).assign(source=source)
+    numbers = {"batch_size": "Int64", "size": "Int64", **dict.fromkeys(METRICS, "float64")}
+    return table.astype({name: numbers.get(name, "string") for name in PUBLISHED_COLUMNS})
+
+
+def on_line(published: pd.DataFrame, line: Mapping[str, Any]) -> pd.DataFrame:
+    """The published runs that belong beside a line of ours: on every axis that they state they agree with it."""
+    fits = pd.Series(True, published.index)
+    for axis in AXES_OF_RESULTS:
+        if axis in line and axis not in ("size", "device"):
+            fits &= (published[axis].isna() | (published[axis] == line[axis])).fillna(False).astype(bool)
+    return published[fits]
