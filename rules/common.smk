@@ -5,6 +5,7 @@ import os
 import shlex
 from dataclasses import asdict, replace
 
+from crossover.claim_forms import claims_of
 from crossover.configuration import (
     check_compared,
     check_device_list,
@@ -215,11 +216,10 @@ def study_of(wildcards):
     return asdict(STUDIES[wildcards.study])
 
 
-def published_runs_of(wildcards):
-    """The file of the study's published run times, if it has one."""
-    published = STUDIES[wildcards.study].published or {}
-    run_times = published.get("run_times")
-    return house(f"config/published/{run_times['file']}") if run_times else []
+def published_results_of(wildcards):
+    """The file of the study's published results, if it has one."""
+    results = (STUDIES[wildcards.study].published or {}).get("results")
+    return house(f"config/published/{results}") if results else []
 
 
 def studies_with(figure):

@@ -3,7 +3,7 @@ rule plot_times:
         measurements=rules.collect_measurements.output.measurements,
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
-        published=published_runs_of,
+        published=published_results_of,
         library=ANALYSIS_LIBRARY,
     output:
         svg=report(
@@ -30,7 +30,7 @@ rule plot_speedups:
         measurements=rules.collect_measurements.output.measurements,
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
-        published=published_runs_of,
+        published=published_results_of,
         library=ANALYSIS_LIBRARY,
     output:
         svg=report(

@@ -4,6 +4,7 @@ rule render_report:
         measurements=rules.collect_measurements.output.measurements,
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
+        claims=rules.check_claims.output.parquet,
         times=collect(rules.plot_times.output.svg, study=studies_with("times")),
         speedups=collect(rules.plot_speedups.output.svg, study=studies_with("speedups")),
         library=ANALYSIS_LIBRARY,

@@ -20,6 +20,6 @@ if __name__ == "__main__":
             path_to_measurements=snakemake.input.measurements,
             path_to_cells=snakemake.input.cells,
             path_to_crossovers=snakemake.input.crossovers,
-            path_to_published_runs=snakemake.input.published,
+            path_to_published=snakemake.input.published,
             paths_to_figures=[snakemake.output.svg, snakemake.output.png],
         )

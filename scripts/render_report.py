@@ -21,6 +21,7 @@ def render_report(
     path_to_measurements: Path,
     path_to_cells: Path,
     path_to_crossovers: Path,
+    path_to_claims: Path,
     figures: Sequence[FigureFile],
     studies: Mapping[str, Mapping[str, Any]],
     facts: Mapping[str, Any],
@@ -34,6 +35,7 @@ def render_report(
         read_table(path_to_measurements),
         read_table(path_to_cells),
         read_table(path_to_crossovers),
+        read_table(path_to_claims),
         figures,
         {
             **facts,
@@ -52,6 +54,7 @@ if __name__ == "__main__":
             path_to_measurements=Path(snakemake.input.measurements),
             path_to_cells=Path(snakemake.input.cells),
             path_to_crossovers=Path(snakemake.input.crossovers),
+            path_to_claims=Path(snakemake.input.claims),
             figures=[
                 *(FigureFile.times(Path(path)) for path in snakemake.input.times),
                 *(FigureFile.speedups(Path(path)) for path in snakemake.input.speedups),

@@ -12,9 +12,11 @@ import pytest
 import yaml
 
 from crossover import records
+from crossover.analysis.claims import CLAIM_COLUMNS
 from crossover.analysis.comparisons import CROSSOVER_COLUMNS
 from crossover.analysis.summary import CELL_COLUMNS
 from crossover.analysis.verdicts import COMPARISON_COLUMNS
+from crossover.claim_forms import FORMS, PINNABLE
 from crossover.datasets import MAKERS
 from crossover.studies import BatchSearch, Effort, known_workloads, workload_traits
 from crossover.validation import with_defaults
@@ -58,7 +60,18 @@ def test_analysis_wing_imports_no_torch() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["studies.py", "records.py", "errors.py", "files.py", "gpus.py", "lease.py", "options.py"]
+    "name",
+    [
+        "studies.py",
+        "records.py",
+        "errors.py",
+        "files.py",
+        "gpus.py",
+        "lease.py",
+        "options.py",
+        "claim_forms.py",
+        "published_rows.py",
+    ],
 )
 def test_what_the_wings_share_imports_neither(name: str) -> None:
     assert forbidden([LIBRARY / name], {"torch", "pandas", "crossover.measurement", "crossover.analysis"}) == {}
@@ -113,12 +126,17 @@ def described_keys(schema: dict[str, Any], path: str = "") -> dict[str, dict[str
     return found
 
 
-@pytest.mark.parametrize("schema", [SCHEMA, SCHEMA["$defs"]["study"]], ids=["config", "study"])
+STUDY = SCHEMA["$defs"]["study"]
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, STUDY], ids=["config", "study"])
 def test_every_key_has_a_description_and_a_default_or_is_required(schema: dict[str, Any]) -> None:
     keys = described_keys(schema)
     assert keys
     for key, rule in keys.items():
         assert rule.get("description"), f"{key} lacks a description"
+    for key, rule in described_keys(STUDY["properties"]["claims"]["items"]).items():
+        assert rule.get("description"), f"claims: {key} lacks a description"
     for key, rule in schema["properties"].items():
         assert "default" in rule or key in schema["required"], f"{key} lacks a default"
 
@@ -146,6 +164,25 @@ def test_schema_knows_the_words_of_the_records() -> None:
     assert set(SCHEMA["properties"]["datasets"]["properties"]) == set(MAKERS)
 
 
+def test_schema_knows_the_words_of_the_claims() -> None:
+    claim = SCHEMA["$defs"]["study"]["properties"]["claims"]["items"]["properties"]
+    assert tuple(claim)[3:] == FORMS
+    words = {
+        "device": records.DEVICES,
+        "precision": records.PRECISIONS,
+        "execution": records.EXECUTIONS,
+        "protocol": records.PROTOCOLS,
+    }
+    for form in FORMS:
+        parts = claim[form]["properties"]
+        places = [parts[key]["properties"] for key in ("where", "slow", "fast", "of", "over") if key in parts]
+        assert places
+        for place in places:
+            assert form == "same_quality" or set(place) - {"metric"} == set(PINNABLE)
+            for axis, allowed in words.items():
+                assert axis not in place or place[axis]["enum"] == list(allowed)
+
+
 def test_workloads_say_what_they_offer() -> None:
     assert {"disc_mlp", "higgs_mlp"} <= set(known_workloads())
     for workload in known_workloads():
@@ -160,7 +197,7 @@ def test_results_readme_describes_every_column_as_the_code_does() -> None:
     measured = [f"| `{c.name}` | {c.metadata['unit']} | {c.metadata['doc']} |" for c in fields(records.Measurement)]
     others = [
         [f"| `{name}` | {doc} |" for name, doc in columns.items()]
-        for columns in (CELL_COLUMNS, CROSSOVER_COLUMNS, COMPARISON_COLUMNS)
+        for columns in (CELL_COLUMNS, CROSSOVER_COLUMNS, CLAIM_COLUMNS, COMPARISON_COLUMNS)
     ]
     for rows in (measured, *others):
         assert [row for row in rows if f"\n{row}\n" not in text] == []

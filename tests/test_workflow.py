@@ -116,7 +116,14 @@ def test_the_main_job_ends_in_a_report(finished: tuple[House, subprocess.Complet
     assert "half of the answer is missing" in page
     assert page.count("data:image/svg+xml;base64,") == 2
     assert str(results.relative_to(house.path) / "report.html") in done.stderr
-    for name in ("measurements.parquet", "cells.parquet", "crossovers.parquet", "cells.csv", "crossovers.csv"):
+    for name in (
+        "measurements.parquet",
+        "cells.parquet",
+        "crossovers.parquet",
+        "cells.csv",
+        "crossovers.csv",
+        "claims.csv",
+    ):
         assert (results / name).is_file()
     for study in STUDIES:
         assert (results / "figures" / study / "times.png").is_file()
@@ -136,6 +143,13 @@ def test_one_row_a_trial_and_one_a_cell(finished: tuple[House, subprocess.Comple
     text = pd.read_csv(results / "cells.csv")
     assert {"step_time_s", "step_time_low_s", "step_time_high_s", "trials", "status", "flags"} <= set(text.columns)
     assert text.loc[text["study"] == "disc_depth", "parameters"].tolist() == [22, 70]
+
+
+def test_without_a_gpu_no_statement_is_judged(finished: tuple[House, subprocess.CompletedProcess[str]]) -> None:
+    claims = pd.read_parquet(finished[0].path / "results" / "claims.parquet")
+    assert set(claims["study"]) == set(STUDIES)
+    assert set(claims["verdict"]) == {"not_testable"}
+    assert claims["reason"].notna().all()
 
 
 def test_the_cpu_is_timed_on_its_physical_cores_under_one_core(
@@ -208,7 +222,7 @@ def test_the_snakemake_report_holds_the_figures(ran: House) -> None:
     done = ran.snakemake("--report", "report.zip")
     assert done.returncode == 0, done.stderr
     names = {Path(name).name for name in zipfile.ZipFile(ran.path / "report.zip").namelist()}
-    assert {"times.svg", "cells.csv", "crossovers.csv"} <= names
+    assert {"times.svg", "cells.csv", "crossovers.csv", "claims.csv"} <= names
 
 
 def test_a_cluster_is_told_its_devices(fresh: House) -> None:

@@ -50,7 +50,7 @@ class CrossoverBetween:
     @property
     def claimed(self) -> str:
         """The claimed value in words."""
-        return f"{number_text(self.low)} to {number_text(self.high)}"
+        return f"{short_number(self.low)} to {short_number(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class RatioWithin:
     def claimed(self) -> str:
         """The claimed value in words."""
         if self.low is None:
-            return f"below {number_text(self.high)}"
-        return f"{number_text(self.low)} to {number_text(self.high)}"
+            return f"below {short_number(self.high)}"
+        return f"{short_number(self.low)} to {short_number(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class SameQuality:
     @property
     def claimed(self) -> str:
         """The claimed value in words."""
-        return f"within ±{number_text(self.within)}"
+        return f"within ±{short_number(self.within)}"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def read_claim(values: Mapping[str, Any], study: str, place: str) -> Claim:
         raise UserError(f"{place}: {found} given; allowed: exactly one of {', '.join(FORMS)}")
     form = _read_form(named[0], values[named[0]], f"{place}.{named[0]}")
     published = values.get("published")
-    text = published if isinstance(published, str | None) else number_text(published)
+    text = published if isinstance(published, str | None) else short_number(published)
     return Claim(
         study,
         values["statement"],
@@ -129,6 +129,15 @@ def check_claims_of(study: Study, place: str) -> None:
                     raise UserError(f"{here}: run_time_s needs the steps of the published run; set steps_per_run")
 
 
+def claims_of(studies: Sequence[Study]) -> list[dict[str, Any]]:
+    """All claims of the studies, each with its study and, unless it names another one, the study's source."""
+    return [
+        {**claim, "study": study.name, "source": claim.get("source") or (study.published or {}).get("source")}
+        for study in studies
+        for claim in study.claims
+    ]
+
+
 def selects(axes: Mapping[str, Any], cell: Mapping[str, Any]) -> bool:
     """Whether a cell has the pinned values."""
     return all(cell[axis] == value for axis, value in axes.items())
@@ -139,9 +148,9 @@ def axes_words(axes: Mapping[str, Any]) -> str:
     return ", ".join(f"{axis} {value}" for axis, value in axes.items()) or "the only cell"
 
 
-def number_text(value: float) -> str:
+def short_number(value: float) -> str:
     """A number with three digits, and all of them before the decimal point: 0.00123, 4.77, 703,142."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def metrics() -> dict[str, bool]:
@@ -169,8 +178,9 @@ def _read_form(name: str, values: Mapping[str, Any], place: str) -> CrossoverBet
                     f"compares with the {BASELINE}; allowed: other axes, or an accelerator"
                 )
         return CrossoverBetween(low, high, where)
-    of, over = ("slow", "fast") if name == "speedup_between" else ("of", "over")
-    return RatioWithin(*(_read_side(name, values, side, where, place) for side in (of, over)), low, high)
+    keys = ("slow", "fast") if name == "speedup_between" else ("of", "over")
+    of, over = (_read_side(name, values, key, where, place) for key in keys)
+    return RatioWithin(of, over, low, high)
 
 
 def _read_side(form: str, values: Mapping[str, Any], key: str, where: Mapping[str, Any], place: str) -> Side:
@@ -202,9 +212,7 @@ def _check_axes(axes: Mapping[str, Any], place: str) -> None:
             raise UserError(f"{place}: {axis}: unknown axis; {allowed_names(axis, PINNABLE)}")
 
 
-def _check_single(
-    axes: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], free: Sequence[str], place: str
-) -> None:
+def _check_single(axes: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], free: Sequence[str], place: str) -> None:
     """A selection must leave one value of every axis, wherever it lies on the study's grid."""
     chosen = [cell for cell in cells if selects(axes, cell)]
     loose = [axis for axis in free if len({cell[axis] for cell in chosen}) > 1]

@@ -10,9 +10,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from crossover.claim_forms import check_claims_of
 from crossover.discovery import Machine
 from crossover.errors import UserError
 from crossover.options import memory_size
+from crossover.published_rows import read_published_rows
 from crossover.studies import BatchSearch, Effort, Study, check_offered, known_workloads, workload_traits
 from crossover.validation import Locator, allowed_names, as_typed, check, read_yaml, shown_path
 
@@ -173,12 +175,8 @@ def _read_study(
     published = complete["published"]
     if published and published["crossover"] and published["crossover"] != sorted(published["crossover"]):
         raise UserError(f"{shown}: published.crossover: {published['crossover']} is reversed; allowed: lowest, highest")
-    if published and published["run_times"]:
-        table = folder / "published" / published["run_times"]["file"]
-        if not table.is_file():
-            raise UserError(f"{shown}: published.run_times.file: {shown_path(table)} does not exist")
-        if complete["steps_per_run"] is None:
-            raise UserError(f"{shown}: steps_per_run: needed to compare with published.run_times")
+    if published and published["results"]:
+        _check_results(folder / "published" / published["results"], complete["steps_per_run"], shown)
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in complete.items()
     }
@@ -188,7 +186,18 @@ def _read_study(
     for size, protocol, variant in product(study.sizes, study.protocols, study.variants):
         check_offered(study.workload, {"size": size, "protocol": protocol, "variant": variant}, keys)
     _check_batches(study, datasets, shown)
+    check_claims_of(study, shown)
     return study
+
+
+def _check_results(file: Path, steps_per_run: object, shown: str) -> None:
+    """Read the published results as the figures will, so that a mistake shows before any job starts."""
+    try:
+        _, rows = read_published_rows(file)
+    except UserError as error:
+        raise UserError(f"{shown}: published.results: {error}") from None
+    if steps_per_run is None and any("run_time_s" in row for row in rows):
+        raise UserError(f"{shown}: steps_per_run: needed to compare with the run times of published.results")
 
 
 def _check_batches(study: Study, datasets: Mapping[str, Any], shown: str) -> None:

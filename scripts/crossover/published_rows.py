@@ -37,7 +37,7 @@ METRICS = (
 )
 """What a source may have measured, in SI units."""
 
-UNITS = {
+UNITS: dict[str, dict[str, float]] = {
     "_s": {"_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_min": 60.0},
     "_bytes": {"_bytes": 1, "_mb": 1000**2, "_gb": 1000**3, "_mib": 1024**2, "_gib": 1024**3},
 }

@@ -137,6 +137,7 @@ class Study:
     latency_mistakes: bool = False
     steps_per_run: int | Mapping[str, int] | None = None
     published: Mapping[str, Any] | None = None
+    claims: tuple[Mapping[str, Any], ...] = ()
 
     def devices_among(self, devices: Sequence[str]) -> list[str]:
         """Those of the run's devices that the study is for."""

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from crossover.claim_forms import RatioWithin, claims_of, read_claim, selects
 from crossover.configuration import (
     Configuration,
     check_compared,
@@ -16,6 +18,7 @@ from crossover.configuration import (
 )
 from crossover.discovery import Machine
 from crossover.errors import UserError
+from crossover.records import DEVICES
 from crossover.studies import BatchSearch, Effort
 from crossover.validation import read_mapping, read_yaml
 
@@ -220,12 +223,117 @@ def test_a_missing_csv_is_found_before_any_job(folder: Folder) -> None:
     assert text == ("config.yaml: datasets.higgs.csv.signal: signal.csv does not exist; give the path of a CSV file")
 
 
-def test_published_runs_need_their_file_and_the_steps_of_a_run(folder: Folder) -> None:
-    run_times = {"file": "runs.csv", "size": "n", "protocol": "resident", "columns": {}, "hardware": {}}
-    folder.study(published={"statement": "x", "source": "y", "run_times": run_times})
-    assert "published/runs.csv does not exist" in one_line(folder.read)
-    (folder.path / "published" / "runs.csv").write_text("n,cpu_s\n1,2\n")
+def test_published_results_are_read_before_any_job(folder: Folder) -> None:
+    published = {"statement": "x", "source": "y", "results": "runs.csv"}
+    folder.study(published=published)
+    assert one_line(folder.read).startswith(
+        "studies/mine.yaml: published.results: published/runs.csv does not exist; name a CSV file in config/published/"
+    )
+    (folder.path / "published" / "runs.csv").write_text("# source\nsize,run_time_s\n1,2\n")
     assert "steps_per_run: needed" in one_line(folder.read)
+    folder.study(published=published, steps_per_run={"epochs": 2, "samples": 300})
+    folder.read()
+
+
+SPEEDUP = {"slow": {"device": "cpu"}, "fast": {"device": "cuda"}, "where": {"size": 2}, "range": [4, 5]}
+RATIO = {"metric": "step_time_s", "of": {"size": 2}, "over": {"size": 3}, "where": {"device": "cpu"}, "range": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({}, "claims.0: none given; allowed: exactly one of crossover_between, speedup_between, ratio_between, "),
+        (
+            {"speedup_between": SPEEDUP, "ratio_between": RATIO},
+            "claims.0: speedup_between, ratio_between given; allowed: exactly one of",
+        ),
+        ({"statement": ..., "speedup_between": SPEEDUP}, "claims.0: key 'statement' is missing; What the source says"),
+        ({"ratio_over": RATIO}, "claims.0.ratio_over: unknown key; allowed: statement, source, "),
+        (
+            {"speedup_between": {**SPEEDUP, "range": [5, 4]}},
+            "claims.0.speedup_between.range: [5, 4] is reversed; allowed: lowest, highest",
+        ),
+        ({"speedup_between": {**SPEEDUP, "range": 5}}, "claims.0.speedup_between.range: 5 is not allowed; allowed: a"),
+        (
+            {"speedup_between": {**SPEEDUP, "slow": {"device": "gpu"}}},
+            "claims.0.speedup_between.slow.device: 'gpu' is not allowed; allowed: cpu, cuda, mps, xpu",
+        ),
+        (
+            {"speedup_between": {**SPEEDUP, "where": {"batch": 2}}},
+            "claims.0.speedup_between.where.batch: unknown key; allowed: protocol, batch_size, ",
+        ),
+        (
+            {"speedup_between": {**SPEEDUP, "where": {"device": "cuda", "size": 2}}},
+            "claims.0.speedup_between.slow: device pinned in 'where' as well; allowed: one of both places",
+        ),
+        (
+            {"speedup_between": {**SPEEDUP, "where": {}}},
+            "claims.0: the selection (device cpu) leaves cells that differ in size; pin size in 'where'",
+        ),
+        (
+            {"ratio_between": {**RATIO, "where": {}}},
+            "claims.0: the selection (size 2) leaves cells that differ in device; pin device in 'where'",
+        ),
+        (
+            {"ratio_between": {**RATIO, "metric": "step_times_s"}},
+            "claims.0.ratio_between: metric 'step_times_s' is unknown; allowed: samples_per_s, run_time_s, ",
+        ),
+        ({"ratio_between": {**RATIO, "metric": ...}}, "claims.0.ratio_between: name one metric for 'of', either"),
+        (
+            {"ratio_between": {**RATIO, "of": {"size": 2, "metric": "timed_s"}}},
+            "claims.0.ratio_between: name one metric for 'of', either beside it or inside of it",
+        ),
+        (
+            {"ratio_between": {**RATIO, "metric": "run_time_s"}},
+            "claims.0: run_time_s needs the steps of the published run; set steps_per_run",
+        ),
+        (
+            {"crossover_between": {"range": [1, 2], "where": {"size": 2}}},
+            "claims.0.crossover_between.where.size: 2 is not allowed; a crossover is read over the sizes",
+        ),
+        (
+            {"crossover_between": {"range": [1, 2], "where": {"device": "cpu"}}},
+            "claims.0.crossover_between.where.device: 'cpu' is not allowed",
+        ),
+        ({"same_quality": {"metric": "recall", "within": 1}}, "claims.0.same_quality.metric: 'recall' is not allowed"),
+    ],
+)
+def test_a_mistake_in_a_claim_is_one_line(folder: Folder, claim: dict[str, Any], message: str) -> None:
+    def given(values: dict[str, Any]) -> dict[str, Any]:
+        return {
+            key: given(value) if isinstance(value, dict) else value for key, value in values.items() if value is not ...
+        }
+
+    folder.study(claims=[given({"statement": "x", **claim})])
+    assert one_line(folder.read).startswith(f"studies/mine.yaml: {message}")
+
+
+def test_a_crossover_needs_one_line_of_the_grid(folder: Folder) -> None:
+    claim = {"statement": "x", "crossover_between": {"range": [1, 2]}}
+    folder.study(claims=[claim])
+    assert len(folder.read().studies[0].claims) == 1
+    folder.study(claims=[claim], precisions=["fp32", "bf16"], batch_sizes=[10, 20])
+    assert "leaves cells that differ in batch_size, precision; pin batch_size, precision" in one_line(folder.read)
+
+
+def test_a_size_that_the_study_no_longer_has_is_no_mistake(folder: Folder) -> None:
+    """Whoever cuts the sizes down keeps the claims, which are then not testable."""
+    folder.study(claims=[{"statement": "x", "speedup_between": {**SPEEDUP, "where": {"size": 4}}}])
+    assert len(folder.read().studies[0].claims) == 1
+
+
+def test_the_claims_of_the_shipped_studies_name_cells_that_they_measure() -> None:
+    path = ROOT / "config" / "config.yaml"
+    names = sorted(file.stem for file in (ROOT / "config" / "studies").glob("*.yaml"))
+    config = {**yaml.safe_load(path.read_text()), "studies": names}
+    for study in read_configuration(config, path.parent, [path]).studies:
+        cells = [asdict(cell) for cell in study.cells(DEVICES)]
+        for claim in claims_of([study]):
+            form = read_claim(claim, study.name, study.name).form
+            sides = [form.of.axes, form.over.axes] if isinstance(form, RatioWithin) else [form.where]
+            assert claim["source"]
+            for axes in sides:
+                assert any(selects(axes, cell) for cell in cells), (study.name, claim["statement"], axes)
 
 
 def test_a_device_that_is_not_here_is_one_line(folder: Folder) -> None:

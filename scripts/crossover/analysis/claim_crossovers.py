@@ -8,7 +8,7 @@ from crossover.analysis.findings import DIFFERS, MORE_TRIALS, NOT_TESTABLE, REPR
 from crossover.analysis.selections import NothingToTestError, loose_axes, pinned
 from crossover.analysis.summary import speedups
 from crossover.analysis.tables import LINE_AXES, with_ok_times
-from crossover.claim_forms import CrossoverBetween, number_text, several_cells
+from crossover.claim_forms import CrossoverBetween, several_cells, short_number
 from crossover.errors import UserError
 
 SINGLE = ("bracketed", "incomplete")
@@ -25,7 +25,7 @@ def check_crossover(
     was measured; one of each kind within the range, and no more than one crossing, bear it out.
     Raises NothingToTestError, and UserError where several lines are selected.
     """
-    line = _single_line(crossovers[crossovers["study"] == study], study, form)
+    line = _single_line(_lines_of(crossovers, study), study, form)
     if line["status"] == "no_accelerator":
         raise NothingToTestError("only the CPU was measured: run it on a machine that has a GPU")
     point, low, high = (_number(line[name]) for name in ("crossover", "crossover_low", "crossover_high"))
@@ -36,10 +36,14 @@ def check_crossover(
 
 def crossover_words(form: CrossoverBetween, study: str, crossovers: pd.DataFrame) -> str:
     """What a crossover counts: 'crossover in parameters (protocol resident)'."""
-    lines = crossovers[crossovers["study"] == study]
+    lines = _lines_of(crossovers, study)
     unit = f" in {_unit(lines.iloc[0])}" if len(lines) else ""
     where = ", ".join(f"{axis} {value}" for axis, value in form.where.items())
     return f"crossover{unit}" + (f" ({where})" if where else "")
+
+
+def _lines_of(crossovers: pd.DataFrame, study: str) -> pd.DataFrame:
+    return crossovers[crossovers["study"] == study] if len(crossovers) else crossovers
 
 
 def _unit(line: pd.Series) -> str:
@@ -47,11 +51,11 @@ def _unit(line: pd.Series) -> str:
 
 
 def _single_line(lines: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.Series:
+    if lines.empty:
+        raise NothingToTestError("nothing of this study was measured")
     rows = pinned(lines.rename(columns={"contender": "device"}), form.where)
     if loose := [axis for axis in loose_axes(rows) if axis != "device"]:
         raise UserError(f"study '{study}': claims: {several_cells(form.where, loose)}")
-    if rows.empty:
-        raise NothingToTestError("no line of this study was measured")
     if len(rows) > 1:
         raise NothingToTestError(
             f"several accelerators were measured ({', '.join(rows['device'])}): pin device in 'where'"
@@ -80,18 +84,20 @@ def _by_sizes(form: CrossoverBetween, line: pd.Series, ratios: pd.DataFrame, poi
         return Finding(verdict, reason, point, low if ordered else None, high if ordered else None)
 
     if high is not None and high <= form.low:
-        return finding(DIFFERS, f"the accelerator is ahead already at {number_text(high)} {unit}, by its 95 % interval")
+        return finding(
+            DIFFERS, f"the accelerator is ahead already at {short_number(high)} {unit}, by its 95 % interval"
+        )
     if low is not None and low >= form.high:
-        return finding(DIFFERS, f"the accelerator is still behind at {number_text(low)} {unit}, by its 95 % interval")
+        return finding(DIFFERS, f"the accelerator is still behind at {short_number(low)} {unit}, by its 95 % interval")
     if low is not None and high is not None and form.low <= low < high <= form.high and line["status"] in SINGLE:
         return finding(
             REPRODUCED,
-            f"the accelerator is behind at {number_text(low)} and ahead at {number_text(high)} {unit}, by the 95 % "
+            f"the accelerator is behind at {short_number(low)} and ahead at {short_number(high)} {unit}, by the 95 % "
             "intervals at these measured sizes",
         )
     if ratios["low"].isna().all():
         low, high = _number(line["bracket_low"]), _number(line["bracket_high"])
-        between = f"; indicative: between {number_text(low)} and {number_text(high)} {unit}" if low and high else ""
+        between = f"; indicative: between {short_number(low)} and {short_number(high)} {unit}" if low and high else ""
         low = high = None
         return finding(NOT_TESTABLE, f"one ok trial a cell gives no 95 % interval{between}: {MORE_TRIALS}")
     return finding(NOT_TESTABLE, _open(str(line["status"]), str(line["message"]), ratios["x"], unit))
@@ -100,9 +106,9 @@ def _by_sizes(form: CrossoverBetween, line: pd.Series, ratios: pd.DataFrame, poi
 def _open(status: str, message: str, x: pd.Series, unit: str) -> str:
     """Why the sizes measured leave a claim open."""
     if status == "below_range":
-        return f"{message}, from {number_text(x.min())} {unit} on: measure smaller sizes"
+        return f"{message}, from {short_number(x.min())} {unit} on: measure smaller sizes"
     if status == "above_range":
-        return f"{message}, up to {number_text(x.max())} {unit}: measure larger sizes"
+        return f"{message}, up to {short_number(x.max())} {unit}: measure larger sizes"
     if status == "bracketed":
         return f"the sizes that the trials tell apart lie on both sides of a limit of the claimed range: {MORE_TRIALS}"
     return message

@@ -27,7 +27,8 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame | None) -
     if reference.empty:
         raise NothingToTestError(f"no training on {' in '.join(REFERENCE)} to compare with")
     chosen = pinned(own, form.where)
-    others = [pair for pair in chosen.groupby(["device", "precision"], sort=False).groups if pair != REFERENCE]
+    pairs = chosen[["device", "precision"]].drop_duplicates().itertuples(index=False, name=None)
+    others = [(str(device), str(precision)) for device, precision in pairs if (device, precision) != REFERENCE]
     if "device" not in form.where and all(device == BASELINE for device, _ in others):
         raise NothingToTestError("only the CPU trained: run it on a machine that has a GPU")
     findings = [_compare(form, reference, _by_seed(own, form.metric, *pair), " in ".join(pair)) for pair in others]

@@ -20,19 +20,19 @@ def save_study_figure(
     path_to_measurements: str,
     path_to_cells: str,
     path_to_crossovers: str,
-    path_to_published_runs: str,
+    path_to_published: str,
     paths_to_figures: Sequence[str],
 ) -> None:
     """Read the tables, draw one study, and write it in the format of each path's suffix.
 
-    The same data give the same bytes. An empty `path_to_published_runs` means that there are none.
+    The same data give the same bytes. An empty `path_to_published` means that there are none.
     """
     view = study_view(
         read_table(Path(path_to_measurements)),
         read_table(Path(path_to_cells)),
         read_table(Path(path_to_crossovers)),
         spec,
-        Path(path_to_published_runs) if path_to_published_runs else None,
+        Path(path_to_published) if path_to_published else None,
     )
     figure = plot(view)
     for path in map(Path, paths_to_figures):

@@ -152,13 +152,11 @@ def _label_end(axes: Axes, x: Floats, y: Floats, device: str, names: pd.Series, 
 
 
 def _draw_published_runs(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
-    if view.published_runs is None or line["protocol"] != view.published_protocol:
-        return
-    for device, rows in view.published_runs.groupby("device", sort=False):
+    for (device, hardware), rows in view.published_runs(line).groupby(["device", "hardware"], sort=False):
         x, y = rows["size"].to_numpy(float), rows["run_time_s"].to_numpy(float)
         colour = DEVICE_COLOURS[str(device)]
         axes.plot(x, y, color=colour, linestyle=":", linewidth=1, marker="s", markersize=6, fillstyle="none", zorder=2)
-        label = f"published {device_label(str(device), rows['hardware'].iloc[0])}"
+        label = f"published {device_label(str(device), str(hardware))}"
         axes.annotate(
             label, (x[0], y[0]), (0, 12), textcoords="offset points", color=colour, fontsize=9, path_effects=HALO
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.published_rows import AXES_OF_RESULTS, METRICS, TEXTS, read_published_rows
+from crossover.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, TEXTS, read_published_rows
 
 PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, "source", *METRICS)
 
@@ -16,12 +16,13 @@ PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, "source", *METRICS)
 def read_published(path: Path) -> pd.DataFrame:
     """One row a published run: our axes, label, hardware, source, and metrics in seconds, bytes and samples per second.
 
-    What the file does not give is missing: NA in texts, NaN in numbers. Raises UserError naming file, line and column.
+    What the file does not give is None in texts, NA in counts and NaN in metrics. Raises UserError naming file, line
+    and column.
     """
     source, rows = read_published_rows(path)
-    table = pd.DataFrame(rows, columns=list(PUBLISHED_COLUMNS)).assign(source=source)
-    numbers = {"batch_size": "Int64", "size": "Int64", **dict.fromkeys(METRICS, "float64")}
-    return table.astype({name: numbers.get(name, "string") for name in PUBLISHED_COLUMNS})
+    whole = [dict.fromkeys(PUBLISHED_COLUMNS) | row | {"source": source} for row in rows]
+    table = pd.DataFrame(whole, columns=list(PUBLISHED_COLUMNS), dtype=object)
+    return table.astype({**dict.fromkeys(COUNTS, "Int64"), **dict.fromkeys(METRICS, "float64")})
 
 
 def on_line(published: pd.DataFrame, line: Mapping[str, Any]) -> pd.DataFrame:

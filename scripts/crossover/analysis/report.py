@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from crossover.analysis.claim_words import claim_rows, tally
 from crossover.analysis.sentences import answer, line_words
 from crossover.analysis.style import device_label, seconds_text
 from crossover.analysis.tables import records
@@ -66,6 +67,7 @@ def render(
     measurements: pd.DataFrame,
     cells: pd.DataFrame,
     crossovers: pd.DataFrame,
+    claims: pd.DataFrame,
     figures: Sequence[FigureFile],
     facts: Mapping[str, Any],
 ) -> str:
@@ -77,6 +79,8 @@ def render(
     sections = [_section(name, spec, cells, crossovers, figures) for name, spec in studies.items()]
     raised = sorted({flag for flags in cells["flags"] for flag in flags})
     return environment.get_template(template.name).render(
+        claims=claim_rows(claims),
+        tally=tally(claims),
         sections=sections,
         cells=records(cells),
         machines=_machines(measurements),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ import pandas as pd
 from crossover.claim_forms import Side, axes_words, metrics, several_cells
 from crossover.errors import UserError
 from crossover.records import AXES
+from crossover.studies import steps_of_run
 
 
 class NothingToTestError(Exception):
@@ -25,7 +25,8 @@ def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
         chosen = table[(known == value).fillna(False).astype(bool)]
         if chosen.empty:
             values = ", ".join(str(one) for one in sorted(known.dropna().unique()))
-            raise NothingToTestError(f"no trial with {axis} {value} was measured, {f'only {values}' if values else 'nor any other'}")
+            only = f"only {values}" if values else "nor with any other"
+            raise NothingToTestError(f"no trial with {axis} {value} was measured, {only}")
         table = chosen
     return table
 
@@ -40,7 +41,10 @@ def ok_trials(measurements: pd.DataFrame, study: str, axes: Mapping[str, Any]) -
 
     Raises NothingToTestError where there are none, and UserError where the selection leaves several cells.
     """
-    rows = pinned(measurements[measurements["study"] == study], axes)
+    own = measurements[measurements["study"] == study]
+    if own.empty:
+        raise NothingToTestError("nothing of this study was measured")
+    rows = pinned(own, axes)
     if loose := loose_axes(rows):
         raise UserError(f"study '{study}': claims: {several_cells(axes, loose)}")
     ok = rows[rows["status"] == "ok"]
@@ -62,7 +66,9 @@ def metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Seri
     if side.metric == "samples_per_s":
         values = rows["batch_size"].astype(float) / rows["step_time_s"].astype(float)
     elif side.metric == "run_time_s":
-        values = rows["step_time_s"].astype(float) * _steps(steps_per_run, int(rows["batch_size"].iloc[0]))
+        values = rows["step_time_s"].astype(float) * (
+            steps_of_run(steps_per_run, int(rows["batch_size"].iloc[0])) or np.nan
+        )
     elif side.metric not in rows.columns:
         values = pd.Series(np.nan, rows.index)
     elif metrics()[side.metric]:
@@ -74,13 +80,6 @@ def metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Seri
     if (values <= 0).any():
         raise NothingToTestError(f"{side.metric} is 0 for {side.words}, so that no ratio can be given")
     return values
-
-
-def _steps(steps_per_run: Any, batch_size: int) -> float:
-    """Steps of the published run, which its file gives as a number or as epochs over samples."""
-    if isinstance(steps_per_run, Mapping):
-        return float(steps_per_run["epochs"] * math.ceil(steps_per_run["samples"] / batch_size))
-    return math.nan if steps_per_run is None else float(steps_per_run)
 
 
 def _mean(values: Any) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.analysis.published import on_line, read_published
 from crossover.analysis.tables import LINE_AXES, records, with_ok_times
 
 
@@ -23,9 +24,8 @@ class StudyView:
     x_axis: str
     steps_per_run: int | Mapping[str, int] | None = None
     published_crossover: tuple[float, float] | None = None
-    published_runs: pd.DataFrame | None = None
-    """Columns size, device, run_time_s, hardware."""
-    published_protocol: str | None = None
+    published_results: pd.DataFrame | None = None
+    """What `read_published` gives."""
 
     def lines(self) -> list[dict[str, Any]]:
         """One crossover row for each line, in the order of the study's grid."""
@@ -43,6 +43,13 @@ class StudyView:
         """The trials of a line, with column `x` as `cells_of` has it."""
         return self._with_x(self.rows(line, self.measurements))
 
+    def published_runs(self, line: dict[str, Any]) -> pd.DataFrame:
+        """The published run times beside a line; hardware that the source does not name is an empty text."""
+        if self.published_results is None:
+            return pd.DataFrame(columns=["size", "device", "hardware", "run_time_s"])
+        timed = on_line(self.published_results, line).dropna(subset=["size", "device", "run_time_s"])
+        return timed.fillna({"hardware": ""})
+
     def _with_x(self, rows: pd.DataFrame) -> pd.DataFrame:
         return rows.assign(x=rows[self.x_axis].astype(float))
 
@@ -52,11 +59,10 @@ def study_view(
     cells: pd.DataFrame,
     crossovers: pd.DataFrame,
     spec: Mapping[str, Any],
-    path_to_published_runs: Path | None,
+    path_to_published: Path | None,
 ) -> StudyView:
     """Cut one study out of the tables; `spec` is the study's file, completed with defaults."""
     name, published = spec["name"], spec["published"] or {}
-    run_times: Mapping[str, Any] = published.get("run_times") or {}
     return StudyView(
         spec["title"],
         with_ok_times(measurements[measurements["study"] == name]),
@@ -65,23 +71,5 @@ def study_view(
         spec["x_axis"],
         spec["steps_per_run"],
         tuple(published["crossover"]) if published.get("crossover") else None,
-        read_published_runs(path_to_published_runs, run_times) if path_to_published_runs else None,
-        run_times.get("protocol"),
+        read_published(path_to_published) if path_to_published else None,
     )
-
-
-def read_published_runs(path: Path, run_times: Mapping[str, Any]) -> pd.DataFrame:
-    """Published run times in long form: size, device, run_time_s, hardware."""
-    table = pd.read_csv(path, comment="#")
-    parts = [
-        pd.DataFrame(
-            {
-                "size": table[run_times["size"]],
-                "device": device,
-                "run_time_s": table[column],
-                "hardware": run_times["hardware"].get(device, ""),
-            }
-        )
-        for device, column in run_times["columns"].items()
-    ]
-    return pd.concat(parts, ignore_index=True)

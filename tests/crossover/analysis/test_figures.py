@@ -21,7 +21,7 @@ from crossover.analysis.figures import (
 )
 from crossover.analysis.style import DEVICE_COLOURS
 from crossover.analysis.summary import summarise
-from crossover.analysis.views import StudyView, read_published_runs, study_view
+from crossover.analysis.views import StudyView, study_view
 
 PowerLaws = Callable[..., pd.DataFrame]
 SPEC: dict[str, Any] = {
@@ -29,7 +29,7 @@ SPEC: dict[str, Any] = {
     "title": "A title",
     "x_axis": "size",
     "steps_per_run": 1000,
-    "published": {"statement": "", "source": "", "crossover": [300, 300], "run_times": None},
+    "published": {"statement": "", "source": "", "crossover": [300, 300], "results": None},
 }
 
 
@@ -127,30 +127,18 @@ def test_crowded_sizes_are_not_all_labelled(power_laws: PowerLaws) -> None:
 
 def test_published_runs_stand_beside_ours_in_their_protocol_only(power_laws: PowerLaws, tmp_path: Path) -> None:
     table = tmp_path / "runs.csv"
-    table.write_text("# source\nwidth,cpu_s,gpu_s\n2,10,50\n4,200,50\n")
-    run_times = {
-        "size": "width",
-        "protocol": "as_published",
-        "columns": {"cpu": "cpu_s", "cuda": "gpu_s"},
-        "hardware": {"cpu": "x86_64", "cuda": "P100"},
-    }
+    lines = ["2,cpu,,10000", "4,cpu,,200000", "2,cuda,P100,50000", "4,cuda,P100,50000", "4,cuda,,"]
+    text = "".join(f"as_published,{line}\n" for line in lines)
+    table.write_text(f"# source\nprotocol,size,device,hardware,run_time_ms\n{text}")
     rows = pd.concat([power_laws({2: 100, 4: 1000}, protocol=name) for name in ("as_published", "resident")])
-    published = {"crossover": None, "run_times": run_times}
+    published = {"crossover": None, "results": table.name}
     crossovers = compare_lines(rows, {"disc_depth": "size"})
     shown = study_view(rows, summarise(rows), crossovers, {**SPEC, "published": published}, table)
     left, right = plot_times(shown).axes
-    assert "published GPU (P100)" in texts(left)
+    assert {"published CPU", "published GPU (P100)"} <= set(texts(left))
     assert not [text for text in texts(right) if text.startswith("published")]
     dotted = [np.asarray(line.get_ydata()).tolist() for line in left.lines if line.get_linestyle() == ":"]
     assert dotted == [[10, 200], [50, 50]]
-
-
-def test_published_runs_are_read_with_their_hardware() -> None:
-    root = Path(__file__).parents[3]
-    run_times = {"size": "hidden_width", "columns": {"cpu": "cpu_s"}, "hardware": {"cpu": "x86_64"}}
-    table = read_published_runs(root / "config" / "published" / "hsf_width_runtime.csv", run_times)
-    assert table["size"].tolist() == [5, 10, 100, 1000, 2000]
-    assert set(table["hardware"]) == {"x86_64"}
 
 
 def test_speedups_divide_the_times(power_laws: PowerLaws) -> None:

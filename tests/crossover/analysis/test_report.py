@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.report import FigureFile, link_to, render
 from crossover.analysis.summary import summarise
@@ -45,7 +46,16 @@ def figure(tmp_path: Path) -> FigureFile:
     return FigureFile.times(path)
 
 
-def page(rows: pd.DataFrame, figure: FigureFile, title: str = "A title") -> str:
+CLAIM = {
+    "study": "disc_depth",
+    "statement": "it starts between 100 and 100,000",
+    "crossover_between": {"range": [100, 100_000]},
+}
+
+
+def page(
+    rows: pd.DataFrame, figure: FigureFile, title: str = "A title", claims: Sequence[Mapping[str, Any]] = (CLAIM,)
+) -> str:
     published = {"statement": "it starts at 700", "source": "Somebody (2019)"}
     spec: dict[str, Any] = {"title": title, "question": "From which size on?", "published": published}
     facts: dict[str, Any] = {
@@ -57,7 +67,34 @@ def page(rows: pd.DataFrame, figure: FigureFile, title: str = "A title") -> str:
         "method": METHOD,
     }
     crossovers = compare_lines(rows, {"disc_depth": "parameters"})
-    return render(TEMPLATE, {"disc_depth": spec}, rows, summarise(rows), crossovers, [figure], facts)
+    checked = check_claims([{"source": "Somebody (2019)", **claim} for claim in claims], rows, crossovers)
+    return render(TEMPLATE, {"disc_depth": spec}, rows, summarise(rows), crossovers, checked, [figure], facts)
+
+
+def test_the_page_opens_with_the_verdicts(power_laws: PowerLaws, figure: FigureFile) -> None:
+    text = Page(page(power_laws({2: 100, 4: 100_000}, trials=3), figure)).text
+    opening = text[: text.index("From which size on?")]
+    assert "Of 1 published statement, 1 is reproduced." in opening
+    row = opening[opening.index("it starts between 100 and 100,000") :]
+    said = ("Somebody (2019)", "100 to 100,000", "1,000 (100 to 100,000)", "crossover in parameters", "✓ reproduced")
+    places = [row.index(words) for words in said]
+    assert places == sorted(places)
+    assert "behind at 100 and ahead at 100,000 parameters" in row
+
+
+def test_a_verdict_is_told_without_colour(power_laws: PowerLaws, figure: FigureFile) -> None:
+    claims = [{**CLAIM, "crossover_between": {"range": limits}} for limits in ([100, 1000], [1, 50])]
+    html = page(power_laws({2: 100, 4: 100_000}, trials=3), figure, claims=claims)
+    text = Page(html).text
+    assert "– not testable here" in text
+    assert "✗ differs" in text
+    assert "1 differs, 1 is not testable here" in text
+    assert "add trials" in text
+
+
+def test_a_study_without_claims_opens_with_the_answer(power_laws: PowerLaws, figure: FigureFile) -> None:
+    text = Page(page(power_laws({2: 100, 4: 100_000}, trials=3), figure, claims=())).text
+    assert "published statement" not in text
 
 
 def test_the_page_starts_with_the_answer(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -90,7 +127,7 @@ def test_every_cell_is_in_the_table_and_failures_are_named(power_laws: PowerLaws
     rows.loc[lost, ["status", "reason"]] = ["oom", "out of memory, 8 GB wanted"]
     rows.loc[lost, "step_time_s"] = None
     shown = Page(page(rows, figure))
-    assert shown.tags.count("tr") >= 1 + 6
+    assert shown.tags.count("tr") >= 2 + 1 + 6
     assert "Cells without a full result" in shown.text
     assert "out of memory, 8 GB wanted" in shown.text
 

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from crossover.analysis.claim_words import VERDICT_MARKS, VERDICT_WORDS, measured_text, tally
+from crossover.analysis.findings import VERDICTS
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (4.771, 4.6, 4.95, "4.77 (4.6 to 4.95)"),
+        (703142.4, 176806, 2804390, "703,142 (176,806 to 2,804,390)"),
+        (4.771, None, None, "4.77"),
+        (999.9999, 99.99, 99999.6, "1,000 (100 to 100,000)"),
+        (-0.00123, -0.002, 0.0004, "-0.00123 (-0.002 to 0.0004)"),
+        (None, None, 100, "below 100"),
+        (None, 100, None, "above 100"),
+        (None, None, None, ""),
+    ],
+)
+def test_what_was_measured_in_words(value: float | None, low: float | None, high: float | None, text: str) -> None:
+    assert measured_text(value, low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "text"),
+    [
+        (["reproduced"], "Of 1 published statement, 1 is reproduced."),
+        (
+            ["not_testable", "differs", "reproduced", "not_testable"],
+            "Of 4 published statements, 1 is reproduced, 1 differs, 2 are not testable here.",
+        ),
+        (["differs", "differs"], "Of 2 published statements, 2 differ."),
+    ],
+)
+def test_verdicts_are_counted(verdicts: list[str], text: str) -> None:
+    assert tally(pd.DataFrame({"verdict": verdicts})) == text
+
+
+def test_every_verdict_has_a_word_and_a_mark_of_its_own() -> None:
+    assert set(VERDICT_WORDS) == set(VERDICT_MARKS) == set(VERDICTS)
+    assert len(set(VERDICT_WORDS.values())) == len(set(VERDICT_MARKS.values())) == 3

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crossover.errors import UserError
+from crossover.published_rows import read_published_rows
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "runs.csv"
+
+
+def test_rows_are_in_si_units(file: Path) -> None:
+    file.write_text(
+        "# Somebody, a title (2019).\n#  Read off a chart.\n"
+        "precision,batch_size,label,step_time_ms,device_used_mb,peak_allocated_mib,samples_per_s,max_abs_error\n"
+        'amp-fp16,4,"fp16, small",31.5,14949,2,8.86,3.1e-3\n\n'
+        "fp32,,,,,,7.75,\n"
+    )
+    source, (first, second) = read_published_rows(file)
+    assert source == "Somebody, a title (2019). Read off a chart."
+    assert first == {
+        "precision": "amp-fp16",
+        "batch_size": 4,
+        "label": "fp16, small",
+        "step_time_s": pytest.approx(0.0315),
+        "device_used_bytes": pytest.approx(14_949_000_000),
+        "peak_allocated_bytes": 2 * 1024 * 1024,
+        "samples_per_s": 8.86,
+        "max_abs_error": 0.0031,
+    }
+    assert (second["batch_size"], second["label"], second["step_time_s"], second["samples_per_s"]) == (
+        None,
+        None,
+        None,
+        7.75,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("size,run_time_s\n2,1\n", "runs.csv: no line starts with '#'"),
+        ("# source\n", "runs.csv: no columns; allowed: variant, protocol"),
+        ("# source\nsize,seconds\n2,1\n", "runs.csv: column 'seconds' is unknown; allowed: "),
+        ("# source\nsize,samples_per_ms\n2,1\n", "runs.csv: column 'samples_per_ms' is unknown; allowed: "),
+        ("# source\nsize,device\n2,cpu\n", "runs.csv: no column holds a result; allowed: run_time_s, "),
+        ("# source\nsize,run_time_s\n\n2,1,3\n", "runs.csv: line 4: 3 fields; allowed: 2, one a column"),
+        ("# source\ndevice,run_time_s\ncpu,1\ngpu,2\n", "runs.csv: line 4: device: 'gpu' is unknown; allowed: cpu,"),
+        ("# source\nsize,run_time_s\n2,fast\n", "runs.csv: line 3: run_time_s: 'fast' is not allowed; allowed: a numb"),
+        ("# source\nsize,run_time_s\n2,nan\n", "runs.csv: line 3: run_time_s: 'nan' is not allowed"),
+        ("# source\nsize,run_time_s\n2,-1\n", "runs.csv: line 3: run_time_s: '-1' is not allowed"),
+        ("# source\nsize,run_time_s\n2.5,1\n", "runs.csv: line 3: size: '2.5' is not allowed"),
+    ],
+)
+def test_a_mistake_is_one_line(file: Path, text: str, message: str) -> None:
+    file.write_text(text)
+    with pytest.raises(UserError) as caught:
+        read_published_rows(file)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_shipped_results_hold_the_sources_numbers() -> None:
+    """As read off the chart: seconds of the CPU and of the GPU at each width."""
+    _, rows = read_published_rows(ROOT / "config" / "published" / "hsf_width_runtime.csv")
+    times = {(row["device"], row["size"]): row["run_time_s"] for row in rows}
+    cpu = {5: 172, 10: 184, 100: 195, 1000: 678, 2000: 2414}
+    assert times == {("cpu", size): time for size, time in cpu.items()} | {("cuda", size): 506 for size in cpu}
+    assert {row["protocol"] for row in rows} == {"as_published"}
