@@ -77,6 +77,8 @@ class SameQuality:
     metric: str
     within: float
     where: Mapping[str, Any]
+    study: str | None = None
+    """The study that trains the models, where it is another one than the claim's."""
 
     @property
     def claimed(self) -> str:
@@ -167,7 +169,7 @@ def _read_form(name: str, values: Mapping[str, Any], place: str) -> CrossoverBet
     where = dict(values.get("where") or {})
     _check_axes(where, f"{place}.where")
     if name == "same_quality":
-        return SameQuality(values["metric"], float(values["within"]), where)
+        return SameQuality(values["metric"], float(values["within"]), where, values.get("study"))
     low, high = (None, float(values["limit"])) if name == "ratio_below" else _read_range(values["range"], place)
     if name == "crossover_between":
         assert low is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from crossover.analysis.claim_quantities import line_unit
 from crossover.analysis.findings import DIFFERS, MORE_TRIALS, NOT_TESTABLE, REPRODUCED, Finding, judge
 from crossover.analysis.selections import NothingToTestError, loose_axes, pinned
 from crossover.analysis.summary import speedups
@@ -34,20 +35,8 @@ def check_crossover(
     return _by_sizes(form, line, _told_apart(line, measurements), point if line["status"] == "bracketed" else None)
 
 
-def crossover_words(form: CrossoverBetween, study: str, crossovers: pd.DataFrame) -> str:
-    """What a crossover counts: 'crossover in parameters (protocol resident)'."""
-    lines = _lines_of(crossovers, study)
-    unit = f" in {_unit(lines.iloc[0])}" if len(lines) else ""
-    where = ", ".join(f"{axis} {value}" for axis, value in form.where.items())
-    return f"crossover{unit}" + (f" ({where})" if where else "")
-
-
 def _lines_of(crossovers: pd.DataFrame, study: str) -> pd.DataFrame:
     return crossovers[crossovers["study"] == study] if len(crossovers) else crossovers
-
-
-def _unit(line: pd.Series) -> str:
-    return "parameters" if line["x_axis"] == "parameters" else str(line["size_name"])
 
 
 def _single_line(lines: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.Series:
@@ -77,7 +66,7 @@ def _told_apart(line: pd.Series, measurements: pd.DataFrame) -> pd.DataFrame:
 def _by_sizes(form: CrossoverBetween, line: pd.Series, ratios: pd.DataFrame, point: float | None) -> Finding:
     behind, ahead = ratios.loc[ratios["high"] < 1, "x"], ratios.loc[ratios["low"] > 1, "x"]
     low, high = _number(behind.max()), _number(ahead.min())
-    unit = _unit(line)
+    unit = line_unit(line)
 
     def finding(verdict: str, reason: str) -> Finding:
         ordered = low is None or high is None or low < high
@@ -110,7 +99,10 @@ def _open(status: str, message: str, x: pd.Series, unit: str) -> str:
     if status == "above_range":
         return f"{message}, up to {short_number(x.max())} {unit}: measure larger sizes"
     if status == "bracketed":
-        return f"the sizes that the trials tell apart lie on both sides of a limit of the claimed range: {MORE_TRIALS}"
+        return (
+            "the sizes at which the accelerator is surely behind and surely ahead lie on both sides of an end of the "
+            f"claimed range: {MORE_TRIALS}, or measure at that end"
+        )
     return message
 
 

@@ -9,7 +9,7 @@ from crossover.analysis.findings import DIFFERS, NOT_TESTABLE, REPRODUCED, Findi
 from crossover.analysis.selections import NothingToTestError, pinned
 from crossover.analysis.summary import CONFIDENCE
 from crossover.claim_forms import SameQuality
-from crossover.records import BASELINE
+from crossover.records import AXES, BASELINE
 
 REFERENCE = (BASELINE, "fp32")
 """Device and precision that all others are compared with."""
@@ -20,40 +20,41 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame | None) -
 
     Every one must lie within it to be the same; the finding shows the one that decides. Raises NothingToTestError.
     """
-    if quality is None or quality.empty or not (quality["study"] == study).any():
-        raise NothingToTestError("no training of this study was rated for its quality")
-    own = quality[quality["study"] == study]
-    reference = _by_seed(own, form.metric, *REFERENCE)
-    if reference.empty:
-        raise NothingToTestError(f"no training on {' in '.join(REFERENCE)} to compare with")
+    trained = form.study or study
+    if quality is None or quality.empty or not (quality["study"] == trained).any():
+        raise NothingToTestError(f"no model of study '{trained}' was trained: add it to 'studies' in the config")
+    own = quality[quality["study"] == trained]
     chosen = pinned(own, form.where)
-    pairs = chosen[["device", "precision"]].drop_duplicates().itertuples(index=False, name=None)
-    others = [(str(device), str(precision)) for device, precision in pairs if (device, precision) != REFERENCE]
-    if "device" not in form.where and all(device == BASELINE for device, _ in others):
+    others = chosen[~_is_reference(chosen)]
+    if "device" not in form.where and (others["device"] == BASELINE).all():
         raise NothingToTestError("only the CPU trained: run it on a machine that has a GPU")
-    findings = [_compare(form, reference, _by_seed(own, form.metric, *pair), " in ".join(pair)) for pair in others]
+    cell = [axis for axis in AXES if axis in own.columns]
+    reference = own[_is_reference(own)]
+    findings = [_compare(form, rows, reference) for _, rows in others.groupby(cell, sort=False)]
     if not findings:
         raise NothingToTestError("no other device or precision was trained")
-    worst = {verdict: _largest(findings, verdict) for verdict in (DIFFERS, NOT_TESTABLE, REPRODUCED)}
-    return next(found for found in worst.values() if found is not None)
+    worst = (_largest(findings, verdict) for verdict in (DIFFERS, NOT_TESTABLE, REPRODUCED))
+    return next(found for found in worst if found is not None)
 
 
-def _by_seed(quality: pd.DataFrame, metric: str, device: str, precision: str) -> pd.Series:
-    rows = quality[(quality["device"] == device) & (quality["precision"] == precision)]
-    return rows.set_index("seed")[metric].astype(float).dropna()
+def _is_reference(quality: pd.DataFrame) -> pd.Series:
+    return (quality["device"] == REFERENCE[0]) & (quality["precision"] == REFERENCE[1])
 
 
-def _compare(form: SameQuality, reference: pd.Series, other: pd.Series, name: str) -> Finding:
-    differences = (other - reference).dropna()
-    what = f"{form.claimed} for {name} against {' in '.join(REFERENCE)}, over {len(differences)} seeds"
+def _compare(form: SameQuality, trainings: pd.DataFrame, reference: pd.DataFrame) -> Finding:
+    """One cell's trainings against those that differ from it in nothing but device and precision."""
+    first = trainings.iloc[0]
+    same = [axis for axis in AXES if axis in trainings.columns and axis not in ("device", "precision")]
+    pairs = trainings.merge(reference, on=[*same, "seed"], suffixes=("", "_reference"))
+    differences = (pairs[form.metric].astype(float) - pairs[f"{form.metric}_reference"].astype(float)).dropna()
+    name = f"{first['device']} in {first['precision']} against {' in '.join(REFERENCE)}"
     if len(differences) < 2:
         point = float(differences.iloc[0]) if len(differences) else None
-        return Finding(
-            NOT_TESTABLE, f"{name} and {' in '.join(REFERENCE)} share fewer than two seeds: add seeds", point
-        )
+        return Finding(NOT_TESTABLE, f"{name}: fewer than two seeds that both were trained with: add seeds", point)
     mean = float(differences.mean())
-    freedom = len(differences) - 1
-    spread = float(stats.sem(differences)) * float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
+    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(differences) - 1))
+    spread = float(stats.sem(differences)) * quantile
+    what = f"{form.claimed}, for {name} over {len(differences)} seeds"
     return judge(mean, mean - spread, mean + spread, -form.within, form.within, what)
 
 

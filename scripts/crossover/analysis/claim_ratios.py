@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,7 +9,7 @@ import pandas as pd
 from crossover.analysis.findings import Finding, judge, just_below
 from crossover.analysis.selections import NothingToTestError, metric_values, ok_trials
 from crossover.analysis.summary import Ratio, ratio_over_trials, time_over_trials
-from crossover.claim_forms import RatioWithin, axes_words
+from crossover.claim_forms import RatioWithin
 
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
@@ -34,19 +33,3 @@ def _ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_
         raise NothingToTestError(f"no trial holds both {form.of.metric} and {form.over.metric}")
     paired = time_over_trials(ratios)
     return Ratio(paired.mean_s, paired.low_s, paired.high_s)
-
-
-def ratio_words(form: RatioWithin) -> str:
-    """What a ratio is made of: 'ratio of step_time_s, device cpu over device cuda (size 2000)'."""
-    of, over = form.of.axes, form.over.axes
-    shared = {axis: value for axis, value in of.items() if over.get(axis) == value}
-    own, others = ({axis: value for axis, value in axes.items() if axis not in shared} for axes in (of, over))
-    if form.of.metric == form.over.metric:
-        words = f"ratio of {form.of.metric}, {axes_words(own)} over {axes_words(others)}"
-    else:
-        words = f"{_column_words(form.of.metric, own)} over {_column_words(form.over.metric, others)}"
-    return f"{words} ({axes_words(shared)})" if shared else words
-
-
-def _column_words(metric: str, axes: Mapping[str, Any]) -> str:
-    return f"{metric} of {axes_words(axes)}" if axes else metric

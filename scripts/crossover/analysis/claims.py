@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.claim_crossovers import check_crossover, crossover_words
+from crossover.analysis.claim_crossovers import check_crossover
 from crossover.analysis.claim_quality import check_quality
-from crossover.analysis.claim_ratios import check_ratio, ratio_words
+from crossover.analysis.claim_quantities import quantity, x_axis_words
+from crossover.analysis.claim_ratios import check_ratio
 from crossover.analysis.findings import NOT_TESTABLE, VERDICTS, Finding
 from crossover.analysis.selections import NothingToTestError
 from crossover.claim_forms import Claim, CrossoverBetween, RatioWithin, read_claim
@@ -56,7 +57,7 @@ def check_claims(
                 "measured": found.measured,
                 "measured_low": found.low,
                 "measured_high": found.high,
-                "quantity": _quantity(claim, crossovers),
+                "quantity": quantity(claim, x_axis_words(crossovers, study)),
                 "verdict": found.verdict,
                 "reason": found.reason,
             }
@@ -81,11 +82,3 @@ def _check(
         return check_quality(claim.form, claim.study, quality)
     except NothingToTestError as error:
         return Finding(NOT_TESTABLE, str(error))
-
-
-def _quantity(claim: Claim, crossovers: pd.DataFrame) -> str:
-    if isinstance(claim.form, CrossoverBetween):
-        return crossover_words(claim.form, claim.study, crossovers)
-    if isinstance(claim.form, RatioWithin):
-        return ratio_words(claim.form)
-    return f"largest difference of {claim.form.metric} from the CPU's in fp32, paired by seed"

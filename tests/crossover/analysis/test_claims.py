@@ -60,7 +60,7 @@ def test_a_speedup_by_hand(row: Row, ratio: float, expected: str) -> None:
     assert found["measured_low"] == pytest.approx(ratio / factor)
     assert found["measured_high"] == pytest.approx(ratio * factor)
     assert found["published"] == "4 to 5"
-    assert found["quantity"] == "ratio of step_time_s, device cpu over device cuda"
+    assert found["quantity"] == "time of a step, CPU over GPU"
 
 
 def test_a_wide_interval_around_the_claimed_value_is_no_proof(row: Row) -> None:
@@ -135,7 +135,7 @@ def test_the_same_bytes_in_every_trial_are_an_interval_of_no_width(
     found = verdict({"ratio_between": {"metric": "peak_allocated_bytes", **sides, "range": claimed}}, rows)
     assert found["verdict"] == expected
     assert found["measured_low"] == found["measured"] == found["measured_high"] == pytest.approx(1.168)
-    assert found["quantity"] == ("ratio of peak_allocated_bytes, precision amp-fp16 over precision fp32 (device cpu)")
+    assert found["quantity"] == ("peak memory of tensors, amp-fp16 over fp32 (CPU)")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_two_columns_of_one_cell_are_paired_by_trial(row: Row) -> None:
     assert found["verdict"] == "reproduced"
     assert found["measured"] == pytest.approx(2)
     assert found["measured_high"] == pytest.approx(2 * math.exp(0.01 * 4.302653 / math.sqrt(3)))
-    assert found["quantity"] == "latency_p50_s over latencies_s (device cpu)"
+    assert found["quantity"] == "latency_p50_s over latency (CPU)"
 
 
 def test_rows_joined_from_two_tables_are_not_taken_for_one_cell(row: Row) -> None:
@@ -365,14 +365,31 @@ def test_every_device_and_precision_counts(row: Row) -> None:
     assert verdict(only, [row()], quality)["verdict"] == "reproduced"
 
 
+def test_models_are_compared_with_their_own_like(row: Row) -> None:
+    """Two sizes of unlike accuracy: the GPU changes neither, but at size 20 from seed 1 on by 0.05."""
+    small = ratings(cpu_fp32=[0.6, 0.6, 0.6], cuda_fp32=[0.6, 0.6, 0.6]).assign(size=10)
+    large = ratings(cpu_fp32=[0.9, 0.9, 0.9], cuda_fp32=[0.9, 0.9, 0.9]).assign(size=20)
+    assert verdict(SAME, [row()], pd.concat([small, large]))["verdict"] == "reproduced"
+    changed = large.assign(accuracy=large["accuracy"] - 0.05 * ((large["device"] == "cuda") & (large["seed"] > 0)))
+    assert verdict(SAME, [row()], pd.concat([small, changed]))["verdict"] == "not_testable"
+
+
+def test_another_study_may_train_the_models(row: Row) -> None:
+    quality = ratings(cpu_fp32=[0.8, 0.8], cuda_fp32=[0.8, 0.8]).assign(study="quality")
+    elsewhere = {"same_quality": {**SAME["same_quality"], "study": "quality"}}
+    assert verdict(elsewhere, [row()], quality)["verdict"] == "reproduced"
+    assert verdict(elsewhere, [row()])["reason"].startswith("no model of study 'quality' was trained: add it")
+
+
 @pytest.mark.parametrize(
     ("quality", "words"),
     [
-        (None, "no training of this study"),
+        (None, "no model of study 'disc_depth' was trained"),
         (ratings(cpu_fp32=[0.8], cuda_fp32=[0.8]), "fewer than two seeds"),
         (ratings(cpu_fp32=[0.8, 0.8], cpu_bf16=[0.8, 0.8]), "only the CPU trained"),
-        (ratings(cuda_fp32=[0.8, 0.8], cuda_bf16=[0.8, 0.8]), "no training on cpu in fp32"),
-        (ratings(cpu_fp32=[0.8, 0.8]).assign(study="other"), "no training of this study"),
+        (ratings(cuda_fp32=[0.8, 0.8], cuda_bf16=[0.8, 0.8]), "against cpu in fp32: fewer than two seeds"),
+        (ratings(cpu_fp32=[0.8, 0.8], cuda_fp32=[0.8, math.nan]), "fewer than two seeds"),
+        (ratings(cpu_fp32=[0.8, 0.8]).assign(study="other"), "no model of study 'disc_depth' was trained"),
     ],
 )
 def test_quality_that_cannot_be_judged(row: Row, quality: pd.DataFrame | None, words: str) -> None:

@@ -1,0 +1,24 @@
+rule check_claims:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        crossovers=rules.estimate_crossovers.output.parquet,
+        library=ANALYSIS_LIBRARY,
+    output:
+        parquet=f"{RESULTS}/claims.parquet",
+        csv=report(
+            f"{RESULTS}/claims.csv",
+            caption="../report/claims.rst",
+            category="Tables",
+            labels={"table": "claims"},
+        ),
+    log:
+        f"{RESULTS}/logs/check_claims.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        claims=claims_of(CONFIG.studies),
+        steps_per_run={name: study.steps_per_run for name, study in STUDIES.items()},
+    message:
+        "Checking what the sources say"
+    script:
+        "../scripts/check_claims.py"

@@ -1,0 +1,76 @@
+"""What a claim measures, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.style import DEVICE_WORDS, PROTOCOL_WORDS
+from crossover.claim_forms import Claim, CrossoverBetween, RatioWithin
+
+METRIC_WORDS = {
+    "step_time_s": "time of a step",
+    "run_time_s": "time of a run",
+    "samples_per_s": "samples a second",
+    "peak_allocated_bytes": "peak memory of tensors",
+    "device_used_bytes": "memory in use on the device",
+    "latencies_s": "latency",
+    "latencies_cold_s": "latency without warm-up",
+    "latencies_unsynchronised_s": "latency by an unsynchronised clock",
+    "latencies_transfer_s": "latency with the transfer",
+    "latencies_device_s": "latency between device events",
+    "max_abs_error": "largest absolute error",
+    "max_relative_error": "largest relative error",
+}
+"""Metrics as a reader says them; any other goes by its column's name."""
+
+
+def quantity(claim: Claim, x_axis: str | None) -> str:
+    """What a claim measures; `x_axis` is what its study's crossovers are read over, None where that is not known."""
+    form = claim.form
+    if isinstance(form, CrossoverBetween):
+        return _with(f"crossover in {x_axis}" if x_axis else "crossover", form.where)
+    if isinstance(form, RatioWithin):
+        return _ratio_words(form)
+    return _with(f"largest difference of {form.metric} from the CPU's in fp32, paired by seed", form.where)
+
+
+def x_axis_words(crossovers: pd.DataFrame, study: str) -> str | None:
+    """What a study's crossovers count: parameters, or what its sizes count."""
+    lines = crossovers[crossovers["study"] == study] if len(crossovers) else crossovers
+    return None if lines.empty else line_unit(lines.iloc[0])
+
+
+def line_unit(line: pd.Series) -> str:
+    """What the x axis of a crossover counts."""
+    return "parameters" if line["x_axis"] == "parameters" else str(line["size_name"])
+
+
+def _ratio_words(form: RatioWithin) -> str:
+    """'time of a step, CPU over GPU (as published, size 2000)', or 'latency without warm-up over latency (GPU)'."""
+    of, over = form.of.axes, form.over.axes
+    shared = {axis: value for axis, value in of.items() if over.get(axis) == value}
+    own, others = (
+        _axes_words({axis: value for axis, value in axes.items() if axis not in shared}) for axes in (of, over)
+    )
+    first, second = (METRIC_WORDS.get(side.metric, side.metric) for side in (form.of, form.over))
+    if first == second:
+        return _with(f"{first}, {own} over {others}", shared)
+    return _with(f"{first}{own and f' ({own})'} over {second}{others and f' ({others})'}", shared)
+
+
+def _with(words: str, axes: Mapping[str, Any]) -> str:
+    return f"{words} ({_axes_words(axes)})" if axes else words
+
+
+def _axes_words(axes: Mapping[str, Any]) -> str:
+    return ", ".join(_axis_words(axis, value) for axis, value in axes.items())
+
+
+def _axis_words(axis: str, value: Any) -> str:
+    if axis in ("size", "batch_size"):
+        return f"{axis.removesuffix('_size')} {value}"
+    words = {"device": DEVICE_WORDS, "protocol": PROTOCOL_WORDS}.get(axis, {})
+    return words.get(value, str(value).replace("_", " "))
