@@ -89,6 +89,9 @@ def _by_sizes(form: CrossoverBetween, line: pd.Series, ratios: pd.DataFrame, poi
         between = f"; indicative: between {short_number(low)} and {short_number(high)} {unit}" if low and high else ""
         low = high = None
         return finding(NOT_TESTABLE, f"one ok trial a cell gives no 95 % interval{between}: {MORE_TRIALS}")
+    if line["status"] == "bracketed" and (low is None or high is None):
+        side = "behind" if low is None else "ahead"
+        return finding(NOT_TESTABLE, f"at no size is the accelerator {side} by the 95 % interval: {MORE_TRIALS}")
     return finding(NOT_TESTABLE, _open(str(line["status"]), str(line["message"]), ratios["x"], unit))
 
 

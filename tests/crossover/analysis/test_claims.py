@@ -83,6 +83,15 @@ def test_a_device_that_this_machine_lacks_is_named(row: Row) -> None:
     assert found["reason"] == "no trial with device cuda was measured, only cpu"
 
 
+def test_an_axis_that_a_table_does_not_hold_is_named(row: Row) -> None:
+    form = {"speedup_between": {**SPEEDUP["speedup_between"], "where": {"variant": "channels_last"}}}
+    rows = pd.DataFrame(pair(row, 4.5, 0.01)).drop(columns="variant")
+    (found,) = check_claims([{"study": "disc_depth", "statement": "x", **form}], rows, pd.DataFrame()).to_dict(
+        "records"
+    )
+    assert found["reason"] == "no trial with variant channels_last was measured, nor with any other"
+
+
 @pytest.mark.parametrize("form", [SPEEDUP, {"crossover_between": {"range": [1, 2]}}])
 def test_a_study_that_nothing_measured_is_not_testable(row: Row, form: dict[str, Any]) -> None:
     rows = pd.DataFrame(trials(row, 1e-3, 0.01, study="other"))
@@ -252,6 +261,15 @@ def test_a_size_that_the_trials_do_not_tell_apart_bounds_nothing(power_laws: Pow
     assert (found["measured_low"], found["measured_high"]) == (500, 100_000)
     assert "add trials" in found["reason"]
     assert verdict(crossover(500, 100_000), rows)["verdict"] == "reproduced"
+
+
+def test_trials_that_tell_no_size_apart_leave_a_claim_open(power_laws: PowerLaws) -> None:
+    """Times that differ by a factor of 1000 between trials: the GPU is surely ahead nowhere."""
+    rows = power_laws({3: 500, 4: 2000}, trials=2)
+    rows["step_time_s"] *= rows["trial"].map({1: 1, 2: 1000})
+    found = verdict(crossover(500, 2000), rows)
+    assert (found["verdict"], found["measured"]) == ("not_testable", pytest.approx(1000))
+    assert found["reason"] == "at no size is the accelerator behind by the 95 % interval: add trials"
 
 
 def test_a_crossover_from_one_trial_is_indicative(power_laws: PowerLaws) -> None:
