@@ -205,9 +205,11 @@ def search_runtime_of(wildcards, attempt):
     return (math.ceil(CONFIG.time_limit_s / 60) + 60) * attempt
 
 
-def csv_files(options):
-    """The real files that a dataset is made from, if the config names any."""
-    csv = options.get("csv")
+def real_files(options):
+    """The real files that a dataset is made from, if the config names any; what is missing, its maker says."""
+    csv, folder = options.get("csv"), options.get("folder")
+    if folder:
+        return sorted(str(path) for path in Path(folder).glob("train-*-ubyte*"))
     return [csv["signal"], csv["background"]] if csv else []
 
 

@@ -1,7 +1,7 @@
 rule make_dataset:
     input:
         library=library("datasets/*.py"),
-        csv=lambda wildcards: csv_files(CONFIG.datasets[wildcards.dataset]),
+        real_files=lambda wildcards: real_files(CONFIG.datasets[wildcards.dataset]),
     output:
         dataset=f"{RESULTS}/datasets/{{dataset}}.safetensors",
     log:

@@ -71,6 +71,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
     complete = check(as_typed(config, schema), schema, locate)
     _check_memory_limit(complete["largest_batch"]["memory_limit"], locate)
     _check_csv(complete["datasets"]["higgs"]["csv"], locate)
+    _check_folder(complete["datasets"]["mnist"]["folder"], locate)
     studies = tuple(
         _read_study(name, folder, _study_schema(schema), complete["datasets"], locate) for name in complete["studies"]
     )
@@ -206,7 +207,7 @@ def _check_batches(study: Study, datasets: Mapping[str, Any], shown: str) -> Non
     if dataset is None:
         return
     options = datasets[dataset]
-    rows = None if options.get("csv") else options.get("points", options.get("rows"))
+    rows = None if options.get("csv") or options.get("folder") else options.get("points", options.get("rows"))
     for batch_size in study.batch_sizes:
         if rows is not None and batch_size > rows:
             raise UserError(
@@ -221,3 +222,9 @@ def _check_csv(csv: Mapping[str, Any] | None, locate: Locator) -> None:
         if not path.is_file():
             key = ("datasets", "higgs", "csv", role)
             raise UserError(f"{locate(key)}: {'.'.join(key)}: {path} does not exist; give the path of a CSV file")
+
+
+def _check_folder(folder: str | None, locate: Locator) -> None:
+    if folder is not None and not Path(folder).is_dir():
+        key = ("datasets", "mnist", "folder")
+        raise UserError(f"{locate(key)}: {'.'.join(key)}: {folder} is no folder; give the one with MNIST's files")

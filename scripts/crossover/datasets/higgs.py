@@ -6,7 +6,6 @@ same shape, number and class balance are generated: run time depends on these, n
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
+from crossover.datasets.checksums import check_file
 from crossover.errors import UserError
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -60,15 +60,7 @@ def _read_columns(path: Path, columns: Sequence[str], sha256: str | None) -> Flo
     from pyarrow import ArrowInvalid
     from pyarrow import csv as arrow_csv
 
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; mend its path in datasets.higgs.csv of the config")
-    if sha256 is not None:
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != sha256.lower():
-            raise UserError(
-                f"{path}: SHA-256 is {found}, but the config says {sha256}; the file is not the expected one"
-            )
+    check_file(path, sha256, "datasets.higgs.csv")
     try:
         table = arrow_csv.read_csv(path)
     except ArrowInvalid as error:

@@ -1,0 +1,160 @@
+"""Images of handwritten digits, 28 x 28 pixels: MNIST's training part, or images of the same shape, type and number.
+
+Where the config does not name the folder of MNIST's files, the 8 x 8 digits that scikit-learn ships are brought to that
+shape: run time depends on it, not on who wrote the digits.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import struct
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crossover.datasets.checksums import check_file
+from crossover.errors import UserError
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+SIDE = 28
+DIGIT_SIDE = 20
+"""Of the box that holds the digit, as in MNIST."""
+CLASSES = 10
+UNSIGNED_BYTES = 8
+"""IDX's code of the only type that is read here."""
+
+LARGEST_VALUE = 16
+"""Of a pixel of scikit-learn's digits."""
+LARGEST_ANGLE = 12.0
+"""Degrees by which a generated digit is turned at most, to either side."""
+LARGEST_SHIFT = 2.0
+"""Pixels by which it is moved at most, in each direction."""
+SMALLEST_SCALE = 0.9
+CHUNK = 4096
+"""Images computed at once: what they need on the way lies in tens of MB."""
+
+
+def make_mnist(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """`features`, uint8 of shape (rows, 28, 28), and `labels`, int64 of shape (rows,), from 0 to 9.
+
+    All rows of MNIST's training files in `folder`, in their order; without one, `rows` images generated with `seed`, in
+    random order. Raises UserError for a missing, altered or malformed file.
+    """
+    if options["folder"]:
+        return _read(Path(options["folder"]), options["images_sha256"], options["labels_sha256"])
+    return _generate(options["rows"], options["seed"])
+
+
+def _generate(rows: int, seed: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Each of scikit-learn's digits equally often, give or take one, turned, moved and scaled a little each time."""
+    from sklearn.datasets import load_digits
+
+    digits, labels = load_digits(return_X_y=True)
+    random = np.random.default_rng(seed)
+    source = random.permutation(np.arange(rows) % len(digits))
+    enlarged = _enlarge(digits.reshape(-1, 8, 8) / LARGEST_VALUE)
+    features = np.empty((rows, SIDE, SIDE), np.uint8)
+    for first in range(0, rows, CHUNK):
+        chosen = source[first : first + CHUNK]
+        features[first : first + CHUNK] = _augment(enlarged, chosen, random)
+    return {"features": features, "labels": labels[source].astype(np.int64)}
+
+
+def _enlarge(digits: Floats) -> Floats:
+    """(digits, 8, 8) images to (digits, 28, 28), with an empty margin around a box of 20 x 20."""
+    from scipy import ndimage
+
+    zoom = DIGIT_SIDE / digits.shape[-1]
+    margin = (SIDE - DIGIT_SIDE) // 2
+    boxes = np.stack([ndimage.zoom(digit, zoom, order=3, mode="grid-constant", grid_mode=True) for digit in digits])
+    return np.pad(boxes, ((0, 0), (margin, margin), (margin, margin))).clip(0, 1)
+
+
+def _augment(images: Floats, chosen: Integers, random: np.random.Generator) -> Bytes:
+    """The chosen images, each turned, scaled and moved at random, as bytes.
+
+    All lie one below the other in one tall image, so that a single interpolation computes them all. A pixel that would
+    come from beyond its own image is taken from that image's edge, which is empty.
+    """
+    from scipy import ndimage
+
+    def draw(low: float, high: float) -> Floats:
+        return random.uniform(low, high, size=(len(chosen), 1, 1))
+
+    angle = np.radians(draw(-LARGEST_ANGLE, LARGEST_ANGLE))
+    scale = draw(SMALLEST_SCALE, 1 / SMALLEST_SCALE)
+    centre = (SIDE - 1) / 2
+    grid = np.arange(SIDE) - centre
+    rows = (grid[None, :, None] - draw(-LARGEST_SHIFT, LARGEST_SHIFT)) / scale
+    columns = (grid[None, None, :] - draw(-LARGEST_SHIFT, LARGEST_SHIFT)) / scale
+    from_row = (np.cos(angle) * rows - np.sin(angle) * columns + centre).clip(0, SIDE - 1)
+    from_column = (np.sin(angle) * rows + np.cos(angle) * columns + centre).clip(0, SIDE - 1)
+    from_row += SIDE * chosen[:, None, None]
+    values = ndimage.map_coordinates(images.reshape(-1, SIDE), [from_row, from_column], order=1)
+    return np.rint(255 * values).astype(np.uint8)
+
+
+def _read(folder: Path, images_sha256: str | None, labels_sha256: str | None) -> dict[str, np.ndarray[Any, Any]]:
+    images_path = _find(folder, "train-images-idx3-ubyte")
+    labels_path = _find(folder, "train-labels-idx1-ubyte")
+    check_file(images_path, images_sha256, "datasets.mnist.folder")
+    check_file(labels_path, labels_sha256, "datasets.mnist.folder")
+    images, labels = read_idx(images_path, dimensions=3), read_idx(labels_path, dimensions=1)
+    if images.shape[1:] != (SIDE, SIDE):
+        found = " x ".join(map(str, images.shape[1:]))
+        raise UserError(f"{images_path}: images of {found} pixels; allowed: {SIDE} x {SIDE}")
+    if len(images) != len(labels):
+        raise UserError(f"{labels_path}: {len(labels)} labels for {len(images)} images; the files must belong together")
+    if len(labels) == 0:
+        raise UserError(f"{images_path}: no images; allowed: at least one")
+    if (largest := labels.max()) >= CLASSES:
+        raise UserError(f"{labels_path}: label {largest} is not allowed; allowed: 0 to {CLASSES - 1}")
+    return {"features": images, "labels": labels.astype(np.int64)}
+
+
+def _find(folder: Path, name: str) -> Path:
+    """The file of that name, as it is or compressed; raises UserError where there is neither."""
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.is_file():
+            return path
+    raise UserError(
+        f"{folder}: holds neither {name} nor {name}.gz; mend the path in datasets.mnist.folder of the config"
+    )
+
+
+def read_idx(path: Path, dimensions: int) -> Bytes:
+    """The unsigned bytes of an IDX file, compressed if its name ends in .gz; raises UserError for any other content.
+
+    The format is MNIST's own: two zero bytes, a code of the type, the number of dimensions, the size of each as four
+    bytes, the largest first, then the values.
+    """
+    content = _content(path)
+    header = 4 + 4 * dimensions
+    if content[:4] != bytes([0, 0, UNSIGNED_BYTES, dimensions]):
+        expected = f"0x{bytes([0, 0, UNSIGNED_BYTES, dimensions]).hex()}"
+        found = f"0x{content[:4].hex()}" if content else "nothing"
+        raise UserError(f"{path}: begins with {found}, but IDX bytes of {dimensions} dimensions with {expected}")
+    if len(content) < header:
+        raise UserError(f"{path}: ends within its header; copy the file anew")
+    sizes = struct.unpack(f">{dimensions}I", content[4:header])
+    if len(content) != header + math.prod(sizes):
+        shape = " x ".join(map(str, sizes))
+        raise UserError(
+            f"{path}: holds {len(content) - header} values, but its header says {shape} = {math.prod(sizes)}; "
+            "copy the file anew"
+        )
+    return np.frombuffer(content, np.uint8, offset=header).reshape(sizes)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: not a readable gzip file: {error}; copy the file anew") from None

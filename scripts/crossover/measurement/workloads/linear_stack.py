@@ -1,0 +1,68 @@
+"""Three wide linear layers (PyTorch's recipe "Automatic Mixed Precision", as leolui2004/tensorcore ran it, 2022).
+
+One step: forward, mean squared error against random targets, backward, SGD, `zero_grad` with torch's default, which
+frees the gradients (`set_to_none=True` since torch 2.0). The published peaks are of torch 1.11, which kept them: there
+the backward pass held a new gradient beside each old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+
+from crossover.measurement.precision import Arithmetic
+from crossover.measurement.tasks import TrainingTask
+from crossover.studies import Cell
+
+SIZE_NAME = "neurons in each layer"
+SIZE_RANGE = (1, 32768)
+DATASET = None
+PROTOCOLS = ("resident",)
+
+LAYERS = 3
+BATCHES = 50
+LEARNING_RATE = 1e-3
+
+
+def build_model(width: int) -> nn.Sequential:
+    """The recipe's model: (batch, width) -> (batch, width)."""
+    layers: list[nn.Module] = []
+    for _ in range(LAYERS - 1):
+        layers += [nn.Linear(width, width), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(width, width))
+
+
+class LinearTraining(TrainingTask):
+    """The recipe's training loop over inputs and targets that are drawn on the device and stay there.
+
+    A cycle is one step, not the 50 of an epoch: all batches are alike, and nothing happens at an epoch's end.
+    """
+
+    def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
+        def draw() -> torch.Tensor:
+            return torch.randn(cell.batch_size, cell.size, device=arithmetic.device, dtype=arithmetic.dtype)
+
+        inputs, targets = ([draw() for _ in range(BATCHES)] for _ in range(2))
+        super().__init__(build_model(cell.size), arithmetic, (*inputs, *targets))
+        self.criterion = nn.MSELoss()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
+        self.batch = 0
+
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The next (batch, width) inputs and targets, in the order in which they were drawn."""
+        inputs, targets = self.resident[self.batch], self.resident[BATCHES + self.batch]
+        self.batch = (self.batch + 1) % BATCHES
+        return inputs, targets
+
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Loss and output: like the recipe's variable, the output stays through the backward pass, and its peak."""
+        features, targets = inputs
+        output = model(features)
+        return self.criterion(output, targets), output
+
+
+def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> LinearTraining:
+    """The training of three layers of `cell.size` neurons; reads no dataset."""
+    return LinearTraining(cell, arithmetic)

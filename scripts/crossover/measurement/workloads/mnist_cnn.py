@@ -1,0 +1,212 @@
+"""A small convolutional network on images of digits (leolui2004/tensorcore, 2022).
+
+Protocol `as_published`: two worker processes read, transform and collate shuffled images one by one; each step moves a
+batch to the device and reads the loss back, and each epoch starts the workers anew. Protocol `resident`: the same
+arithmetic on normalised images that lie on the device, in whole batches and in the dataset's order, with the loss
+summed there; so the difference between the two is loading and waiting. Of the loader's memory only what the measuring
+process holds is measured.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, Dataset
+
+from crossover.measurement.precision import Arithmetic
+from crossover.measurement.tasks import TrainingTask
+from crossover.measurement.workloads import whole_batches
+from crossover.studies import Cell
+
+SIZE_NAME = "channels of the first convolution"
+SIZE_RANGE = (1, 1024)
+DATASET = "mnist"
+PROTOCOLS = ("as_published", "resident")
+
+LEARNING_RATE = 1e-3
+DECAY = 0.8
+"""Of the learning rate, after each epoch."""
+
+MEAN, DEVIATION = (0.1307,), (0.3081,)
+"""Of MNIST's pixels, from 0 to 1."""
+
+WORKERS = 2
+START_METHOD = "fork" if sys.platform == "linux" else None
+"""How workers start: as under the source's Python on Linux, where 3.14 would import torch anew in each; elsewhere by
+default."""
+
+
+class Network(nn.Module):
+    """(batch, 1, 28, 28) images -> (batch, 10) logarithms of probabilities."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, channels, 3, 1)
+        self.conv2 = nn.Conv2d(channels, 2 * channels, 3, 1)
+        self.dropout1 = nn.Dropout(0.4)
+        self.dropout2 = nn.Dropout(0.25)
+        self.fc1 = nn.Linear(2 * channels * 12 * 12, 4 * channels)
+        self.fc2 = nn.Linear(4 * channels, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.conv1(x)
+        x = functional.relu(x)
+        x = self.conv2(x)
+        x = functional.relu(x)
+        x = functional.max_pool2d(x, 2)
+        x = self.dropout1(x)
+        x = torch.flatten(x, 1)
+        x = self.fc1(x)
+        x = functional.relu(x)
+        x = self.dropout2(x)
+        x = self.fc2(x)
+        return functional.log_softmax(x, dim=1)
+
+
+def build_model(channels: int) -> Network:
+    """The source's model; it has 32 channels there."""
+    return Network(channels)
+
+
+class Images(Dataset[tuple[torch.Tensor, int]]):
+    """Rows of (28, 28) uint8 images with the source's transform (torchvision's ToTensor and Normalize).
+
+    The transform goes through the same operations for each image, since these are what bounds the run.
+    """
+
+    def __init__(self, images: torch.Tensor, labels: torch.Tensor) -> None:
+        self.images = images
+        self.labels = labels
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        label = int(self.labels[index])
+        pixels = self.images[index].clone().view(28, 28, 1)
+        return normalised(pixels.permute(2, 0, 1).contiguous().to(torch.float32).div(255)), label
+
+
+def normalised(images: torch.Tensor) -> torch.Tensor:
+    """(..., 1, 28, 28) images from 0 to 1, less MNIST's mean, over its deviation."""
+    images = images.clone()
+    mean = torch.as_tensor(MEAN, dtype=images.dtype)
+    deviation = torch.as_tensor(DEVIATION, dtype=images.dtype)
+    if (deviation == 0).any():  # what the source's transform asks of each image
+        raise ValueError("a deviation of 0")
+    return images.sub_(mean.view(-1, 1, 1)).div_(deviation.view(-1, 1, 1))
+
+
+class _MnistTraining(TrainingTask):
+    """What both protocols share: model, loss, optimizer, and the learning rate's schedule."""
+
+    def __init__(
+        self, cell: Cell, epoch_steps: int, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()
+    ) -> None:
+        super().__init__(build_model(cell.size), arithmetic, resident)
+        self.epoch_steps = epoch_steps
+        self.epoch_step = 0
+        self.optimizer = torch.optim.Adadelta(self.model.parameters(), lr=LEARNING_RATE)
+        self.scheduler = StepLR(self.optimizer, step_size=1, gamma=DECAY)
+
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Cross entropy of a batch, which is moved where and when the source moves it: in the midst of the pass.
+
+        So the images in float32 are gone by the backward pass of autocast, whose peak they would raise.
+        """
+        images, labels = inputs
+        weight = next(model.parameters())
+        outputs = model(images.to(weight.device, weight.dtype))
+        return (functional.cross_entropy(outputs, labels.to(weight.device)),)
+
+    def end_step(self) -> None:
+        """At the end of an epoch, lower the learning rate."""
+        self.epoch_step += 1
+        if self.epoch_step == self.epoch_steps:
+            self.end_epoch()
+            self.epoch_step = 0
+
+    def end_epoch(self) -> None:
+        """What the host does at the end of an epoch."""
+        self.scheduler.step()
+
+
+class AsPublished(_MnistTraining):
+    """Batches from two workers; the loss read back at the end of each step.
+
+    A cycle is an epoch, with the start and the end of its workers and its last, partial batch.
+    """
+
+    reads_back = True
+
+    def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
+        self.loader = DataLoader(
+            Images(data["features"], data["labels"]),
+            batch_size=cell.batch_size,
+            shuffle=True,
+            num_workers=WORKERS,
+            multiprocessing_context=START_METHOD,
+        )
+        self.cycle_steps = len(self.loader)
+        super().__init__(cell, self.cycle_steps, arithmetic)
+        self.batches: Iterator[list[torch.Tensor]] | None = None
+        self.loss = torch.zeros(())
+        self.running_loss = 0.0
+
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The workers' next (batch, 1, 28, 28) images and (batch,) labels, in host memory: `forward` moves them."""
+        batch = None if self.batches is None else next(self.batches, None)
+        if batch is None:
+            self.batches = iter(self.loader)
+            batch = next(self.batches)
+        images, labels = batch
+        return images, labels
+
+    def observe(self, *results: torch.Tensor) -> None:
+        """Keep the loss until the update is under way."""
+        self.loss = results[0].detach()
+
+    def end_step(self) -> None:
+        """Read the loss, which waits for the device."""
+        self.running_loss += self.loss.item()
+        super().end_step()
+
+    def end_epoch(self) -> None:
+        """Ask for a batch more, whereupon the workers end; their time belongs to this epoch."""
+        if self.batches is not None:
+            next(self.batches, None)
+        self.batches = None
+        self.running_loss = 0.0
+        super().end_epoch()
+
+
+class Resident(_MnistTraining):
+    """Batches from images that lie on the device; the loss summed there."""
+
+    def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
+        images = normalised(data["features"].unsqueeze(1).to(torch.float32).div_(255))
+        super().__init__(cell, whole_batches(data, cell.batch_size), arithmetic, (images, data["labels"]))
+        self.batch_size = cell.batch_size
+        self.loss_sum = torch.zeros((), device=arithmetic.device)
+
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The next (batch, 1, 28, 28) images and (batch,) labels, in the dataset's order."""
+        first = self.epoch_step * self.batch_size
+        images, labels = (tensor.narrow(0, first, self.batch_size) for tensor in self.resident)
+        return images, labels
+
+    def observe(self, *results: torch.Tensor) -> None:
+        """Sum the loss, as a tensor: nothing waits for the device."""
+        self.loss_sum += results[0].detach()
+
+
+def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> TrainingTask:
+    """The training of a network of `cell.size` channels under the cell's protocol."""
+    whole_batches(data, cell.batch_size)
+    protocol = AsPublished if cell.protocol == "as_published" else Resident
+    return protocol(cell, data, arithmetic)

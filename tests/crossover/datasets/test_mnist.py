@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from crossover.datasets.mnist import make_mnist, read_idx
+from crossover.errors import UserError
+
+GENERATED = {"folder": None, "rows": 3700, "seed": 0, "images_sha256": None, "labels_sha256": None}
+
+IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+
+
+@pytest.fixture(scope="module")
+def generated() -> dict[str, np.ndarray[Any, Any]]:
+    return make_mnist(GENERATED)
+
+
+def test_generated_rows_have_the_shape_and_type_of_mnist(generated: dict[str, np.ndarray[Any, Any]]) -> None:
+    features, labels = generated["features"], generated["labels"]
+    assert (features.shape, features.dtype) == ((3700, 28, 28), np.uint8)
+    assert (labels.shape, labels.dtype) == ((3700,), np.int64)
+    assert features.max() > 240
+    assert features[:, (0, 0, -1, -1), (0, -1, 0, -1)].max() == 0  # a digit stands on an empty ground
+    assert 0.1 < features.mean() / 255 < 0.2  # MNIST: 0.13
+
+
+def test_classes_are_balanced_as_in_the_source_digits(generated: dict[str, np.ndarray[Any, Any]]) -> None:
+    """3700 rows are every one of the 1797 digits twice, and 106 of them once more."""
+    source = np.bincount(load_digits().target)
+    counts = np.bincount(generated["labels"])
+    assert (counts >= 2 * source).all()
+    assert (counts <= 3 * source).all()
+    assert counts.sum() == 3700
+
+
+def test_the_order_is_random(generated: dict[str, np.ndarray[Any, Any]]) -> None:
+    labels = generated["labels"]
+    assert (np.bincount(labels[:600], minlength=10) > 30).all()
+    assert not np.array_equal(labels[:1797], load_digits().target)
+
+
+def test_the_seed_decides(generated: dict[str, np.ndarray[Any, Any]]) -> None:
+    again, other = make_mnist(GENERATED), make_mnist({**GENERATED, "seed": 1})
+    assert all(np.array_equal(generated[key], again[key]) for key in generated)
+    assert not np.array_equal(generated["features"], other["features"])
+    assert not np.array_equal(generated["labels"], other["labels"])
+
+
+def test_no_two_images_are_alike(generated: dict[str, np.ndarray[Any, Any]]) -> None:
+    flat = generated["features"].reshape(3700, -1)
+    assert len(np.unique(flat, axis=0)) == 3700
+
+
+def test_an_image_shows_the_digit_of_its_label(generated: dict[str, np.ndarray[Any, Any]]) -> None:
+    """The nearest mean image of the source digits, enlarged pixel by pixel to the box of 20 x 20, finds most labels."""
+    digits = load_digits()
+    enlarged = np.kron(digits.images, np.ones((1, 5, 5))).reshape(-1, 20, 2, 20, 2).mean(axis=(2, 4))
+    means = np.stack([enlarged[digits.target == label].mean(axis=0) for label in range(10)])
+
+    def unit(images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        rows = images.reshape(len(images), -1)
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        return centred / np.linalg.norm(centred, axis=1, keepdims=True)
+
+    found = (unit(generated["features"][:, 4:24, 4:24]) @ unit(means).T).argmax(axis=1)
+    assert (found == generated["labels"]).mean() > 0.6  # by chance: 0.1
+
+
+def idx(values: np.ndarray[Any, Any]) -> bytes:
+    """A file as the format's description has it."""
+    return bytes([0, 0, 8, values.ndim]) + struct.pack(f">{values.ndim}I", *values.shape) + values.tobytes()
+
+
+PIXELS = np.random.default_rng(0).integers(0, 256, size=(5, 28, 28), dtype=np.uint8)
+DIGITS = np.array([5, 0, 4, 1, 9], dtype=np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / IMAGES).write_bytes(idx(PIXELS))
+    (tmp_path / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS)))
+    return tmp_path
+
+
+def read(folder: Path, **options: Any) -> dict[str, np.ndarray[Any, Any]]:
+    return make_mnist({**GENERATED, "folder": str(folder), **options})
+
+
+def refused(folder: Path, **options: Any) -> str:
+    with pytest.raises(UserError) as caught:
+        read(folder, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_real_files_are_read_compressed_or_not(folder: Path) -> None:
+    data = read(folder)
+    assert np.array_equal(data["features"], PIXELS)
+    assert data["features"].dtype == np.uint8
+    assert data["labels"].tolist() == [5, 0, 4, 1, 9]
+    assert data["labels"].dtype == np.int64
+
+
+def test_the_magic_numbers_are_mnists(folder: Path) -> None:
+    """2051 and 2049, as its own description gives them."""
+    assert struct.unpack(">I", (folder / IMAGES).read_bytes()[:4]) == (2051,)
+    assert struct.unpack(">I", gzip.decompress((folder / f"{LABELS}.gz").read_bytes())[:4]) == (2049,)
+    assert read_idx(folder / IMAGES, 3).shape == (5, 28, 28)
+
+
+def test_a_right_checksum_passes_and_a_wrong_one_names_both(folder: Path) -> None:
+    right = hashlib.sha256((folder / IMAGES).read_bytes()).hexdigest()
+    read(folder, images_sha256=right.upper())
+    assert f"{LABELS}.gz: SHA-256 is " in refused(folder, images_sha256=right, labels_sha256="0" * 64)
+    assert f"{IMAGES}: SHA-256 is {right}, but the config says 0000" in refused(folder, images_sha256="0" * 64)
+
+
+def test_a_missing_file_names_both_of_its_spellings(folder: Path) -> None:
+    (folder / IMAGES).unlink()
+    assert f"holds neither {IMAGES} nor {IMAGES}.gz; mend the path in datasets.mnist.folder" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "begins with nothing, but IDX bytes of 3 dimensions with 0x00000803"),
+        (idx(DIGITS), "begins with 0x00000801, but IDX bytes of 3 dimensions with 0x00000803"),
+        (b"\x00\x00\x0d\x03" + idx(PIXELS)[4:], "begins with 0x00000d03"),  # IDX, but of floats
+        (b"\x89PNG\r\n", "begins with 0x89504e47"),
+        (idx(PIXELS)[:10], "ends within its header"),
+        (idx(PIXELS)[:-1], "holds 3919 values, but its header says 5 x 28 x 28 = 3920"),
+        (idx(PIXELS) + b"\x00", "holds 3921 values, but its header says 5 x 28 x 28 = 3920"),
+        (idx(PIXELS[:, :20]), "images of 20 x 28 pixels; allowed: 28 x 28"),
+        (idx(PIXELS[:4]), "5 labels for 4 images"),
+    ],
+)
+def test_malformed_images_are_one_line(folder: Path, content: bytes, message: str) -> None:
+    (folder / IMAGES).write_bytes(content)
+    assert message in refused(folder)
+
+
+def test_a_label_above_nine_is_refused(folder: Path) -> None:
+    (folder / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS + 1)))
+    assert f"{LABELS}.gz: label 10 is not allowed; allowed: 0 to 9" in refused(folder)
+
+
+def test_files_without_rows_are_refused(folder: Path) -> None:
+    (folder / IMAGES).write_bytes(idx(PIXELS[:0]))
+    (folder / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS[:0])))
+    assert "no images; allowed: at least one" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda whole: whole[: len(whole) // 2], lambda _: b"no gzip", lambda whole: whole[:20] + b"\xff" * 20],
+    ids=["cut short", "another format", "altered"],
+)
+def test_a_spoilt_compressed_file_is_one_line(folder: Path, spoil: Any) -> None:
+    path = folder / f"{LABELS}.gz"
+    path.write_bytes(spoil(path.read_bytes()))
+    assert f"{LABELS}.gz: not a readable gzip file: " in refused(folder)

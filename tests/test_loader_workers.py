@@ -1,0 +1,69 @@
+"""No worker of a data loader survives its trial, however that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from safetensors.numpy import save_file
+
+import trials
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+WORKER_LIMIT_S = 30.0
+"""Workers ask every 5 s whether their parent lives."""
+
+
+def wait_for(found: Callable[[], bool], limit_s: float = 60.0) -> None:
+    end = time.monotonic() + limit_s
+    while not found():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.05)
+
+
+def writers(pipe: int) -> set[int]:
+    """The processes whose output is a pipe, but for this one."""
+    inode = f"pipe:[{os.fstat(pipe).st_ino}]"
+    found = set()
+    for process in psutil.process_iter():
+        try:
+            if Path(f"/proc/{process.pid}/fd/1").readlink().name == inode:
+                found.add(process.pid)
+        except OSError:  # it ended, or belongs to somebody else
+            continue
+    return found - {os.getpid()}
+
+
+@pytest.mark.parametrize(
+    ("isolation", "ending"),
+    [("process", signal.SIGKILL), ("server", signal.SIGTERM)],
+    ids=["process, killed", "server, ended"],
+)
+def test_no_worker_survives_a_killed_trial(tmp_path: Path, isolation: str, ending: signal.Signals) -> None:
+    random = np.random.default_rng(0)
+    images = random.integers(0, 256, size=(64, 28, 28), dtype=np.uint8)
+    save_file({"features": images, "labels": random.integers(0, 10, 64)}, tmp_path / "mnist.safetensors")
+    options = [
+        *("--workload=mnist_cnn", "--protocol=as_published", "--batch-size=8", "--size=2", "--device=cpu"),
+        *("--cpu-threads=1", "--warmup-min-s=100", "--warmup-long-s=100", "--warmup-max-s=100"),
+        *(f"--dataset={tmp_path}/mnist.safetensors", f"--output={tmp_path}/trial.parquet", f"--isolation={isolation}"),
+    ]
+    with subprocess.Popen(
+        [sys.executable, str(trials.SCRIPT), *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as script:
+        assert script.stdout is not None
+        pipe = script.stdout.fileno()
+        wait_for(lambda: len(writers(pipe)) == 4)  # the script, the measuring process, and two workers
+        script.send_signal(ending)
+        script.wait()
+        wait_for(lambda: not writers(pipe), 2.0 if ending == signal.SIGTERM else WORKER_LIMIT_S)
+    assert not (tmp_path / "trial.parquet").exists()
