@@ -4,6 +4,7 @@ import math
 import os
 import shlex
 from dataclasses import asdict, replace
+from itertools import product
 
 from crossover.claim_forms import claims_of
 from crossover.configuration import (
@@ -133,19 +134,23 @@ def options_of(wildcards):
     """The command-line options that all trials of a cell share."""
     return trial_options(
         cell_of(wildcards),
-        **shared_options(STUDIES[wildcards.study].effort),
+        **shared_options(),
+        **overrides_of(STUDIES[wildcards.study]),
         latency_steps=STUDIES[wildcards.study].latency_steps,
         isolation=CONFIG.isolation,
     )
 
 
-def shared_options(effort=()):
-    """Options of all trials of a run, but for what a study's own effort says otherwise."""
+def shared_options():
+    """Options of all trials of a run, where its study does not say otherwise."""
+    return {"seed": CONFIG.seed, "cpu_threads": CONFIG.cpu_threads}
+
+
+def overrides_of(study):
+    """Effort and time limit of a study's trials: its own, or the run's."""
     return {
-        "seed": CONFIG.seed,
-        "cpu_threads": CONFIG.cpu_threads,
-        "time_limit_s": CONFIG.time_limit_s,
-        "effort": replace(CONFIG.effort, **dict(effort)),
+        "effort": replace(CONFIG.effort, **study.effort),
+        "time_limit_s": study.time_limit_s or CONFIG.time_limit_s,
     }
 
 
@@ -154,8 +159,7 @@ def search_options_of(wildcards):
     return search_options(
         wildcards,
         CONFIG.largest_batch,
-        seed=CONFIG.seed,
-        cpu_threads=CONFIG.cpu_threads,
+        **shared_options(),
         time_limit_s=CONFIG.time_limit_s,
         isolation=CONFIG.isolation,
     )
@@ -197,7 +201,7 @@ def mem_mb_of(wildcards, attempt):
 
 def runtime_of(wildcards, attempt):
     """Minutes of a trial: its own limit, and as much again as starting up may take."""
-    return (math.ceil(CONFIG.time_limit_s / 60) + 5) * attempt
+    return (math.ceil(overrides_of(STUDIES[wildcards.study])["time_limit_s"] / 60) + 5) * attempt
 
 
 def search_runtime_of(wildcards, attempt):
@@ -251,18 +255,13 @@ def gpu_if_any(devices):
 
 
 def isolation_trials(wildcards):
-    """Options of the timing script for four cells a device: the smallest and a large size of both published studies."""
-    studies = {
-        "disc_depth": ("disc_mlp", 100, (3, 10)),
-        "hsf_width": ("higgs_mlp", 32, (10, 1000)),
-    }
-    cells = [
-        Cell(study, workload, "resident", batch_size, "fp32", "eager", size, device)
-        for device in DEVICES
-        for study, (workload, batch_size, sizes) in studies.items()
-        for size in sizes
-    ]
-    return [
-        shlex.join([*trial_options(cell, **shared_options()), f"--dataset={dataset_file(cell.workload)}"])
-        for cell in cells
-    ]
+    """Options of the timing script for four cells a device: small steps, where the host decides, and large ones."""
+    workloads = {"disc_mlp": (100, (3, 10)), "higgs_mlp": (32, (1000,)), "linear_stack": (512, (2048,))}
+    effort = {"effort": CONFIG.effort, "time_limit_s": CONFIG.time_limit_s}
+    trials = []
+    for device, (workload, (batch_size, sizes)) in product(DEVICES, workloads.items()):
+        dataset = [f"--dataset={path}" for path in [dataset_file(workload)] if path]
+        for size in sizes:
+            cell = Cell("check", workload, "resident", batch_size, "fp32", "eager", size, device)
+            trials.append(shlex.join([*trial_options(cell, **shared_options(), **effort), *dataset]))
+    return trials

@@ -16,7 +16,7 @@ from crossover.analysis.tables import read_table, write_csv
 
 SIDES = ("process", "server")
 TOLERANCE = 0.04
-CELL = ["study", "protocol", "size", "device"]
+CELL = ["workload", "size", "device"]
 
 
 def step_time_s(options: list[str], isolation: str, trial: int, folder: Path) -> tuple[dict[str, object], float]:

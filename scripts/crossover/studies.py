@@ -133,6 +133,8 @@ class Study:
     figures: tuple[str, ...] = ("times", "speedups")
     effort: Mapping[str, Any] = field(default_factory=dict)
     """What differs from the run's effort."""
+    time_limit_s: float | None = None
+    """None: the run's own."""
     latency_steps: int = 0
     latency_mistakes: bool = False
     steps_per_run: int | Mapping[str, int] | None = None
