@@ -19,6 +19,7 @@ include: "rules/measure.smk"
 include: "rules/batches.smk"
 include: "rules/collect.smk"
 include: "rules/analyse.smk"
+include: "rules/quality.smk"
 include: "rules/claims.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
@@ -32,6 +33,12 @@ rule all:
         rules.render_report.output,
         # A deleted row is measured again.
         rules.collect_measurements.input.rows,
+        TRAININGS,
+
+
+rule quality:
+    input:
+        rules.summarise_quality.output,
 
 
 rule largest_batches:

@@ -2,6 +2,8 @@ rule check_claims:
     input:
         measurements=rules.collect_measurements.output.measurements,
         crossovers=rules.estimate_crossovers.output.parquet,
+        # Only where a study trains models.
+        quality=rules.summarise_quality.output.parquet if TRAININGS else [],
         library=ANALYSIS_LIBRARY,
     output:
         parquet=f"{RESULTS}/claims.parquet",

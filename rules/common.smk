@@ -25,6 +25,7 @@ from crossover.studies import (
     workload_module,
     workload_traits,
 )
+from crossover.trainings import TRAINING_PATH, quality_of, trained_cells, training_options
 
 prefer_this_environment()
 
@@ -69,6 +70,12 @@ CELLS = [cell for study in CONFIG.studies for cell in study.cells(DEVICES)]
 TRIALS = range(1, CONFIG.trials + 1)
 ROUNDS = list(in_rounds(CELLS, CONFIG.trials, CONFIG.seed))
 SEARCHES = sorted({f"{RESULTS}/largest_batch/{SEARCH_PATH}.json".format(**asdict(cell)) for cell in CELLS})
+TRAININGS = [
+    f"{RESULTS}/trainings/{TRAINING_PATH}.parquet".format(**asdict(cell), seed=CONFIG.seed + number)
+    for study in CONFIG.studies
+    for cell in trained_cells(study, DEVICES)
+    for number in range(1, quality_of(study).seeds + 1)
+]
 PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enumerate(ROUNDS)}
 
 
@@ -79,6 +86,7 @@ wildcard_constraints:
     batch_size=r"\d+",
     size=r"\d+",
     trial=r"\d+",
+    seed=r"\d+",
 
 
 def cell_of(wildcards):
@@ -160,6 +168,17 @@ def search_options_of(wildcards):
         wildcards,
         CONFIG.largest_batch,
         **shared_options(),
+        time_limit_s=CONFIG.time_limit_s,
+        isolation=CONFIG.isolation,
+    )
+
+
+def training_options_of(wildcards):
+    """The command-line options that the trainings of a cell share."""
+    return training_options(
+        cell_of(wildcards),
+        quality_of(STUDIES[wildcards.study]),
+        cpu_threads=CONFIG.cpu_threads,
         time_limit_s=CONFIG.time_limit_s,
         isolation=CONFIG.isolation,
     )

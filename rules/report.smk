@@ -7,6 +7,9 @@ rule render_report:
         claims=rules.check_claims.output.parquet,
         times=collect(rules.plot_times.output.svg, study=studies_with("times")),
         speedups=collect(rules.plot_speedups.output.svg, study=studies_with("speedups")),
+        # Only where a study trains models.
+        quality=rules.summarise_quality.output.parquet if TRAININGS else [],
+        parts=house("report/quality.html.j2"),
         library=ANALYSIS_LIBRARY,
     output:
         report=f"{RESULTS}/report.html",

@@ -27,6 +27,7 @@ def render_report(
     facts: Mapping[str, Any],
     path_to_method: Path,
     path_to_report: Path,
+    path_to_quality: Path | None = None,
 ) -> None:
     """Write one self-contained HTML page; only its link to the method leads out of it."""
     page = render(
@@ -42,6 +43,7 @@ def render_report(
             "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "method": link_to(path_to_method, path_to_report),
         },
+        read_table(path_to_quality) if path_to_quality else None,
     )
     with atomic_path(path_to_report) as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -63,4 +65,5 @@ if __name__ == "__main__":
             facts=snakemake.params.facts,
             path_to_method=Path(snakemake.params.method),
             path_to_report=Path(snakemake.output.report),
+            path_to_quality=Path(snakemake.input.quality) if snakemake.input.quality else None,
         )

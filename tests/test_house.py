@@ -14,11 +14,13 @@ import yaml
 from crossover import records
 from crossover.analysis.claims import CLAIM_COLUMNS
 from crossover.analysis.comparisons import CROSSOVER_COLUMNS
+from crossover.analysis.quality import QUALITY_COLUMNS
 from crossover.analysis.summary import CELL_COLUMNS
 from crossover.analysis.verdicts import COMPARISON_COLUMNS
 from crossover.claim_forms import FORMS, PINNABLE
 from crossover.datasets import MAKERS
 from crossover.studies import BatchSearch, Effort, known_workloads, workload_traits
+from crossover.trainings import Quality
 from crossover.validation import with_defaults
 
 ROOT = Path(__file__).parents[1]
@@ -46,7 +48,7 @@ def forbidden(paths: list[Path], packages: set[str]) -> dict[str, set[str]]:
 
 
 def test_measurement_wing_imports_no_analysis() -> None:
-    scripts = [ROOT / "scripts" / f"{name}.py" for name in ("measure_cell", "find_largest_batch")]
+    scripts = [ROOT / "scripts" / f"{name}.py" for name in ("measure_cell", "find_largest_batch", "train_model")]
     wing = [*(LIBRARY / "measurement").rglob("*.py"), *scripts]
     packages = {"pandas", "matplotlib", "seaborn", "sklearn", "snakemake", "crossover.analysis", "crossover.datasets"}
     assert len(wing) > 5
@@ -71,6 +73,7 @@ def test_analysis_wing_imports_no_torch() -> None:
         "options.py",
         "claim_forms.py",
         "published_rows.py",
+        "trainings.py",
     ],
 )
 def test_what_the_wings_share_imports_neither(name: str) -> None:
@@ -155,6 +158,11 @@ def test_a_search_by_hand_begins_as_the_config_does() -> None:
     assert BatchSearch(**with_defaults({}, SCHEMA)["largest_batch"]) == BatchSearch()
 
 
+def test_a_training_by_hand_is_that_of_the_schema() -> None:
+    quality = SCHEMA["$defs"]["study"]["properties"]["quality"]
+    assert Quality(**with_defaults({}, quality)) == Quality()
+
+
 def test_schema_knows_the_words_of_the_records() -> None:
     study = SCHEMA["$defs"]["study"]["properties"]
     assert SCHEMA["properties"]["devices"]["anyOf"][1]["items"]["enum"] == list(records.DEVICES)
@@ -197,7 +205,7 @@ def test_results_readme_describes_every_column_as_the_code_does() -> None:
     measured = [f"| `{c.name}` | {c.metadata['unit']} | {c.metadata['doc']} |" for c in fields(records.Measurement)]
     others = [
         [f"| `{name}` | {doc} |" for name, doc in columns.items()]
-        for columns in (CELL_COLUMNS, CROSSOVER_COLUMNS, CLAIM_COLUMNS, COMPARISON_COLUMNS)
+        for columns in (CELL_COLUMNS, CROSSOVER_COLUMNS, CLAIM_COLUMNS, QUALITY_COLUMNS, COMPARISON_COLUMNS)
     ]
     for rows in (measured, *others):
         assert [row for row in rows if f"\n{row}\n" not in text] == []

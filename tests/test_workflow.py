@@ -354,6 +354,36 @@ def test_the_doctor_prints_to_the_terminal_each_time(fresh: House) -> None:
     assert [path.name for path in (fresh.path / "results").iterdir()] == ["logs"]
 
 
+def test_a_study_that_only_trains_ends_in_a_report(fresh: House) -> None:
+    fresh.config(studies=["quality"])
+    fresh.edit(
+        "studies/quality",
+        workload="disc_mlp",
+        sizes=[2],
+        batch_sizes=[100],
+        precisions=["fp32"],
+        quality={"seeds": 2, "classes": ["outside", "inside"]},
+    )
+    done = fresh.snakemake()
+    assert done.returncode == 0, done.stderr
+    results = fresh.path / "results"
+    table = pd.read_parquet(results / "quality.parquet")
+    assert table[["precision", "seed", "status"]].values.tolist() == [
+        ["fp32", 1, "ok"],
+        ["fp32", 2, "ok"],
+    ]
+    assert [sum(support) for support in table["class_support"]] == [330, 330]
+    page = (results / "report.html").read_text()
+    assert "Whether using a GPU improves the model is not testable here" in page
+    assert page.index("Does a model get better when a GPU trains it?") < page.index("Quality of the trained models")
+    assert "Not measured" not in page
+    assert "outside" in (results / "quality.txt").read_text()
+    assert not (results / "cells").exists()
+    fresh.edit("studies/quality", quality={"seeds": 3, "classes": ["outside", "inside"]})
+    jobs = fresh.would_run()
+    assert (jobs["train_model"], jobs["make_dataset"]) == (1, 0)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep a limit on memory")
 def test_the_largest_batches_are_searched_once_for_all_batch_sizes(fresh: House) -> None:
     fresh.config(

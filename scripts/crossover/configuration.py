@@ -182,6 +182,7 @@ def _read_study(
         key: tuple(value) if isinstance(value, list) else value for key, value in complete.items()
     }
     fields["sizes"] = tuple(sorted(complete["sizes"]))
+    _check_quality(complete, shown)
     study = Study(name=name, **fields)
     keys = {axis: f"{shown}: {axis}s" for axis in ("size", "protocol", "variant")}
     for size, protocol, variant in product(study.sizes, study.protocols, study.variants):
@@ -199,6 +200,22 @@ def _check_results(file: Path, steps_per_run: object, shown: str) -> None:
         raise UserError(f"{shown}: published.results: {error}") from None
     if steps_per_run is None and any("run_time_s" in row for row in rows):
         raise UserError(f"{shown}: steps_per_run: needed to compare with the run times of published.results")
+
+
+def _check_quality(study: Mapping[str, Any], shown: str) -> None:
+    """Raise UserError where a study could not train models, or would do nothing at all."""
+    if study["quality"] is None:
+        if not study["timed"]:
+            raise UserError(f"{shown}: timed: false, and quality is null: nothing is left to do; set one of them")
+        return
+    traits = workload_traits(study["workload"])
+    if traits.dataset is None or "resident" not in traits.protocols:
+        raise UserError(
+            f"{shown}: quality: workload '{study['workload']}' does not train on resident data with labels; "
+            "allowed: null, or a workload that does, such as higgs_mlp"
+        )
+    if "fp32" not in study["precisions"]:
+        raise UserError(f"{shown}: precisions: {study['precisions']} lacks fp32, which quality compares with; add it")
 
 
 def _check_batches(study: Study, datasets: Mapping[str, Any], shown: str) -> None:

@@ -83,6 +83,14 @@ def positive(text: str) -> int:
     return number
 
 
+def share(text: str) -> float:
+    """A share between 0 and 1, neither of them."""
+    number = float(text)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: a number between 0 and 1, such as 0.33")
+    return number
+
+
 def seconds(text: str) -> float:
     """Seconds, at least 0 and finite."""
     number = float(text)

@@ -193,12 +193,12 @@ class Measurement:
 COLUMNS = tuple(column.name for column in dataclasses.fields(Measurement))
 
 
-def arrow_schema() -> pyarrow.Schema:
-    """The Parquet schema of `Measurement`, with doc and unit in each column's metadata."""
+def arrow_schema(record: type[Any] = Measurement) -> pyarrow.Schema:
+    """The Parquet schema of a record, a dataclass of columns, with doc and unit in each column's metadata."""
     import pyarrow as pa
 
     arrow_types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    hints = typing.get_type_hints(Measurement)
+    hints = typing.get_type_hints(record)
 
     def arrow_type(hint: Any) -> pa.DataType:
         if isinstance(hint, types.UnionType):
@@ -210,21 +210,21 @@ def arrow_schema() -> pyarrow.Schema:
     return pa.schema(
         [
             pa.field(f.name, arrow_type(hints[f.name]), metadata={k: str(v) for k, v in f.metadata.items()})
-            for f in dataclasses.fields(Measurement)
+            for f in dataclasses.fields(record)
         ]
     )
 
 
-def write_measurement(measurement: Measurement, path: Path) -> None:
-    """Write one row to `path`; the caller sees to it that a killed process leaves nothing that looks finished.
+def write_record(record: Any, path: Path) -> None:
+    """Write a record as the one row of `path`; the caller sees to it that a killed process leaves nothing behind.
 
     The row goes through Arrow's JSON reader, since every other way from Python values to Arrow imports pandas.
     """
     import pyarrow.json
     import pyarrow.parquet
 
-    schema = arrow_schema()
-    text = json.dumps(dataclasses.asdict(measurement), allow_nan=False).encode()
+    schema = arrow_schema(type(record))
+    text = json.dumps(dataclasses.asdict(record), allow_nan=False).encode()
     table = pyarrow.json.read_json(
         io.BytesIO(text),
         read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),

@@ -140,19 +140,20 @@ class Study:
     steps_per_run: int | Mapping[str, int] | None = None
     published: Mapping[str, Any] | None = None
     claims: tuple[Mapping[str, Any], ...] = ()
+    timed: bool = True
+    quality: Mapping[str, Any] | None = None
 
     def devices_among(self, devices: Sequence[str]) -> list[str]:
         """Those of the run's devices that the study is for."""
         return [device for device in devices if self.devices is None or device in self.devices]
 
     def cells(self, devices: Sequence[str]) -> list[Cell]:
-        """The study's grid on those of the given devices that it is for."""
+        """The study's grid on those of the given devices that it is for; none where it times nothing."""
         axes = (self.variants, self.protocols, self.batch_sizes, self.precisions, self.executions, self.sizes)
+        grid = product(*axes, self.devices_among(devices) if self.timed else ())
         return [
             Cell(self.name, self.workload, protocol, batch_size, precision, execution, size, device, variant)
-            for variant, protocol, batch_size, precision, execution, size, device in product(
-                *axes, self.devices_among(devices)
-            )
+            for variant, protocol, batch_size, precision, execution, size, device in grid
         ]
 
 
@@ -215,7 +216,7 @@ def trial_options(
         "isolation": isolation,
         **{f.name: getattr(effort, f.name) for f in fields(Effort)},
     }
-    return _as_options(values)
+    return as_options(values)
 
 
 def search_options(
@@ -236,10 +237,10 @@ def search_options(
         "time_limit_s": time_limit_s,
         "isolation": isolation,
     }
-    return _as_options(values)
+    return as_options(values)
 
 
-def _as_options(values: Mapping[str, Any]) -> list[str]:
+def as_options(values: Mapping[str, Any]) -> list[str]:
     """One option for each value; none for None."""
     return [f"{option_name(name)}={value}" for name, value in values.items() if value is not None]
 

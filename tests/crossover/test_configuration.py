@@ -20,6 +20,7 @@ from crossover.discovery import Machine
 from crossover.errors import UserError
 from crossover.records import DEVICES
 from crossover.studies import BatchSearch, Effort
+from crossover.trainings import Quality, quality_of
 from crossover.validation import read_mapping, read_yaml
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +87,23 @@ def test_a_study_says_only_what_differs_from_the_runs_effort(folder: Folder) -> 
     folder.study(effort={"blocks_min": 3})
     (study,) = folder.read().studies
     assert study.effort == {"blocks_min": 3}
+
+
+def test_the_shipped_study_of_quality_is_valid_and_compares_with_fp32() -> None:
+    folder = ROOT / "config"
+    (study,) = read_configuration({"studies": ["quality"]}, folder, [folder / "config.yaml"]).studies
+    assert study.cells(["cpu"]) == []
+    assert study.precisions[0] == "fp32"
+    assert quality_of(study) == Quality(classes=["background", "signal"])
+
+
+def test_a_study_may_train_what_it_times(folder: Folder) -> None:
+    folder.study(quality={"seeds": 7})
+    (study,) = folder.read().studies
+    assert len(study.cells(["cpu"])) == 2
+    assert quality_of(study) == Quality(seeds=7)
+    folder.study()
+    assert quality_of(folder.read().studies[0]) is None
 
 
 def test_the_quick_config_is_valid_and_quicker() -> None:
@@ -175,6 +193,10 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ({"effort": {"blocks_min": 1}}, "effort.blocks_min: 1 is not allowed; allowed: a whole number at least 2"),
         ({"effort": {"block_min": 1}}, "effort.block_min: unknown key; allowed: warmup_min_steps"),
         ({"steps_per_run": {"epochs": 2}}, "steps_per_run: key 'samples' is missing"),
+        ({"timed": False}, "timed: false, and quality is null: nothing is left to do; set one of them"),
+        ({"quality": {}, "precisions": ["tf32"]}, "precisions: ['tf32'] lacks fp32, which quality compares with; add"),
+        ({"quality": {"test_share": 1}}, "quality.test_share: 1 is not allowed; allowed: a number above 0 and below 1"),
+        ({"quality": {"seed": 1}}, "quality.seed: unknown key; allowed: epochs, seeds, test_share, classes"),
     ],
 )
 def test_a_bad_study_is_one_line(folder: Folder, changes: dict[str, Any], message: str) -> None:

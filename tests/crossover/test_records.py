@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.records import COLUMNS, Measurement, arrow_schema, write_measurement
+from crossover.records import COLUMNS, Measurement, arrow_schema, write_record
 
 
 def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
@@ -18,20 +18,20 @@ def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
         status="ok",
     )
     path = tmp_path / "row.parquet"
-    write_measurement(row, path)
+    write_record(row, path)
     assert pq.read_table(path).to_pylist() == [dataclasses.asdict(row)]
     assert pq.read_schema(path).names == list(COLUMNS)
 
 
 def test_an_empty_list_is_not_a_null(tmp_path: Path) -> None:
-    write_measurement(Measurement(flags=[], samples_s=None), tmp_path / "row.parquet")
+    write_record(Measurement(flags=[], samples_s=None), tmp_path / "row.parquet")
     (row,) = pq.read_table(tmp_path / "row.parquet").to_pylist()
     assert row["flags"] == []
     assert row["samples_s"] is None
 
 
 def test_columns_state_their_units(tmp_path: Path) -> None:
-    write_measurement(Measurement(), tmp_path / "row.parquet")
+    write_record(Measurement(), tmp_path / "row.parquet")
     schema = pq.read_schema(tmp_path / "row.parquet")
     for field in arrow_schema():
         metadata = schema.field(field.name).metadata
@@ -43,5 +43,5 @@ def test_columns_state_their_units(tmp_path: Path) -> None:
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON"):
-        write_measurement(Measurement(step_time_s=float("nan")), tmp_path / "row.parquet")
+        write_record(Measurement(step_time_s=float("nan")), tmp_path / "row.parquet")
     assert list(tmp_path.iterdir()) == []

@@ -25,7 +25,8 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame | None) -
         raise NothingToTestError(f"no model of study '{trained}' was trained: add it to 'studies' in the config")
     own = quality[quality["study"] == trained]
     chosen = pinned(own, form.where)
-    others = chosen[~_is_reference(chosen)]
+    # A precision that a device lacks has no quality; that must not keep what was trained from being judged.
+    others = chosen[~_is_reference(chosen) & chosen[form.metric].notna()]
     if "device" not in form.where and (others["device"] == BASELINE).all():
         raise NothingToTestError("only the CPU trained: run it on a machine that has a GPU")
     cell = [axis for axis in AXES if axis in own.columns]

@@ -14,6 +14,8 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import claim_rows, tally
+from crossover.analysis.quality import METRICS
+from crossover.analysis.quality_words import quality_answer, quality_view
 from crossover.analysis.sentences import answer, line_words
 from crossover.analysis.style import device_label, seconds_text
 from crossover.analysis.tables import records
@@ -70,20 +72,26 @@ def render(
     claims: pd.DataFrame,
     figures: Sequence[FigureFile],
     facts: Mapping[str, Any],
+    quality: pd.DataFrame | None = None,
 ) -> str:
-    """Fill the template. `studies` maps names to their files; `facts` says how and when the report was made."""
+    """Fill the template. `studies` maps names to their files; `facts` says how and when the report was made.
+
+    `quality` holds the quality of trained models, where a study trains any.
+    """
     environment = Environment(
         loader=FileSystemLoader(template.parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["seconds"] = lambda value: "" if value is None else seconds_text(value)
-    sections = [_section(name, spec, cells, crossovers, figures) for name, spec in studies.items()]
+    sections = [
+        _section(name, spec, cells, crossovers, figures) | _quality(name, quality) for name, spec in studies.items()
+    ]
     raised = sorted({flag for flags in cells["flags"] for flag in flags})
     return environment.get_template(template.name).render(
         claims=claim_rows(claims),
         tally=tally(claims),
         sections=sections,
         cells=records(cells),
-        machines=_machines(measurements),
+        machines=_machines([measurements] if quality is None else [measurements, quality]),
         flags={flag: FLAGS[flag] for flag in raised},
         facts=facts,
     )
@@ -116,6 +124,13 @@ def _section(
     }
 
 
+def _quality(name: str, quality: pd.DataFrame | None) -> dict[str, Any]:
+    """What a study's trained models add to its section; nothing where it trains none."""
+    if quality is None or (own := quality[quality["study"] == name]).empty:
+        return {"quality": None}
+    return {"quality": {"answer": quality_answer(own), "rows": quality_view(own), "metrics": METRICS}}
+
+
 def _range(counts: pd.Series) -> str:
     if counts.empty:
         return "0"
@@ -139,11 +154,12 @@ MACHINE_COLUMNS = {
 }
 
 
-def _machines(measurements: pd.DataFrame) -> list[dict[str, str]]:
-    """The distinct combinations of device, host and software that measured."""
+def _machines(tables: Sequence[pd.DataFrame]) -> list[dict[str, str]]:
+    """The distinct combinations of device, host and software that measured or trained."""
     columns = ["device", "device_name", *MACHINE_COLUMNS]
+    rows = pd.concat([table[columns].astype(object) for table in tables if len(table)])
     machines = []
-    for _, row in measurements[columns].drop_duplicates().iterrows():
+    for _, row in rows.drop_duplicates().iterrows():
         facts = {words: str(row[key]) for key, words in MACHINE_COLUMNS.items() if not pd.isna(row[key])}
         machines.append({"device": device_label(row["device"], row["device_name"])} | facts)
     return machines

@@ -12,16 +12,19 @@ import pyarrow.parquet as pq
 
 from crossover.errors import UserError
 from crossover.files import atomic_path
-from crossover.records import AXES, SCHEMA_VERSION, arrow_schema
+from crossover.records import AXES, Measurement, arrow_schema
 
 CELL_AXES = list(AXES)
 LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
 """The axes that a line of a figure, and a crossover, keeps fixed."""
 
 
-def collect_rows(paths: Sequence[Path]) -> pa.Table:
-    """Join rows of trials, ordered by cell and trial; raises UserError naming an unreadable or outdated file."""
-    schema = arrow_schema()
+def collect_rows(paths: Sequence[Path], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
+    """Join rows of trials (or of another record), ordered by cell and trial (or by what numbers a cell's rows).
+
+    Raises UserError naming an unreadable or outdated file.
+    """
+    schema = arrow_schema(record)
     tables = []
     for path in paths:
         try:
@@ -30,10 +33,10 @@ def collect_rows(paths: Sequence[Path]) -> pa.Table:
             raise UserError(
                 f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again"
             ) from None
-        if table.column_names != schema.names or table["schema_version"].to_pylist() != [SCHEMA_VERSION]:
+        if table.column_names != schema.names or table["schema_version"].to_pylist() != [record.schema_version]:
             raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
         tables.append(table.cast(schema))
-    order = [(axis, "ascending") for axis in (*AXES, "trial")]
+    order = [(axis, "ascending") for axis in (*AXES, number)]
     return pa.concat_tables(tables).sort_by(order) if tables else schema.empty_table()
 
 

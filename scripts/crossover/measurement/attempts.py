@@ -1,4 +1,4 @@
-"""A trial from its request to its row: which process measures, what its end means, and a second attempt if need be."""
+"""A trial or a training from its request to its row: which process does it, what its end means, a second attempt."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pathlib import Path
 from crossover.files import atomic_path
 from crossover.measurement.forking import ForkedProcess, NoServerError
 from crossover.measurement.processes import Child, FreshProcess
-from crossover.measurement.requests import Job, Request
+from crossover.measurement.requests import Job, Request, TrainingRun
 from crossover.measurement.supervision import ChildLostError, Outcome, kernel_oom_kills, supervise
-from crossover.records import Measurement, write_measurement
+from crossover.records import Measurement, write_record
+from crossover.trainings import Training
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
 """Variables of batch systems, in whose jobs a process must stay among the job's own."""
@@ -39,7 +40,15 @@ def measure(request: Request, environment: Mapping[str, str]) -> None:
             print(f"invalid: {outcome.reason}; measuring once more", file=sys.stderr)
             outcome = _attempt(replace(request, attempts=2), environment)
         if not outcome.written:
-            write_measurement(Measurement(**outcome.facts, status=outcome.status, reason=outcome.reason), temporary)
+            write_record(Measurement(**outcome.facts, status=outcome.status, reason=outcome.reason), temporary)
+
+
+def train(job: TrainingRun, environment: Mapping[str, str]) -> None:
+    """Train a model and write its row, atomically. Raises ChildFailedError as `measure` does."""
+    with atomic_path(Path(job.output)) as temporary:
+        outcome = run_supervised(replace(job, output=str(temporary)), environment)
+        if not outcome.written:
+            write_record(Training(**outcome.facts, status=outcome.status, reason=outcome.reason), temporary)
 
 
 def _attempt(request: Request, environment: Mapping[str, str]) -> Outcome:
@@ -48,7 +57,7 @@ def _attempt(request: Request, environment: Mapping[str, str]) -> Outcome:
         from crossover.measurement.trial import run_trial
 
         row = run_trial(request)
-        write_measurement(row, Path(request.output))
+        write_record(row, Path(request.output))
         return Outcome(str(row.status), row.reason, True, {})
     return run_supervised(request, environment)
 

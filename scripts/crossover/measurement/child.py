@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crossover.errors import one_line_errors
 from crossover.measurement.messages import send
-from crossover.measurement.requests import BatchTry, Job, Request, job_from_json
+from crossover.measurement.requests import BatchTry, Job, Request, TrainingRun, job_from_json
 
 KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer: this process, not its parent or the trial server."""
@@ -48,6 +48,8 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
     export_threads(job.threads)
     if isinstance(job, BatchTry):
         _try_batch(job, messages)
+    elif isinstance(job, TrainingRun):
+        _train(job, messages)
     else:
         _measure_trial(job, messages)
 
@@ -55,10 +57,10 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
 def _measure_trial(request: Request, messages: int) -> None:
     """Measure a trial and write its row."""
     from crossover.measurement.trial import run_trial
-    from crossover.records import write_measurement
+    from crossover.records import write_record
 
     row = run_trial(request, lambda facts: send(messages, {"begun": facts}))
-    write_measurement(row, Path(request.output))
+    write_record(row, Path(request.output))
     send(messages, {"done": row.status, "reason": row.reason})
 
 
@@ -68,6 +70,16 @@ def _try_batch(job: BatchTry, messages: int) -> None:
 
     status, reason = run_try(job, lambda facts: send(messages, {"begun": facts}))
     send(messages, {"done": status, "reason": reason})
+
+
+def _train(job: TrainingRun, messages: int) -> None:
+    """Train a model and write its row."""
+    from crossover.measurement.training import run_training
+    from crossover.records import write_record
+
+    row = run_training(job, lambda facts: send(messages, {"begun": facts}))
+    write_record(row, Path(job.output))
+    send(messages, {"done": row.status, "reason": row.reason})
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What a measuring process is asked to do: a value that travels to it as JSON. There are two kinds of job."""
+"""What a measuring process is asked to do: a value that travels to it as JSON. There are three kinds of job."""
 
 from __future__ import annotations
 
@@ -62,7 +62,28 @@ class BatchTry(_AsJson):
     """The leased GPU."""
 
 
-Job = Request | BatchTry
+@dataclass(frozen=True)
+class TrainingRun(_AsJson):
+    """A whole training of a cell's model, and its predictions of rows that it has not seen. Writes a Parquet file."""
+
+    kind = "training"
+
+    cell: Cell
+    seed: int
+    epochs: int
+    test_share: float
+    """Of the dataset's rows, the last ones, which are predicted."""
+    dataset: str | None
+    output: str
+    threads: int
+    time_limit_s: float
+    command: str = ""
+    isolation: str = "process"
+    uuid: str | None = None
+    """The leased GPU."""
+
+
+Job = Request | BatchTry | TrainingRun
 
 
 def job_from_json(text: str) -> Job:
@@ -72,4 +93,4 @@ def job_from_json(text: str) -> Job:
     values["cell"] = Cell(**values["cell"])
     if kind == Request.kind:
         return Request(**{**values, "effort": Effort(**values["effort"])})
-    return BatchTry(**values)
+    return TrainingRun(**values) if kind == TrainingRun.kind else BatchTry(**values)

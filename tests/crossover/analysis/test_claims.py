@@ -373,6 +373,12 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
     assert found["published"] == "within ±0.01"
 
 
+def test_a_precision_that_a_device_lacks_leaves_the_others_to_be_judged(row: Row) -> None:
+    lacking = float("nan")
+    quality = ratings(cpu_fp32=[0.8, 0.8], cuda_fp32=[0.8, 0.8], cpu_tf32=[lacking, lacking])
+    assert verdict(SAME, [row()], quality)["verdict"] == "reproduced"
+
+
 def test_every_device_and_precision_counts(row: Row) -> None:
     plain = [0.8, 0.81, 0.82]
     quality = ratings(cpu_fp32=plain, cuda_fp32=plain, cuda_bf16=[value - 0.05 for value in plain])

@@ -9,12 +9,12 @@ import pytest
 
 from crossover.analysis.tables import collect_rows, read_table, write_rows, write_table
 from crossover.errors import UserError
-from crossover.records import Measurement, arrow_schema, write_measurement
+from crossover.records import Measurement, arrow_schema, write_record
 
 
 def written(folder: Path, **values: object) -> Path:
     path = folder / f"{'-'.join(map(str, values.values()))}.parquet"
-    write_measurement(Measurement(study="s", **values), path)  # type: ignore[arg-type]
+    write_record(Measurement(study="s", **values), path)  # type: ignore[arg-type]
     return path
 
 
@@ -52,7 +52,7 @@ def test_an_unreadable_row_is_named(tmp_path: Path) -> None:
 
 def test_a_row_of_another_version_is_named(tmp_path: Path) -> None:
     old = tmp_path / "old.parquet"
-    write_measurement(Measurement(schema_version=0), old)
+    write_record(Measurement(schema_version=0), old)
     with pytest.raises(UserError, match=r"old\.parquet: written by another version"):
         collect_rows([old])
     pq.write_table(pa.table({"size": [1]}), old)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from crossover.measurement.requests import BatchTry, Request, job_from_json
+from crossover.measurement.requests import BatchTry, Request, TrainingRun, job_from_json
 from trials import CELL, EFFORT
 
 
@@ -17,4 +17,11 @@ def test_a_try_of_a_batch_survives_it_too() -> None:
     job = BatchTry(CELL, 7, "data", 3, 60.0, 2**31, "server", "GPU-1")
     plain = BatchTry(CELL, 7, "data", 3, 60.0)
     assert all(getattr(job, f.name) != getattr(plain, f.name) for f in fields(BatchTry)[5:])
+    assert job_from_json(job.to_json()) == job
+
+
+def test_so_does_a_training() -> None:
+    job = TrainingRun(CELL, 7, 2, 0.25, "data", "row", 3, 60.0, "the command", "server", "GPU-1")
+    plain = TrainingRun(CELL, 7, 2, 0.25, "data", "row", 3, 60.0)
+    assert all(getattr(job, f.name) != getattr(plain, f.name) for f in fields(TrainingRun)[8:])
     assert job_from_json(job.to_json()) == job

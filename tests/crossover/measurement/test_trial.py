@@ -21,7 +21,7 @@ from crossover.measurement.requests import Request
 from crossover.measurement.tasks import Task
 from crossover.measurement.trial import is_out_of_memory, run_trial
 from crossover.measurement.workloads import build_task
-from crossover.records import FLAGS, write_measurement
+from crossover.records import FLAGS, write_record
 from crossover.studies import Cell, Effort
 
 CELL = Cell("disc_depth", "disc_mlp", "resident", 10, "fp32", "eager", 3, "cpu")
@@ -92,7 +92,7 @@ def test_a_good_trial_fills_its_row(request_: Request, tmp_path: Path) -> None:
         assert measured is not None
     assert row.recompiles == 0
     assert row.compile_s is row.device_busy_s is row.device_time_s is row.latencies_s is None
-    write_measurement(row, tmp_path / "row.parquet")
+    write_record(row, tmp_path / "row.parquet")
 
 
 def test_what_is_known_is_told_before_anything_is_built(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def test_a_result_that_is_not_a_number_is_invalid(request_: Request, tmp_path: P
     assert (row.reason or "").startswith("the step's result is not finite")
     assert row.relative_error is row.gradient_error is None
     assert (row.step_time_s or 0) > 0
-    write_measurement(row, tmp_path / "row.parquet")  # which refuses NaN
+    write_record(row, tmp_path / "row.parquet")  # which refuses NaN
 
 
 def test_a_wrong_answer_is_invalid(request_: Request, changed: Callable[..., None]) -> None:

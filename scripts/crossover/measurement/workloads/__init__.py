@@ -8,6 +8,9 @@ A workload's module states four literal constants, which are read without import
 - PROTOCOLS: the protocols it offers
 
 and defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`.
+
+For a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds the dataset's features and
+labels, taken in their order, and its model maps features to scores of the classes, or to a tuple that starts with them.
 """
 
 from __future__ import annotations

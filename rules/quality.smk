@@ -1,0 +1,52 @@
+rule train_model:
+    input:
+        script=house("scripts/train_model.py"),
+        library=[*MEASUREMENT_LIBRARY, *library("trainings.py")],
+        workload=workload_of,
+        dataset=dataset_of,
+    output:
+        f"{RESULTS}/trainings/{TRAINING_PATH}.parquet",
+    log:
+        f"{RESULTS}/logs/train_model/{TRAINING_PATH}.log",
+    conda:
+        "../envs/benchmark.yaml"
+    threads: threads_of
+    resources:
+        gpu=gpus_of,
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        dataset=dataset_option,
+        options=training_options_of,
+        environment=environment_of,
+    message:
+        "Training {wildcards.study}: size {wildcards.size} on {wildcards.device}, {wildcards.precision}, seed {wildcards.seed}"
+    shell:
+        "python3 {input.script:q} {params.options:q} --seed={wildcards.seed}"
+        " {params.dataset:q} --output={output:q} > {log:q} 2>&1"
+
+
+rule summarise_quality:
+    input:
+        rows=TRAININGS,
+        library=ANALYSIS_LIBRARY,
+    output:
+        parquet=f"{RESULTS}/quality.parquet",
+        csv=report(
+            f"{RESULTS}/quality.csv",
+            caption="../report/quality.rst",
+            category="Tables",
+            labels={"table": "quality"},
+        ),
+        reports=f"{RESULTS}/quality.txt",
+    log:
+        f"{RESULTS}/logs/summarise_quality.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        class_names={name: quality_of(study).classes for name, study in STUDIES.items() if study.quality},
+        several_hosts=CONFIG.several_hosts,
+    message:
+        f"Comparing the quality of {len(TRAININGS)} trained models"
+    script:
+        "../scripts/summarise_quality.py"

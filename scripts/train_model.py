@@ -1,0 +1,92 @@
+"""Trains one model, has it predict rows that it has not seen, and writes one Parquet row.
+
+    python scripts/train_model.py --study=quality --workload=higgs_mlp --batch-size=32 --precision=fp32 --size=100 \
+        --device=cpu --seed=1 --epochs=1 --dataset=results/datasets/higgs.safetensors --output=training.parquet
+
+The same seed gives the same weights and the same order of rows on every device, so that what differs is the arithmetic.
+Out of memory, a precision that the device lacks, the time limit, a training that diverges and a crash end with status 0
+and a row that says so. The training happens in a process of its own; this one only watches, and holds the GPU's lease.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from crossover.errors import one_line_errors
+from crossover.options import (
+    add_cell_options,
+    add_process_options,
+    cell_of,
+    check_writable,
+    new_parser,
+    positive,
+    share,
+    tell,
+)
+from crossover.trainings import Quality
+
+
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    """Parse the command line; ends the program with status 2 and one line where it is wrong."""
+    parser = new_parser(__doc__)
+    add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
+    training = parser.add_argument_group("training")
+    training.add_argument("--epochs", default=Quality.epochs, type=positive, help="passes over the training part")
+    training.add_argument(
+        "--test-share", default=Quality.test_share, type=share, help="share of the dataset's rows that is held out"
+    )
+    add_process_options(training)
+    training.add_argument(
+        "--isolation",
+        default="auto",
+        choices=["auto", "server", "process"],
+        help="server: forked by a preloaded server of this host; process: a fresh one",
+    )
+    training.add_argument("--output", required=True, type=Path, help="Parquet file to write")
+    options = parser.parse_args(arguments)
+    for name, only in (("protocol", "resident"), ("execution", "eager")):
+        if getattr(options, name) != only:
+            parser.error(f"argument --{name}: {getattr(options, name)} changes no model; allowed: {only}")
+    return options
+
+
+def main(arguments: list[str]) -> None:
+    """Train the model that the command line describes."""
+    options = parse_arguments(arguments)
+    cell = cell_of(options)
+    check_writable(options.output)
+
+    from crossover.lease import lease
+    from crossover.measurement.attempts import choose_isolation, train
+    from crossover.measurement.requests import TrainingRun
+    from crossover.measurement.supervision import exit_statuses, interruptible
+    from crossover.measurement.threads import export_threads, usable_cores
+
+    threads = usable_cores() if options.cpu_threads == "auto" else options.cpu_threads
+    export_threads(threads)
+    holder = f"{cell.path}, training with seed {options.seed}"
+    with exit_statuses(), interruptible(), lease(cell.device, os.environ, holder=holder, tell=tell) as leased:
+        os.environ.update(leased.environment)
+        job = TrainingRun(
+            cell=cell,
+            seed=options.seed,
+            epochs=options.epochs,
+            test_share=options.test_share,
+            dataset=options.dataset,
+            output=str(options.output),
+            threads=threads,
+            time_limit_s=options.time_limit_s,
+            command=shlex.join(["python3", sys.argv[0], *arguments]),
+            isolation=choose_isolation(options.isolation, os.environ),
+            uuid=leased.uuid,
+        )
+        train(job, os.environ)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main(sys.argv[1:])

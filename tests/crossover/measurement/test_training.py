@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from crossover.errors import UserError
+from crossover.measurement import training
+from crossover.measurement.precision import Arithmetic
+from crossover.measurement.requests import TrainingRun
+from crossover.measurement.timing import TooSlowError
+from crossover.measurement.training import predict, run_training, split
+from crossover.measurement.workloads.higgs_mlp import build_model
+from crossover.studies import Cell
+from tiny_tasks import CPU, FP32, TinyInference, linear
+
+CELL = Cell("quality", "higgs_mlp", "resident", 8, "fp32", "eager", 16, "cpu")
+
+
+def points() -> dict[str, torch.Tensor]:
+    """200 points, of class 1 where the first coordinate is positive."""
+    features = torch.randn(200, 2, generator=torch.Generator().manual_seed(3))
+    return {"features": features, "labels": (features[:, 0] > 0).long()}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> TrainingRun:
+    save_file(points(), tmp_path / "points.safetensors")
+    return TrainingRun(CELL, 5, 2, 0.33, str(tmp_path / "points.safetensors"), "unused", 1, 60.0, "the command")
+
+
+def by_hand(seed: int, epochs: int, batch: int, width: int) -> tuple[list[int], float]:
+    """The training as a plain loop; scikit-learn would hold out ceil(0.33 * 200) = 66 rows."""
+    features, labels = points().values()
+    torch.manual_seed(seed)
+    model = build_model(width)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    order = torch.Generator().manual_seed(seed)
+    for _ in range(epochs):
+        rows = torch.randperm(134, generator=order)
+        for first in range(0, 134 - batch + 1, batch):
+            chosen = rows[first : first + batch]
+            optimizer.zero_grad()
+            nn.CrossEntropyLoss()(model(features[chosen])[0], labels[chosen]).backward()
+            optimizer.step()
+    with torch.no_grad():
+        logits, _ = model(features[134:])
+    loss = -logits.double().log_softmax(1)[torch.arange(66), labels[134:]].mean()
+    return logits.argmax(1).tolist(), loss.item()
+
+
+def test_it_is_the_loop_that_anyone_would_write(job: TrainingRun) -> None:
+    row = run_training(job)
+    predictions, loss = by_hand(seed=5, epochs=2, batch=8, width=16)
+    assert (row.status, row.steps) == ("ok", 2 * 16)
+    assert row.labels == points()["labels"][134:].tolist()
+    assert row.predictions == predictions
+    assert row.loss == pytest.approx(loss, rel=1e-6)
+    assert by_hand(seed=5, epochs=1, batch=8, width=16)[1] != pytest.approx(loss, rel=1e-6)
+
+
+def test_the_same_seed_gives_the_same_model_and_another_one_another(job: TrainingRun) -> None:
+    first, again, other = (run_training(one) for one in (job, job, replace(job, seed=6)))
+    assert first.loss == again.loss
+    assert first.predictions == again.predictions
+    assert other.loss != first.loss
+
+
+def test_the_row_says_what_ran(job: TrainingRun) -> None:
+    told: list[dict[str, Any]] = []
+    row = run_training(job, told.append)
+    assert (row.study, row.variant, row.precision, row.seed, row.epochs) == ("quality", "plain", "fp32", 5, 2)
+    assert row.parameters == 2 * 16 + 16 + 16 * 16 + 16 + 16 * 2 + 2
+    assert (row.threads, row.command, row.isolation) == (1, "the command", "process")
+    assert row.train_s is not None
+    assert row.train_s > 0
+    assert told[0]["hostname"] == row.hostname
+    assert "predictions" not in told[0]
+
+
+def test_a_precision_that_the_device_lacks_is_a_row(job: TrainingRun) -> None:
+    row = run_training(replace(job, cell=replace(CELL, precision="tf32")))
+    assert (row.status, row.predictions, row.loss) == ("unsupported", None, None)
+    assert row.reason is not None
+    assert row.reason.startswith("tf32 needs an NVIDIA GPU")
+
+
+@pytest.mark.parametrize("precision", ["amp-bf16", "amp-fp16", "fp64"])
+def test_another_precision_gives_nearly_the_same_model_but_not_the_same(job: TrainingRun, precision: str) -> None:
+    exact, rounded = run_training(job), run_training(replace(job, cell=replace(CELL, precision=precision)))
+    assert rounded.loss == pytest.approx(exact.loss, rel=5e-3)
+    assert rounded.loss != exact.loss
+
+
+def test_a_training_that_diverges_is_invalid(job: TrainingRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "predict", lambda *_: torch.tensor([[0.0, float("nan")]] * 66))
+    row = run_training(job)
+    assert (row.status, row.predictions) == ("invalid", None)
+    assert row.reason is not None
+    assert "diverged" in row.reason
+
+
+def test_memory_that_runs_out_is_a_row(job: TrainingRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError("out of memory, 8 GB wanted\nmore")
+
+    monkeypatch.setattr(training, "fit", full)
+    row = run_training(job)
+    assert (row.status, row.reason) == ("oom", "out of memory, 8 GB wanted")
+
+
+def test_a_training_that_would_outlast_its_limit_ends_early(job: TrainingRun) -> None:
+    row = run_training(replace(job, epochs=1000, time_limit_s=1e-4))
+    assert row.status == "timeout"
+    assert row.reason is not None
+    assert "16000 steps would take" in row.reason
+    with pytest.raises(TooSlowError, match=r"a step takes 0\.5 s, so that 3 steps would take 1\.5 s"):
+        training._give_up_if_slow(0.5, 3, 1.4)
+    training._give_up_if_slow(0.5, 3, 1.6)
+
+
+def test_the_last_rows_are_held_out() -> None:
+    data = {"features": torch.arange(20.0).reshape(10, 2), "labels": torch.arange(10)}
+    trained, held_out = split(data, 0.33)
+    assert trained["labels"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert held_out["labels"].tolist() == [6, 7, 8, 9]
+    assert held_out["features"][0].tolist() == [12, 13]
+
+
+def test_a_share_that_leaves_no_row_to_train_on_is_the_users_mistake() -> None:
+    with pytest.raises(UserError, match=r"--test-share: 0\.9 leaves 0 of 2 rows"):
+        split({"features": torch.zeros(2, 2), "labels": torch.zeros(2)}, 0.9)
+
+
+def test_a_batch_larger_than_the_training_part_is_the_users_mistake(job: TrainingRun) -> None:
+    with pytest.raises(UserError, match="batch size 135 is larger than the dataset; allowed: at most its 134 rows"):
+        run_training(replace(job, cell=replace(CELL, batch_size=135)))
+
+
+def test_an_inference_is_no_training(job: TrainingRun) -> None:
+    with pytest.raises(UserError, match="'higgs_mlp' does not train on resident features and labels"):
+        training.trainable(TinyInference(linear(1.0), torch.ones(1, 1)), job)
+
+
+def test_predictions_are_made_without_dropout_in_parts_and_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "PREDICTED_ROWS", 3)
+    seen: list[int] = []
+
+    class Doubling(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drop = nn.Dropout(0.99)
+
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            seen.append(len(rows))
+            return self.drop(2 * rows)
+
+    rows = torch.arange(14.0).reshape(7, 2)
+    assert torch.equal(predict(Doubling(), rows, FP32), 2 * rows.double())
+    assert seen == [3, 3, 1]
+    assert predict(Doubling(), rows, Arithmetic(CPU, torch.float64)).dtype == torch.float64

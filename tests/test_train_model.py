@@ -1,0 +1,67 @@
+"""The training script, run as anyone would run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crossover.studies import Cell
+from crossover.trainings import Quality, training_options
+from trials import ROOT, read_row, run_script, write_points
+
+SCRIPT = ROOT / "scripts" / "train_model.py"
+CELL = Cell("quality", "disc_mlp", "resident", 100, "fp32", "eager", 3, "cpu")
+
+pytestmark = pytest.mark.usefixtures("own_servers")
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_points(tmp_path_factory.mktemp("data") / "points.safetensors")
+
+
+def options(dataset: Path, output: Path, time_limit_s: float = 60) -> list[str]:
+    shared = training_options(CELL, Quality(test_share=0.5), cpu_threads=1, time_limit_s=time_limit_s)
+    return [*shared, f"--dataset={dataset}", f"--output={output}"]
+
+
+def test_one_training_is_one_row_and_can_be_had_again(dataset: Path, tmp_path: Path) -> None:
+    rows = []
+    for name in ("first", "again"):
+        done = run_script([*options(dataset, tmp_path / f"{name}.parquet"), "--seed=3"], script=SCRIPT)
+        assert done.returncode == 0, done.stderr
+        rows.append(read_row(tmp_path / f"{name}.parquet"))
+    first, again = rows
+    assert (first["status"], first["seed"], first["steps"], len(first["predictions"])) == ("ok", 3, 5, 500)
+    assert first["predictions"] == again["predictions"]
+    assert first["loss"] == again["loss"]
+    assert "--seed=3" in first["command"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.parquet", "first.parquet"]
+
+
+def test_what_outlasts_its_limit_is_a_row(dataset: Path, tmp_path: Path) -> None:
+    done = run_script([*options(dataset, tmp_path / "row.parquet", 0.05), "--epochs=100000"], script=SCRIPT)
+    assert done.returncode == 0, done.stderr
+    row = read_row(tmp_path / "row.parquet")
+    assert (row["status"], row["predictions"]) == ("timeout", None)
+    assert "raise time_limit_s" in row["reason"]
+    assert row["hostname"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "line"),
+    [
+        (["--dataset=missing.safetensors"], "error: --dataset: missing.safetensors does not exist"),
+        (["--device=xpu"], "error: --device: 'xpu' cannot be used here by torch"),
+        (["--batch-size=501"], "error: batch size 501 is larger than the dataset; allowed: at most its 500 rows"),
+        (["--test-share=1.5"], "argument --test-share: 1.5 is not allowed; allowed: a number between 0 and 1"),
+        (["--execution=compile"], "argument --execution: compile changes no model; allowed: eager"),
+    ],
+)
+def test_a_users_mistake_is_one_line(dataset: Path, tmp_path: Path, extra: list[str], line: str) -> None:
+    done = run_script([*options(dataset, tmp_path / "row.parquet"), *extra], script=SCRIPT)
+    assert done.returncode != 0
+    assert line in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "row.parquet").exists()
