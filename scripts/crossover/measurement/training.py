@@ -4,7 +4,7 @@ Nothing is drawn on the device: the seed sets the weights and each epoch's order
 differ by their arithmetic alone (but for dropout, which draws on the device).
 
 The workload's own resident step trains. Its data lie on the device in the dataset's order, so an epoch is shuffled by
-overwriting them with the training part in a new order. Rows beyond the last whole batch are left out of the epoch.
+overwriting them with themselves in a new order. Rows beyond the last whole batch are left out of the epoch.
 
 A dataset holds training rows only, since what is timed needs no others. The rows to predict are its last ones, which
 the training does not see; rows lie in random order, so that they are a random part. Features were standardised with
@@ -26,6 +26,7 @@ from torch import nn
 from torch.nn import functional
 
 from crossover.errors import UserError
+from crossover.measurement.batch_try import with_rows
 from crossover.measurement.devices import OpenDevice, open_device
 from crossover.measurement.host import describe_host
 from crossover.measurement.nvml import driver_version
@@ -94,14 +95,16 @@ def _train_and_predict(job: TrainingRun, target: OpenDevice) -> dict[str, Any]:
     arithmetic = arithmetic_of(job.cell.precision, target.device)
     training, held_out = split(read_dataset(job.dataset), job.test_share)
     whole_batches(training, job.cell.batch_size)
+    # The workload itself brings the rows into the form that its model takes.
+    inputs = trainable(build_task(job.cell, with_rows(held_out, job.cell.batch_size), arithmetic), job).resident[0]
     torch.manual_seed(job.seed)
     task = trainable(build_task(job.cell, {name: rows.clone() for name, rows in training.items()}, arithmetic), job)
     if reason := wrong_device(task, target, job.uuid):
         return {"status": "invalid", "reason": reason}
     start_s = time.perf_counter()
-    steps = fit(task, training, job, target.synchronise)
+    steps = fit(task, job, target.synchronise)
     train_s = time.perf_counter() - start_s
-    scores = predict(task.model, held_out["features"], arithmetic)
+    scores = predict(task.model, inputs[: len(held_out["labels"])], arithmetic)
     if not bool(torch.isfinite(scores).all()):
         return {"status": "invalid", "reason": "the training diverged: what the model predicts is not a number"}
     return {
@@ -136,19 +139,20 @@ def trainable(task: Task, job: TrainingRun) -> TrainingTask:
     return task
 
 
-def fit(task: TrainingTask, training: Data, job: TrainingRun, synchronise: Callable[[], None]) -> int:
+def fit(task: TrainingTask, job: TrainingRun, synchronise: Callable[[], None]) -> int:
     """Train for the job's epochs of shuffled batches, and wait for the device; returns the number of steps.
 
     Raises TooSlowError where the first steps show that all of them would outlast the time limit.
     """
     order = torch.Generator().manual_seed(job.seed)
-    epoch_steps = whole_batches(training, job.cell.batch_size)
+    rows = tuple(tensor.clone() for tensor in task.resident)
+    epoch_steps = len(rows[1]) // job.cell.batch_size
     steps = job.epochs * epoch_steps
     for done in range(steps):
         if done % epoch_steps == 0:
-            rows = torch.randperm(len(training["labels"]), generator=order)
-            for resident, name in zip(task.resident, ("features", "labels"), strict=True):
-                resident.copy_(training[name][rows])
+            shuffled = torch.randperm(len(rows[1]), generator=order).to(task.arithmetic.device)
+            for resident, ordered in zip(task.resident, rows, strict=True):
+                resident.copy_(ordered[shuffled])
         if done == 1:
             synchronise()
             probe_s = time.perf_counter()

@@ -16,6 +16,7 @@ from crossover.measurement.requests import TrainingRun
 from crossover.measurement.timing import TooSlowError
 from crossover.measurement.training import predict, run_training, split
 from crossover.measurement.workloads.higgs_mlp import build_model
+from crossover.measurement.workloads.mnist_cnn import SIZE_RANGE
 from crossover.studies import Cell
 from tiny_tasks import CPU, FP32, TinyInference, linear
 
@@ -164,3 +165,15 @@ def test_predictions_are_made_without_dropout_in_parts_and_on_the_host(monkeypat
     assert torch.equal(predict(Doubling(), rows, FP32), 2 * rows.double())
     assert seen == [3, 3, 1]
     assert predict(Doubling(), rows, Arithmetic(CPU, torch.float64)).dtype == torch.float64
+
+
+def test_images_are_predicted_in_the_form_that_their_model_takes(tmp_path: Path) -> None:
+    """The digits lie on disk as whole numbers, (rows, 28, 28); the held-out ones are fewer than a batch."""
+    pixels = torch.randint(0, 256, (20, 28, 28), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+    save_file({"features": pixels, "labels": torch.arange(20) % 10}, tmp_path / "digits.safetensors")
+    cell = replace(CELL, workload="mnist_cnn", size=SIZE_RANGE[0])
+    dataset = str(tmp_path / "digits.safetensors")
+    row = run_training(TrainingRun(cell, 1, 1, 0.25, dataset, "unused", 1, 60.0))
+    assert (row.status, row.steps, row.labels) == ("ok", 1, [5, 6, 7, 8, 9])
+    assert row.predictions is not None
+    assert len(row.predictions) == 5

@@ -9,8 +9,9 @@ A workload's module states four literal constants, which are read without import
 
 and defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`.
 
-For a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds the dataset's features and
-labels, taken in their order, and its model maps features to scores of the classes, or to a tuple that starts with them.
+For a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds features, as its
+model takes them, and labels, in the dataset's order; its model maps them to scores of the classes, or to a tuple that
+starts with those.
 """
 
 from __future__ import annotations
