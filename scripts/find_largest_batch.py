@@ -1,4 +1,4 @@
-"""Finds the largest batch of one cell that fits its device, and writes one JSON file.
+"""Finds the largest batch of one cell that fits its device, times it, and writes one JSON file.
 
     python scripts/find_largest_batch.py --study=disc_depth --workload=disc_mlp --protocol=resident --precision=fp32 \
         --execution=eager --size=8 --device=cpu --memory-limit=1GiB --dataset=results/datasets/disc.safetensors \
@@ -7,6 +7,7 @@
 Every try is a measuring process of its own that builds the cell and runs three steps. Sizes double until one does not
 fit, bisection finds the last that does, and it has to fit twice more. Only memory that ran out counts as not fitting:
 the time limit, a crash, or a precision that the device lacks stops the search, with status 0 and a result that says so.
+A last process times batches of the size that was found: batches x batch size / seconds.
 Where the dataset has fewer rows than the batch, its rows are repeated.
 """
 
@@ -31,6 +32,7 @@ from crossover.options import (
     new_parser,
     positive,
     tell,
+    whole,
 )
 from crossover.records import BASELINE
 from crossover.studies import BatchSearch
@@ -53,6 +55,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         help="memory that the cell may take, such as 8GB or 8GiB, beside what Python and torch need themselves; "
         "default: 80%% of what is available for the CPU, all there is for other devices",
     )
+    search.add_argument(
+        "--timed-batches",
+        default=BatchSearch.timed_batches,
+        type=whole,
+        help="batches of the largest size to time, as many as take about 10 s at most, but 3; 0: none",
+    )
     add_process_options(search)
     search.add_argument(
         "--isolation",
@@ -73,7 +81,7 @@ def main(arguments: list[str]) -> None:
     from crossover.lease import lease
     from crossover.measurement.attempts import choose_isolation, run_supervised
     from crossover.measurement.available_memory import available_bytes
-    from crossover.measurement.largest_batch import describe, search_largest
+    from crossover.measurement.largest_batch import describe, search_largest, time_largest
     from crossover.measurement.requests import BatchTry
     from crossover.measurement.supervision import exit_statuses, interruptible
     from crossover.measurement.threads import export_threads, usable_cores
@@ -96,7 +104,9 @@ def main(arguments: list[str]) -> None:
             isolation=choose_isolation(options.isolation, os.environ),
             uuid=leased.uuid,
         )
-        found = search_largest(first, options.limit, partial(run_supervised, environment=os.environ), tell)
+        attempt = partial(run_supervised, environment=os.environ)
+        found = search_largest(first, options.limit, attempt, tell)
+        found = time_largest(first, found, options.timed_batches, attempt, tell)
     command = shlex.join(["python3", sys.argv[0], *arguments])
     result = describe(first, options.limit, found, command)
     with atomic_path(options.output) as temporary:

@@ -107,6 +107,10 @@ def test_the_largest_batch_is_what_arithmetic_says(house: Path, tmp_path: Path, 
     assert {status for size, status in statuses(result) if size <= largest} == {"ok"}
     failed = next(one for one in result["tries"] if one["status"] == "oom")
     assert "can't allocate memory" in failed["reason"]
+    rate = result["timed_batches"] * largest / result["timed_s"]
+    assert result["throughput_samples_per_s"] == pytest.approx(rate)
+    assert 3 <= result["timed_batches"] <= 100
+    assert result["throughput_reason"] is None
 
 
 def test_one_batch_more_than_the_largest_does_not_fit(house: Path, tmp_path: Path) -> None:
@@ -120,12 +124,16 @@ def test_one_batch_more_than_the_largest_does_not_fit(house: Path, tmp_path: Pat
 
 
 def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(house: Path, tmp_path: Path) -> None:
-    result = search(house, tmp_path / "found.json", "disc_mlp", 3, "--start=16", "--limit=50", "--study=mine")
+    result = search(
+        house, tmp_path / "found.json", "disc_mlp", 3, "--start=16", "--limit=50", "--study=mine", "--timed-batches=7"
+    )
     assert statuses(result) == [(16, "ok"), (32, "ok"), (50, "ok"), (50, "ok"), (50, "ok")]
     assert (result["status"], result["largest"], result["smallest_failing"]) == ("ok", 50, None)
     axes = ("study", "workload", "variant", "protocol", "precision", "execution", "size", "device")
     assert [result[axis] for axis in axes] == ["mine", "disc_mlp", "plain", "resident", "fp32", "eager", 3, "cpu"]
     assert "batch_size" not in result
+    assert result["timed_batches"] == 7
+    assert 0 < result["timed_s"] < result["time_limit_s"]
     assert 0 < result["memory_limit_bytes"] < psutil.virtual_memory().total
     assert (result["device_name"], result["threads"]) == (result["cpu_model"], 2)
     assert result["torch_version"]
@@ -139,6 +147,7 @@ def test_nothing_fits(house: Path, tmp_path: Path, memory_limit: str) -> None:
     result = search(house, tmp_path / "found.json", "hungry", 1, f"--memory-limit={memory_limit}", "--start=2")
     assert statuses(result) == [(2, "oom"), (1, "oom")]
     assert (result["status"], result["largest"], result["smallest_failing"]) == ("oom", None, 1)
+    assert result["throughput_samples_per_s"] is result["timed_s"] is None
     assert result["reason"].startswith("batch 1 does not fit: ")
 
 
@@ -203,8 +212,9 @@ def test_a_killed_search_leaves_no_process_and_no_file(house: Path, tmp_path: Pa
         ("--memory-limit=8G", "argument --memory-limit: '8G' is not allowed; allowed: bytes"),
         ("--start=0", "argument --start: 0 is not allowed"),
         ("--limit=0", "argument --limit: 0 is not allowed"),
+        ("--timed-batches=-1", "argument --timed-batches: -1 is not allowed; allowed: a whole number of at least 0"),
         ("--isolation=none", "argument --isolation: invalid choice"),
-        ("--size=100", "error: --size: 100 is out of the range of workload 'hungry'"),
+        ("--size=100", "error: --size: 100 is not offered by workload 'hungry'"),
         ("--batch-size=8", "error: unrecognized arguments: --batch-size=8"),
         ("--dataset=nowhere.safetensors", "error: --dataset: nowhere.safetensors does not exist"),
         ("--output=/proc/nowhere/found.json", "error: --output: /proc/nowhere/found.json cannot be written"),

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from crossover.studies import trial_options
+from crossover.command_lines import trial_options
 from planting import CRASH, ELSEWHERE, HANG, HOG, KILLED, LITTER, NAN, RAISE, STUBBORN, WELL, kill_while_hanging, plant
 from trials import CELL, EFFORT, read_row, run_script, write_points
 

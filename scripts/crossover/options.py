@@ -14,9 +14,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from crossover.command_lines import option_name
 from crossover.errors import UserError
 from crossover.records import DEVICES, EXECUTIONS, PLAIN, PRECISIONS, PROTOCOLS
-from crossover.studies import Cell, check_offered, known_workloads, option_name, workload_traits
+from crossover.studies import Cell, check_offered, known_workloads, workload_traits
 
 LONGEST_S = 1e6
 
@@ -88,6 +89,14 @@ def share(text: str) -> float:
     number = float(text)
     if not 0 < number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: a number between 0 and 1, such as 0.33")
+    return number
+
+
+def whole(text: str) -> int:
+    """A whole number of at least 0."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: a whole number of at least 0")
     return number
 
 

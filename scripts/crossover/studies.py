@@ -45,6 +45,8 @@ class BatchSearch:
     limit: int | None = None
     memory_limit: int | str | None = None
     """Bytes, or a number with a unit; None: what the script takes by itself."""
+    timed_batches: int = 100
+    """Batches of the largest size to time, at most; 0: none."""
 
 
 @dataclass(frozen=True)
@@ -194,57 +196,3 @@ def in_rounds(cells: Sequence[Cell], trials: int, seed: int) -> Iterator[tuple[i
         random.Random(f"{seed}/{trial}").shuffle(order)
         for cell in order:
             yield trial, cell
-
-
-def trial_options(
-    cell: Cell,
-    *,
-    seed: int,
-    cpu_threads: int | str,
-    time_limit_s: float,
-    effort: Effort,
-    latency_steps: int = 0,
-    isolation: str = "auto",
-) -> list[str]:
-    """Command-line options of scripts/measure_cell.py that are the same for every trial of a cell."""
-    values = {
-        **{axis: getattr(cell, axis) for axis in AXES},
-        "seed": seed,
-        "cpu_threads": cpu_threads,
-        "time_limit_s": time_limit_s,
-        "latency_steps": latency_steps,
-        "isolation": isolation,
-        **{f.name: getattr(effort, f.name) for f in fields(Effort)},
-    }
-    return as_options(values)
-
-
-def search_options(
-    axes: Mapping[str, Any],
-    search: BatchSearch,
-    *,
-    seed: int,
-    cpu_threads: int | str,
-    time_limit_s: float,
-    isolation: str = "auto",
-) -> list[str]:
-    """Command-line options of scripts/find_largest_batch.py for a cell; its batch size does not count."""
-    values = {
-        **{axis: axes[axis] for axis in AXES if axis != "batch_size"},
-        **{f.name: getattr(search, f.name) for f in fields(BatchSearch)},
-        "seed": seed,
-        "cpu_threads": cpu_threads,
-        "time_limit_s": time_limit_s,
-        "isolation": isolation,
-    }
-    return as_options(values)
-
-
-def as_options(values: Mapping[str, Any]) -> list[str]:
-    """One option for each value; none for None."""
-    return [f"{option_name(name)}={value}" for name, value in values.items() if value is not None]
-
-
-def option_name(name: str) -> str:
-    """The command-line option of a measuring script that sets a field."""
-    return f"--{name.replace('_', '-')}"

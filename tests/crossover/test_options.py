@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from crossover.options import memory_size
+from crossover.options import memory_size, whole
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,9 @@ def test_sizes_of_memory_have_units(text: str, size: int) -> None:
 def test_a_size_that_is_none_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=rf"^{re.escape(repr(text))} is not allowed; allowed: .*$"):
         memory_size(text)
+
+
+def test_a_whole_number_may_be_0() -> None:
+    assert [whole("0"), whole("7")] == [0, 7]
+    with pytest.raises(argparse.ArgumentTypeError, match=r"^-1 is not allowed; allowed: a whole number of at least 0$"):
+        whole("-1")

@@ -7,15 +7,11 @@ import pytest
 from crossover.errors import UserError
 from crossover.records import AXES
 from crossover.studies import (
-    BatchSearch,
     Cell,
-    Effort,
     Study,
     check_offered,
     in_rounds,
-    search_options,
     steps_of_run,
-    trial_options,
     workload_traits,
 )
 
@@ -110,36 +106,3 @@ def test_each_variant_is_a_cell() -> None:
     cells = replace(STUDY, variants=("plain", "other")).cells(["cpu"])
     assert len(cells) == 2 * len(STUDY.cells(["cpu"]))
     assert {cell.variant for cell in cells} == {"plain", "other"}
-
-
-def test_a_search_has_every_axis_but_the_batch_size_and_no_option_that_is_not_set() -> None:
-    cell = STUDY.cells(["cpu"])[0]
-    shared = {"seed": 1, "cpu_threads": 2, "time_limit_s": 60.0}
-    options = search_options(vars(cell), BatchSearch(start=8, memory_limit="8GB"), **shared)
-    given = dict(option.removeprefix("--").split("=") for option in options)
-    assert given == {
-        **{axis: str(getattr(cell, axis)) for axis in AXES if axis != "batch_size"},
-        "start": "8",
-        "memory-limit": "8GB",
-        "seed": "1",
-        "cpu-threads": "2",
-        "time-limit-s": "60.0",
-        "isolation": "auto",
-    }
-    assert "--limit=9" in search_options(vars(cell), BatchSearch(limit=9), **shared)
-
-
-def test_options_name_every_axis_and_every_effort() -> None:
-    cell = STUDY.cells(["cpu"])[0]
-    options = trial_options(cell, seed=1, cpu_threads="auto", time_limit_s=60.0, effort=Effort())
-    names = {option.split("=")[0] for option in options}
-    expected = {
-        *AXES,
-        "seed",
-        "cpu_threads",
-        "time_limit_s",
-        "latency_steps",
-        "isolation",
-        *(field.name for field in fields(Effort)),
-    }
-    assert names == {f"--{name.replace('_', '-')}" for name in expected}

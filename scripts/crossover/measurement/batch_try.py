@@ -1,7 +1,11 @@
-"""One try of a search for the largest batch: three steps at one batch size, in a process of its own."""
+"""One try of a search for the largest batch: three steps at one batch size, in a process of its own.
+
+Once the largest is known, a last such process also times it: batches x batch size / seconds.
+"""
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,17 +15,25 @@ import torch
 
 from crossover.errors import UserError
 from crossover.measurement.devices import OpenDevice, open_device
+from crossover.measurement.endings import early_end
 from crossover.measurement.execution import prepare
 from crossover.measurement.host import describe_host
 from crossover.measurement.memory_limit import limit_memory
 from crossover.measurement.nvml import driver_version
 from crossover.measurement.precision import arithmetic_of, set_switches
 from crossover.measurement.requests import BatchTry
-from crossover.measurement.trial import early_end, read_dataset, wrong_device
+from crossover.measurement.timing import Stopwatch, time_block, without_garbage_collection
+from crossover.measurement.trial import read_dataset, wrong_device
 from crossover.measurement.workloads import build_task, workload_code
 
 STEPS = 3
 """The optimizer's state and the gradients of the first are there in the second; the third meets the settled heap."""
+
+TIMED_MAX_S = 10.0
+"""About the longest that batches are timed, judged by the last of these steps."""
+
+TIMED_MIN = 3
+"""Fewest batches that are timed, however long they take."""
 
 HOST_FACTS = (
     "hostname",
@@ -36,8 +48,8 @@ HOST_FACTS = (
 )
 
 
-def run_try(job: BatchTry, begin: Callable[[dict[str, Any]], None]) -> tuple[str, str | None]:
-    """Build a cell at its batch size, run it for three steps, and return a status with its reason.
+def run_try(job: BatchTry, begin: Callable[[dict[str, Any]], None]) -> tuple[str, str | None, dict[str, Any]]:
+    """Build a cell at its batch size, run it for three steps, and return a status, its reason, and what was timed.
 
     `ok`: it fits; `oom`: it does not. An error of the workload is `invalid`, since a search must not take it for
     either; its traceback is printed. `begin` is told what ran before the model is built. Raises UserError for a device
@@ -46,16 +58,17 @@ def run_try(job: BatchTry, begin: Callable[[dict[str, Any]], None]) -> tuple[str
     torch.set_num_threads(job.threads)
     target = open_device(job.cell.device)
     begin(_facts(target))
+    found: dict[str, Any] = {}
     try:
-        reason = _run_steps(job, target)
+        reason = _run_steps(job, target, found)
     except UserError:
         raise
     except Exception as error:
         if (end := early_end(error)) is not None:
-            return end
+            return *end, {}
         traceback.print_exc()
-        return "invalid", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-    return ("invalid" if reason else "ok"), reason
+        return "invalid", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}", {}
+    return ("invalid" if reason else "ok"), reason, found
 
 
 def _facts(target: OpenDevice) -> dict[str, Any]:
@@ -70,8 +83,8 @@ def _facts(target: OpenDevice) -> dict[str, Any]:
     }
 
 
-def _run_steps(job: BatchTry, target: OpenDevice) -> str | None:
-    """Run the steps, each one waited for; returns why the result is invalid, if so."""
+def _run_steps(job: BatchTry, target: OpenDevice, found: dict[str, Any]) -> str | None:
+    """Run the steps, each one waited for, and time batches into `found`; returns why the result is invalid, if so."""
     set_switches(job.cell.precision)
     torch.manual_seed(job.seed)
     workload_code(job.cell.workload)  # what it imports is none of the cell's memory
@@ -85,10 +98,22 @@ def _run_steps(job: BatchTry, target: OpenDevice) -> str | None:
     if reason := wrong_device(task, target, job.uuid):
         return reason
     execution = prepare(task, job.cell.execution)
-    for _ in range(STEPS):
-        execution.step()
-        target.synchronise()
+    watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
+    step_s = [time_block(execution.step, 1, watch).wall_s for _ in range(STEPS)][-1]
+    if job.timed_batches:
+        found |= time_batches(execution.step, job.timed_batches, step_s, watch)
     return None
+
+
+def time_batches(step: Callable[[], None], most: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
+    """Time up to `most` batches, waited for once before and once after, after Geifman (docs/method.md).
+
+    Nobody waits in between, so how many fit into TIMED_MAX_S is judged beforehand, by a step that took `step_s`.
+    """
+    batches = min(most, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
+    with without_garbage_collection():
+        timed_s = time_block(step, batches, watch).wall_s
+    return {"timed_batches": batches, "timed_s": timed_s}
 
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:

@@ -65,11 +65,11 @@ def _measure_trial(request: Request, messages: int) -> None:
 
 
 def _try_batch(job: BatchTry, messages: int) -> None:
-    """Find out whether a batch fits."""
+    """Find out whether a batch fits, and how fast it is where that is wanted."""
     from crossover.measurement.batch_try import run_try
 
-    status, reason = run_try(job, lambda facts: send(messages, {"begun": facts}))
-    send(messages, {"done": status, "reason": reason})
+    status, reason, found = run_try(job, lambda facts: send(messages, {"begun": facts}))
+    send(messages, {"done": status, "reason": reason, "found": found})
 
 
 def _train(job: TrainingRun, messages: int) -> None:

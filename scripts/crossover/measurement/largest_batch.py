@@ -26,6 +26,18 @@ class Try:
 
 
 @dataclass(frozen=True)
+class Throughput:
+    """How fast the largest batch is. Null where it was not timed."""
+
+    throughput_samples_per_s: float | None = None
+    """Batches x batch size / seconds."""
+    timed_batches: int | None = None
+    timed_s: float | None = None
+    throughput_reason: str | None = None
+    """Why there is none although it was asked for."""
+
+
+@dataclass(frozen=True)
 class LargestBatch:
     """What a search found."""
 
@@ -39,6 +51,7 @@ class LargestBatch:
     tries: list[Try] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     """What ran: host, device and versions."""
+    throughput: Throughput = field(default_factory=Throughput)
 
 
 class _StoppedError(Exception):
@@ -81,16 +94,42 @@ def search_largest(
     return LargestBatch("ok", None, found.largest, found.smallest_failing, tries, facts)
 
 
+def time_largest(
+    first: BatchTry,
+    found: LargestBatch,
+    timed_batches: int,
+    attempt: Callable[[BatchTry], Outcome],
+    tell: Callable[[str], None],
+) -> LargestBatch:
+    """Time up to `timed_batches` batches of the largest size, in a process of its own; nothing where there is none.
+
+    However that ends, the largest batch that fits stays what it is, and the tries those of the search.
+    """
+    if found.largest is None or not timed_batches:
+        return found
+    cell = replace(first.cell, batch_size=found.largest)
+    outcome = attempt(replace(first, cell=cell, timed_batches=timed_batches))
+    if outcome.status != "ok":
+        tell(f"batch {found.largest}: not timed, {outcome.status} ({outcome.reason})")
+        return replace(found, throughput=Throughput(throughput_reason=f"{outcome.status}: {outcome.reason}"))
+    batches, seconds = outcome.found["timed_batches"], outcome.found["timed_s"]
+    rate = batches * found.largest / seconds
+    tell(f"batch {found.largest}: {rate:.4g} samples/s over {batches} batches")
+    return replace(found, throughput=Throughput(rate, batches, seconds))
+
+
 def describe(first: BatchTry, limit: int | None, found: LargestBatch, command: str) -> dict[str, Any]:
     """A search and its result as plain values, for a JSON file."""
     cell = asdict(first.cell)
     result = asdict(found)
     facts = result.pop("facts")
     tries = result.pop("tries")
+    throughput = result.pop("throughput")
     return {
         "schema_version": SCHEMA_VERSION,
         **{axis: value for axis, value in cell.items() if axis != "batch_size"},
         **result,
+        **throughput,
         "start": cell["batch_size"],
         "limit": limit,
         "memory_limit_bytes": first.memory_limit_bytes,

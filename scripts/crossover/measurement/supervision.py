@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -57,6 +57,8 @@ class Outcome:
     written: bool
     """Whether the child has written its row."""
     facts: dict[str, Any]
+    found: dict[str, Any] = field(default_factory=dict)
+    """What it told at its end, beside the row."""
 
 
 def supervise(
@@ -94,7 +96,7 @@ def supervise(
     ending = child.ending(ENDING_LIMIT_S)
     if done is not None:
         child.kill()  # whatever it left behind: data loaders, or itself if it hangs on its way out
-        return Outcome(done["done"], done["reason"], True, facts or {})
+        return Outcome(done["done"], done["reason"], True, facts or {}, done.get("found", {}))
     return _verdict(ending, facts, kills_before, oom_kills())
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from crossover.measurement.batch_try import HOST_FACTS
-from crossover.measurement.largest_batch import LargestBatch, Try, describe, search_largest
+from crossover.measurement.largest_batch import LargestBatch, Throughput, Try, describe, search_largest, time_largest
 from crossover.measurement.requests import BatchTry
 from crossover.measurement.supervision import Outcome
 from crossover.records import AXES
@@ -74,13 +75,48 @@ def test_nothing_fits() -> None:
     assert (found.largest, found.smallest_failing) == (None, 1)
 
 
+def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
+    jobs: list[BatchTry] = []
+
+    def attempt(job: BatchTry) -> Outcome:
+        jobs.append(job)
+        return Outcome("ok", None, True, {}, {"timed_batches": 40, "timed_s": 8.0})
+
+    found, lines = search(lambda size: "ok" if size < 150 else "oom")
+    timed = time_largest(FIRST, found, 100, attempt, lines.append)
+    assert jobs == [replace(FIRST, cell=replace(CELL, batch_size=149), timed_batches=100)]
+    assert timed == replace(found, throughput=Throughput(40 * 149 / 8.0, 40, 8.0))  # tries and all as they were
+    assert lines[-1] == "batch 149: 745 samples/s over 40 batches"
+    result = describe(FIRST, None, timed, "")
+    assert [result[key] for key in ("throughput_samples_per_s", "timed_batches", "timed_s")] == [745, 40, 8.0]
+    assert result["throughput_reason"] is None
+
+
+@pytest.mark.parametrize("status", ["oom", "timeout", "invalid"])
+def test_a_largest_batch_that_cannot_be_timed_is_the_largest_still(status: str) -> None:
+    found, lines = search(lambda size: "ok" if size < 150 else "oom")
+    timed = time_largest(FIRST, found, 100, outcomes(lambda _: status), lines.append)
+    assert timed == replace(found, throughput=Throughput(throughput_reason=f"{status}: 149 is too much"))
+    assert (timed.status, timed.largest) == ("ok", 149)
+    assert lines[-1] == f"batch 149: not timed, {status} (149 is too much)"
+
+
+@pytest.mark.parametrize(("status", "timed_batches"), [("oom", 100), ("invalid", 100), ("ok", 0)])
+def test_nothing_is_timed_without_a_largest_batch_or_where_none_is_wanted(status: str, timed_batches: int) -> None:
+    found, _ = search(lambda _: status, limit=100)
+    timed = time_largest(FIRST, found, timed_batches, lambda _: pytest.fail("tried"), pytest.fail)
+    assert timed is found
+    result = describe(FIRST, None, timed, "")
+    assert result["throughput_samples_per_s"] is result["timed_batches"] is result["throughput_reason"] is None
+
+
 def test_a_result_is_plain_values_without_a_batch_size() -> None:
     found, _ = search(lambda size: "ok" if size < 150 else "oom")
     result: dict[str, Any] = describe(FIRST, 7000, found, "the command")
     assert (result["largest"], result["smallest_failing"], result["start"], result["limit"]) == (149, 150, 100, 7000)
     assert (result["size"], result["memory_limit_bytes"], result["hostname"]) == (3, 1000, "here")
     assert result["tries"][0] == {"batch_size": 100, "status": "ok", "reason": None, "duration_s": 0.5}
-    assert not {"batch_size", "facts"} & result.keys()
+    assert not {"batch_size", "facts", "throughput"} & result.keys()
 
 
 def test_the_results_readme_names_every_key() -> None:
