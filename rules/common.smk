@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from itertools import product
 
 from crossover.claim_forms import claims_of
+from crossover.command_lines import search_options, trial_options
 from crossover.configuration import (
     check_compared,
     check_device_list,
@@ -20,8 +21,6 @@ from crossover.studies import (
     SEARCH_PATH,
     Cell,
     in_rounds,
-    search_options,
-    trial_options,
     workload_module,
     workload_traits,
 )
@@ -145,6 +144,7 @@ def options_of(wildcards):
         **shared_options(),
         **overrides_of(STUDIES[wildcards.study]),
         latency_steps=STUDIES[wildcards.study].latency_steps,
+        latency_mistakes=STUDIES[wildcards.study].latency_mistakes,
         isolation=CONFIG.isolation,
     )
 

@@ -20,6 +20,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+from crossover.command_lines import option_name
 from crossover.errors import one_line_errors
 from crossover.options import (
     add_cell_options,
@@ -32,7 +33,7 @@ from crossover.options import (
     tell,
 )
 from crossover.records import ISOLATIONS
-from crossover.studies import Effort, option_name
+from crossover.studies import Effort
 
 LATENCY_STEPS_MIN = 300
 """Fewer say nothing about a 99th percentile."""
@@ -49,6 +50,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         "--latency-steps", default=0, type=_latency_steps, help="individually synchronised steps; 0: none"
     )
     trial.add_argument(
+        "--latency-mistakes", action="store_true", help="also time these steps with each of the common mistakes"
+    )
+    trial.add_argument(
         "--isolation",
         default="auto",
         choices=["auto", *ISOLATIONS],
@@ -63,6 +67,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.blocks_min < 2:
         parser.error(f"argument --blocks-min: {options.blocks_min} is not allowed; allowed: at least 2")
+    if options.latency_mistakes and not options.latency_steps:
+        parser.error(f"argument --latency-mistakes: needs --latency-steps; allowed: at least {LATENCY_STEPS_MIN}")
     return options
 
 
@@ -93,6 +99,7 @@ def main(arguments: list[str]) -> None:
             time_limit_s=options.time_limit_s,
             effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
             latency_steps=options.latency_steps,
+            latency_mistakes=options.latency_mistakes,
             command=shlex.join(["python3", sys.argv[0], *arguments]),
             isolation=choose_isolation(options.isolation, os.environ),
             uuid=leased.uuid,

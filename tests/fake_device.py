@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from crossover.measurement.stopping import Course
 from crossover.measurement.timing import Stopwatch, Timing, time_steps
@@ -75,8 +76,8 @@ class FakeDevice:
             counts=self.counts,
         )
 
-    def time(self, effort: Effort = EFFORT, cycle_steps: int = 1, marks: bool = False, **limit: float) -> Timing:
-        return time_steps(self.step, cycle_steps, effort, self.watch(marks), **limit)
+    def time(self, effort: Effort = EFFORT, cycle_steps: int = 1, marks: bool = False, **others: Any) -> Timing:
+        return time_steps(self.step, cycle_steps, effort, self.watch(marks), **others)
 
 
 def course_of(samples_s: list[float]) -> Course:

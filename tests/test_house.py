@@ -65,6 +65,7 @@ def test_analysis_wing_imports_no_torch() -> None:
     "name",
     [
         "studies.py",
+        "command_lines.py",
         "records.py",
         "errors.py",
         "files.py",

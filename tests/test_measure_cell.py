@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crossover.command_lines import trial_options
 from crossover.records import AXES
-from crossover.studies import Cell, trial_options
+from crossover.studies import Cell
 from measure_cell import parse_arguments
 from trials import CELL, EFFORT, SCRIPT, read_row, run_script, write_points
 
@@ -44,6 +45,18 @@ def test_the_command_line_gives_back_the_cell() -> None:
     assert {axis: getattr(parsed, axis) for axis in AXES} == {axis: getattr(CELL, axis) for axis in AXES}
     assert (parsed.seed, parsed.cpu_threads, parsed.time_limit_s) == (5, 3, 1.5)
     assert {name: getattr(parsed, name) for name in vars(EFFORT)} == vars(EFFORT)
+
+
+def test_mistakes_of_the_latency_need_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    shared: dict[str, Any] = {"seed": 5, "cpu_threads": 3, "time_limit_s": 1.5, "effort": EFFORT}
+    files = ["--dataset=a", "--output=b"]
+    options = trial_options(CELL, **shared, latency_steps=300, latency_mistakes=True)
+    parsed = parse_arguments([*options, *files])
+    assert (parsed.latency_steps, parsed.latency_mistakes) == (300, True)
+    assert parse_arguments([*trial_options(CELL, **shared), *files]).latency_mistakes is False
+    with pytest.raises(SystemExit):
+        parse_arguments([*trial_options(CELL, **shared, latency_mistakes=True), *files])
+    assert "--latency-mistakes: needs --latency-steps; allowed: at least 300" in capsys.readouterr().err
 
 
 def test_one_trial_is_one_row(dataset: Path, tmp_path: Path) -> None:

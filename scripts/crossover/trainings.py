@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from crossover.command_lines import as_options
 from crossover.records import AXES, column
-from crossover.studies import CELL_PATH, Cell, Study, as_options
+from crossover.studies import CELL_PATH, Cell, Study
 
 SCHEMA_VERSION = 1
 

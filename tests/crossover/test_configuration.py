@@ -192,6 +192,7 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ({"figures": ["pie"]}, "figures.0: 'pie' is not allowed; allowed: times, speedups"),
         ({"effort": {"blocks_min": 1}}, "effort.blocks_min: 1 is not allowed; allowed: a whole number at least 2"),
         ({"effort": {"block_min": 1}}, "effort.block_min: unknown key; allowed: warmup_min_steps"),
+        ({"latency_mistakes": True}, "latency_mistakes: needs steps to time; set latency_steps, allowed: at least 300"),
         ({"steps_per_run": {"epochs": 2}}, "steps_per_run: key 'samples' is missing"),
         ({"timed": False}, "timed: false, and quality is null: nothing is left to do; set one of them"),
         ({"quality": {}, "precisions": ["tf32"]}, "precisions: ['tf32'] lacks fp32, which quality compares with; add"),

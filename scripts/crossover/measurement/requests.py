@@ -36,6 +36,7 @@ class Request(_AsJson):
     time_limit_s: float
     effort: Effort
     latency_steps: int = 0
+    latency_mistakes: bool = False
     command: str = ""
     isolation: str = "process"
     attempts: int = 1
@@ -46,7 +47,9 @@ class Request(_AsJson):
 
 @dataclass(frozen=True)
 class BatchTry(_AsJson):
-    """One try of a search: whether three steps of the cell fit, at its batch size. Writes no file."""
+    """One try of a search: whether three steps of the cell fit, at its batch size, and, where wanted, how many samples
+    a second it does then. Writes no file.
+    """
 
     kind = "batch_try"
 
@@ -57,6 +60,8 @@ class BatchTry(_AsJson):
     time_limit_s: float
     memory_limit_bytes: int | None = None
     """What the cell may take of its device's memory; None: all there is."""
+    timed_batches: int = 0
+    """Batches to time after these steps, at most; 0: none."""
     isolation: str = "process"
     uuid: str | None = None
     """The leased GPU."""

@@ -54,6 +54,12 @@ class Task(ABC):
         self.run(*self.next_inputs())
         self.end_step()
 
+    def own_errors(self) -> dict[str, float] | None:
+        """The workload's own measure of error, after its source: `max_abs_error` and `max_relative_error`, or either;
+        None where it has none.
+        """
+        return None
+
 
 class TrainingTask(Task):
     """A training step: forward, backward, optimizer."""
@@ -77,6 +83,19 @@ class InferenceTask(Task):
 
     def run(self, *inputs: torch.Tensor) -> None:
         """Forward pass and what is observed of it."""
-        with torch.no_grad(), self.arithmetic.autocast():
-            results = self.forward(self.model, *inputs)
+        self.observe(*self._results(*inputs))
+
+    def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The next batch in pageable host memory; raises NotImplementedError where a workload does not offer it."""
+        raise NotImplementedError
+
+    def step_with_transfers(self) -> None:
+        """One step whose batch comes from host memory and whose result goes back there, which waits for it."""
+        results = self._results(*map(self.arithmetic.place, self.next_host_inputs()))
         self.observe(*results)
+        results[0].to("cpu")
+        self.end_step()
+
+    def _results(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        with torch.no_grad(), self.arithmetic.autocast():
+            return self.forward(self.model, *inputs)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from crossover.measurement.stopping import (
@@ -23,8 +23,8 @@ from crossover.studies import Effort
 
 NANO = 1e-9
 
-STEPS_AFTER_TIMING = 4
-"""Steps of the memory pass and of the numerical check."""
+STEPS_AFTER_TIMING = 5
+"""Steps of the numerical check, of the memory pass, and of the count of operations."""
 
 BLOCK_TRIES = 2
 """How often a length of block is tried; the quicker one counts, since something slow in one must not shorten blocks."""
@@ -85,21 +85,30 @@ class Timing:
 
 
 def time_steps(
-    step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch, time_limit_s: float = math.inf
+    step: Callable[[], None],
+    cycle_steps: int,
+    effort: Effort,
+    watch: Stopwatch,
+    time_limit_s: float = math.inf,
+    ran_s: Sequence[float] = (),
+    later_steps: int = 0,
 ) -> Timing:
     """Time the first step apart, warm up until steady, choose the block, and time blocks until they are precise.
 
     A block is the smallest whole number of cycles that lasts `effort.block_min_s`; it is synchronised once before and
-    once after. No sample is dropped. Raises TooSlowError where the second step shows that the least that a trial needs
-    would outlast `time_limit_s`.
+    once after. No sample is dropped. `ran_s` are the seconds of the steps that have run already, the very first one
+    among them; all but that one count as warm-up. Raises TooSlowError where the next step shows that the least that a
+    trial needs, `later_steps` after the timing included, would outlast `time_limit_s`.
     """
-    first_step_s = time_block(step, 1, watch).wall_s
+    first_step_s, *others_s = ran_s or (time_block(step, 1, watch).wall_s,)
     with without_garbage_collection():
         probe_s = time_block(step, 1, watch).wall_s
-        _give_up_if_slow(first_step_s + probe_s, probe_s, cycle_steps, time_limit_s)
-        rest_steps = max(0, cycle_steps - 2)
+        ran_steps, seconds = 2 + len(others_s), math.fsum((*others_s, probe_s))
+        rest_steps = -ran_steps % cycle_steps  # so that blocks begin where a cycle does
+        least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps  # a cycle to warm up, two blocks
+        give_up_if_slow(first_step_s + seconds, probe_s, least_steps, time_limit_s)
         rest_s = time_block(step, rest_steps, watch).wall_s if rest_steps else 0.0
-        course = Course(steps=2 + rest_steps, seconds=probe_s + rest_s)
+        course = Course(steps=ran_steps + rest_steps, seconds=seconds + rest_s)
         steady = _warm_up(step, cycle_steps, effort, watch, course)
         block_steps = _choose_block(step, cycle_steps, effort, watch, course)
         timed, device_s = Course(), []
@@ -124,9 +133,9 @@ def time_steps(
     )
 
 
-def _give_up_if_slow(spent_s: float, step_s: float, cycle_steps: int, time_limit_s: float) -> None:
-    """The least that a trial needs: what has passed, a cycle of warm-up, two blocks, and what comes after timing."""
-    projected_s = spent_s + step_s * (max(0, cycle_steps - 2) + 3 * cycle_steps + STEPS_AFTER_TIMING)
+def give_up_if_slow(spent_s: float, step_s: float, least_steps: int, time_limit_s: float) -> None:
+    """Raise TooSlowError where what has passed and the least number of steps to come would outlast the limit."""
+    projected_s = spent_s + step_s * least_steps
     if projected_s > time_limit_s:
         raise TooSlowError(
             f"a step takes {step_s:.3g} s, so that the trial would take at least {projected_s:.3g} s, "
@@ -153,13 +162,6 @@ def _choose_block(step: Callable[[], None], cycle_steps: int, effort: Effort, wa
             course.add(tried_s, cycles * cycle_steps)
         block_s = min(tries_s)
     return cycles * cycle_steps
-
-
-def time_latencies(step: Callable[[], None], steps: int, watch: Stopwatch) -> tuple[float, ...]:
-    """Seconds of each of `steps` individually synchronised steps: what one request waits for."""
-    with without_garbage_collection():
-        plain = replace(watch, mark=None, between_s=None)  # a mark would be part of each latency
-        return tuple(time_block(step, 1, plain).wall_s for _ in range(steps))
 
 
 def time_block(step: Callable[[], None], steps: int, watch: Stopwatch) -> Block:

@@ -19,18 +19,21 @@ from safetensors.torch import load_file
 from crossover.errors import UserError
 from crossover.measurement.correctness import Errors, compare_with_reference
 from crossover.measurement.devices import OpenDevice, open_device
+from crossover.measurement.endings import early_end, unless_out_of_memory
 from crossover.measurement.execution import Execution, prepare
+from crossover.measurement.flops import SLOW_STEP_S, count_flops
 from crossover.measurement.host import describe_host, process_age_s
+from crossover.measurement.latency import measure_latencies, measure_mistakes, time_cold
 from crossover.measurement.memory import measure_memory
 from crossover.measurement.memory_split import Subject
 from crossover.measurement.nvml import session
-from crossover.measurement.precision import UnsupportedError, arithmetic_of, set_switches
+from crossover.measurement.precision import arithmetic_of, set_switches
 from crossover.measurement.profiling import busy_s
 from crossover.measurement.requests import Request
 from crossover.measurement.surroundings import Surroundings
 from crossover.measurement.tasks import Task, TrainingTask
-from crossover.measurement.timing import Stopwatch, TooSlowError, find_flags, time_latencies, time_steps
-from crossover.measurement.timing_columns import latency_columns, timing_columns
+from crossover.measurement.timing import Stopwatch, find_flags, time_steps
+from crossover.measurement.timing_columns import timing_columns
 from crossover.measurement.trust import host_flags, why_invalid
 from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.records import Measurement
@@ -105,26 +108,31 @@ def _measure_all(
         return reason
     execution = prepare(task, cell.execution)
     watch = _stopwatch(target, surroundings, execution)
-    timing = time_steps(execution.step, task.cycle_steps, request.effort, watch, request.time_limit_s)
+    cold_s, least_steps = _cold_steps(request, execution, watch)
+    columns["latencies_cold_s"] = list(cold_s) or None
+    timing = time_steps(
+        execution.step, task.cycle_steps, request.effort, watch, request.time_limit_s, cold_s, least_steps
+    )
     for _ in range(timing.block_steps):  # keeps the device at work until its clock is read
         execution.step()
     surroundings.read_under_load()
     target.synchronise()
     columns |= timing_columns(timing) | {"compile_s": execution.compile_s()}
     columns |= surroundings.columns(timing, facts["threads"], facts["physical_cores"])
-    columns |= latency_columns(time_latencies(execution.step, request.latency_steps, watch))
+    columns |= measure_latencies(execution.step, request.latency_steps, watch)
+    if request.latency_mistakes:
+        columns |= measure_mistakes(task, cell.execution, execution.step, request.latency_steps, watch)
     if reason := wrong_device(task, target, request.uuid):  # the steps may have moved it
         return reason
     diverged = not _finite(task)
 
-    start_s = time.perf_counter()
-    errors = _compare(task, cell)
-    columns |= {"relative_error": _number(errors.result), "gradient_error": _number(errors.gradient)}
-    columns["check_s"] = time.perf_counter() - start_s
-
+    errors, checked = _check(task, cell)
+    columns |= checked
     columns |= _memory_pass(task, execution, target, cell.execution)
     if request.trial == 1:  # the profiler takes a second to start, and its answer varies little between trials
         columns |= _profile(execution, target, columns["step_time_s"])
+    if request.trial == 1 or columns["step_time_s"] < SLOW_STEP_S:
+        columns["flops_per_step"] = unless_out_of_memory(lambda: count_flops(task.step, cell.execution), None)
     columns["flags"] = [
         *find_flags(timing, request.effort),
         *host_flags({**facts, **columns}),
@@ -133,14 +141,21 @@ def _measure_all(
     return not_compiled(cell.execution, execution) or errors.verdict(cell.precision) or why_invalid(columns)
 
 
-def _compare(task: Task, cell: Cell) -> Errors:
-    """The numerical check; where it does not fit into memory beside what was measured, nothing is compared."""
-    try:
-        return compare_with_reference(task, lambda: build_model(cell))
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        return Errors()
+def _check(task: Task, cell: Cell) -> tuple[Errors, Columns]:
+    """The numerical check, and the workload's own; where one does not fit into memory, nothing is compared."""
+    start_s = time.perf_counter()
+    errors = unless_out_of_memory(lambda: compare_with_reference(task, lambda: build_model(cell)), Errors())
+    own = unless_out_of_memory(task.own_errors, None) or {}
+    found = {"relative_error": errors.result, "gradient_error": errors.gradient, **own}
+    return errors, {name: _number(error) for name, error in found.items()} | {"check_s": time.perf_counter() - start_s}
+
+
+def _cold_steps(request: Request, execution: Execution, watch: Stopwatch) -> tuple[tuple[float, ...], int]:
+    """Seconds of the first steps where latency is to be measured without warm-up, and the least steps after timing."""
+    if not request.latency_mistakes:
+        return (), request.latency_steps
+    later_steps = 2 * request.latency_steps  # synchronised, and not; there may be more
+    return time_cold(execution.step, request.latency_steps, watch, request.time_limit_s, later_steps), later_steps
 
 
 def _stopwatch(target: OpenDevice, surroundings: Surroundings, execution: Execution) -> Stopwatch:
@@ -200,29 +215,6 @@ def not_compiled(asked: str, execution: Execution) -> str | None:
     if asked == "compile" and execution.compilations() == 0:
         return "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
     return None
-
-
-def early_end(error: Exception) -> tuple[str, str] | None:
-    """Status and reason of the end that an error means; None where it means a bug, or a user's mistake."""
-    if isinstance(error, UnsupportedError):
-        return "unsupported", str(error)
-    if isinstance(error, TooSlowError):
-        return "timeout", str(error)
-    if is_out_of_memory(error):
-        return "oom", str(error).partition("\n")[0] or type(error).__name__
-    return None
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out: by its type (torch's, Python's) or words (C++'s, the CPU's, MPS's)."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError) or str(error) == "std::bad_alloc":
-        return True
-    messages = (
-        "DefaultCPUAllocator: can't allocate memory",
-        "MPS backend out of memory",
-        "Cannot allocate memory (12)",  # torch could not map a dataset's file
-    )
-    return any(message in str(error) for message in messages)
 
 
 def read_dataset(path: str | None) -> dict[str, torch.Tensor]:

@@ -7,14 +7,14 @@ from trials import CELL, EFFORT
 
 
 def test_a_request_survives_the_journey() -> None:
-    request = Request(CELL, 2, 7, "data", "row", 3, 60.0, EFFORT, 300, "the command", "server", 2, "GPU-1", 0.5)
+    request = Request(CELL, 2, 7, "data", "row", 3, 60.0, EFFORT, 300, True, "the command", "server", 2, "GPU-1", 0.5)
     plain = Request(CELL, 2, 7, "data", "row", 3, 60.0, EFFORT)
     assert all(getattr(request, f.name) != getattr(plain, f.name) for f in fields(Request)[8:])
     assert job_from_json(request.to_json()) == request
 
 
 def test_a_try_of_a_batch_survives_it_too() -> None:
-    job = BatchTry(CELL, 7, "data", 3, 60.0, 2**31, "server", "GPU-1")
+    job = BatchTry(CELL, 7, "data", 3, 60.0, 2**31, 100, "server", "GPU-1")
     plain = BatchTry(CELL, 7, "data", 3, 60.0)
     assert all(getattr(job, f.name) != getattr(plain, f.name) for f in fields(BatchTry)[5:])
     assert job_from_json(job.to_json()) == job

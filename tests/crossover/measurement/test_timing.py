@@ -14,7 +14,6 @@ from crossover.measurement.timing import (
     TooSlowError,
     find_flags,
     summarise_samples,
-    time_latencies,
     time_steps,
     without_garbage_collection,
 )
@@ -194,8 +193,8 @@ def test_no_sample_is_dropped() -> None:
 @pytest.mark.parametrize(
     ("cycle_steps", "least_s"),
     [
-        (1, 2 + 7),  # two steps have run; a cycle of warm-up, two blocks, and 4 steps of the passes after it
-        (5, 5 + 3 * 5 + 4),
+        (1, 2 + 8),  # two steps have run; a cycle of warm-up, two blocks, and 5 steps of the passes after it
+        (5, 5 + 3 * 5 + 5),
     ],
 )
 def test_a_step_too_slow_for_the_limit_is_given_up_at_once(cycle_steps: int, least_s: int) -> None:
@@ -209,16 +208,40 @@ def test_a_step_too_slow_for_the_limit_is_given_up_at_once(cycle_steps: int, lea
 
 def test_the_first_step_counts_for_the_limit_but_not_for_the_rate() -> None:
     device = FakeDevice(SECOND, pauses_ns={0: 100 * SECOND})
-    device.time(time_limit_s=101 + 1 + 7)
+    device.time(time_limit_s=101 + 1 + 8)
     with pytest.raises(TooSlowError, match="a step takes 1 s"):
-        FakeDevice(SECOND, pauses_ns={0: 100 * SECOND}).time(time_limit_s=108.999)
+        FakeDevice(SECOND, pauses_ns={0: 100 * SECOND}).time(time_limit_s=109.999)
 
 
-def test_latencies_are_those_of_steps_synchronised_one_by_one() -> None:
-    device = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND)
-    assert time_latencies(device.step, 5, device.watch()) == pytest.approx([1.01e-3] * 5)
-    assert (device.steps, device.synchronisations) == (5, 10)
-    assert time_latencies(device.step, 0, device.watch()) == ()
+def test_steps_to_come_after_the_timing_count_for_the_limit() -> None:
+    FakeDevice(SECOND).time(time_limit_s=10 + 300, later_steps=300)
+    with pytest.raises(TooSlowError, match="at least 310 s"):
+        FakeDevice(SECOND).time(time_limit_s=309.999, later_steps=300)
+
+
+def test_steps_that_have_run_are_part_of_the_warm_up_all_but_the_first() -> None:
+    device = FakeDevice(MILLISECOND)
+    timing = device.time(ran_s=(0.5, 0.002, 0.002))
+    assert timing.first_step_s == 0.5
+    # 4 ms count as passed, then the probe; 95 samples make the 99.5 ms, but steadiness is looked at after every fourth.
+    assert timing.warmup_steps == 3 + 1 + 96 + 2 * 20
+    assert timing.warmup_s == pytest.approx(0.004 + 0.001 + 0.096 + 0.040)
+    assert device.steps == timing.warmup_steps - 3 + timing.timed_steps
+
+
+@pytest.mark.parametrize(("ran", "cycle_steps"), [(1, 10), (3, 10), (9, 10), (10, 10), (25, 10), (300, 7), (300, 1)])
+def test_blocks_begin_with_a_cycle_however_many_steps_have_run(ran: int, cycle_steps: int) -> None:
+    device = FakeDevice(MILLISECOND)
+    timing = device.time(cycle_steps=cycle_steps, ran_s=(1e-3,) * ran)
+    assert timing.warmup_steps % cycle_steps == 0
+    assert device.steps == timing.warmup_steps - ran + timing.timed_steps
+
+
+def test_a_step_too_slow_is_given_up_after_steps_that_have_run() -> None:
+    """5 and 2 s have passed, and the probe's; a cycle to warm up, two blocks and 5 steps are to come."""
+    FakeDevice(SECOND).time(ran_s=(5.0, 2.0), time_limit_s=8 + 8)
+    with pytest.raises(TooSlowError, match="at least 16 s"):
+        FakeDevice(SECOND).time(ran_s=(5.0, 2.0), time_limit_s=15.999)
 
 
 def test_the_garbage_collector_rests_while_timing() -> None:
@@ -233,8 +256,6 @@ def test_the_garbage_collector_rests_while_timing() -> None:
     assert states[0]
     assert not any(states[1:])
     assert gc.isenabled()
-    time_latencies(step, 2, device.watch())
-    assert states[-2:] == [False, False]
 
 
 def test_a_garbage_collector_at_rest_is_left_at_rest() -> None:

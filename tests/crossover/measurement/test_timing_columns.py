@@ -76,10 +76,6 @@ def test_latency_percentiles_by_hand() -> None:
     assert set(latency_columns(latencies)) <= set(COLUMNS)
 
 
-def test_no_latencies_no_columns() -> None:
-    assert latency_columns(()) == {}
-
-
 @pytest.mark.parametrize(
     ("samples", "flags"),
     [

@@ -19,13 +19,23 @@ from crossover.measurement.devices import OpenDevice
 from crossover.measurement.execution import Execution
 from crossover.measurement.requests import Request
 from crossover.measurement.tasks import Task
-from crossover.measurement.trial import is_out_of_memory, run_trial
+from crossover.measurement.trial import run_trial
 from crossover.measurement.workloads import build_task
 from crossover.records import FLAGS, write_record
 from crossover.studies import Cell, Effort
 
 CELL = Cell("disc_depth", "disc_mlp", "resident", 10, "fp32", "eager", 3, "cpu")
-EFFORT = Effort(1, 0, 0.01, 9.0, 0.001, 2, 0, 0.005, 9.0)
+EFFORT = Effort(
+    warmup_min_steps=1,
+    warmup_min_s=0,
+    warmup_max_s=0.01,
+    warmup_tolerance=9.0,
+    block_min_s=0.001,
+    blocks_min=2,
+    timed_min_s=0,
+    timed_max_s=0.005,
+    timed_tolerance=9.0,
+)
 CPU = torch.device("cpu")
 
 pytestmark = pytest.mark.usefixtures("light_heap")
@@ -92,7 +102,11 @@ def test_a_good_trial_fills_its_row(request_: Request, tmp_path: Path) -> None:
         assert measured is not None
     assert row.recompiles == 0
     assert row.compile_s is row.device_busy_s is row.device_time_s is row.latencies_s is None
-    write_record(row, tmp_path / "row.parquet")
+    assert row.latencies_cold_s is row.latencies_unsynchronised_s is row.latencies_transfer_s is None
+    # Layers of 2x4, 4x8 and 8x2: three products each, but for the gradient of the inputs.
+    assert row.flops_per_step == 2 * 10 * (3 * (8 + 32 + 16) - 8)
+    assert row.max_abs_error is row.max_relative_error is None
+    write_measurement(row, tmp_path / "row.parquet")
 
 
 def test_what_is_known_is_told_before_anything_is_built(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,22 +129,59 @@ def test_latencies_give_percentiles(request_: Request) -> None:
     assert min(row.latencies_s) <= percentiles[0] <= percentiles[1] <= percentiles[2] <= max(row.latencies_s)
 
 
-@pytest.mark.parametrize(
-    ("error", "verdict"),
-    [
-        (torch.OutOfMemoryError("CUDA out of memory"), True),
-        (MemoryError(), True),
-        (RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"), True),
-        (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
-        (RuntimeError("std::bad_alloc"), True),
-        (RuntimeError("unable to mmap 16 bytes from file <a>: Cannot allocate memory (12)"), True),
-        (RuntimeError("could not create a primitive"), False),
-        (RuntimeError("CUDA error: device-side assert triggered"), False),
-        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
-    ],
-)
-def test_only_memory_is_out_of_memory(error: BaseException, verdict: bool) -> None:
-    assert is_out_of_memory(error) is verdict
+def test_mistakes_are_measured_beside_the_right_latencies(request_: Request, tmp_path: Path) -> None:
+    row = run_trial(replace(request_, latency_steps=30, latency_mistakes=True))
+    assert row.status == "ok"
+    for found in (row.latencies_s, row.latencies_cold_s, row.latencies_unsynchronised_s):
+        assert found is not None
+        assert len(found) == 30
+        assert min(found) > 0
+    assert row.first_step_s == (row.latencies_cold_s or [])[0]
+    assert row.latencies_device_s is row.latencies_transfer_s is None  # no marks on a CPU; a training moves nothing
+    assert (row.warmup_steps or 0) >= 30
+    assert (row.warmup_steps or 0) % 10 == 0  # whole epochs
+    write_measurement(row, tmp_path / "row.parquet")
+
+
+def test_the_cold_steps_are_the_very_first(
+    monkeypatch: pytest.MonkeyPatch, request_: Request, changed: Callable[..., None]
+) -> None:
+    log: list[str] = []
+
+    def logged(task: Task) -> None:
+        end_step = task.end_step
+        monkeypatch.setattr(task, "end_step", lambda: (log.append("s"), end_step()))
+
+    changed(logged)
+    real = trial.time_steps
+    monkeypatch.setattr(trial, "time_steps", lambda *given: (log.append("timing"), real(*given))[1])
+    run_trial(replace(request_, latency_steps=3, latency_mistakes=True))
+    assert log[:4] == ["s", "s", "s", "timing"]
+    log.clear()
+    run_trial(replace(request_, latency_steps=3))
+    assert log[0] == "timing"
+
+
+def test_steps_of_the_latency_count_for_the_limit(request_: Request) -> None:
+    row = run_trial(replace(request_, latency_steps=10**9))
+    assert (row.status, row.latencies_cold_s) == ("timeout", None)
+    row = run_trial(replace(request_, latency_steps=10**9, latency_mistakes=True))
+    assert (row.status, row.first_step_s) == ("timeout", None)
+
+
+@pytest.mark.parametrize(("number", "step_s", "counted"), [(1, 9.0, True), (2, 9.0, False), (2, 0.5, True)])
+def test_operations_of_a_slow_step_are_counted_once(
+    monkeypatch: pytest.MonkeyPatch, request_: Request, number: int, step_s: float, counted: bool
+) -> None:
+    real = trial.timing_columns
+    monkeypatch.setattr(trial, "timing_columns", lambda timing: real(timing) | {"step_time_s": step_s})
+    assert (run_trial(replace(request_, trial=number)).flops_per_step is not None) is counted
+
+
+def test_the_workloads_own_errors_are_kept(request_: Request, changed: Callable[..., None]) -> None:
+    changed(lambda task: setattr(task, "own_errors", lambda: {"max_abs_error": 0.25, "max_relative_error": math.nan}))
+    row = run_trial(request_)
+    assert (row.status, row.max_abs_error, row.max_relative_error) == ("ok", 0.25, None)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +207,7 @@ def test_running_out_of_memory_is_a_row(
 @pytest.mark.parametrize(
     ("pass_", "kept", "missing"),
     [
-        ("time_latencies", "step_time_s", "relative_error"),
+        ("measure_latencies", "step_time_s", "relative_error"),
         ("measure_memory", "relative_error", "peak_rss_bytes"),
         ("busy_s", "peak_rss_bytes", "device_busy_s"),
     ],
@@ -172,10 +223,15 @@ def test_what_was_measured_before_an_early_end_is_kept(
     assert (row.process_s or 0) > 0
 
 
-def test_no_memory_for_the_check_leaves_the_time_as_it_is(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
-    monkeypatch.setattr(trial, "compare_with_reference", failing(MemoryError("no room")))
+@pytest.mark.parametrize(
+    ("pass_", "missing"), [("compare_with_reference", "relative_error"), ("count_flops", "flops_per_step")]
+)
+def test_no_memory_for_a_check_leaves_the_time_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, request_: Request, pass_: str, missing: str
+) -> None:
+    monkeypatch.setattr(trial, pass_, failing(MemoryError("no room")))
     row = run_trial(request_)
-    assert (row.status, row.relative_error) == ("ok", None)
+    assert (row.status, getattr(row, missing)) == ("ok", None)
     assert row.peak_rss_bytes is not None
 
 

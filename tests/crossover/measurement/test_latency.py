@@ -1,0 +1,246 @@
+"""Latency on a fake clock: the right ways and the mistakes, every number worked out by hand."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+from crossover.measurement.latency import (
+    measure_latencies,
+    measure_mistakes,
+    time_cold,
+    time_device_latencies,
+    time_latencies,
+    time_unsynchronised,
+    transfer_step,
+)
+from crossover.measurement.timing import Stopwatch, TooSlowError
+from crossover.records import COLUMNS
+from fake_device import MICROSECOND, MILLISECOND, SECOND, FakeDevice
+from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear
+
+pytestmark = pytest.mark.usefixtures("light_heap")
+
+
+def gpu(**others: Any) -> FakeDevice:
+    """Queuing a step takes 10 us, working it off 1 ms."""
+    return FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, **others)
+
+
+class Log:
+    """Says in which order steps (`s`), synchronisations (`w`), marks (`m`) and looks at the clock (`c`) come."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def add(self, letter: str) -> int:
+        self.text += letter
+        return 0
+
+    def watch(self, marks: bool = True) -> Stopwatch:
+        return Stopwatch(
+            wall_ns=lambda: self.add("c"),
+            cpu_ns=lambda: 0,
+            synchronise=lambda: self.add("w") and None,
+            mark=(lambda: self.add("m")) if marks else None,
+            between_s=(lambda *_: 0.0) if marks else None,
+        )
+
+    def step(self) -> None:
+        self.add("s")
+
+
+@pytest.mark.parametrize(
+    ("way", "order"),
+    [
+        (time_latencies, 3 * "wcswc"),
+        (time_device_latencies, 3 * "wmcsmwc"),
+        (time_cold, 3 * "wcswc"),
+        (time_unsynchronised, "w" + 3 * "csc" + "w"),
+    ],
+)
+def test_the_order_of_what_is_done(way: Callable[..., Any], order: str) -> None:
+    log = Log()
+    way(log.step, 3, log.watch())
+    assert log.text == order
+
+
+def test_latencies_are_those_of_steps_synchronised_one_by_one() -> None:
+    device = gpu()
+    assert time_latencies(device.step, 5, device.watch()) == pytest.approx([1.01e-3] * 5)
+    assert (device.steps, device.synchronisations) == (5, 10)
+
+
+def test_the_devices_latency_lies_between_two_marks() -> None:
+    """It begins when the step begins to be queued, and has nothing of the wait's 5 ms, which the host's clock shows."""
+    device = gpu(wait_ns=5 * MILLISECOND)
+    assert time_device_latencies(device.step, 4, device.watch(marks=True)) == pytest.approx([1.01e-3] * 4)
+    assert time_latencies(device.step, 4, device.watch(marks=True)) == pytest.approx([6.01e-3] * 4)
+
+
+def test_a_device_without_marks_runs_no_step_for_them() -> None:
+    device = gpu()
+    assert time_device_latencies(device.step, 4, device.watch()) is None
+    assert device.steps == 0
+
+
+def test_the_first_steps_of_all_are_slow() -> None:
+    """Half a second of loading in the first step and 20 ms in the third are what a missing warm-up shows."""
+    device = gpu(pauses_ns={0: SECOND // 2, 2: 20 * MILLISECOND})
+    latencies_s = time_cold(device.step, 4, device.watch(marks=True))
+    assert latencies_s == pytest.approx([0.50001, 1.01e-3, 0.02001, 1.01e-3])
+    assert time_cold(device.step, 0, device.watch()) == ()
+    assert len(time_cold(device.step, 1, device.watch())) == 1
+
+
+def test_cold_steps_that_would_outlast_the_limit_are_given_up() -> None:
+    """Two steps have run, 298 are to come, and 600 after them."""
+    slow = partial(FakeDevice, SECOND)
+    assert len(time_cold((device := slow()).step, 300, device.watch(), 900, 600)) == 300
+    device = slow()
+    with pytest.raises(TooSlowError, match=r"a step takes 1 s, .* at least 900 s"):
+        time_cold(device.step, 300, device.watch(), 899.999, 600)
+    assert device.steps == 2
+    assert gc.isenabled()
+
+
+def test_a_host_clock_that_does_not_wait_shows_the_launch_alone() -> None:
+    device = gpu()
+    device.step()  # what is queued before is none of it
+    assert time_unsynchronised(device.step, 50, device.watch()) == pytest.approx([1e-5] * 50)
+    assert device.now >= 51 * MILLISECOND  # and it is worked off at the end
+    assert device.synchronisations == 2
+
+
+def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
+    """A queue of ten steps: the eleventh waits until the device has taken the first, and each later one for another."""
+    device = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND)
+
+    def step() -> None:
+        device.now = max(device.now, device.busy_until - 10 * MILLISECOND)
+        device.step()
+
+    latencies_s = time_unsynchronised(step, 30, device.watch())
+    assert latencies_s[:10] == pytest.approx([1e-5] * 10)
+    assert latencies_s[15:] == pytest.approx([1e-3] * 15)
+
+
+def test_the_garbage_collector_rests_in_every_pass_but_for_the_first_step() -> None:
+    states: list[bool] = []
+    device = gpu()
+
+    def step() -> None:
+        states.append(gc.isenabled())
+        device.step()
+
+    for way in (time_cold, time_latencies, time_device_latencies, time_unsynchronised):
+        way(step, 3, device.watch(marks=True))
+        assert gc.isenabled()
+    assert states == [True] + 11 * [False]
+
+
+def test_columns_of_the_right_ways() -> None:
+    device = gpu(wait_ns=5 * MILLISECOND)
+    columns = measure_latencies(device.step, 4, device.watch(marks=True))
+    assert columns == {
+        "latencies_s": pytest.approx([6.01e-3] * 4),
+        "latency_p50_s": pytest.approx(6.01e-3),
+        "latency_p95_s": pytest.approx(6.01e-3),
+        "latency_p99_s": pytest.approx(6.01e-3),
+        "latencies_device_s": pytest.approx([1.01e-3] * 4),
+    }
+    assert device.steps == 8
+    assert set(columns) <= set(COLUMNS)
+
+
+def test_no_steps_no_columns() -> None:
+    device = gpu()
+    assert measure_latencies(device.step, 0, device.watch(marks=True)) == {}
+    assert device.steps == device.synchronisations == 0
+
+
+class FromHost(TinyInference):
+    """Has its batch in host memory, and says in `moved` what is moved where."""
+
+    def __init__(self, device: FakeDevice | None = None) -> None:
+        super().__init__(linear(3.0), torch.tensor([[2.0]]))
+        self.device = device
+        self.moved: list[Any] = []
+        self.ended = 0
+
+    def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
+        if self.device:
+            self.device.step()
+        return (torch.tensor([[5.0]]),)
+
+    def forward(self, model: Any, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        (result,) = super().forward(model, *inputs)
+
+        class Result:
+            to = staticmethod(lambda where: self.moved.append((where, result.item())))
+
+        return (Result(),)  # type: ignore[return-value]
+
+    def end_step(self) -> None:
+        self.ended += 1
+
+
+def test_a_step_with_transfers_takes_its_batch_from_the_host_and_gives_its_result_back() -> None:
+    task = FromHost()
+    placed: list[float] = []
+    real = FP32
+
+    class Arithmetic:
+        autocast = real.autocast
+        place = staticmethod(lambda tensor: (placed.append(tensor.item()), real.place(tensor))[1])
+
+    task.arithmetic = Arithmetic()  # type: ignore[assignment]
+    step = transfer_step(task, "eager")
+    assert step is not None
+    step()
+    step()
+    assert placed == [5.0, 5.0]
+    assert task.moved == [("cpu", 15.0)] * 2
+    assert len(task.seen) == task.ended == 2
+
+
+def test_mistakes_of_a_warm_trial() -> None:
+    device = gpu()
+    task = FromHost(device)
+    columns = measure_mistakes(task, "compile", device.step, 4, device.watch(marks=True))
+    assert columns == {
+        "latencies_unsynchronised_s": pytest.approx([1e-5] * 4),
+        "latencies_transfer_s": pytest.approx([1.01e-3] * 4),
+    }
+    assert len(task.moved) == 4
+    assert set(columns) <= set(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("task", "execution"),
+    [
+        (TinyInference(linear(1.0), torch.ones(1, 1)), "eager"),
+        (TinyTraining(linear(1.0), [torch.ones(1, 1)]), "eager"),
+        (FromHost(), "cuda-graph"),
+    ],
+)
+def test_transfers_that_are_not_offered_are_none(task: Any, execution: str) -> None:
+    assert transfer_step(task, execution) is None
+    device = gpu()
+    assert measure_mistakes(task, execution, device.step, 2, device.watch())["latencies_transfer_s"] is None
+
+
+def test_transfers_keep_the_cells_arithmetic() -> None:
+    class Half(TinyInference):
+        def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
+            return (torch.ones(1, 1),)
+
+    task = Half(linear(3.0), torch.ones(1, 1), replace(FP32, device=CPU, dtype=torch.bfloat16))
+    task.step_with_transfers()
+    assert [(tensor.dtype, tensor.requires_grad) for tensor in task.seen] == [(torch.bfloat16, False)]
