@@ -17,7 +17,7 @@ LIMITED = """
 import sys; sys.path.insert(0, sys.argv[1])
 import torch
 from crossover.measurement.memory_limit import limit_host
-from crossover.measurement.trial import is_out_of_memory
+from crossover.measurement.endings import is_out_of_memory
 torch.set_num_threads(8)
 limit_host(100_000_000)
 
