@@ -28,13 +28,14 @@ from torch.nn import functional
 from crossover.errors import UserError
 from crossover.measurement.batch_try import with_rows
 from crossover.measurement.devices import OpenDevice, open_device
+from crossover.measurement.endings import early_end
 from crossover.measurement.host import describe_host
 from crossover.measurement.nvml import driver_version
 from crossover.measurement.precision import Arithmetic, arithmetic_of, set_switches
 from crossover.measurement.requests import TrainingRun
 from crossover.measurement.tasks import Task, TrainingTask
 from crossover.measurement.timing import TooSlowError
-from crossover.measurement.trial import early_end, read_dataset, wrong_device
+from crossover.measurement.trial import read_dataset, wrong_device
 from crossover.measurement.workloads import build_task, count_parameters, whole_batches
 from crossover.studies import workload_traits
 from crossover.trainings import Training

@@ -106,7 +106,7 @@ def test_a_good_trial_fills_its_row(request_: Request, tmp_path: Path) -> None:
     # Layers of 2x4, 4x8 and 8x2: three products each, but for the gradient of the inputs.
     assert row.flops_per_step == 2 * 10 * (3 * (8 + 32 + 16) - 8)
     assert row.max_abs_error is row.max_relative_error is None
-    write_measurement(row, tmp_path / "row.parquet")
+    write_record(row, tmp_path / "row.parquet")
 
 
 def test_what_is_known_is_told_before_anything_is_built(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_mistakes_are_measured_beside_the_right_latencies(request_: Request, tmp
     assert row.latencies_device_s is row.latencies_transfer_s is None  # no marks on a CPU; a training moves nothing
     assert (row.warmup_steps or 0) >= 30
     assert (row.warmup_steps or 0) % 10 == 0  # whole epochs
-    write_measurement(row, tmp_path / "row.parquet")
+    write_record(row, tmp_path / "row.parquet")
 
 
 def test_the_cold_steps_are_the_very_first(
