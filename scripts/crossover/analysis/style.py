@@ -11,7 +11,11 @@ from matplotlib.patheffects import withStroke
 
 DEVICE_COLOURS = {"cpu": "#0072B2", "cuda": "#D55E00", "mps": "#D55E00", "xpu": "#D55E00"}
 """Okabe and Ito's palette, safe for colour-blind readers."""
+PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
+"""The same palette for what is told apart within a device: the devices' colours last, its faint yellow not at all."""
 PUBLISHED_COLOUR = "#666666"
+MISTAKE_COLOUR = "#CC79A7"
+GUIDE_COLOUR = "#e3e3e3"
 CROSSOVER_COLOUR = "#111111"
 
 HALO = [withStroke(linewidth=3, foreground="white")]
@@ -41,6 +45,13 @@ def use_style() -> None:
             "savefig.dpi": 160,
         },
     )
+
+
+def ink(colour: str) -> str:
+    """A colour as it is used for text: darker where it would be faint on white."""
+    red, green, blue = mpl.colors.to_rgb(colour)
+    share = 0.65 if 0.299 * red + 0.587 * green + 0.114 * blue > 0.4 else 1.0
+    return mpl.colors.to_hex((red * share, green * share, blue * share))
 
 
 def device_label(device: str, name: str | None) -> str:
@@ -78,3 +89,32 @@ def seconds_text(seconds: float) -> str:
     if value < 0.995:
         return f"{value:.2g} {unit}"
     return f"{value:.{2 - math.floor(math.log10(max(value, 1)))}f} {unit}"
+
+
+def number_text(value: float, digits: int = 3) -> str:
+    """A number with three digits, or as many as are asked for, never as a power: 0.0123, 2.52, 107, 1,240."""
+    if value <= 0:
+        return f"{value:g}"
+    places = digits - 1 - math.floor(math.log10(float(f"{value:.{digits - 1}e}")))
+    return f"{value:,.{max(0, places)}f}"
+
+
+def bytes_text(value: float) -> str:
+    """Memory with three digits in a decimal unit: 512 B, 17.2 kB, 1.35 GB."""
+    scale, unit = next(
+        ((scale, unit) for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if value >= 0.9995 * scale), (1, "B")
+    )
+    return f"{number_text(value / scale)} {unit}" if unit != "B" else f"{value:.0f} B"
+
+
+def spaced(name: str) -> str:
+    """A name of the config as a reader says it: 'channels last'."""
+    return name.replace("_", " ")
+
+
+def small_text(value: float) -> str:
+    """A small share with two digits; below a thousandth as a power of ten in TeX, as matplotlib sets it."""
+    if value == 0 or abs(value) >= 1e-3:
+        return f"{value:.2g}"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return rf"${float(mantissa):g} \times 10^{{{int(exponent)}}}$"

@@ -16,6 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from crossover.analysis.tables import CELL_AXES
+from crossover.analysis.utilisation import with_utilisation
 from crossover.records import STATUSES
 
 CONFIDENCE = 0.95
@@ -97,7 +98,7 @@ def summarise(measurements: pd.DataFrame) -> pd.DataFrame:
         dict(zip(CELL_AXES, key, strict=True)) | _summarise_cell(rows)
         for key, rows in measurements.groupby(CELL_AXES, sort=False)
     ]
-    return pd.DataFrame(cells, columns=[*CELL_AXES, *CELL_COLUMNS]).convert_dtypes()
+    return with_utilisation(pd.DataFrame(cells, columns=[*CELL_AXES, *CELL_COLUMNS])).convert_dtypes()
 
 
 CELL_COLUMNS = {
@@ -108,6 +109,16 @@ CELL_COLUMNS = {
     "step_time_s": "geometric mean of the ok trials' medians, in seconds",
     "step_time_low_s": "lower end of its 95 % interval over trials; empty with one trial",
     "step_time_high_s": "upper end of its 95 % interval over trials; empty with one trial",
+    "samples_per_s": "batch size over the time of a step",
+    "flops_per_step": "floating-point operations of a step",
+    "achieved_tflops": "the same over the time of a step, in TFLOP/s",
+    "peak_share": "achieved TFLOP/s over the most that workload matmul reached on the device in the precision",
+    "peak_allocated_bytes": "peak of what tensors needed, in bytes; median of the ok trials, as down to the errors",
+    "device_used_bytes": "memory in use on the whole device after the step, in bytes",
+    "rss_growth_bytes": "peak resident memory of the process less that before the step, in bytes",
+    "max_abs_error": "largest error of a result's element, as the source measures it",
+    "max_relative_error": "the same, relative",
+    "timed_steps": "fewest steps that an ok trial timed",
     "trials": "trials that ended ok",
     "trials_not_ok": "trials that did not",
     "flags": "why the result deserves less trust: those of its trials, each once, and `trials_differ`",
@@ -131,6 +142,14 @@ def _summarise_cell(rows: pd.DataFrame) -> dict[str, object]:
         "step_time_s": time.mean_s,
         "step_time_low_s": time.low_s,
         "step_time_high_s": time.high_s,
+        "samples_per_s": first["batch_size"] / time.mean_s,
+        "flops_per_step": _median(rows["flops_per_step"]),
+        "peak_allocated_bytes": _median(ok["peak_allocated_bytes"]),
+        "device_used_bytes": _median(ok["device_used_bytes"]),
+        "rss_growth_bytes": _median(_numbers(ok["peak_rss_bytes"]) - _numbers(ok["base_rss_bytes"])),
+        "max_abs_error": _median(ok["max_abs_error"]),
+        "max_relative_error": _median(ok["max_relative_error"]),
+        "timed_steps": _numbers(ok["timed_steps"]).min(),
         "trials": len(ok),
         "trials_not_ok": len(failed),
         "flags": sorted({flag for flags in ok["flags"] for flag in flags} | _flags_of(time)),
@@ -138,6 +157,15 @@ def _summarise_cell(rows: pd.DataFrame) -> dict[str, object]:
         "hostname": first["hostname"],
         "threads": first["threads"],
     }
+
+
+def _numbers(values: pd.Series) -> pd.Series:
+    return pd.to_numeric(values).astype(float)
+
+
+def _median(values: pd.Series) -> float:
+    """The lower median, a value that was measured; NaN where none was."""
+    return float(_numbers(values).quantile(interpolation="lower"))
 
 
 def _flags_of(time: TimeInterval) -> set[str]:

@@ -64,6 +64,11 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
+def first_row(table: pd.DataFrame) -> dict[str, Any]:
+    """The first row as a plain dictionary; a missing value is None."""
+    return records(table.head(1))[0]
+
+
 def write_table(table: pd.DataFrame, path_to_parquet: Path, path_to_csv: Path) -> None:
     """Write a table as Parquet and as CSV, atomically; see `write_csv` for the latter."""
     with atomic_path(path_to_parquet) as temporary:

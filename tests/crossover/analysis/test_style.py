@@ -2,7 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.analysis.style import count_text, device_label, seconds_text, short_name
+from crossover.analysis.style import (
+    PALETTE,
+    bytes_text,
+    count_text,
+    device_label,
+    ink,
+    number_text,
+    seconds_text,
+    short_name,
+    small_text,
+    spaced,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +71,41 @@ def test_names_are_cut_to_what_tells_devices_apart(name: str, short: str) -> Non
 def test_device_labels() -> None:
     assert device_label("cuda", "NVIDIA H200") == "GPU (NVIDIA H200)"
     assert device_label("cpu", None) == "CPU"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.01234, "0.0123"), (2.524, "2.52"), (9.996, "10.0"), (107.228, "107"), (1239.6, "1,240"), (0, "0")],
+)
+def test_numbers(value: float, text: str) -> None:
+    assert number_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(512, "512 B"), (17_250, "17.2 kB"), (999_600_000, "1.00 GB"), (1_350_681_600, "1.35 GB"), (139e9, "139 GB")],
+)
+def test_memory(value: float, text: str) -> None:
+    assert bytes_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0022, "0.0022"), (0.13, "0.13"), (0, "0"), (3.9e-5, r"$3.9 \times 10^{-5}$")]
+)
+def test_small_shares(value: float, text: str) -> None:
+    assert small_text(value) == text
+
+
+def test_names_of_the_config_are_words() -> None:
+    assert spaced("channels_last") == "channels last"
+
+
+def test_words_are_dark_enough_to_read() -> None:
+    """Contrast with white of at least 4.5, by the Web Content Accessibility Guidelines' formula."""
+
+    def luminance(colour: str) -> float:
+        shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    assert min(1.05 / (luminance(ink(colour)) + 0.05) for colour in PALETTE) >= 4.5
