@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,9 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from crossover.analysis.many_lines import plot_many_speedups, plot_many_times
+from crossover.analysis.naming import varying
+from crossover.analysis.panels import spaced_out
 from crossover.analysis.sentences import axis_words, line_words
 from crossover.analysis.style import (
     CROSSOVER_COLOUR,
@@ -34,15 +35,20 @@ from crossover.analysis.style import (
     use_style,
 )
 from crossover.analysis.summary import speedups
+from crossover.analysis.tables import LINE_AXES
 from crossover.analysis.views import StudyView
 from crossover.records import BASELINE
-from crossover.studies import steps_of_run
+
+MOST_SINGLE = 2
+"""With more lines than these, a panel holds several."""
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def plot_times(view: StudyView) -> Figure:
     """Time over size, log-log: one line a device, every trial a dot, intervals, the published figures beside ours."""
+    if len(view.lines()) > MOST_SINGLE:
+        return plot_many_times(view)
     figure, panels = _panels(view)
     for axes, line in zip(panels, view.lines(), strict=True):
         _mark_published_crossover(axes, view)
@@ -52,12 +58,14 @@ def plot_times(view: StudyView) -> Figure:
         _mark_crossover(axes, view, line)
         _finish_y(axes, EngFormatter("s") if view.steps_per_run is None else StrMethodFormatter("{x:,g}"))
         _finish_x(axes, view, line)
-    panels[0].set_ylabel(_time_label(view))
+    panels[0].set_ylabel(view.time_label())
     return figure
 
 
 def plot_speedups(view: StudyView) -> Figure:
     """Time on the CPU over time on each accelerator, log-log, with the line at 1."""
+    if len(view.lines()) > MOST_SINGLE:
+        return plot_many_speedups(view)
     figure, panels = _panels(view)
     for axes, line in zip(panels, view.lines(), strict=True):
         trials = view.trials_of(line)
@@ -83,23 +91,15 @@ def _panels(view: StudyView) -> tuple[Figure, list[Axes]]:
     )
     figure.suptitle(view.title, x=0.01, ha="left", fontsize=13, weight="bold")
     for axes, line in zip(panels[0], view.lines(), strict=True):
-        axes.set_title(line_words(line), pad=10)
+        axes.set_title(line_words(line, varying(view.crossovers, LINE_AXES)), pad=10)
         axes.set_xscale("log")
         axes.set_yscale("log")
     return figure, list(panels[0])
 
 
-def _time_label(view: StudyView) -> str:
-    run = view.steps_per_run
-    if run is None:
-        return "time per step"
-    length = f"{run['epochs']} epochs" if isinstance(run, Mapping) else f"{run:,} steps"
-    return f"time for {length} in s\n(measured step time × steps)"
-
-
 def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str, cells: pd.DataFrame) -> None:
     colour = DEVICE_COLOURS[device]
-    scale = steps_of_run(view.steps_per_run, line["batch_size"]) or 1
+    scale = view.run_steps(line["batch_size"]) or 1
     _mark_failures(axes, cells, colour)
     timed = cells.dropna(subset=["step_time_s"])
     if timed.empty:
@@ -234,15 +234,6 @@ def _finish_x(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
         sizes = axes.secondary_xaxis("top")
         sizes.set_xlabel(str(line["size_name"]))
     points = view.cells_of(line).dropna(subset=["x"]).drop_duplicates("size").set_index("x")["size"]
-    kept = _spaced(points.index.tolist())
+    kept = spaced_out(points.index.tolist())
     sizes.set_xticks(kept, [str(points[x]) for x in kept])
     sizes.xaxis.set_minor_locator(NullLocator())
-
-
-def _spaced(values: list[float], least_share: float = 0.04) -> list[float]:
-    """Of ascending values, those that stand far enough apart on a logarithmic axis to be labelled."""
-    kept = values[:1]
-    for value in values[1:]:
-        if math.log(value / kept[-1]) >= least_share * math.log(values[-1] / values[0]):
-            kept.append(value)
-    return kept

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from crossover.analysis.style import PROTOCOL_WORDS, count_text, device_label
+from crossover.analysis.style import PROTOCOL_WORDS, count_text, device_label, spaced
+from crossover.records import PLAIN
 
 
 def axis_words(row: dict[str, Any]) -> str:
@@ -43,13 +45,12 @@ def answer(row: dict[str, Any]) -> str:
     return text
 
 
-def line_words(row: dict[str, Any]) -> str:
-    """What sets a line apart from the study's others: its protocol, and whatever is not the plain case."""
-    words = [PROTOCOL_WORDS[row["protocol"]], f"batch {row['batch_size']}"]
-    if row["precision"] != "fp32":
-        words.append(row["precision"])
-    if row["execution"] != "eager":
-        words.append(row["execution"])
+def line_words(row: dict[str, Any], varying: Collection[str] = ()) -> str:
+    """What sets a line apart: protocol, batch size, and whatever else is not the plain case or varies in the study."""
+    words = [PROTOCOL_WORDS[row["protocol"]], f"batch {row['batch_size']:,}"]
+    for axis, plain in (("variant", PLAIN), ("precision", "fp32"), ("execution", "eager")):
+        if row[axis] != plain or axis in varying:
+            words.append(spaced(row[axis]))
     return ", ".join(words)
 
 

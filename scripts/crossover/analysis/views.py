@@ -11,6 +11,8 @@ import pandas as pd
 
 from crossover.analysis.published import on_line, read_published
 from crossover.analysis.tables import LINE_AXES, records, with_ok_times
+from crossover.records import DEVICES
+from crossover.studies import steps_of_run
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,18 @@ class StudyView:
     published_crossover: tuple[float, float] | None = None
     published_results: pd.DataFrame | None = None
     """What `read_published` gives."""
+
+    def run_steps(self, batch_size: int) -> int | None:
+        """Steps of a published run at a batch size; None where the study's figures show the time of a step."""
+        return steps_of_run(self.steps_per_run, batch_size)
+
+    def time_label(self) -> str:
+        """What a figure's times are: of a run where the study has one, else of a step."""
+        run = self.steps_per_run
+        if run is None:
+            return "time per step"
+        count, unit = (run["epochs"], "epoch") if isinstance(run, Mapping) else (run, "step")
+        return f"time for {count:,} {unit}{'' if count == 1 else 's'} in s\n(measured step time × steps)"
 
     def lines(self) -> list[dict[str, Any]]:
         """One crossover row for each line, in the order of the study's grid."""
@@ -66,10 +80,30 @@ def study_view(
     return StudyView(
         spec["title"],
         with_ok_times(measurements[measurements["study"] == name]),
-        cells[cells["study"] == name],
-        crossovers[crossovers["study"] == name],
+        in_grid_order(cells[cells["study"] == name], spec),
+        in_grid_order(crossovers[crossovers["study"] == name], spec),
         spec["x_axis"],
         spec["steps_per_run"],
         tuple(published["crossover"]) if published.get("crossover") else None,
         read_published(path_to_published) if path_to_published else None,
+    )
+
+
+GRID_KEYS = {
+    "variant": "variants",
+    "protocol": "protocols",
+    "batch_size": "batch_sizes",
+    "precision": "precisions",
+    "execution": "executions",
+}
+
+
+def in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows in the order in which the study's file lists its variants, precisions and so on; the CPU comes first."""
+    listed = {axis: spec.get(key, ()) for axis, key in GRID_KEYS.items()} | {"device": DEVICES}
+    places = {axis: {value: place for place, value in enumerate(values)} for axis, values in listed.items()}
+    axes = [axis for axis in ("size", *listed) if axis in rows]
+    return rows.sort_values(
+        axes,
+        key=lambda column: column.map(places[str(column.name)]).astype(float) if column.name in places else column,
     )

@@ -58,3 +58,12 @@ def test_an_incomplete_search_says_why(power_laws: PowerLaws) -> None:
 def test_a_line_is_named_by_what_is_special(power_laws: PowerLaws) -> None:
     rows = power_laws({2: 100, 4: 1000}, precision="tf32", protocol="as_published")
     assert line_words(records(compare_lines(rows, {"disc_depth": "size"}))[0]) == "as published, batch 100, tf32"
+
+
+def test_what_a_study_has_several_of_is_named_on_every_line(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 4: 1000}, variant="channels_last")
+    line = records(compare_lines(rows, {"disc_depth": "size"}))[0]
+    resident = "data resident on the device, batch 100"
+    assert line_words(line) == f"{resident}, channels last"
+    assert line_words(line, ["precision", "execution"]) == f"{resident}, channels last, fp32, eager"
+    assert line_words(line | {"variant": "plain"}, ["variant"]) == f"{resident}, plain"

@@ -1,0 +1,122 @@
+"""Figures of many lines: panels one below the other, and every line named at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import Formatter
+
+from crossover.analysis.curves import Look, Tag, write_tags
+from crossover.analysis.panels import stacked_panels, tick_counts, tick_values
+from crossover.analysis.style import CROSSOVER_COLOUR, PUBLISHED_COLOUR
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """Measured points from left to right, and the ends of their 95 % intervals; NaN where there is none."""
+
+    text: str
+    """Its name, and what else is to be said of it on lines of their own."""
+    look: Look
+    x: Floats
+    y: Floats
+    low: Floats
+    high: Floats
+    best: int | None = None
+    """The point that has a ring."""
+
+
+@dataclass(frozen=True)
+class LinePanel:
+    """Lines that share a panel, and published points among them."""
+
+    title: str
+    lines: Sequence[Line]
+    published: Sequence[Tag] = field(default=())
+
+    @property
+    def tags(self) -> list[Tag]:
+        """The words beside the panel."""
+        own = [
+            Tag(line.text, line.look.colour, (line.x[-1], line.y[-1]) if len(line.x) else None) for line in self.lines
+        ]
+        return [*own, *self.published]
+
+
+def plot_line_panels(
+    title: str,
+    panels: Sequence[LinePanel],
+    x_label: str,
+    y_label: str,
+    y_ticks: Formatter,
+    x_ticks: dict[float, str],
+    equal: float | None = None,
+) -> Figure:
+    """Draw the panels, log-log, with a level line at `equal` if it is given.
+
+    `x_ticks` has the words for every measured place, written as far as they fit.
+    """
+    heights = [max(2.4, 0.4 + 0.17 * sum(1 + tag.text.count("\n") for tag in panel.tags)) for panel in panels]
+    figure, all_axes = stacked_panels(title, heights, [tag.text for panel in panels for tag in panel.tags])
+    for axes, panel in zip(all_axes, panels, strict=True):
+        axes.set_title(panel.title)
+        axes.set_ylabel(y_label)
+        if equal is not None:
+            axes.axhline(equal, color=CROSSOVER_COLOUR, linewidth=0.8)
+        for line in panel.lines:
+            if len(line.x):
+                _draw(axes, line)
+        for tag in panel.published:
+            if tag.point:
+                axes.plot(*([value] for value in tag.point), "D", color=PUBLISHED_COLOUR, markersize=5, zorder=2)
+        _keep_points_in_view(axes, panel)
+        tick_values(axes.yaxis, y_ticks)
+        tick_counts(axes, x_ticks)
+    all_axes[-1].set_xlabel(x_label)
+    for axes, panel in zip(all_axes, panels, strict=True):
+        write_tags(axes, panel.tags)
+    return figure
+
+
+def _keep_points_in_view(axes: Axes, panel: LinePanel) -> None:
+    """Let the widest intervals run out of the panel, as two trials may give them, lest the points shrink to nothing."""
+    points = [y for line in panel.lines for y in line.y] + [tag.point[1] for tag in panel.published if tag.point]
+    if points:
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(low, min(points) / 2), min(high, max(points) * 2))
+
+
+def _draw(axes: Axes, line: Line) -> None:
+    look = line.look
+    axes.plot(
+        line.x,
+        line.y,
+        color=look.colour,
+        linestyle=look.dashes,
+        marker=look.marker,
+        linewidth=1.6,
+        markersize=4,
+        zorder=3,
+    )
+    if len(line.x) > 1:
+        axes.fill_between(line.x, line.low, line.high, color=look.colour, alpha=0.15, linewidth=0)
+    elif not np.isnan(line.low[0]):
+        axes.vlines(line.x, line.low, line.high, color=look.colour, linewidth=2)
+    if line.best is not None:
+        axes.plot(
+            line.x[[line.best]],
+            line.y[[line.best]],
+            "o",
+            markersize=11,
+            markerfacecolor="none",
+            markeredgecolor=look.colour,
+            markeredgewidth=1.5,
+            zorder=4,
+        )

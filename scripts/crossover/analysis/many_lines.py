@@ -1,0 +1,126 @@
+"""Times, speed-ups and achieved rates of a study with many lines: a panel for each execution, a line each precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, Formatter, StrMethodFormatter
+
+from crossover.analysis.curves import Looks, looks_of
+from crossover.analysis.line_panels import Line, LinePanel, plot_line_panels
+from crossover.analysis.naming import name_by, varying
+from crossover.analysis.style import DEVICE_WORDS, PROTOCOL_WORDS, count_text, number_text, short_name
+from crossover.analysis.summary import speedups
+from crossover.analysis.tables import first_row
+from crossover.analysis.views import StudyView
+from crossover.records import BASELINE
+
+PANEL = ["workload", "protocol", "batch_size", "execution"]
+LINE = ["precision", "variant", "device"]
+"""The axes that a panel keeps fixed, and those that tell its lines apart."""
+
+Maker = Callable[[pd.DataFrame, str, Looks], Line]
+
+
+def plot_many_times(view: StudyView) -> Figure:
+    """Time over size, log-log, a panel for each execution; of a run where the study has one, else of a step."""
+
+    def line(cells: pd.DataFrame, name: str, looks: Looks) -> Line:
+        scale = view.run_steps(cells["batch_size"].iloc[0]) or 1
+        timed = cells.dropna(subset=["step_time_s"])
+        y, low, high = (
+            timed[f"step_time{end}_s"].to_numpy(float, na_value=np.nan) * scale for end in ("", "_low", "_high")
+        )
+        return Line(name + _lost(cells), looks.of(first_row(cells)), timed["x"].to_numpy(float), y, low, high)
+
+    ticks = EngFormatter("s") if view.steps_per_run is None else StrMethodFormatter("{x:,g}")
+    return _plot(view, view.cells, line, view.time_label(), ticks)
+
+
+def plot_many_speedups(view: StudyView) -> Figure:
+    """Time on the CPU over time on the accelerator at the same precision, log-log, a panel for each execution."""
+
+    def line(cells: pd.DataFrame, name: str, looks: Looks) -> Line:
+        first = first_row(cells)
+        trials = view.trials_of(first)
+        found = speedups(trials[trials["device"].isin([BASELINE, first["device"]])], BASELINE, first["device"])
+        x, y, low, high = (found[column].to_numpy(float) for column in ("x", "speedup", "low", "high"))
+        said = _lost(cells) if len(found) else ": no time on both devices"
+        return Line(name + said, looks.of(first), x, y, low, high)
+
+    contending = view.cells[view.cells["device"] != BASELINE]
+    return _plot(view, contending, line, "speed-up over the CPU", StrMethodFormatter("{x:,g}×"), equal=1)
+
+
+def plot_utilisation(view: StudyView) -> Figure:
+    """Achieved TFLOP/s over size, log-log, and at its best the share of what a matrix product reached on the device."""
+
+    def line(cells: pd.DataFrame, name: str, looks: Looks) -> Line:
+        rated = cells.dropna(subset=["achieved_tflops", "step_time_s"])
+        rate = rated["achieved_tflops"].to_numpy(float)
+        best = int(np.argmax(rate)) if len(rate) else None
+        said = _lost(cells)
+        if best is None and not said:
+            said = ": operations not counted"
+        if best is not None:
+            said += f"\n{number_text(rate[best])} TFLOP/s{_share(rated['peak_share'].iloc[best])}"
+        time, slow, fast = (
+            rated[f"step_time{end}_s"].to_numpy(float, na_value=np.nan) for end in ("", "_high", "_low")
+        )
+        look = looks.of(first_row(cells))
+        return Line(name + said, look, rated["x"].to_numpy(float), rate, rate * time / slow, rate * time / fast, best)
+
+    return _plot(view, view.cells, line, "achieved TFLOP/s", StrMethodFormatter("{x:g}"))
+
+
+def _plot(
+    view: StudyView, cells: pd.DataFrame, line: Maker, y_label: str, ticks: Formatter, equal: float | None = None
+) -> Figure:
+    cells = cells.assign(x=cells[view.x_axis].astype(float))
+    looks = looks_of(cells, LINE if varying(cells, ["precision", "variant"]) else [])
+    named = varying(cells, ["variant", "precision"])
+    titled = varying(cells, PANEL)
+    panels = []
+    for _, own in cells.groupby(PANEL, sort=False):
+        lines = [line(one, _name(first_row(one), named), looks) for _, one in own.groupby(LINE, sort=False)]
+        panels.append(LinePanel(_title(first_row(own), titled), lines))
+    panels = [panel for panel in panels if any(len(one.x) for one in panel.lines)] or panels
+    return plot_line_panels(view.title, panels, _x_label(view), y_label, ticks, _x_words(view, cells), equal)
+
+
+def _name(row: dict[str, Any], axes: list[str]) -> str:
+    return ", ".join(words for words in (DEVICE_WORDS[row["device"]], name_by(row, axes)) if words)
+
+
+def _title(row: dict[str, Any], axes: list[str]) -> str:
+    words = {"protocol": PROTOCOL_WORDS[row["protocol"]]}
+    return ", ".join(words.get(axis) or name_by(row, [axis]) for axis in axes)
+
+
+def _lost(cells: pd.DataFrame) -> str:
+    """How the first size without a time ended; ': unsupported' where it is so of all sizes."""
+    lost = cells[cells["step_time_s"].isna()]
+    if lost.empty:
+        return ""
+    status = lost["status"].iloc[0]
+    return f": {status}" if len(lost) == len(cells) else f", {status} at {lost['size'].iloc[0]:,}"
+
+
+def _share(share: float) -> str:
+    return "" if pd.isna(share) else f", {100 * share:.0f} % of matmul"
+
+
+def _x_label(view: StudyView) -> str:
+    unit = "parameters" if view.x_axis == "parameters" else str(view.cells["size_name"].iloc[0])
+    devices = view.cells.dropna(subset=["device_name"]).drop_duplicates("device")
+    names = [f"{DEVICE_WORDS[row['device']]}: {short_name(row['device_name'])}" for _, row in devices.iterrows()]
+    return "\n".join([unit, "; ".join(names)])
+
+
+def _x_words(view: StudyView, cells: pd.DataFrame) -> dict[float, str]:
+    say = count_text if view.x_axis == "parameters" else "{:,.0f}".format
+    return {float(x): say(x) for x in cells["x"].dropna()}

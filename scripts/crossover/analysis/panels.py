@@ -1,0 +1,69 @@
+"""Panels one below the other, with room to their right for the names of their lines, and logarithmic axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
+from matplotlib.figure import Figure
+from matplotlib.ticker import Formatter, LogLocator, NullFormatter, NullLocator
+
+from crossover.analysis.style import GUIDE_COLOUR, use_style
+
+WIDTH_IN = 8.5
+LEFT_IN, TOP_IN, BOTTOM_IN, GAP_IN = 0.85, 0.8, 0.85, 0.85
+LETTER_IN = 0.07
+"""About the width of a letter of 9 points."""
+
+
+def stacked_panels(title: str, heights_in: Sequence[float], texts: Sequence[str]) -> tuple[Figure, list[Axes]]:
+    """A figure with log-log panels of the given heights in inches; `texts` are to be written to their right."""
+    use_style()
+    longest = max((len(line) for text in texts for line in text.split("\n")), default=0)
+    width_in = max(WIDTH_IN - LEFT_IN - 0.45 - LETTER_IN * longest, 0.45 * WIDTH_IN)
+    height_in = TOP_IN + sum(heights_in) + GAP_IN * (len(heights_in) - 1) + BOTTOM_IN
+    figure = plt.figure(figsize=(WIDTH_IN, height_in))
+    figure.suptitle(title, x=0.01, y=1 - 0.12 / height_in, ha="left", va="top", fontsize=13, weight="bold")
+    panels: list[Axes] = []
+    top_in = height_in - TOP_IN
+    for own_in in heights_in:
+        place = (LEFT_IN / WIDTH_IN, (top_in - own_in) / height_in, width_in / WIDTH_IN, own_in / height_in)
+        axes = figure.add_axes(place, xscale="log", yscale="log", sharex=panels[0] if panels else None)
+        axes.grid(color=GUIDE_COLOUR, linewidth=0.7)
+        axes.set_axisbelow(True)
+        panels.append(axes)
+        top_in -= own_in + GAP_IN
+    return figure, panels
+
+
+def tick_values(axis: XAxis | YAxis, formatter: Formatter) -> None:
+    """Ticks of a logarithmic axis at powers of ten, and the shorter its range, at more of their multiples."""
+    low, high = axis.get_view_interval()
+    ranges = ((5, (1, 2, 3, 4, 5, 7)), (300, (1, 2, 5)))
+    subs = next((subs for most, subs in ranges if high / low < most), (1,))
+    axis.set_major_locator(LogLocator(subs=[float(sub) for sub in subs], numticks=15))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(formatter)
+
+
+def tick_counts(axes: Axes, words: Mapping[float, str]) -> None:
+    """Ticks of a logarithmic x axis at measured places, with their words where these are not too close."""
+    if len(words) == 1:
+        (only,) = words
+        axes.set_xlim(only / 2, only * 2)
+    kept = spaced_out(sorted(words), 0.11)
+    axes.set_xticks(kept, [words[place] for place in kept])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def spaced_out(values: Sequence[float], least_share: float = 0.04) -> list[float]:
+    """Of ascending values, those that stand far enough apart on a logarithmic axis to be labelled."""
+    kept = list(values[:1])
+    for value in values[1:]:
+        if math.log(value / kept[-1]) >= least_share * math.log(values[-1] / values[0]):
+            kept.append(value)
+    return kept

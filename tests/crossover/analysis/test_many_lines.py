@@ -1,0 +1,117 @@
+"""Studies with many lines: small multiples for each execution, a line for each precision and device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from crossover.analysis.figures import plot_speedups, plot_times
+from crossover.analysis.many_lines import plot_utilisation
+from crossover.analysis.style import DEVICE_COLOURS
+from crossover.analysis.views import StudyView
+
+Row = Callable[..., dict[str, Any]]
+Views = Callable[..., StudyView]
+PRECISIONS, EXECUTIONS = ("fp32", "tf32", "amp-bf16"), ("eager", "compile")
+LOST: dict[str, Any] = {"status": "unsupported", "step_time_s": None, "flags": None}
+
+
+@pytest.fixture
+def view(row: Row, view_of: Views) -> StudyView:
+    """3 precisions x 2 executions x 2 devices x 2 sizes: the GPU takes a tenth of the CPU's 1 s; no tf32 on the CPU."""
+    rows = []
+    for precision in sorted(PRECISIONS):
+        for execution in EXECUTIONS:
+            for size in (256, 1024):
+                axes: dict[str, Any] = {"precision": precision, "execution": execution, "size": size}
+                axes |= {"size_name": "width", "flops_per_step": 10**12}
+                rows.append(row(device="cuda", step_time_s=0.1, **axes))
+                rows.append(row(device="cpu", **axes, **(LOST if precision == "tf32" else {"step_time_s": 1.0})))
+    return view_of(rows, precisions=PRECISIONS, executions=EXECUTIONS)
+
+
+def texts(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.texts if text.get_text()]
+
+
+def test_times_have_a_panel_for_each_execution(view: StudyView) -> None:
+    figure = plot_times(view)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["eager", "compile"]
+    for axes in figure.axes:
+        assert sorted(texts(axes)) == [
+            "CPU, amp-bf16",
+            "CPU, fp32",
+            "CPU, tf32: unsupported",
+            "GPU, amp-bf16",
+            "GPU, fp32",
+            "GPU, tf32",
+        ]
+        assert axes.get_ylabel() == "time per step"
+    assert figure.axes[-1].get_xlabel() == "width\nCPU: Brand C1; GPU: Brand G1"
+
+
+def test_colours_tell_precisions_and_dashes_devices(view: StudyView) -> None:
+    lines = plot_times(view).axes[0].lines
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == len(lines) == 5
+    assert len({line.get_color() for line in lines}) == 3
+
+
+def test_speedups_are_over_the_cpu_in_the_same_precision(view: StudyView) -> None:
+    figure = plot_speedups(view)
+    for axes in figure.axes:
+        equal, *lines = axes.lines
+        assert set(np.asarray(equal.get_ydata())) == {1}
+        assert [np.asarray(line.get_ydata()).tolist() for line in lines] == [pytest.approx([10, 10])] * 2
+        assert sorted(texts(axes)) == ["GPU, amp-bf16", "GPU, fp32", "GPU, tf32: no time on both devices"]
+
+
+def test_utilisation_gives_the_best_rate_and_its_share(row: Row, view_of: Views) -> None:
+    """1 TFLOP in 0.1 s: 10 TFLOP/s, a quarter of the 40 that the product reached."""
+    rows = [
+        row(device="cuda", size=size, step_time_s=time, flops_per_step=10**12)
+        for size, time in ((256, 0.4), (1024, 0.1))
+    ]
+    product = row(study="other", workload="matmul", device="cuda", step_time_s=1.0, flops_per_step=40 * 10**12)
+    (axes,) = plot_utilisation(view_of([*rows, product])).axes
+    assert texts(axes) == ["GPU\n10.0 TFLOP/s, 25 % of matmul"]
+    assert np.asarray(axes.lines[0].get_ydata()).tolist() == pytest.approx([2.5, 10])
+    (axes,) = plot_utilisation(view_of(rows)).axes
+    assert texts(axes) == ["GPU\n10.0 TFLOP/s"]
+
+
+def test_a_panel_without_any_point_is_left_out(row: Row, view_of: Views) -> None:
+    rows = [
+        row(device=device, execution=execution, size=size, **({} if execution == "eager" else LOST))
+        for device in ("cpu", "cuda")
+        for execution in ("eager", "compile", "cuda-graph")
+        for size in (2, 4)
+    ]
+    figure = plot_times(view_of(rows, executions=["eager", "compile", "cuda-graph"]))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["eager"]
+
+
+def test_a_size_that_failed_is_named_on_its_line(row: Row, view_of: Views) -> None:
+    rows = [row(precision=name, size=size) for name in PRECISIONS for size in (2, 4000)]
+    rows[-1] |= LOST | {"status": "oom"}
+    (axes,) = plot_times(view_of(rows, precisions=PRECISIONS)).axes
+    assert "CPU, amp-bf16, oom at 4,000" in texts(axes)
+
+
+def test_without_a_count_of_operations_the_figure_says_so(row: Row, view_of: Views) -> None:
+    (axes,) = plot_utilisation(view_of([row(size=size) for size in (2, 4)])).axes
+    assert texts(axes) == ["CPU: operations not counted"]
+
+
+def test_of_one_precision_the_lines_have_the_devices_colours(row: Row, view_of: Views) -> None:
+    rows = [
+        row(device=device, batch_size=batch, size=size)
+        for device in ("cpu", "cuda")
+        for batch in (8, 64, 512)
+        for size in (2, 4)
+    ]
+    for axes in plot_times(view_of(rows)).axes:
+        assert [line.get_color() for line in axes.lines] == [DEVICE_COLOURS["cpu"], DEVICE_COLOURS["cuda"]]
