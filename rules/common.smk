@@ -247,13 +247,13 @@ def published_results_of(wildcards):
     return house(f"config/published/{results}") if results else []
 
 
-def studies_with(figure):
-    """The studies with a kind of figure; those measured on no device of this run have none, and a speed-up takes two."""
+def figures_of(study):
+    """The figures of a study that was measured, in the order in which its file lists them; a speed-up takes two devices."""
+    devices = STUDIES[study].devices_among(DEVICES)
     return [
-        name
-        for name in MEASURED
-        if figure in STUDIES[name].figures
-        and (figure != "speedups" or set(STUDIES[name].devices_among(DEVICES)) > {BASELINE})
+        f"{RESULTS}/figures/{study}/{kind}.svg"
+        for kind in STUDIES[study].figures
+        if kind != "speedups" or set(devices) > {BASELINE}
     ]
 
 

@@ -50,3 +50,138 @@ rule plot_speedups:
         "Drawing the speed-up over size for {wildcards.study}"
     script:
         "../scripts/plot_speedups.py"
+
+
+rule plot_comparison:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        cells=rules.summarise_cells.output.parquet,
+        crossovers=rules.estimate_crossovers.output.parquet,
+        published=published_results_of,
+        library=ANALYSIS_LIBRARY,
+    output:
+        svg=report(
+            f"{RESULTS}/figures/{{study}}/comparison.svg",
+            caption="../report/comparison.rst",
+            category="{study}",
+            labels={"figure": "cells side by side"},
+        ),
+        png=f"{RESULTS}/figures/{{study}}/comparison.png",
+    log:
+        f"{RESULTS}/logs/plot_comparison/{{study}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        study=study_of,
+    message:
+        "Comparing the cells of {wildcards.study}"
+    script:
+        "../scripts/plot_comparison.py"
+
+
+rule plot_latency:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        cells=rules.summarise_cells.output.parquet,
+        crossovers=rules.estimate_crossovers.output.parquet,
+        published=published_results_of,
+        library=ANALYSIS_LIBRARY,
+    output:
+        svg=report(
+            f"{RESULTS}/figures/{{study}}/latency.svg",
+            caption="../report/latency.rst",
+            category="{study}",
+            labels={"figure": "latency, right and wrong"},
+        ),
+        png=f"{RESULTS}/figures/{{study}}/latency.png",
+    log:
+        f"{RESULTS}/logs/plot_latency/{{study}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        study=study_of,
+    message:
+        "Drawing the latencies of {wildcards.study}"
+    script:
+        "../scripts/plot_latency.py"
+
+
+rule plot_throughput:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        cells=rules.summarise_cells.output.parquet,
+        crossovers=rules.estimate_crossovers.output.parquet,
+        published=published_results_of,
+        library=ANALYSIS_LIBRARY,
+    output:
+        svg=report(
+            f"{RESULTS}/figures/{{study}}/throughput.svg",
+            caption="../report/throughput.rst",
+            category="{study}",
+            labels={"figure": "throughput over batch size"},
+        ),
+        png=f"{RESULTS}/figures/{{study}}/throughput.png",
+    log:
+        f"{RESULTS}/logs/plot_throughput/{{study}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        study=study_of,
+    message:
+        "Drawing the throughput of {wildcards.study}"
+    script:
+        "../scripts/plot_throughput.py"
+
+
+rule plot_trade_off:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        cells=rules.summarise_cells.output.parquet,
+        crossovers=rules.estimate_crossovers.output.parquet,
+        published=published_results_of,
+        library=ANALYSIS_LIBRARY,
+    output:
+        svg=report(
+            f"{RESULTS}/figures/{{study}}/trade_off.svg",
+            caption="../report/trade_off.rst",
+            category="{study}",
+            labels={"figure": "time against memory"},
+        ),
+        png=f"{RESULTS}/figures/{{study}}/trade_off.png",
+    log:
+        f"{RESULTS}/logs/plot_trade_off/{{study}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        study=study_of,
+    message:
+        "Drawing time against memory for {wildcards.study}"
+    script:
+        "../scripts/plot_trade_off.py"
+
+
+rule plot_utilisation:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        cells=rules.summarise_cells.output.parquet,
+        crossovers=rules.estimate_crossovers.output.parquet,
+        published=published_results_of,
+        library=ANALYSIS_LIBRARY,
+    output:
+        svg=report(
+            f"{RESULTS}/figures/{{study}}/utilisation.svg",
+            caption="../report/utilisation.rst",
+            category="{study}",
+            labels={"figure": "achieved rate over size"},
+        ),
+        png=f"{RESULTS}/figures/{{study}}/utilisation.png",
+    log:
+        f"{RESULTS}/logs/plot_utilisation/{{study}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        study=study_of,
+    message:
+        "Drawing the achieved rate of {wildcards.study}"
+    script:
+        "../scripts/plot_utilisation.py"

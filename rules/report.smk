@@ -5,8 +5,7 @@ rule render_report:
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
         claims=rules.check_claims.output.parquet,
-        times=collect(rules.plot_times.output.svg, study=studies_with("times")),
-        speedups=collect(rules.plot_speedups.output.svg, study=studies_with("speedups")),
+        figures=[figure for study in MEASURED for figure in figures_of(study)],
         # Only where a study trains models.
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
         parts=house("report/quality.html.j2"),

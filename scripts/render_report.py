@@ -57,10 +57,7 @@ if __name__ == "__main__":
             path_to_cells=Path(snakemake.input.cells),
             path_to_crossovers=Path(snakemake.input.crossovers),
             path_to_claims=Path(snakemake.input.claims),
-            figures=[
-                *(FigureFile.times(Path(path)) for path in snakemake.input.times),
-                *(FigureFile.speedups(Path(path)) for path in snakemake.input.speedups),
-            ],
+            figures=[FigureFile(Path(path)) for path in snakemake.input.figures],
             studies=snakemake.params.studies,
             facts=snakemake.params.facts,
             path_to_method=Path(snakemake.params.method),

@@ -15,6 +15,7 @@ from crossover import records
 from crossover.analysis.claims import CLAIM_COLUMNS
 from crossover.analysis.comparisons import CROSSOVER_COLUMNS
 from crossover.analysis.quality import QUALITY_COLUMNS
+from crossover.analysis.report import CAPTIONS
 from crossover.analysis.summary import CELL_COLUMNS
 from crossover.analysis.verdicts import COMPARISON_COLUMNS
 from crossover.claim_forms import FORMS, PINNABLE
@@ -190,6 +191,16 @@ def test_schema_knows_the_words_of_the_claims() -> None:
             assert form == "same_quality" or set(place) - {"metric"} == set(PINNABLE)
             for axis, allowed in words.items():
                 assert axis not in place or place[axis]["enum"] == list(allowed)
+
+
+def test_every_kind_of_figure_has_a_rule_and_its_captions() -> None:
+    kinds = set(SCHEMA["$defs"]["study"]["properties"]["figures"]["items"]["enum"])
+    assert kinds == set(CAPTIONS)
+    assert {f"plot_{kind}" for kind in kinds} == {name for name in rules() if name.startswith("plot_")}
+    for kind in kinds:
+        assert f"report/{kind}.rst" in rules()[f"plot_{kind}"]
+        assert f"{{{{study}}}}/{kind}.svg" in rules()[f"plot_{kind}"]
+        assert (ROOT / "report" / f"{kind}.rst").is_file()
 
 
 def test_workloads_say_what_they_offer() -> None:

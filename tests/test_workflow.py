@@ -38,7 +38,7 @@ class House:
                 shutil.copytree(source, path / part, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy2(source, path / part)
-        self.edit("studies/disc_depth", sizes=[2, 3])
+        self.edit("studies/disc_depth", sizes=[2, 3], figures=["comparison", "times", "speedups"])
         self.edit("studies/hsf_width", sizes=[5, 10])
         self.config(
             trials=1,
@@ -114,7 +114,8 @@ def test_the_main_job_ends_in_a_report(finished: tuple[House, subprocess.Complet
     results = house.path / "results"
     page = (results / "report.html").read_text()
     assert "half of the answer is missing" in page
-    assert page.count("data:image/svg+xml;base64,") == 2
+    assert page.count("data:image/svg+xml;base64,") == 3  # the CPU alone has no speed-up
+    assert page.index("<figcaption>A row a cell") < page.index("<figcaption>Time over size")
     assert str(results.relative_to(house.path) / "report.html") in done.stderr
     for name in (
         "measurements.parquet",

@@ -14,38 +14,44 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import claim_rows, tally
+from crossover.analysis.naming import varying
 from crossover.analysis.quality import METRICS
 from crossover.analysis.quality_words import quality_answer, quality_view
 from crossover.analysis.sentences import answer, line_words
 from crossover.analysis.style import device_label, seconds_text
-from crossover.analysis.tables import records
+from crossover.analysis.tables import LINE_AXES, records
 from crossover.records import FLAGS
+
+CAPTIONS = {
+    "times": "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
+    "dots: trials; grey, dotted or dashed: published.",
+    "speedups": "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
+    "Grey: published crossover.",
+    "comparison": "A row a cell: its time with the 95 % interval over trials, and its memory. Hollow: projected from "
+    "fewer steps than a run has. Grey diamonds: published, on the hardware named.",
+    "latency": "The right ways to measure a latency and each mistake; the trials' passes all together. Box: quartiles; "
+    "whiskers: 1st to 99th percentile; ring: mean, with the standard deviation beside it; black line: the right mean. "
+    "Grey: published.",
+    "throughput": "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. "
+    "Ring: a line's optimum. Grey diamonds: published, on the hardware named.",
+    "trade_off": "Time of a sample over memory: down and to the left is better in both. The grey line joins what "
+    "nothing beats in both. Grey diamonds: published.",
+    "utilisation": "Floating-point operations that a step achieves per second, with the 95 % interval over trials. "
+    "Ring: a line's best, with its share of what a plain matrix product reached on the device in the same precision.",
+}
+"""What each kind of figure shows."""
 
 
 @dataclass(frozen=True)
 class FigureFile:
-    """A figure of a study and its caption."""
+    """A figure of a study; the kind of figure is its file's name."""
 
-    caption: str
     path: Path
 
-    @classmethod
-    def times(cls, path: Path) -> FigureFile:
-        """A figure of time over size."""
-        return cls(
-            "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
-            "dots: trials; grey, dotted or dashed: published.",
-            path,
-        )
-
-    @classmethod
-    def speedups(cls, path: Path) -> FigureFile:
-        """A figure of speed-ups over size."""
-        return cls(
-            "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
-            "Grey: published crossover.",
-            path,
-        )
+    @property
+    def caption(self) -> str:
+        """What the figure shows."""
+        return CAPTIONS[self.path.stem]
 
     @property
     def study(self) -> str:
@@ -106,7 +112,8 @@ def _section(
 ) -> dict[str, Any]:
     rows = records(crossovers[crossovers["study"] == name])
     own = cells[cells["study"] == name]
-    answers = [(line_words(row), answer(row)) for row in rows]
+    several = varying(crossovers[crossovers["study"] == name], LINE_AXES)
+    answers = [(line_words(row, several), answer(row)) for row in rows]
     if answers and len({text for _, text in answers}) == 1:
         answers = [("", answers[0][1])]
     return {

@@ -13,14 +13,19 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from crossover.analysis.comparison import plot_comparison
 from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.figure_files import save_study_figure
 from crossover.analysis.figures import (
     plot_speedups,
     plot_times,
 )
+from crossover.analysis.latency import plot_latency
+from crossover.analysis.many_lines import plot_utilisation
 from crossover.analysis.style import DEVICE_COLOURS
 from crossover.analysis.summary import summarise
+from crossover.analysis.throughput import plot_throughput
+from crossover.analysis.trade_off import plot_trade_off
 from crossover.analysis.views import StudyView, study_view
 
 PowerLaws = Callable[..., pd.DataFrame]
@@ -150,11 +155,15 @@ def test_speedups_divide_the_times(power_laws: PowerLaws) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("plot", [plot_times, plot_speedups])
+@pytest.mark.parametrize(
+    "plot",
+    [plot_times, plot_speedups, plot_comparison, plot_latency, plot_throughput, plot_trade_off, plot_utilisation],
+)
 def test_the_same_data_give_the_same_files(
     power_laws: PowerLaws, tmp_path: Path, plot: Callable[[StudyView], Figure]
 ) -> None:
-    rows = power_laws({2: 100, 4: 100_000}, trials=2)
+    measured = {"latencies_s": [0.9, 1.0, 1.2], "flops_per_step": 10**9, "peak_rss_bytes": 2, "base_rss_bytes": 1}
+    rows = power_laws({2: 100, 4: 100_000}, trials=2, **measured)
     tables = {"measurements": rows, "cells": summarise(rows), "crossovers": compare_lines(rows, {"disc_depth": "size"})}
     for name, table in tables.items():
         table.to_parquet(tmp_path / f"{name}.parquet")
@@ -168,3 +177,10 @@ def test_the_same_data_give_the_same_files(
         )
     assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
     assert (tmp_path / "first.png").stat().st_size > 1000
+
+
+def test_panels_name_what_the_study_has_several_of(power_laws: PowerLaws) -> None:
+    rows = pd.concat([power_laws({2: 100, 4: 1000}, precision=name) for name in ("fp32", "tf32")])
+    listed = view(rows, precisions=["tf32", "fp32"])
+    titles = [axes.get_title(loc="left") for axes in plot_times(listed).axes]
+    assert [title.split(", ")[-1] for title in titles] == ["tf32", "fp32"]

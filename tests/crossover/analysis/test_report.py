@@ -43,7 +43,7 @@ def figure(tmp_path: Path) -> FigureFile:
     path = tmp_path / "disc_depth" / "times.svg"
     path.parent.mkdir()
     path.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    return FigureFile.times(path)
+    return FigureFile(path)
 
 
 CLAIM = {
@@ -171,3 +171,19 @@ def test_a_page_without_accelerator_says_what_is_missing(power_laws: PowerLaws, 
     rows = power_laws({2: 100, 4: 100_000})
     text = Page(page(rows[rows["device"] == "cpu"], figure)).text
     assert "half of the answer is missing" in text
+
+
+def test_the_figures_stand_in_the_order_given_with_their_captions(tmp_path: Path, figure: FigureFile) -> None:
+    other = FigureFile(tmp_path / "other_study" / "comparison.svg")
+    assert (figure.study, other.study) == ("disc_depth", "other_study")
+    assert figure.caption.startswith("Time over size")
+    assert other.caption.startswith("A row a cell")
+
+
+def test_every_line_of_several_precisions_is_named(power_laws: PowerLaws, figure: FigureFile) -> None:
+    rows = pd.concat(
+        [power_laws({2: 100, 4: 100_000}, precision=name, gpu_s=s) for name, s in (("fp32", 1e-3), ("tf32", 1e-9))]
+    )
+    text = Page(page(rows, figure, claims=())).text
+    assert "data resident on the device, batch 100, fp32: On this machine" in text
+    assert "data resident on the device, batch 100, tf32: On this machine" in text

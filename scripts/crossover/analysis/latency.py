@@ -1,0 +1,136 @@
+"""Figure of a latency study: the right ways to measure beside each mistake, as distributions."""
+
+from __future__ import annotations
+
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+from crossover.analysis.latency_rows import REFERENCE, LatencyRow, latency_rows, pooled, ratio_words
+from crossover.analysis.naming import NAMED_AXES, name_by, varying
+from crossover.analysis.style import (
+    CROSSOVER_COLOUR,
+    DEVICE_COLOURS,
+    MISTAKE_COLOUR,
+    PUBLISHED_COLOUR,
+    device_label,
+    number_text,
+    use_style,
+)
+from crossover.analysis.tables import CELL_AXES, records
+from crossover.analysis.views import StudyView
+
+ROW_IN, WIDTH_IN = 0.31, 8.5
+
+
+def plot_latency(view: StudyView) -> Figure:
+    """A panel a cell, a box a way to measure: quartiles, 1st to 99th percentile, what lies beyond, and the mean."""
+    use_style()
+    panels = []
+    for cell in records(view.cells):
+        trials = view.measurements
+        own = trials[(trials[CELL_AXES].astype(object) == [cell[axis] for axis in CELL_AXES]).all(axis=1)]
+        panels.append((cell, own, latency_rows(own, view.published_results)))
+    heights = [max(len(rows), 1) + 2.6 for _, _, rows in panels]
+    figure, axes = plt.subplots(
+        len(panels),
+        1,
+        figsize=(WIDTH_IN, 0.5 + ROW_IN * sum(heights)),
+        squeeze=False,
+        layout="constrained",
+        height_ratios=heights,
+    )
+    figure.suptitle(view.title, x=0.01, ha="left", fontsize=13, weight="bold")
+    named = varying(view.cells, NAMED_AXES)
+    for own_axes, (cell, own, rows) in zip(axes[:, 0], panels, strict=True):
+        words = [device_label(cell["device"], cell["device_name"]), name_by(cell, named)]
+        own_axes.set_title(", ".join(word for word in words if word), color=DEVICE_COLOURS[cell["device"]], pad=8)
+        _draw(own_axes, rows, DEVICE_COLOURS[cell["device"]])
+        if not rows:
+            word = "no latency measured" if cell["status"] == "ok" else cell["status"]
+            own_axes.annotate(word, (0.02, 0.5), xycoords="axes fraction", fontsize=10, weight="bold")
+        count = int((own["status"] == "ok").sum())
+        passes = len(pooled(own, REFERENCE))
+        own_axes.set_xlabel(f"latency of a pass ({count} trial{'' if count == 1 else 's'} pooled, {passes:,} passes)")
+    return figure
+
+
+def _draw(axes: Axes, rows: list[LatencyRow], colour: str) -> None:
+    places = [len(rows) - 1 - index for index in range(len(rows))]
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    axes.tick_params(axis="y", length=0)
+    axes.set_yticks(places, [row.name for row in rows])
+    right = next((row for row in rows if row.kind == "right"), None)
+    _scale(axes, rows)
+    if right is not None:
+        axes.axvline(right.mean_s, color=CROSSOVER_COLOUR, linewidth=0.8, zorder=0)
+    for row, place, label in zip(rows, places, axes.get_yticklabels(), strict=True):
+        own = {"right": colour, "published": PUBLISHED_COLOUR}.get(row.kind, MISTAKE_COLOUR)
+        label.set_color(PUBLISHED_COLOUR if row.kind == "published" else "black")
+        _draw_row(axes, row, place, own)
+        _write_numbers(axes, row, place, right)
+
+
+def _draw_row(axes: Axes, row: LatencyRow, place: float, colour: str) -> None:
+    if row.kind == "one sample":
+        axes.hlines(place, row.low_s, row.high_s, color=colour, linewidth=2)
+        axes.plot([row.low_s, row.high_s], [place, place], "|", color=colour, markersize=9, markeredgewidth=2)
+        return
+    if row.kind == "published":
+        axes.errorbar([row.mean_s], [place], xerr=row.deviation_s, fmt="D", color=colour, markersize=6, capsize=3)
+        return
+    axes.boxplot(
+        [row.samples_s],
+        positions=[place],
+        widths=0.5,
+        orientation="horizontal",
+        whis=(1, 99),
+        patch_artist=True,
+        manage_ticks=False,
+        boxprops={"facecolor": colour, "alpha": 0.45, "edgecolor": colour},
+        whiskerprops={"color": colour},
+        capprops={"color": colour},
+        medianprops={"color": colour, "linewidth": 1.5},
+        flierprops={"marker": ".", "markersize": 3, "markerfacecolor": colour, "markeredgecolor": "none"},
+    )
+    axes.plot([row.mean_s], [place], "o", color="white", markeredgecolor=colour, markersize=5.5, zorder=5)
+
+
+def _write_numbers(axes: Axes, row: LatencyRow, place: float, right: LatencyRow | None) -> None:
+    """Mean and standard deviation, and how far the mean is off, in columns right of the panel."""
+    first, unit = _in_unit(row)
+    second = ""
+    if row.kind == "mistake" and right is not None:
+        second = ratio_words(row.mean_s / right.mean_s)
+    elif row.kind == "one sample":
+        low, high = row.low_s / row.mean_s - 1, row.high_s / row.mean_s - 1
+        second = f"{100 * low:+.0f} to {100 * high:+.0f} %".replace("-", "−") if high < 9 else f"up to {high + 1:.2g}×"
+    colour = PUBLISHED_COLOUR if row.kind == "published" else "black"
+    for at, text in ((1.015, f"{first} {unit}"), (1.30, second)):
+        axes.annotate(text, (at, place), xycoords=("axes fraction", "data"), va="center", fontsize=9, color=colour)
+
+
+def _in_unit(row: LatencyRow) -> tuple[str, str]:
+    scale, unit = next(
+        (scale, unit) for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if row.mean_s >= scale or unit == "µs"
+    )
+    if row.kind == "one sample":
+        return f"{number_text(row.low_s / scale)} to {number_text(row.high_s / scale)}", unit
+    mean = number_text(row.mean_s / scale)
+    if row.deviation_s is None:
+        return mean, unit
+    digits = len(mean.partition(".")[2])
+    return f"{mean} ± {row.deviation_s / scale:,.{digits}f}", unit
+
+
+def _scale(axes: Axes, rows: list[LatencyRow]) -> None:
+    """Logarithmic where the rows range over more than a factor of 10."""
+    low, high = min((row.low_s for row in rows), default=1.0), max((row.high_s for row in rows), default=1.0)
+    if high > 10 * low > 0:
+        axes.set_xscale("log")
+        axes.set_xlim(low / 1.3, high * 1.3)
+        subs = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
+        axes.xaxis.set_major_locator(LogLocator(subs=subs, numticks=20))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(EngFormatter("s"))

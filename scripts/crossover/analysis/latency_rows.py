@@ -1,0 +1,100 @@
+"""The rows of a latency figure: the right ways to measure it, each mistake, and what others published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crossover.analysis.naming import NAMED_AXES
+from crossover.analysis.tables import records
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+REFERENCE = "latencies_s"
+"""The right way on every device: each pass synchronised, by the host's clock."""
+
+WAYS = {
+    REFERENCE: "right: host clock, synchronised",
+    "latencies_device_s": "right: device events",
+    "latencies_transfer_s": "mistake: transfer in the loop",
+    "latencies_cold_s": "mistake: no warm-up",
+    "latencies_unsynchronised_s": "mistake: no synchronisation",
+}
+"""The columns of measurements.parquet that hold latencies, and what each is."""
+
+ONE_SAMPLE = "mistake: one sample"
+
+
+@dataclass(frozen=True)
+class LatencyRow:
+    """One way to measure the latency: its samples in seconds, or a published mean and standard deviation alone."""
+
+    name: str
+    samples_s: Floats
+    mean_s: float
+    deviation_s: float | None
+    kind: str
+    """`right`, `mistake`, `one sample` or `published`."""
+
+    @property
+    def low_s(self) -> float:
+        """The least of what the row shows."""
+        return float(min(self.samples_s, default=self.mean_s - (self.deviation_s or 0)))
+
+    @property
+    def high_s(self) -> float:
+        """The largest of what the row shows."""
+        return float(max(self.samples_s, default=self.mean_s + (self.deviation_s or 0)))
+
+
+def latency_rows(trials: pd.DataFrame, published: pd.DataFrame | None) -> list[LatencyRow]:
+    """The rows of one cell, from its ok trials, all pooled; published results are those that are of the cell."""
+    rows = []
+    for column, name in WAYS.items():
+        samples = pooled(trials, column)
+        if len(samples):
+            kind = "mistake" if name.startswith("mistake") else "right"
+            rows.append(_row(name, samples, kind))
+    single = pooled(trials, REFERENCE)
+    if len(single):
+        rows.append(_row(ONE_SAMPLE, single, "one sample"))
+    if published is not None:
+        cell = trials.iloc[0]
+        rows += [_of_result(result) for result in records(published) if _is_of(result, cell)]
+    return rows
+
+
+def pooled(trials: pd.DataFrame, column: str) -> Floats:
+    """The samples of all trials that ended ok, in seconds."""
+    lists: Sequence[Any] = trials.loc[trials["status"] == "ok", column].dropna().tolist()
+    return np.concatenate([np.asarray(samples, float) for samples in lists]) if lists else np.array([])
+
+
+def ratio_words(ratio: float) -> str:
+    """How far a mean is off: '30 % too low', 'the same within 1 %', or so many times too high."""
+    if abs(ratio - 1) < 0.01:
+        return "the same within 1 %"
+    side = "high" if ratio > 1 else "low"
+    if 0.5 < ratio < 2:
+        return f"{100 * abs(ratio - 1):.0f} % too {side}"
+    return f"{ratio if ratio > 1 else 1 / ratio:.2g}× too {side}"
+
+
+def _row(name: str, samples: Floats, kind: str) -> LatencyRow:
+    deviation = float(samples.std(ddof=1)) if len(samples) > 1 else None
+    return LatencyRow(name, samples, float(samples.mean()), deviation, kind)
+
+
+def _is_of(result: dict[str, Any], cell: pd.Series) -> bool:
+    return result.get("latency_s") is not None and all(
+        result[axis] == cell[axis] for axis in (*NAMED_AXES, "device") if result.get(axis) is not None
+    )
+
+
+def _of_result(result: dict[str, Any]) -> LatencyRow:
+    name = ", ".join(["published", *([result["hardware"]] if result["hardware"] else [])])
+    return LatencyRow(name, np.array([]), result["latency_s"], result.get("latency_std_s"), "published")

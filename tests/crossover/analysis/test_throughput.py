@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from crossover.analysis.throughput import plot_throughput
+from crossover.analysis.views import StudyView
+
+Row = Callable[..., dict[str, Any]]
+Views = Callable[..., StudyView]
+
+
+def texts(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.texts if text.get_text()]
+
+
+def test_samples_per_second_with_the_optimum(row: Row, view_of: Views) -> None:
+    """10 samples in 1 s, 100 in 2 s, 1000 in 40 s: 10, 50 and 25 samples a second."""
+    times = {10: 1.0, 100: 2.0, 1000: 40.0}
+    rows = [row(batch_size=batch, step_time_s=time) for batch, time in times.items()]
+    (axes,) = plot_throughput(view_of(rows)).axes
+    line, ring = axes.lines
+    assert np.asarray(line.get_xydata()).tolist() == [[10, 10], [100, 50], [1000, 25]]
+    assert np.asarray(ring.get_xydata()).tolist() == [[100, 50]]
+    assert texts(axes) == ["best: 50/s at batch 100"]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+
+
+def test_a_panel_a_device_and_a_line_for_whatever_varies(row: Row, view_of: Views) -> None:
+    rows = [
+        row(device=device, batch_size=batch, variant=variant, execution=execution)
+        for device in ("cuda", "cpu")
+        for batch in (1, 8)
+        for variant in ("plain", "channels_last")
+        for execution in ("eager", "compile")
+    ]
+    figure = plot_throughput(view_of(rows, variants=["plain", "channels_last"], executions=["eager", "compile"]))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["CPU (Brand C1)", "GPU (Brand G1)"]
+    assert [text.split("\n")[0] for text in texts(figure.axes[1])] == [
+        "plain, eager",
+        "plain, compile",
+        "channels last, eager",
+        "channels last, compile",
+    ]
+
+
+def test_the_first_batch_that_failed_is_named(row: Row, view_of: Views) -> None:
+    lost: dict[str, Any] = {"status": "oom", "step_time_s": None, "flags": None}
+    rows = [row(batch_size=8), row(batch_size=4096, **lost), row(batch_size=2048, **lost)]
+    (axes,) = plot_throughput(view_of(rows)).axes
+    assert texts(axes) == ["best: 8,000/s at batch 8, oom at 2,048"]
+
+
+def test_published_rates_stand_in_their_devices_panel(row: Row, view_of: Views) -> None:
+    rows = [row(device=device, batch_size=batch) for device in ("cpu", "cuda") for batch in (8, 512)]
+    published = [
+        {"device": "cuda", "hardware": "RTX", "variant": variant, "batch_size": 512, "samples_per_s": rate}
+        for variant, rate in (("plain", 8926.0), ("channels_last", 9832.0))
+    ]
+    cpu, gpu = plot_throughput(view_of(rows, published)).axes
+    assert {"RTX, plain, 8,926/s", "RTX, channels last, 9,832/s"} <= set(texts(gpu))
+    assert not [text for text in texts(cpu) if "RTX" in text]
+    diamonds = [np.asarray(line.get_ydata()).tolist() for line in gpu.lines if line.get_marker() == "D"]
+    assert diamonds == [[8926], [9832]]
+
+
+def test_the_interval_is_the_times_turned_round(row: Row, view_of: Views) -> None:
+    rows = [row(trial=trial, batch_size=batch, step_time_s=0.1 * trial) for trial in (1, 2) for batch in (1, 10)]
+    view = view_of(rows)
+    (axes,) = plot_throughput(view).axes
+    (band,) = axes.collections
+    heights = set(np.round(band.get_paths()[0].vertices[:, 1], 9))
+    for cell in view.cells.to_dict("records"):
+        for end in ("low", "high"):
+            assert round(cell["batch_size"] / cell[f"step_time_{end}_s"], 9) in heights
+    assert axes.get_ylabel() == "samples per second"
+
+
+def test_a_wide_interval_does_not_hide_the_lines(row: Row, view_of: Views) -> None:
+    rows = [row(trial=trial, batch_size=batch, step_time_s=0.1 * 3**trial) for trial in (1, 2) for batch in (1, 10)]
+    view = view_of(rows)
+    (axes,) = plot_throughput(view).axes
+    rates = view.cells["samples_per_s"]
+    assert view.cells["step_time_high_s"].max() > 100
+    assert axes.get_ylim() == (rates.min() / 2, rates.max() * 2)
