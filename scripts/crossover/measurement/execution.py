@@ -83,6 +83,11 @@ def _captured(task: Task) -> Execution:
         raise UnsupportedError("cuda-graph cannot hold a step whose results the host reads in its midst")
     if task.arithmetic.scaler is not None and isinstance(task, TrainingTask):
         raise UnsupportedError("cuda-graph cannot hold amp-fp16: the host reads the loss scaler's verdict in each step")
+    if task.optimizer is not None and not all(group.get("capturable", True) for group in task.optimizer.param_groups):
+        name = type(task.optimizer).__name__
+        raise UnsupportedError(
+            f"cuda-graph cannot hold {name} as this workload sets it: its steps are counted on the host"
+        )
     start_s = time.perf_counter()
     buffers = tuple(tensor.clone() for tensor in task.next_inputs())
     # What a workload sums up over steps keeps the graph of the steps on the side stream, which is harmless here.

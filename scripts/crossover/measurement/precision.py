@@ -41,13 +41,15 @@ class Arithmetic:
             return nullcontext()
         return torch.autocast(self.device.type, self.autocast_dtype)
 
-    def update(self, loss: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
-        """Backward pass and optimizer step."""
+    def backward(self, loss: torch.Tensor) -> None:
+        """Backward pass, of the scaled loss where there is a scaler; gradients add up over several."""
+        (loss if self.scaler is None else self.scaler.scale(loss)).backward()
+
+    def step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Optimizer step on the gradients of one or more backward passes."""
         if self.scaler is None:
-            loss.backward()
             optimizer.step()
         else:
-            self.scaler.scale(loss).backward()
             self.scaler.step(optimizer)
             self.scaler.update()
 

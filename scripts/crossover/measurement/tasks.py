@@ -61,17 +61,36 @@ class Task(ABC):
         return None
 
 
-class TrainingTask(Task):
+class GradientTask(Task):
+    """Forward and backward pass; the gradients are dropped at the end of the step."""
+
+    def run(self, *inputs: torch.Tensor) -> None:
+        """Both passes over a batch, then what becomes of the gradients; they are gone at the end."""
+        self.add_gradients(*inputs)
+        self.use_gradients()
+
+    def add_gradients(self, *inputs: torch.Tensor, parts: int = 1) -> None:
+        """Forward pass, what is observed of it, backward pass. For one of several equal `parts` of a batch, its share:
+        the gradients of all parts add up to the batch's.
+        """
+        with self.arithmetic.autocast():
+            results = self.forward(self.model, *inputs)
+        self.observe(*results)
+        self.arithmetic.backward(results[0] if parts == 1 else results[0] / parts)
+
+    def use_gradients(self) -> None:
+        """Drop them."""
+        self.model.zero_grad(set_to_none=True)
+
+
+class TrainingTask(GradientTask):
     """A training step: forward, backward, optimizer."""
 
     optimizer: torch.optim.Optimizer
 
-    def run(self, *inputs: torch.Tensor) -> None:
-        """Forward pass, what is observed of it, backward pass, update; gradients are gone at the end."""
-        with self.arithmetic.autocast():
-            results = self.forward(self.model, *inputs)
-        self.observe(*results)
-        self.arithmetic.update(results[0], self.optimizer)
+    def use_gradients(self) -> None:
+        """Update the weights, then drop the gradients."""
+        self.arithmetic.step(self.optimizer)
         self.optimizer.zero_grad()
 
 

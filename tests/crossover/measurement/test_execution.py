@@ -183,6 +183,10 @@ def test_what_a_cuda_graph_cannot_hold() -> None:
         prepare(reading, "cuda-graph")
     with pytest.raises(UnsupportedError, match="cuda-graph cannot hold amp-fp16"):
         prepare(on_a_gpu(task(arithmetic_of("amp-fp16", CPU))), "cuda-graph")
+    counting = on_a_gpu(task())
+    counting.optimizer = torch.optim.Adam(counting.model.parameters())
+    with pytest.raises(UnsupportedError, match="cuda-graph cannot hold Adam as this workload sets it"):
+        prepare(counting, "cuda-graph")
 
 
 @pytest.fixture
@@ -248,6 +252,16 @@ def test_a_step_is_warmed_up_on_a_side_stream_and_captured(cuda: list[str], monk
     assert copied == [1, 2, 3, 1]
     assert [tensor[0].item() for tensor in task.resident] == [1, 2, 3]
     assert task.events.count("end") == 4
+
+
+@pytest.mark.usefixtures("cuda")
+def test_an_optimizer_that_counts_on_the_device_can_be_captured() -> None:
+    task = on_a_gpu(TinyTraining(linear(1.0), [torch.ones(1, 1)]))
+    task.optimizer = torch.optim.Adam(task.model.parameters())
+    for group in task.optimizer.param_groups:
+        group["capturable"] = True
+    task.run = lambda *_: None
+    assert prepare(task, "cuda-graph").compilations() == 0
 
 
 def test_an_inference_in_amp_fp16_can_be_captured(cuda: list[str]) -> None:

@@ -171,7 +171,8 @@ def updated(arithmetic: Arithmetic, gradient: float) -> float:
     """A weight of 0 after one update at a learning rate of 1/gradient, where the gradient passes through fp16."""
     weight = torch.zeros((), requires_grad=True)
     optimizer = torch.optim.SGD([weight], lr=1 / gradient)
-    arithmetic.update(weight.half().float() * gradient, optimizer)
+    arithmetic.backward(weight.half().float() * gradient)
+    arithmetic.step(optimizer)
     return weight.item()
 
 
@@ -190,3 +191,13 @@ def test_an_overflow_skips_the_update_and_halves_the_scale() -> None:
     assert scaled.scaler is not None
     assert scaled.scaler.get_scale() == 2.0**15
     assert updated(replace(scaled, scaler=None), 4.0) == -1
+
+
+def test_backward_passes_add_up_to_one_update() -> None:
+    """Two passes of 2^-26 each, neither of which fp16 can hold unless it is scaled."""
+    scaled = arithmetic_of("amp-fp16", CPU)
+    weight = torch.zeros((), requires_grad=True)
+    for _ in range(2):
+        scaled.backward(weight.half().float() * 2.0**-26)
+    scaled.step(torch.optim.SGD([weight], lr=2.0**26))
+    assert weight.item() == -2
