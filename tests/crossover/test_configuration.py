@@ -184,7 +184,7 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ({"precisions": ["fp8"]}, "precisions.0: 'fp8' is not allowed; allowed: fp32, tf32"),
         ({"precisions": []}, "precisions: the list is empty"),
         ({"protocols": ["as_published"]}, "protocols: 'as_published' is not offered by workload 'disc_mlp'"),
-        ({"workload": "disc"}, "workload: 'disc' is unknown; allowed: disc_mlp, higgs_mlp"),
+        ({"workload": "disc"}, "(did you mean 'disc_mlp'?)"),
         ({"workload": ...}, "key 'workload' is missing"),
         ({"batch_size": [32]}, "batch_size: unknown key; allowed: title"),
         ({"published": {"statement": "x"}}, "published: key 'source' is missing"),

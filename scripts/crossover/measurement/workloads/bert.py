@@ -1,0 +1,84 @@
+"""Training of a BERT classifier on sequences of 512 tokens, with ways to need less memory (Hugging Face Transformers
+docs, "Efficient Training on a Single GPU").
+
+The source's loop in its own words: loss, backward, AdamW (learning rate 5e-5, no weight decay), on random tokens with
+random labels; a batch is what one optimizer step is made of. With 24 layers the model is bert-large-uncased. Attention
+is transformers' default today, torch's fused one, which keeps less for the backward pass than what the source ran.
+
+Variants: `accumulate` (one sequence at a time, gradients added up), `checkpoint` (each layer's activations computed
+again in the backward pass instead of kept), `adafactor` (torch's Adafactor, whose state is two vectors for a matrix),
+and their combinations as the source has them. The source's 8-bit Adam is left out: it needs bitsandbytes or torchao.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from crossover.measurement.precision import Arithmetic
+from crossover.measurement.tasks import TrainingTask
+from crossover.measurement.workloads._inputs import draw_integers
+from crossover.measurement.workloads._transformers import BertConfig, BertForSequenceClassification
+from crossover.studies import Cell
+
+SIZE_NAME = "encoder layers"
+SIZE_RANGE = (1, 96)
+DATASET = None
+PROTOCOLS = ("resident",)
+VARIANTS = ("plain", "accumulate", "accumulate_checkpoint", "adafactor", "accumulate_checkpoint_adafactor")
+
+SEQUENCE_LENGTH = 512
+SHAPE = {"hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 4096, "vocab_size": 30522}
+"""Of bert-large-uncased."""
+LABELS = 2
+LEARNING_RATE = 5e-5
+
+
+def build_model(encoder_layers: int) -> nn.Module:
+    """A BERT classifier in training mode: (batch, 512) tokens -> (batch, 2) logits."""
+    config = BertConfig(**SHAPE, num_hidden_layers=encoder_layers, num_labels=LABELS)
+    model: nn.Module = BertForSequenceClassification(config)
+    return model.train()
+
+
+class Training(TrainingTask):
+    """Trains on the same batch of random tokens and labels again and again."""
+
+    def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
+        tokens = draw_integers(arithmetic, SHAPE["vocab_size"], cell.batch_size, SEQUENCE_LENGTH)
+        labels = draw_integers(arithmetic, LABELS, cell.batch_size)
+        super().__init__(build_model(cell.size), arithmetic, (tokens, labels))
+        ways = cell.variant.split("_")
+        self.parts = cell.batch_size if "accumulate" in ways else 1
+        if "checkpoint" in ways:
+            model: Any = self.model
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+        weights = self.model.parameters()
+        if "adafactor" in ways:
+            self.optimizer = torch.optim.Adafactor(weights, lr=LEARNING_RATE)
+            self.reads_back = True  # norms of weights and of updates
+        else:
+            self.optimizer = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=0.0)
+
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The (batch, 512) tokens and (batch,) labels."""
+        return self.resident
+
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Cross entropy of a batch, or of a part of it."""
+        tokens, labels = inputs
+        return (model(tokens, labels=labels).loss,)
+
+    def run(self, *inputs: torch.Tensor) -> None:
+        """Both passes over each part of the batch, then the optimizer."""
+        for part in zip(*(tensor.chunk(self.parts) for tensor in inputs), strict=True):
+            self.add_gradients(*part, parts=self.parts)
+        self.use_gradients()
+
+
+def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Training:  # noqa: ARG001
+    """The training of a model of `cell.size` encoder layers, in the cell's variant."""
+    return Training(cell, arithmetic)

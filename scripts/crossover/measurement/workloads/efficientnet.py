@@ -1,0 +1,105 @@
+"""Inference with EfficientNet-b0, whose latency and throughput several sources publish.
+
+Deci's post on measuring a network's inference time takes this model as its example: resident images, evaluation mode,
+no gradients. The model is transformers' (5,288,548 parameters, as torchvision's and timm's) with random weights.
+Variant `channels_last`: weights and images lie in memory with the channels as the innermost dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import torch
+from torch import nn
+
+from crossover.measurement.precision import Arithmetic
+from crossover.measurement.tasks import InferenceTask
+from crossover.measurement.workloads._inputs import CLASSES, draw_images
+from crossover.measurement.workloads._transformers import EfficientNetConfig, EfficientNetForImageClassification
+from crossover.studies import Cell
+
+SIZE_NAME = "pixels on each side of an image"
+SIZE_RANGE = (32, 1024)
+DATASET = None
+PROTOCOLS = ("resident",)
+VARIANTS = ("plain", "channels_last")
+
+SETTLING_SIDE = 256
+"""Pixels on each side of a square that holds the random images on which the batch norms are settled, two at least."""
+
+
+def build_model(side: int) -> nn.Module:
+    """EfficientNet-b0: (batch, 3, side, side) -> (batch, 1000) logits."""
+    config = EfficientNetConfig(
+        image_size=side,
+        width_coefficient=1.0,
+        depth_coefficient=1.0,
+        hidden_dim=1280,
+        dropout_rate=0.2,
+        num_labels=CLASSES,
+    )
+    model: nn.Module = EfficientNetForImageClassification(config)
+    _draw_weights(model, side)
+    return model
+
+
+def _draw_weights(model: nn.Module, side: int) -> None:
+    """Weights as torchvision draws them, and batch norms that bring random images to a mean square of 1.
+
+    transformers draws the batch norms' weights around 0, so that nothing but zeros leaves the eleventh block; with
+    fresh statistics, which fit no input, fp16 would compute zeros. Both would flatter: zeros cost a GPU less power, and
+    no error could be seen in them. The images are as large as the model's: statistics of smaller ones left channels
+    that grew from block to block, and bf16 was off by 17 % (measured; by 4 % so).
+    """
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out")
+    for norm in norms:
+        nn.init.ones_(norm.weight)
+    if norms[0].weight.is_meta:
+        return
+    hooks = [norm.register_forward_pre_hook(_settle) for norm in norms]
+    with torch.no_grad():
+        model.eval()(torch.randn(max(2, (SETTLING_SIDE // side) ** 2), 3, side, side))
+    for hook in hooks:
+        hook.remove()
+
+
+def _settle(norm: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+    """Give a batch norm the mean squares of its input's channels for their variance."""
+    assert isinstance(norm.running_var, torch.Tensor)
+    norm.running_var.copy_(inputs[0].square().mean(dim=(0, 2, 3)))
+
+
+class Classification(InferenceTask):
+    """Classifies the same batch of random images again and again."""
+
+    def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
+        layout = torch.channels_last if cell.variant == "channels_last" else torch.contiguous_format
+        images = draw_images(arithmetic, cell.batch_size, cell.size).contiguous(memory_format=layout)
+        super().__init__(build_model(cell.size), arithmetic, (images,))
+        convolutions: nn.Module = self.model
+        convolutions.to(memory_format=layout)  # type: ignore[call-overload]
+
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The (batch, 3, side, side) images."""
+        return self.resident
+
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The (batch, 1000) logits."""
+        return (model(*inputs).logits,)
+
+    def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The images in pageable host memory."""
+        return (self._host_images,)
+
+    @cached_property
+    def _host_images(self) -> torch.Tensor:
+        return self.resident[0].to("cpu", copy=True)
+
+
+def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Classification:  # noqa: ARG001
+    """The inference on images of `cell.size` pixels a side."""
+    return Classification(cell, arithmetic)

@@ -1,0 +1,82 @@
+"""Training of one GPT-2 block of growing width on random hidden states, to follow random targets.
+
+The block is transformers': causal attention with heads of 64 and a perceptron four times as wide, each behind a layer
+norm; 12 width^2 + 13 width parameters. No embeddings and no logits, whose cost follows the vocabulary and not the
+width. The optimizer is SGD, since it serves every cell alike: Adam's epsilon is 0 in fp16, so that pure fp16 would
+divide by zero, and a CUDA graph would need another Adam than the one that eager steps take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+
+from crossover.measurement.precision import Arithmetic
+from crossover.measurement.tasks import TrainingTask
+from crossover.measurement.workloads._inputs import draw_normal
+from crossover.measurement.workloads._transformers import GPT2Block, GPT2Config
+from crossover.studies import Cell
+
+SIZE_NAME = "width"
+SIZE_RANGE = (64, 8192)
+SIZES = (64, 128, 192, 256, 384, 512, 768, 1024, 1280, 1536, 1600, 2048, 2560, 3072, 4096, 5120, 6144, 8192)
+DATASET = None
+PROTOCOLS = ("resident",)
+
+SEQUENCE_LENGTH = 256
+HEAD_WIDTH = 64
+LEARNING_RATE = 1e-5
+"""So small that no width diverges: the curvature grows with it."""
+
+
+class Block(nn.Module):
+    """(batch, 256, width) hidden states -> hidden states of the same shape."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        config = GPT2Config(
+            n_embd=width,
+            n_head=width // HEAD_WIDTH,
+            n_layer=1,
+            n_positions=SEQUENCE_LENGTH,
+            attn_implementation="sdpa",  # as in a whole model; a block by itself would attend to what comes later
+        )
+        self.block = GPT2Block(config, layer_idx=0)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        output: torch.Tensor = self.block(hidden)
+        return output
+
+
+def build_model(width: int) -> Block:
+    """The block in training mode, its dropout as GPT-2's."""
+    return Block(width)
+
+
+class Training(TrainingTask):
+    """Trains on the same batch of random hidden states and targets again and again."""
+
+    def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
+        shape = (cell.batch_size, SEQUENCE_LENGTH, cell.size)
+        resident = draw_normal(arithmetic, *shape), draw_normal(arithmetic, *shape)
+        super().__init__(build_model(cell.size), arithmetic, resident)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
+
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The (batch, 256, width) hidden states and targets."""
+        return self.resident
+
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Squared distance of a token's output to its target, averaged over tokens.
+
+        Not over the width as well: a gradient that small would be lost in pure fp16.
+        """
+        hidden, targets = inputs
+        return ((model(hidden) - targets).square().sum(dim=-1).mean(),)
+
+
+def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Training:  # noqa: ARG001
+    """The training of a block of width `cell.size`."""
+    return Training(cell, arithmetic)

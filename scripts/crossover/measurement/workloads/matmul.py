@@ -1,0 +1,101 @@
+"""Product of two standard-normal n x n matrices (PyTorch docs, "CUDA semantics", note on TF32), with its error.
+
+The speed of a large product is also what a device can give at most in a precision: 2 n^3 operations over its time. The
+error is the note's: against the product in double precision of matrices that were drawn in it, so that the rounding of
+what is multiplied counts as well. The left matrix is the batch (its n rows), the right one the model's only parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+
+from crossover.errors import UserError
+from crossover.measurement.precision import Arithmetic, UnsupportedError, arithmetic_of
+from crossover.measurement.tasks import InferenceTask
+from crossover.measurement.workloads._inputs import draw_normal
+from crossover.studies import Cell
+
+SIZE_NAME = "rows of a square matrix"
+SIZE_RANGE = (16, 32768)
+DATASET = None
+PROTOCOLS = ("resident",)
+
+CHUNK_ROWS = 1024
+"""Rows of the exact product that are there at a time."""
+
+HOST_ROWS = 256
+"""Rows that are compared where a CPU computes the exact product, which takes it seconds for these alone."""
+
+
+class Product(nn.Module):
+    """(rows, n) -> (rows, n): the product with a matrix."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.matrix = nn.Parameter(torch.randn(n, n))
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return rows @ self.matrix
+
+
+def build_model(n: int) -> Product:
+    """The product with a standard-normal (n, n) matrix."""
+    return Product(n)
+
+
+class Multiplication(InferenceTask):
+    """Multiplies the same two matrices again and again."""
+
+    def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
+        if cell.batch_size != 1:
+            raise UserError(f"batch size {cell.batch_size} is not possible in workload 'matmul'; allowed: 1 product")
+        model = build_model(cell.size)
+        super().__init__(model, arithmetic, (draw_normal(arithmetic, cell.size, cell.size),))
+        self.right = model.matrix
+
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        """The (n, n) left matrix."""
+        return self.resident
+
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The (n, n) product."""
+        return (model(*inputs),)
+
+    @torch.no_grad()
+    def own_errors(self) -> dict[str, float]:
+        """Largest error of the product, and that over the mean of the exact one's entries without their signs.
+
+        All rows are compared, but only HOST_ROWS where a CPU computes the exact product. Leaves another matrix in the
+        model.
+        """
+        n = len(self.right)
+        doubles = _doubles(self.arithmetic.device)
+        left, right = draw_normal(doubles, n, n), draw_normal(doubles, n, n)
+        self.right.copy_(right)
+        with self.arithmetic.autocast():  # the whole product: another shape may take another kernel
+            (product,) = self.forward(self.model, self.arithmetic.place(left))
+        rows = min(n, HOST_ROWS) if doubles.device.type == "cpu" else n
+        largest = total = doubles.place(torch.zeros(()))
+        for first in range(0, rows, CHUNK_ROWS):
+            chunk = slice(first, min(first + CHUNK_ROWS, rows))
+            exact = left[chunk] @ right
+            errors = (doubles.place(product[chunk]) - exact).abs()
+            largest, total = torch.maximum(largest, errors.max()), total + exact.abs().sum()
+        mean = float(total) / (rows * n)
+        return {"max_abs_error": float(largest), "max_relative_error": float(largest) / mean}
+
+
+def _doubles(device: torch.device) -> Arithmetic:
+    """Double precision on the device where it has that, else on the CPU."""
+    try:
+        return arithmetic_of("fp64", device)
+    except UnsupportedError:
+        return arithmetic_of("fp64", torch.device("cpu"))
+
+
+def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Multiplication:  # noqa: ARG001
+    """The product of two matrices of `cell.size` rows; raises UserError for a batch size other than 1."""
+    return Multiplication(cell, arithmetic)

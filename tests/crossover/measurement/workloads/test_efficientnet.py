@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from crossover.measurement.correctness import compare_with_reference
+from crossover.measurement.precision import arithmetic_of
+from crossover.measurement.workloads import build_model, build_task, count_parameters
+from crossover.studies import Cell
+from tiny_tasks import CPU
+
+SIDE = 32
+
+
+def cell(variant: str = "plain", precision: str = "fp32", side: int = SIDE) -> Cell:
+    return Cell("study", "efficientnet", "resident", 2, precision, "eager", side, "cpu", variant)
+
+
+def task(variant: str = "plain", precision: str = "fp32") -> Any:
+    torch.manual_seed(0)
+    return build_task(cell(variant, precision), {}, arithmetic_of(precision, CPU))
+
+
+def test_parameters_are_those_of_torchvision_and_timm() -> None:
+    assert count_parameters(cell(side=224)) == 5_288_548
+
+
+def test_the_layers_are_those_of_b0() -> None:
+    """Tan and Le 2019, table 1: a stem, 16 inverted bottlenecks in 7 stages, a head of 1280 channels."""
+    with torch.device("meta"):
+        model = build_model(cell(side=224))
+    convolutions = [module for module in model.modules() if isinstance(module, nn.Conv2d)]
+    depthwise = [c for c in convolutions if c.groups > 1]
+    kernels = [c.kernel_size[0] for c in depthwise]
+    assert kernels == [3] * 3 + [5] * 2 + [3] * 3 + [5] * 7 + [3]
+    assert [c.stride[0] for c in depthwise] == [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1]
+    assert (convolutions[0].out_channels, convolutions[-1].out_channels) == (32, 1280)
+
+
+def test_an_inference_in_evaluation_mode_without_gradients() -> None:
+    ours = task()
+    (logits,) = ours.forward(ours.model, *ours.next_inputs())
+    assert logits.shape == (2, 1000)
+    assert not any(module.training for module in ours.model.modules())
+    seen: list[torch.Tensor] = []
+    ours.observe = seen.append
+    ours.step()
+    assert torch.equal(seen[0], logits)
+    assert not seen[0].requires_grad
+
+
+def test_what_leaves_the_last_block_is_neither_nothing_nor_too_much_for_fp16() -> None:
+    ours = task()
+    found: list[torch.Tensor] = []
+    blocks = [m for name, m in ours.model.named_modules() if name.rpartition(".")[0].endswith("encoder.blocks")]
+    assert len(blocks) == 16
+    for block in blocks:
+        block.register_forward_hook(lambda _module, _inputs, output: found.append(output))
+    ours.step()
+    for output in found:
+        assert 0.1 < float(output.std()) < 10
+
+
+def test_batch_norms_are_settled_once() -> None:
+    norms = [module for module in task().model.modules() if isinstance(module, nn.BatchNorm2d)]
+    assert len(norms) == 49
+    for norm in norms:
+        assert not torch.equal(norm.running_var, torch.ones_like(norm.running_var))
+        assert not norm._forward_pre_hooks  # or the timed passes would settle them again
+
+
+def test_channels_last_lies_so_and_computes_the_same() -> None:
+    plain, last = task(), task("channels_last")
+    (images,) = last.next_inputs()
+    assert images.stride() == (3 * SIDE * SIDE, 1, 3 * SIDE, 3)  # by hand: a pixel's channels are neighbours
+    convolutions = [module for module in last.model.modules() if isinstance(module, nn.Conv2d)]
+    assert all(c.weight.is_contiguous(memory_format=torch.channels_last) for c in convolutions)
+    outputs: list[torch.Tensor] = []
+    hook = convolutions[-1].register_forward_hook(lambda _module, _inputs, output: outputs.append(output))
+    (logits,) = last.forward(last.model, images)
+    hook.remove()
+    assert outputs[0].is_contiguous(memory_format=torch.channels_last)  # to the last layer
+    (expected,) = plain.forward(plain.model, *plain.next_inputs())
+    assert plain.next_inputs()[0].is_contiguous()
+    assert torch.allclose(logits, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_the_check_finds_it_right_and_sees_how_right() -> None:
+    ours = task(precision="bf16")
+    errors = compare_with_reference(ours, lambda: build_model(cell()))
+    assert errors.verdict("bf16") is None
+    assert (errors.result or 0) > 0
+    assert errors.gradient is None
+
+
+def test_the_batch_in_host_memory_is_another_copy_of_the_same() -> None:
+    ours = task()
+    (images,), (again,) = ours.next_host_inputs(), ours.next_host_inputs()
+    assert images is again
+    assert not images.is_pinned()
+    assert torch.equal(images, ours.resident[0])
+    assert images.data_ptr() != ours.resident[0].data_ptr()
