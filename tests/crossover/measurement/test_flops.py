@@ -84,8 +84,8 @@ def test_a_step_of_several_forward_passes_is_counted_whole() -> None:
     class Accumulating(TinyTraining):
         def run(self, *inputs: torch.Tensor) -> None:
             for half in inputs[0].chunk(2):
-                self.arithmetic.update(self.forward(self.model, half)[0], self.optimizer)
-            self.optimizer.zero_grad()
+                self.add_gradients(half, parts=2)
+            self.use_gradients()
 
     task = Accumulating(mlp(), [torch.randn(14, 2)])
     assert count_flops(task.step, "eager") == 2 * MLP_TRAINING

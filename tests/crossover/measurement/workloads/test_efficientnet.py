@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
 from crossover.measurement.correctness import compare_with_reference
+from crossover.measurement.flops import count_flops
 from crossover.measurement.precision import arithmetic_of
 from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.studies import Cell
@@ -102,3 +105,9 @@ def test_the_batch_in_host_memory_is_another_copy_of_the_same() -> None:
     assert not images.is_pinned()
     assert torch.equal(images, ours.resident[0])
     assert images.data_ptr() != ours.resident[0].data_ptr()
+
+
+def test_operations_are_those_that_its_paper_gives() -> None:
+    """0.39 G multiplications and additions for an image of 224 pixels (Tan and Le 2019, table 2)."""
+    ours = build_task(replace(cell(side=224), batch_size=1), {}, arithmetic_of("fp32", CPU))
+    assert count_flops(ours.step, "eager") / 2 == pytest.approx(0.39e9, rel=0.02)

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from crossover.measurement.correctness import compare_with_reference
+from crossover.measurement.flops import count_flops
 from crossover.measurement.precision import arithmetic_of
 from crossover.measurement.workloads import build_model, build_task, count_parameters, gpt_block
 from crossover.studies import Cell
@@ -106,3 +107,12 @@ def test_it_is_one_graph_to_the_compiler() -> None:
     found = explain(gpt_block.build_model(64).forward)(torch.randn(2, 256, 64))
     torch._dynamo.reset()
     assert (found.graph_count, found.graph_break_count) == (1, 0)
+
+
+def test_operations_by_arithmetic() -> None:
+    """Each weight of the four matrices serves each token three times, once forward; with dropout, a CPU computes
+    attention by plain products, two forward and four backward.
+    """
+    tokens, width = 2 * 256, 128
+    attention = 2 * tokens * 256 * width
+    assert count_flops(task(width).step, "eager") == 3 * 2 * 12 * width**2 * tokens + 6 * attention

@@ -8,6 +8,7 @@ import torch
 
 from crossover.errors import UserError
 from crossover.measurement.correctness import ROWS, compare_with_reference
+from crossover.measurement.flops import count_flops
 from crossover.measurement.precision import Arithmetic, arithmetic_of
 from crossover.measurement.workloads import build_model, build_task, count_parameters, matmul
 from crossover.studies import Cell
@@ -86,3 +87,7 @@ def test_another_batch_size_is_refused() -> None:
 def test_doubles_are_of_the_cpu_where_the_device_has_none() -> None:
     assert matmul._doubles(torch.device("mps")).device == CPU
     assert matmul._doubles(torch.device("cuda:0")).device == torch.device("cuda:0")
+
+
+def test_operations_by_arithmetic() -> None:
+    assert count_flops(task(300).step, "eager") == 2 * 300**3

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from crossover.measurement.correctness import compare_with_reference
+from crossover.measurement.flops import count_flops
 from crossover.measurement.precision import Arithmetic
 from crossover.measurement.workloads import build_model, build_task, count_parameters, resnet
 from crossover.studies import Cell
@@ -82,3 +83,10 @@ def test_the_check_compares_the_gradients_too() -> None:
     errors = compare_with_reference(ours, lambda: build_model(cell(18)))
     assert errors.verdict("fp32") is None
     assert (errors.gradient or 0) > 0
+
+
+def test_operations_are_three_times_torchvisions() -> None:
+    """It gives 1.814 GMAC for a forward pass; a backward pass is two more, but for the images' gradient."""
+    images_gradient = 2 * (7 * 7 * 3) * 64 * 112**2
+    counted = count_flops(build_task(cell(18, batch_size=1), {}, Arithmetic(CPU)).step, "eager")
+    assert (counted + images_gradient) / 6 == pytest.approx(1.814e9, rel=1e-3)
