@@ -9,11 +9,16 @@ import torch
 
 PROFILED_STEPS = 20
 
+PROFILED_S = 0.2
+"""Of slow steps so many seconds' worth, at least one: torch takes long to read the events of a large model's step."""
 
-def busy_s(step: Callable[[], None], device: torch.device, synchronise: Callable[[], None]) -> float | None:
+
+def busy_s(
+    step: Callable[[], None], device: torch.device, synchronise: Callable[[], None], step_time_s: float
+) -> float | None:
     """Device time of one step in which at least one kernel or copy ran, in seconds; None for a device without kernels.
 
-    What is missing to the wall time is the host's: Python, dispatch, waiting.
+    `step_time_s` is about what a step takes. What is missing to the wall time is the host's: Python, dispatch, waiting.
     """
     activities: dict[str, Any] = {
         "cuda": torch.profiler.ProfilerActivity.CUDA,
@@ -21,8 +26,9 @@ def busy_s(step: Callable[[], None], device: torch.device, synchronise: Callable
     }
     if device.type not in activities:
         return None
+    steps = max(1, min(PROFILED_STEPS, round(PROFILED_S / step_time_s)))
     with torch.profiler.profile(activities=[activities[device.type]]) as profile:
-        for _ in range(PROFILED_STEPS):
+        for _ in range(steps):
             step()
         synchronise()
     kinds: Any = torch.autograd
@@ -32,7 +38,7 @@ def busy_s(step: Callable[[], None], device: torch.device, synchronise: Callable
         for event in profile.events() or ()
         if event.device_type == kind and not getattr(event, "is_user_annotation", False)
     ]
-    return covered(spans) * 1e-6 / PROFILED_STEPS if spans else None
+    return covered(spans) * 1e-6 / steps if spans else None
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:

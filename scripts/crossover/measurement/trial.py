@@ -138,7 +138,11 @@ def _measure_all(
         *host_flags({**facts, **columns}),
         *(["diverged"] if diverged else []),
     ]
-    return not_compiled(cell.execution, execution) or errors.verdict(cell.precision) or why_invalid(columns)
+    return (
+        not_compiled(cell.execution, execution)
+        or errors.verdict(cell.precision, task.gradient_slack)
+        or why_invalid(columns)
+    )
 
 
 def _check(task: Task, cell: Cell) -> tuple[Errors, Columns]:
@@ -185,7 +189,7 @@ def _memory_pass(task: Task, execution: Execution, target: OpenDevice, how: str)
 
 def _profile(execution: Execution, target: OpenDevice, step_time_s: float) -> Columns:
     """Device time with a kernel running, and the share of a step in which there is none."""
-    busy = busy_s(execution.step, target.device, target.synchronise)
+    busy = busy_s(execution.step, target.device, target.synchronise, step_time_s)
     share = None if busy is None else max(0.0, 1 - busy / step_time_s)
     return {"device_busy_s": busy, "host_bound_share": share}
 

@@ -41,7 +41,12 @@ def event(kind: Any, start_us: float, end_us: float, annotation: bool = False) -
     return SimpleNamespace(device_type=kind, time_range=time_range, is_user_annotation=annotation)
 
 
-def profiled(monkeypatch: pytest.MonkeyPatch, events: list[SimpleNamespace] | None, kind: str = "cuda") -> Any:
+def profiled(
+    monkeypatch: pytest.MonkeyPatch,
+    events: list[SimpleNamespace] | None,
+    kind: str = "cuda",
+    step_time_s: float = 0.001,
+) -> Any:
     """Busy seconds by a made-up profiler, and what happened in which order."""
     log: list[str] = []
 
@@ -59,7 +64,7 @@ def profiled(monkeypatch: pytest.MonkeyPatch, events: list[SimpleNamespace] | No
             return events
 
     monkeypatch.setattr(torch.profiler, "profile", Profile)
-    found = busy_s(lambda: log.append("step"), torch.device(kind), lambda: log.append("wait"))
+    found = busy_s(lambda: log.append("step"), torch.device(kind), lambda: log.append("wait"), step_time_s)
     return found, log
 
 
@@ -75,6 +80,13 @@ def test_kernels_of_the_device_count_and_nothing_else(monkeypatch: pytest.Monkey
     found, log = profiled(monkeypatch, events, kind)
     assert found == pytest.approx(4e-3 / PROFILED_STEPS)
     assert log == [kind.upper(), *["step"] * PROFILED_STEPS, "wait", "stop"]
+
+
+@pytest.mark.parametrize(("step_time_s", "steps"), [(0.0101, 20), (0.05, 4), (0.099, 2), (0.7, 1)])
+def test_of_slow_steps_few_are_profiled(monkeypatch: pytest.MonkeyPatch, step_time_s: float, steps: int) -> None:
+    found, log = profiled(monkeypatch, [event(DeviceType.CUDA, 0, 8000)], step_time_s=step_time_s)
+    assert log.count("step") == steps
+    assert found == pytest.approx(8e-3 / steps)
 
 
 @pytest.mark.parametrize("events", [None, [], [event(DeviceType.CPU, 0, 5)]])
