@@ -390,7 +390,7 @@ def test_the_largest_batches_are_searched_once_for_all_batch_sizes(fresh: House)
     fresh.config(
         studies=["disc_depth"], largest_batch={"start": 500, "limit": 2000, "memory_limit": "1 GB"}, cpu_threads=2
     )
-    fresh.edit("studies/disc_depth", sizes=[2], batch_sizes=[50, 100])
+    fresh.edit("studies/disc_depth", sizes=[2], batch_sizes=[50, 100], claims=[])
     assert fresh.would_run()["find_largest_batch"] == 0
     done = fresh.snakemake("largest_batches")
     assert done.returncode == 0, done.stderr

@@ -121,4 +121,4 @@ def test_the_answer_is_right_in_every_precision(precision: str) -> None:
     errors = compare_with_reference(ours, lambda: build_model(cell))
     assert errors.result is not None
     assert errors.gradient is not None
-    assert errors.verdict(precision, 10) is None
+    assert errors.verdict(precision, 10.0) is None
