@@ -75,12 +75,22 @@ def one_line(call: Callable[[], object]) -> str:
 def test_the_shipped_config_and_studies_are_valid() -> None:
     path = ROOT / "config" / "config.yaml"
     configuration = read_configuration(yaml.safe_load(path.read_text()), path.parent, [path])
-    disc, hsf = configuration.studies
+    disc, hsf, latency = configuration.studies
     assert disc.sizes == tuple(range(2, 13))
     assert hsf.sizes == (5, 10, 32, 100, 320, 1000, 2000)
     assert set(hsf.protocols) == {"as_published", "resident"}
     assert (disc.batch_sizes, hsf.batch_sizes) == ((100,), (32,))
     assert (disc.steps_per_run, hsf.steps_per_run) == (1000, 10 * 14664)
+    assert (latency.latency_steps, latency.latency_mistakes) == (300, True)
+
+
+def test_the_full_config_names_every_study() -> None:
+    folder = ROOT / "config"
+    config, full = (yaml.safe_load((folder / f"{name}.yaml").read_text()) for name in ("config", "full"))
+    configuration = read_configuration({**config, **full}, folder, [folder / "config.yaml", folder / "full.yaml"])
+    assert {study.name for study in configuration.studies} == {
+        path.stem for path in (folder / "studies").glob("*.yaml")
+    }
 
 
 def test_a_study_says_only_what_differs_from_the_runs_effort(folder: Folder) -> None:

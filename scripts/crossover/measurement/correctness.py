@@ -19,9 +19,6 @@ from crossover.measurement.available_memory import available_bytes
 from crossover.measurement.precision import Arithmetic
 from crossover.measurement.tasks import GradientTask, Task
 
-ROWS = 32
-"""Rows of a batch that are compared: enough to see a wrong kernel, few enough for a CPU in double precision."""
-
 RESULT_TOLERANCES = {
     "fp64": 1e-9,
     "fp32": 1e-4,
@@ -78,7 +75,7 @@ def compare_with_reference(task: Task, fresh_model: Callable[[], nn.Module]) -> 
     if 4 * weights_bytes > available_bytes():
         return Errors()
     task.model.load_state_dict(fresh.state_dict())
-    inputs = tuple(tensor[:ROWS] for tensor in task.next_inputs())
+    inputs = tuple(tensor[: task.checked_rows] for tensor in task.next_inputs())
     reference = fresh.to(torch.float64).train(task.model.training)
     with _without_dropout(task.model), _without_dropout(reference):
         ours = _evaluate(task, task.model, task.arithmetic, inputs)

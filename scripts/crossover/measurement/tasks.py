@@ -22,6 +22,8 @@ class Task(ABC):
     reads_back: bool = False
     """Whether the host reads results in the midst of a step, which no CUDA graph can hold."""
     optimizer: torch.optim.Optimizer | None = None
+    checked_rows: int = 32
+    """Rows of a batch in the numerical check: enough to see a wrong kernel, few enough for double precision on a CPU."""
     gradient_slack: float = 10.0
     """How many times less exact than the result a gradient may be: it is a sum of terms of either sign."""
 

@@ -47,6 +47,9 @@ def build_model(encoder_layers: int) -> nn.Module:
 class Training(TrainingTask):
     """Trains on the same batch of random tokens and labels again and again."""
 
+    checked_rows = 1
+    """512 tokens through 24 layers in double precision are seconds enough (12 s for four such rows on 16 cores)."""
+
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         tokens = draw_integers(arithmetic, SHAPE["vocab_size"], cell.batch_size, SEQUENCE_LENGTH)
         labels = draw_integers(arithmetic, LABELS, cell.batch_size)

@@ -41,8 +41,8 @@ class LinearTraining(TrainingTask):
     """
 
     gradient_slack = 100.0
-    """Rounding that carries one of many values across zero before a ReLU is seen in the gradient (measured in fp32 on an
-    H200: 6e-4 in one of two trials, 7e-7 in the other).
+    """Rounding that carries one of many values across zero before a ReLU is seen in the gradient (measured in fp32 on
+    an H200: 6e-4 in one of two trials, 7e-7 in the other).
     """
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
