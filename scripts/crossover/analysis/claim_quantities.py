@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import pandas as pd
 
+from crossover.analysis.quality import METRICS as QUALITY_WORDS
 from crossover.analysis.style import DEVICE_WORDS, PROTOCOL_WORDS
 from crossover.claim_forms import Claim, CrossoverBetween, RatioWithin
+from crossover.records import Measurement
+
+COLUMN_DOCS = {column.name: column.metadata["doc"] for column in fields(Measurement)}
 
 METRIC_WORDS = {
     "step_time_s": "time of a step",
@@ -16,6 +21,14 @@ METRIC_WORDS = {
     "samples_per_s": "samples a second",
     "peak_allocated_bytes": "peak memory of tensors",
     "device_used_bytes": "memory in use on the device",
+    "step_time_mean_s": "mean time of a step",
+    "first_step_s": "time of the first step",
+    "device_time_s": "time of a step on the device",
+    "host_bound_share": "share of a step spent on the host alone",
+    "energy_per_step_j": "energy of a step",
+    "latency_p50_s": "median latency",
+    "latency_p95_s": "95th percentile of the latency",
+    "latency_p99_s": "99th percentile of the latency",
     "latencies_s": "latency",
     "latencies_cold_s": "latency without warm-up",
     "latencies_unsynchronised_s": "latency by an unsynchronised clock",
@@ -24,7 +37,7 @@ METRIC_WORDS = {
     "max_abs_error": "largest absolute error",
     "max_relative_error": "largest relative error",
 }
-"""Metrics as a reader says them; any other goes by its column's name."""
+"""Metrics as a reader says them; any other goes by what its column holds."""
 
 
 def quantity(claim: Claim, x_axis: str | None) -> str:
@@ -34,7 +47,13 @@ def quantity(claim: Claim, x_axis: str | None) -> str:
         return _with(f"crossover in {x_axis}" if x_axis else "crossover", form.where)
     if isinstance(form, RatioWithin):
         return _ratio_words(form)
-    return _with(f"largest difference of {form.metric} from the CPU's in fp32, paired by seed", form.where)
+    metric = QUALITY_WORDS[form.metric]
+    return _with(f"largest difference of {metric} from the CPU's in fp32, paired by seed", form.where)
+
+
+def metric_words(metric: str) -> str:
+    """What a metric is, in words, never its column's name."""
+    return METRIC_WORDS.get(metric) or COLUMN_DOCS[metric].partition(";")[0]
 
 
 def x_axis_words(crossovers: pd.DataFrame, study: str) -> str | None:
@@ -55,7 +74,7 @@ def _ratio_words(form: RatioWithin) -> str:
     own, others = (
         _axes_words({axis: value for axis, value in axes.items() if axis not in shared}) for axes in (of, over)
     )
-    first, second = (METRIC_WORDS.get(side.metric, side.metric) for side in (form.of, form.over))
+    first, second = (metric_words(side.metric) for side in (form.of, form.over))
     if first == second:
         return _with(f"{first}, {own} over {others}", shared)
     return _with(f"{first}{own and f' ({own})'} over {second}{others and f' ({others})'}", shared)

@@ -186,7 +186,7 @@ def test_two_columns_of_one_cell_are_paired_by_trial(row: Row) -> None:
     assert found["verdict"] == "reproduced"
     assert found["measured"] == pytest.approx(2)
     assert found["measured_high"] == pytest.approx(2 * math.exp(0.01 * 4.302653 / math.sqrt(3)))
-    assert found["quantity"] == "latency_p50_s over latency (CPU)"
+    assert found["quantity"] == "median latency over latency (CPU)"
 
 
 def test_rows_joined_from_two_tables_are_not_taken_for_one_cell(row: Row) -> None:
