@@ -29,6 +29,7 @@ METRICS = (
     "run_time_s",
     "step_time_s",
     "latency_s",
+    "latency_std_s",
     "samples_per_s",
     "peak_allocated_bytes",
     "device_used_bytes",

@@ -32,3 +32,11 @@ def test_a_run_belongs_beside_the_lines_that_it_agrees_with(tmp_path: Path) -> N
     )
     line = {"study": "mine", "protocol": "as_published", "precision": "fp32", "batch_size": 32, "size": 9}
     assert on_line(read_published(path), line)["run_time_s"].tolist() == [1, 4]
+
+
+def test_a_published_latency_keeps_its_standard_deviation(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{HEAD}device,latency_ms,latency_std_ms\ncuda,15.567,0.546\ncpu,74.4,\n")
+    table = read_published(path)
+    assert table["latency_s"].tolist() == pytest.approx([0.015567, 0.0744])
+    assert table["latency_std_s"].tolist() == pytest.approx([0.000546, float("nan")], nan_ok=True)
