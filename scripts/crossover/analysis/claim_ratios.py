@@ -8,7 +8,7 @@ import pandas as pd
 
 from crossover.analysis.findings import Finding, judge, just_below
 from crossover.analysis.selections import NothingToTestError, metric_values, ok_trials
-from crossover.analysis.summary import Ratio, ratio_over_trials, time_over_trials
+from crossover.analysis.summary import Ratio, paired_ratio, ratio_over_trials
 from crossover.claim_forms import RatioWithin
 
 
@@ -28,8 +28,7 @@ def _ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_
     over = metric_values(over_rows, form.over, steps_per_run)
     if not of_rows.index.equals(over_rows.index):
         return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist())
-    ratios = (of / over).dropna().tolist()
-    if not ratios:
+    both = of.notna() & over.notna()
+    if not both.any():
         raise NothingToTestError(f"no trial holds both {form.of.metric} and {form.over.metric}")
-    paired = time_over_trials(ratios)
-    return Ratio(paired.mean_s, paired.low_s, paired.high_s)
+    return paired_ratio(of[both].tolist(), over[both].tolist())

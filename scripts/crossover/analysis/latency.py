@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
-from crossover.analysis.latency_rows import REFERENCE, LatencyRow, latency_rows, pooled, ratio_words
+from crossover.analysis.latency_rows import REFERENCE, LatencyRow, is_error, latency_rows, pooled, ratio_words
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
 from crossover.analysis.style import (
     CROSSOVER_COLOUR,
@@ -21,7 +23,11 @@ from crossover.analysis.style import (
 from crossover.analysis.tables import CELL_AXES, records
 from crossover.analysis.views import StudyView
 
-ROW_IN, WIDTH_IN = 0.31, 8.5
+ROW_IN, WIDTH_IN = 0.31, 9.5
+NUMBERS_AT_PT = (6, 106)
+"""Where the two columns of numbers begin, right of a panel."""
+NAME_LETTERS = 32
+"""A longer name of a row takes two lines."""
 
 
 def plot_latency(view: StudyView) -> Figure:
@@ -60,16 +66,22 @@ def _draw(axes: Axes, rows: list[LatencyRow], colour: str) -> None:
     places = [len(rows) - 1 - index for index in range(len(rows))]
     axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.tick_params(axis="y", length=0)
-    axes.set_yticks(places, [row.name for row in rows])
+    axes.set_yticks(places, [_in_lines(row.name) for row in rows])
     right = next((row for row in rows if row.kind == "right"), None)
     _scale(axes, rows)
     if right is not None:
         axes.axvline(right.mean_s, color=CROSSOVER_COLOUR, linewidth=0.8, zorder=0)
     for row, place, label in zip(rows, places, axes.get_yticklabels(), strict=True):
         own = {"right": colour, "published": PUBLISHED_COLOUR}.get(row.kind, MISTAKE_COLOUR)
-        label.set_color(PUBLISHED_COLOUR if row.kind == "published" else "black")
+        label.set(color=PUBLISHED_COLOUR if row.kind == "published" else "black", linespacing=1)
+        if len(row.name) > NAME_LETTERS:
+            label.set(fontsize=8.5)
         _draw_row(axes, row, place, own)
-        _write_numbers(axes, row, place, right)
+        _write_numbers(axes, row, place)
+
+
+def _in_lines(name: str) -> str:
+    return name if len(name) <= NAME_LETTERS else ",\n".join(name.rsplit(", ", 1))
 
 
 def _draw_row(axes: Axes, row: LatencyRow, place: float, colour: str) -> None:
@@ -97,18 +109,32 @@ def _draw_row(axes: Axes, row: LatencyRow, place: float, colour: str) -> None:
     axes.plot([row.mean_s], [place], "o", color="white", markeredgecolor=colour, markersize=5.5, zorder=5)
 
 
-def _write_numbers(axes: Axes, row: LatencyRow, place: float, right: LatencyRow | None) -> None:
-    """Mean and standard deviation, and how far the mean is off, in columns right of the panel."""
+def _write_numbers(axes: Axes, row: LatencyRow, place: float) -> None:
+    """Mean and standard deviation, and how far the mean is off, in columns right of the panel.
+
+    What the trials do not bear out is grey.
+    """
     first, unit = _in_unit(row)
-    second = ""
-    if row.kind == "mistake" and right is not None:
-        second = ratio_words(row.mean_s / right.mean_s)
+    second, sure = "", True
+    if row.ratio is not None:
+        second, sure = ratio_words(row.ratio), is_error(row.ratio)
     elif row.kind == "one sample":
         low, high = row.low_s / row.mean_s - 1, row.high_s / row.mean_s - 1
         second = f"{100 * low:+.0f} to {100 * high:+.0f} %".replace("-", "−") if high < 9 else f"up to {high + 1:.2g}×"
     colour = PUBLISHED_COLOUR if row.kind == "published" else "black"
-    for at, text in ((1.015, f"{first} {unit}"), (1.30, second)):
-        axes.annotate(text, (at, place), xycoords=("axes fraction", "data"), va="center", fontsize=9, color=colour)
+    columns = (f"{first} {unit}", colour), (second.replace(", ", ",\n"), colour if sure else PUBLISHED_COLOUR)
+    for (text, own), at in zip(columns, NUMBERS_AT_PT, strict=True):
+        axes.annotate(
+            text,
+            (1, place),
+            (at, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            va="center",
+            fontsize=8 if "\n" in text else 9,
+            linespacing=1,
+            color=own,
+        )
 
 
 def _in_unit(row: LatencyRow) -> tuple[str, str]:
@@ -130,7 +156,13 @@ def _scale(axes: Axes, rows: list[LatencyRow]) -> None:
     if high > 10 * low > 0:
         axes.set_xscale("log")
         axes.set_xlim(low / 1.3, high * 1.3)
-        subs = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
-        axes.xaxis.set_major_locator(LogLocator(subs=subs, numticks=20))
+        axes.xaxis.set_major_locator(LogLocator(subs=_ticks(math.log10(high / low * 1.3**2)), numticks=20))
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(EngFormatter("s"))
+
+
+def _ticks(decades: float) -> tuple[float, ...]:
+    """Which ticks of a decade bear a label, so that no two of the axis overlap."""
+    if decades < 1.5:
+        return (1.0, 2.0, 5.0)
+    return (1.0, 3.0) if decades < 2.8 else (1.0,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from crossover.analysis.naming import NAMED_AXES
+from crossover.analysis.summary import Ratio, paired_ratio
 from crossover.analysis.tables import records
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -39,6 +41,8 @@ class LatencyRow:
     deviation_s: float | None
     kind: str
     """`right`, `mistake`, `one sample` or `published`."""
+    ratio: Ratio | None = None
+    """A mistake's mean over the right one, paired by trial, with its interval over trials."""
 
     @property
     def low_s(self) -> float:
@@ -57,14 +61,15 @@ def latency_rows(trials: pd.DataFrame, published: pd.DataFrame | None) -> list[L
     for column, name in WAYS.items():
         samples = pooled(trials, column)
         if len(samples):
-            kind = "mistake" if name.startswith("mistake") else "right"
-            rows.append(_row(name, samples, kind))
+            mistake = name.startswith("mistake")
+            ratio = _over_right(trials, column) if mistake else None
+            rows.append(_row(name, samples, "mistake" if mistake else "right", ratio))
     single = pooled(trials, REFERENCE)
     if len(single):
         rows.append(_row(ONE_SAMPLE, single, "one sample"))
     if published is not None:
         cell = trials.iloc[0]
-        rows += [_of_result(result) for result in records(published) if _is_of(result, cell)]
+        rows += _of_results([result for result in records(published) if _is_of(result, cell)])
     return rows
 
 
@@ -74,19 +79,38 @@ def pooled(trials: pd.DataFrame, column: str) -> Floats:
     return np.concatenate([np.asarray(samples, float) for samples in lists]) if lists else np.array([])
 
 
-def ratio_words(ratio: float) -> str:
-    """How far a mean is off: '30 % too low', 'the same within 1 %', or so many times too high."""
+def is_error(ratio: Ratio) -> bool:
+    """Whether the trials bear it out that a mean is off: the 95 % interval excludes 1."""
+    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
+
+
+def ratio_words(ratio: Ratio) -> str:
+    """How far a mean is off, '30 % too low'; an error only where the trials bear it out."""
+    off = _difference(ratio.ratio)
+    if is_error(ratio):
+        return f"{off} too {'high' if ratio.ratio > 1 else 'low'}"
+    seen = f"{off} {'higher' if ratio.ratio > 1 else 'lower'}"
+    return f"{seen}, {'one trial' if ratio.low is None else 'within the scatter of trials'}"
+
+
+def _difference(ratio: float) -> str:
     if abs(ratio - 1) < 0.01:
-        return "the same within 1 %"
-    side = "high" if ratio > 1 else "low"
+        return "under 1 %"
     if 0.5 < ratio < 2:
-        return f"{100 * abs(ratio - 1):.0f} % too {side}"
-    return f"{ratio if ratio > 1 else 1 / ratio:.2g}× too {side}"
+        return f"{100 * abs(ratio - 1):.0f} %"
+    return f"{max(ratio, 1 / ratio):.2g}×"
 
 
-def _row(name: str, samples: Floats, kind: str) -> LatencyRow:
+def _over_right(trials: pd.DataFrame, column: str) -> Ratio | None:
+    """The ratio of a trial's means, over the ok trials that hold both; None where none does."""
+    both = trials.loc[trials["status"] == "ok", [column, REFERENCE]].dropna()
+    means = both.map(np.mean)
+    return paired_ratio(means[column].tolist(), means[REFERENCE].tolist()) if len(means) else None
+
+
+def _row(name: str, samples: Floats, kind: str, ratio: Ratio | None = None) -> LatencyRow:
     deviation = float(samples.std(ddof=1)) if len(samples) > 1 else None
-    return LatencyRow(name, samples, float(samples.mean()), deviation, kind)
+    return LatencyRow(name, samples, float(samples.mean()), deviation, kind, ratio)
 
 
 def _is_of(result: dict[str, Any], cell: pd.Series) -> bool:
@@ -95,6 +119,12 @@ def _is_of(result: dict[str, Any], cell: pd.Series) -> bool:
     )
 
 
-def _of_result(result: dict[str, Any]) -> LatencyRow:
-    name = ", ".join(["published", *([result["hardware"]] if result["hardware"] else [])])
-    return LatencyRow(name, np.array([]), result["latency_s"], result.get("latency_std_s"), "published")
+def _of_results(results: list[dict[str, Any]]) -> list[LatencyRow]:
+    """Named by their hardware, and by their label too where several share it."""
+    counts = Counter(result["hardware"] for result in results)
+    rows = []
+    for result in results:
+        label = result.get("label") if counts[result["hardware"]] > 1 else None
+        name = ", ".join(["published", *(word for word in (result["hardware"], label) if word)])
+        rows.append(LatencyRow(name, np.array([]), result["latency_s"], result.get("latency_std_s"), "published"))
+    return rows

@@ -31,7 +31,8 @@ CAPTIONS = {
     "fewer steps than a run has. Grey diamonds: published, on the hardware named.",
     "latency": "The right ways to measure a latency and each mistake; the trials' passes all together. Box: quartiles; "
     "whiskers: 1st to 99th percentile; ring: mean, with the standard deviation beside it; black line: the right mean. "
-    "Grey: published.",
+    "Last: how far off a mistake's mean is, by the ratio of a trial's means averaged over trials; grey where one trial, "
+    "or their scatter, leaves that open. Grey diamonds: published.",
     "throughput": "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. "
     "Ring: a line's optimum. Grey diamonds: published, on the hardware named.",
     "trade_off": "Time of a sample over memory: down and to the left is better in both. The grey line joins what "

@@ -72,6 +72,12 @@ def ratio_over_trials(first_s: Sequence[float], second_s: Sequence[float]) -> Ra
     return Ratio(math.exp(difference), math.exp(difference - spread), math.exp(difference + spread))
 
 
+def paired_ratio(of: Sequence[float], over: Sequence[float]) -> Ratio:
+    """Ratio of two values that each of at least one trial holds, with the t interval of its logarithms over trials."""
+    ratios = time_over_trials([own / other for own, other in zip(of, over, strict=True)])
+    return Ratio(ratios.mean_s, ratios.low_s, ratios.high_s)
+
+
 def speedups(trials: pd.DataFrame, baseline: str, contender: str) -> pd.DataFrame:
     """Time of the baseline over time of the contender at each x, with its 95 % interval.
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from crossover.analysis.latency import plot_latency
-from crossover.analysis.latency_rows import latency_rows, ratio_words
+from crossover.analysis.latency_rows import is_error, latency_rows, ratio_words
+from crossover.analysis.style import PUBLISHED_COLOUR
+from crossover.analysis.summary import Ratio
 from crossover.analysis.views import StudyView
 
 Row = Callable[..., dict[str, Any]]
@@ -50,32 +53,100 @@ def test_published_values_stand_beside_their_cell_only(row: Row) -> None:
     assert [(found.name, found.mean_s) for found in rows if found.kind == "published"] == [("published, i7", 0.0744)]
 
 
+def test_published_values_of_one_hardware_bear_their_labels(row: Row) -> None:
+    published = pd.DataFrame(
+        [
+            {"label": "one way", "device": "cpu", "latency_s": 1.0, "latency_std_s": 0.25, "hardware": "i7"},
+            {"label": "other way", "device": "cpu", "latency_s": 2.0, "hardware": "i7"},
+            {"label": "one way", "device": "cpu", "latency_s": 3.0, "hardware": "i9"},
+            {"label": "one way", "device": "cuda", "latency_s": 4.0, "hardware": "i9"},
+        ]
+    )
+    rows = latency_rows(pd.DataFrame([row(latencies_s=[0.05, 0.05])]), published)
+    assert [(found.name, found.mean_s, found.deviation_s) for found in rows if found.kind == "published"] == [
+        ("published, i7, one way", 1, 0.25),
+        ("published, i7, other way", 2, None),
+        ("published, i9", 3, None),
+    ]
+
+
+def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
+    """Ratios of means 2 and 8 have the geometric mean 4; the trial without the mistake does not count."""
+    rows = [
+        row(trial=1, latencies_s=[1.0, 3.0], latencies_cold_s=[1.0, 7.0]),
+        row(trial=2, latencies_s=[0.5], latencies_cold_s=[4.0]),
+        row(trial=3, latencies_s=[9.0], latencies_cold_s=None),
+        row(trial=4, latencies_s=[1.0], latencies_cold_s=[99.0], status="invalid"),
+    ]
+    right, cold, single = latency_rows(pd.DataFrame(rows), None)
+    assert (right.ratio, single.ratio) == (None, None)
+    assert cold.ratio is not None
+    assert cold.ratio.ratio == pytest.approx(4)
+    # ln 2 and ln 8: mean 2 ln 2, standard error ln 2; Student's t of 0.975 with one degree of freedom is 12.706.
+    assert cold.ratio.high == pytest.approx(2 ** (2 + 12.7062), rel=1e-4)
+    assert latency_rows(pd.DataFrame(rows[2:3]), None)[0].ratio is None
+
+
 @pytest.mark.parametrize(
-    ("ratio", "words"),
+    ("ratio", "words", "error"),
     [
-        (1.009, "the same within 1 %"),
-        (1.45, "45 % too high"),
-        (0.7, "30 % too low"),
-        (2.3, "2.3× too high"),
-        (0.1, "10× too low"),
-        (12.4, "12× too high"),
+        (Ratio(1.45, 1.2, 1.7), "45 % too high", True),
+        (Ratio(0.7, 0.6, 0.99), "30 % too low", True),
+        (Ratio(1.005, 1.002, 1.008), "under 1 % too high", True),
+        (Ratio(2.3, 2.2, 2.4), "2.3× too high", True),
+        (Ratio(0.1, 0.09, 0.2), "10× too low", True),
+        (Ratio(12.4, 12, 13), "12× too high", True),
+        (Ratio(0.84, 0.6, 1.2), "16 % lower, within the scatter of trials", False),
+        (Ratio(2.3, 1.0, 5.0), "2.3× higher, within the scatter of trials", False),
+        (Ratio(1.0, 0.999, 1.001), "under 1 % lower, within the scatter of trials", False),
+        (Ratio(1.16, None, None), "16 % higher, one trial", False),
     ],
 )
-def test_how_far_a_mean_is_off(ratio: float, words: str) -> None:
-    assert ratio_words(ratio) == words
+def test_a_mean_is_off_only_where_the_trials_bear_it_out(ratio: Ratio, words: str, error: bool) -> None:
+    assert (ratio_words(ratio), is_error(ratio)) == (words, error)
 
 
 def test_the_figure_writes_means_and_ratios(row: Row, view_of: Views) -> None:
     samples = {"latencies_s": [0.009, 0.011], "latencies_device_s": [0.009, 0.011]}
-    wrong = {"latencies_transfer_s": [0.023, 0.023], "latencies_unsynchronised_s": [0.001, 0.001]}
-    figure = plot_latency(view_of([row(device="cuda", **samples, **wrong), row(device="cpu", latencies_s=[0.1, 0.1])]))
+    wrong = {"latencies_transfer_s": [0.023, 0.023]}
+    scattered = ([0.005, 0.005], [0.018, 0.018])
+    trials = [
+        row(device="cuda", trial=trial, latencies_unsynchronised_s=own, **samples, **wrong)
+        for trial, own in enumerate(scattered, 1)
+    ]
+    figure = plot_latency(view_of([*trials, row(device="cpu", latencies_s=[0.1, 0.1])]))
     cpu, gpu = figure.axes
     assert (cpu.get_title(loc="left"), gpu.get_title(loc="left")) == ("CPU (Brand C1)", "GPU (Brand G1)")
     written = [text.get_text() for text in gpu.texts]
-    assert written[::2] == ["10.0 ± 1.4 ms", "10.0 ± 1.4 ms", "23.0 ± 0.0 ms", "1.00 ± 0.00 ms", "9.00 to 11.0 ms"]
-    assert written[1::2] == ["", "", "2.3× too high", "10× too low", "−10 to +10 %"]
-    assert "1 trial pooled, 2 passes" in gpu.get_xlabel()
-    assert (cpu.get_xscale(), gpu.get_xscale()) == ("linear", "log")
+    assert written[::2] == ["10.0 ± 1.2 ms", "10.0 ± 1.2 ms", "23.0 ± 0.0 ms", "11.5 ± 7.5 ms", "9.00 to 11.0 ms"]
+    scatter = "5 % lower,\nwithin the scatter of trials"
+    assert written[1::2] == ["", "", "2.3× too high", scatter, "−10 to +10 %"]
+    assert [text.get_color() for text in gpu.texts[5:8:2]] == ["black", PUBLISHED_COLOUR]
+    assert "2 trials pooled, 4 passes" in gpu.get_xlabel()
+    assert (cpu.get_xscale(), gpu.get_xscale()) == ("linear", "linear")
+
+
+@pytest.mark.parametrize("largest_s", [0.05, 0.17, 0.3, 0.56, 2.0, 7.0, 90.0])
+def test_no_label_of_an_axis_runs_into_the_next(row: Row, view_of: Views, largest_s: float) -> None:
+    wide = {"latencies_s": [0.0035, 0.0041], "latencies_cold_s": [largest_s, 0.004]}
+    figure = plot_latency(view_of([row(**wide)]))
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    assert axes.get_xscale() == "log"
+    low, high = axes.get_xlim()
+    shown = [tick.label1.get_window_extent() for tick in axes.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    assert len(shown) >= 2
+    assert all(left.x1 + 3 < right.x0 for left, right in pairwise(shown))
+
+
+def test_a_long_name_takes_two_lines(row: Row, view_of: Views) -> None:
+    published = [
+        {"label": label, "device": "cpu", "latency_s": 0.1, "hardware": "NVIDIA RTX 2080"}
+        for label in ("on the device", "with transfers")
+    ]
+    (axes,) = plot_latency(view_of([row(latencies_s=[0.1, 0.1])], published)).axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names[-2:] == ["published, NVIDIA RTX 2080,\non the device", "published, NVIDIA RTX 2080,\nwith transfers"]
 
 
 def test_a_device_that_measured_no_latency_says_how_it_ended(row: Row, view_of: Views) -> None:
