@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,6 +14,22 @@ from crossover.claim_forms import short_number
 VERDICT_WORDS = {REPRODUCED: "reproduced", DIFFERS: "differs", NOT_TESTABLE: "not testable here"}
 VERDICT_MARKS = {REPRODUCED: "✓", DIFFERS: "✗", NOT_TESTABLE: "–"}
 """A verdict is told by its mark and its word, so that it survives print and colour blindness."""
+
+
+def claim_group(claims: pd.DataFrame, published: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A study's claims, and its source; claims that do not share one each name their own, and the study names none.
+
+    `published` is what the study's file says: its statement stands only where no claim does.
+    """
+    rows = claim_rows(claims)
+    if not rows:
+        return {"claims": [], "statement": None, "source": None} | (
+            {key: published[key] for key in ("statement", "source")} if published else {}
+        )
+    sources = {row["source"] for row in rows}
+    if len(sources) > 1:
+        return {"claims": rows, "statement": None, "source": None}
+    return {"claims": [row | {"source": None} for row in rows], "statement": None, "source": sources.pop()}
 
 
 def claim_rows(claims: pd.DataFrame) -> list[dict[str, Any]]:

@@ -13,11 +13,11 @@ from urllib.parse import quote
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from crossover.analysis.claim_words import claim_rows, tally
+from crossover.analysis.claim_words import claim_group, tally
 from crossover.analysis.naming import varying
 from crossover.analysis.quality import METRICS
 from crossover.analysis.quality_words import quality_answer, quality_view
-from crossover.analysis.sentences import answer, line_words
+from crossover.analysis.sentences import answer, line_words, merged
 from crossover.analysis.style import device_label, seconds_text
 from crossover.analysis.tables import LINE_AXES, records
 from crossover.records import FLAGS
@@ -31,8 +31,8 @@ CAPTIONS = {
     "fewer steps than a run has. Grey diamonds: published, on the hardware named.",
     "latency": "The right ways to measure a latency and each mistake; the trials' passes all together. Box: quartiles; "
     "whiskers: 1st to 99th percentile; ring: mean, with the standard deviation beside it; black line: the right mean. "
-    "Last: how far off a mistake's mean is, by the ratio of a trial's means averaged over trials; grey where one trial, "
-    "or their scatter, leaves that open. Grey diamonds: published.",
+    "Last: how far off a mistake's mean is, by the ratio of a trial's means averaged over trials; grey where one trial "
+    "or their scatter leaves that open. Grey diamonds: published.",
     "throughput": "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. "
     "Ring: a line's optimum. Grey diamonds: published, on the hardware named.",
     "trade_off": "Time of a sample over memory: down and to the left is better in both. The grey line joins what "
@@ -90,12 +90,14 @@ def render(
     )
     environment.filters["seconds"] = lambda value: "" if value is None else seconds_text(value)
     sections = [
-        _section(name, spec, cells, crossovers, figures) | _quality(name, quality) for name, spec in studies.items()
+        _section(name, spec, cells, crossovers, figures)
+        | _quality(name, quality)
+        | claim_group(claims[claims["study"] == name], spec["published"])
+        for name, spec in studies.items()
     ]
     raised = sorted({flag for flags in cells["flags"] for flag in flags})
     return environment.get_template(template.name).render(
-        claims=claim_rows(claims),
-        tally=tally(claims),
+        tally=tally(claims) if len(claims) else None,
         sections=sections,
         cells=records(cells),
         machines=_machines([measurements] if quality is None else [measurements, quality]),
@@ -114,16 +116,13 @@ def _section(
     rows = records(crossovers[crossovers["study"] == name])
     own = cells[cells["study"] == name]
     several = varying(crossovers[crossovers["study"] == name], LINE_AXES)
-    answers = [(line_words(row, several), answer(row)) for row in rows]
-    if answers and len({text for _, text in answers}) == 1:
-        answers = [("", answers[0][1])]
     return {
         "name": name,
         "title": spec["title"],
         "question": spec["question"],
         "published": spec["published"],
         "devices": spec.get("devices"),
-        "answers": answers,
+        "answers": merged((line_words(row, several), answer(row)) for row in rows),
         "figures": [figure for figure in figures if figure.study == name],
         "not_ok": records(own[own["status"] != "ok"]),
         "flagged": int((own["flags"].map(len) > 0).sum()),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from itertools import takewhile
 from typing import Any
 
 from crossover.analysis.style import PROTOCOL_WORDS, count_text, device_label, spaced
@@ -52,6 +53,23 @@ def line_words(row: dict[str, Any], varying: Collection[str] = ()) -> str:
         if row[axis] != plain or axis in varying:
             words.append(spaced(row[axis]))
     return ", ".join(words)
+
+
+def merged(answers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Each answer once, before it the lines that it is of: 'batch 512, fp32 / tf32'; nothing where it is of all."""
+    lines: dict[str, list[list[str]]] = {}
+    for words, text in answers:
+        lines.setdefault(text, []).append(words.split(", "))
+    if len(lines) == 1:
+        return [("", text) for text in lines]
+    return [(_joined(words), text) for text, words in lines.items()]
+
+
+def _joined(words: list[list[str]]) -> str:
+    if len(words) == 1:
+        return ", ".join(words[0])
+    shared = [own[0] for own in takewhile(lambda own: len(set(own)) == 1, zip(*words, strict=False))]
+    return ", ".join([*shared, " / ".join(", ".join(own[len(shared) :]) for own in words)])
 
 
 def _bracket(row: dict[str, Any], unit: str) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from crossover.analysis.claim_words import VERDICT_MARKS, VERDICT_WORDS, measured_text, tally
+from crossover.analysis.claim_words import VERDICT_MARKS, VERDICT_WORDS, claim_group, measured_text, tally
 from crossover.analysis.findings import VERDICTS
 
 
@@ -42,3 +42,33 @@ def test_verdicts_are_counted(verdicts: list[str], text: str) -> None:
 def test_every_verdict_has_a_word_and_a_mark_of_its_own() -> None:
     assert set(VERDICT_WORDS) == set(VERDICT_MARKS) == set(VERDICTS)
     assert len(set(VERDICT_WORDS.values())) == len(set(VERDICT_MARKS.values())) == 3
+
+
+def claims_from(*sources: str | None) -> pd.DataFrame:
+    numbers = dict.fromkeys(("measured", "measured_low", "measured_high"))
+    return pd.DataFrame([{"source": source, "verdict": "differs", **numbers} for source in sources])
+
+
+PUBLISHED = {"statement": "it is so", "source": "Somebody (2019)"}
+
+
+@pytest.mark.parametrize(
+    ("sources", "published", "statement", "source", "of_claims"),
+    [
+        (("A", "A"), PUBLISHED, None, "A", [None, None]),
+        (("A", "B"), PUBLISHED, None, None, ["A", "B"]),
+        (("A", None), None, None, None, ["A", None]),
+        ((), PUBLISHED, "it is so", "Somebody (2019)", []),
+        ((), None, None, None, []),
+    ],
+)
+def test_a_source_is_said_once_where_the_claims_share_it(
+    sources: tuple[str | None, ...],
+    published: dict[str, str] | None,
+    statement: str | None,
+    source: str | None,
+    of_claims: list[str | None],
+) -> None:
+    found = claim_group(claims_from(*sources), published)
+    assert (found["statement"], found["source"]) == (statement, source)
+    assert [row["source"] for row in found["claims"]] == of_claims

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -54,10 +55,14 @@ CLAIM = {
 
 
 def page(
-    rows: pd.DataFrame, figure: FigureFile, title: str = "A title", claims: Sequence[Mapping[str, Any]] = (CLAIM,)
+    rows: pd.DataFrame,
+    figure: FigureFile,
+    title: str = "A title",
+    claims: Sequence[Mapping[str, Any]] = (CLAIM,),
+    studies: Mapping[str, str] = MappingProxyType({"disc_depth": "From which size on?"}),
 ) -> str:
     published = {"statement": "it starts at 700", "source": "Somebody (2019)"}
-    spec: dict[str, Any] = {"title": title, "question": "From which size on?", "published": published}
+    specs = {name: {"title": title, "question": asked, "published": published} for name, asked in studies.items()}
     facts: dict[str, Any] = {
         "made_at": "today",
         "effort": {"blocks_min": 30},
@@ -66,20 +71,49 @@ def page(
         "note": None,
         "method": METHOD,
     }
-    crossovers = compare_lines(rows, {"disc_depth": "parameters"})
+    crossovers = compare_lines(rows, dict.fromkeys(studies, "parameters"))
     checked = check_claims([{"source": "Somebody (2019)", **claim} for claim in claims], rows, crossovers)
-    return render(TEMPLATE, {"disc_depth": spec}, rows, summarise(rows), crossovers, checked, [figure], facts)
+    return render(TEMPLATE, specs, rows, summarise(rows), crossovers, checked, [figure], facts)
 
 
-def test_the_page_opens_with_the_verdicts(power_laws: PowerLaws, figure: FigureFile) -> None:
+def test_the_page_opens_with_the_answer_and_the_verdicts_under_it(power_laws: PowerLaws, figure: FigureFile) -> None:
     text = Page(page(power_laws({2: 100, 4: 100_000}, trials=3), figure)).text
-    opening = text[: text.index("From which size on?")]
-    assert "Of 1 published statement, 1 is reproduced." in opening
-    row = opening[opening.index("it starts between 100 and 100,000") :]
-    said = ("Somebody (2019)", "100 to 100,000", "1,000 (100 to 100,000)", "crossover in parameters", "✓ reproduced")
-    places = [row.index(words) for words in said]
+    opening = text[: text.index("A title")]
+    said = (
+        "Of 1 published statement, 1 is reproduced.",
+        "From which size on?",
+        "Source: Somebody (2019)",
+        "beats the CPU (Brand C1) from about 1,000 parameters on",
+        "it starts between 100 and 100,000",
+        "100 to 100,000",
+        "1,000 (100 to 100,000)",
+        "crossover in parameters",
+        "✓ reproduced",
+        "behind at 100 and ahead at 100,000 parameters",
+    )
+    places = [opening.index(words) for words in said]
     assert places == sorted(places)
-    assert "behind at 100 and ahead at 100,000 parameters" in row
+    assert [text.count(words) for words in said[1:5]] == [1, 1, 1, 1]
+
+
+def test_the_studies_of_the_opening_are_in_the_order_of_the_config(power_laws: PowerLaws, figure: FigureFile) -> None:
+    """The claims arrive in the other order; a study without any stands there with its answer."""
+    rows = pd.concat([power_laws({2: 100, 4: 100_000}, trials=3).assign(study=name) for name in ("b", "c", "a")])
+    claims = [{**CLAIM, "study": "a", "statement": "of a"}, {**CLAIM, "study": "b", "statement": "of b"}]
+    text = Page(page(rows, figure, claims=claims, studies={"b": "B?", "c": "C?", "a": "A?"})).text
+    opening = text[: text.index("A title")]
+    places = [opening.index(words) for words in ("B?", "of b", "C?", "Published: it starts at 700", "A?", "of a")]
+    assert places == sorted(places)
+    assert opening.count("from about 1,000 parameters on") == 3
+
+
+def test_the_table_of_claims_names_its_rows_and_columns(power_laws: PowerLaws, figure: FigureFile) -> None:
+    html = page(power_laws({2: 100, 4: 100_000}, trials=3), figure)
+    table = html[html.index('<table class="claims">') : html.index("</table>")]
+    assert [table.count(f'scope="{scope}"') for scope in ("col", "rowgroup", "row")] == [5, 1, 1]
+    assert table.index("<caption>") < table.index("<thead>")
+    assert re.search(r'<th scope="rowgroup" colspan="5"><a href="#disc_depth">From which size on\?</a>', table)
+    assert '<section id="disc_depth">' in html
 
 
 def test_a_verdict_is_told_without_colour(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -95,13 +129,14 @@ def test_a_verdict_is_told_without_colour(power_laws: PowerLaws, figure: FigureF
 def test_a_study_without_claims_opens_with_the_answer(power_laws: PowerLaws, figure: FigureFile) -> None:
     text = Page(page(power_laws({2: 100, 4: 100_000}, trials=3), figure, claims=())).text
     assert "published statement" not in text
-
-
-def test_the_page_starts_with_the_answer(power_laws: PowerLaws, figure: FigureFile) -> None:
-    text = Page(page(power_laws({2: 100, 4: 100_000}, trials=3), figure)).text
-    answer = text.index("beats the CPU (Brand C1) from about 1,000 parameters on")
-    assert text.index("From which size on?") < answer
-    assert answer < text.index("Published: it starts at 700") < text.index("A title")
+    said = (
+        "From which size on?",
+        "Published: it starts at 700",
+        "beats the CPU (Brand C1) from about 1,000",
+        "A title",
+    )
+    places = [text.index(words) for words in said]
+    assert places == sorted(places)
 
 
 def test_the_page_needs_nothing_else(power_laws: PowerLaws, figure: FigureFile) -> None:

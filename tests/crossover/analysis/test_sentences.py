@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from crossover.analysis.comparisons import compare_lines
-from crossover.analysis.sentences import answer, line_words
+from crossover.analysis.sentences import answer, line_words, merged
 from crossover.analysis.tables import records
 
 PowerLaws = Callable[..., pd.DataFrame]
@@ -67,3 +67,15 @@ def test_what_a_study_has_several_of_is_named_on_every_line(power_laws: PowerLaw
     assert line_words(line) == f"{resident}, channels last"
     assert line_words(line, ["precision", "execution"]) == f"{resident}, channels last, fp32, eager"
     assert line_words(line | {"variant": "plain"}, ["variant"]) == f"{resident}, plain"
+
+
+def test_an_answer_of_several_lines_is_said_once() -> None:
+    lines = [("resident, batch 8, fp32", "x"), ("resident, batch 8, tf32", "y"), ("resident, batch 8, amp-fp16", "x")]
+    assert merged(lines) == [("resident, batch 8, fp32 / amp-fp16", "x"), ("resident, batch 8, tf32", "y")]
+    assert merged([("as published, batch 8", "x"), ("resident, batch 8", "x"), ("other", "y")])[0] == (
+        "as published, batch 8 / resident, batch 8",
+        "x",
+    )
+    assert merged([("resident, batch 8", "x"), ("resident, batch 16", "x")]) == [("", "x")]
+    assert merged([("resident, batch 8", "x")]) == [("", "x")]
+    assert merged([]) == []
