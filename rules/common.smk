@@ -20,6 +20,7 @@ from crossover.studies import (
     CELL_PATH,
     SEARCH_PATH,
     Cell,
+    check_any_for,
     in_rounds,
     workload_module,
     workload_traits,
@@ -45,6 +46,7 @@ with one_line_errors():
     DEVICES = CONFIG.devices or MACHINE.devices
     if CONFIG.check_devices and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
+    check_any_for(CONFIG.studies, DEVICES)
 
 
 onstart:

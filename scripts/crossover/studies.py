@@ -159,6 +159,16 @@ class Study:
         ]
 
 
+def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:
+    """Raise UserError where no study is for any of the run's devices, so that there would be nothing to do."""
+    if not any(study.devices_among(devices) for study in studies):
+        wanted = "; ".join(f"{study.name}: {', '.join(study.devices or ())}" for study in studies)
+        raise UserError(
+            f"studies: none of them is for the devices of this run ({', '.join(devices)}); {wanted}; take another "
+            "study, another machine, or edit `devices` in the study's file"
+        )
+
+
 def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int) -> int | None:
     """Steps of a published run at a batch size; given by its epochs, the last batch of each may be short."""
     if isinstance(steps_per_run, Mapping):

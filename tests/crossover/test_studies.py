@@ -9,6 +9,7 @@ from crossover.records import AXES
 from crossover.studies import (
     Cell,
     Study,
+    check_any_for,
     check_offered,
     in_rounds,
     steps_of_run,
@@ -100,6 +101,14 @@ def test_a_study_measures_on_its_own_devices_only() -> None:
     study = replace(STUDY, devices=("cuda",))
     assert {cell.device for cell in study.cells(["cpu", "cuda"])} == {"cuda"}
     assert study.cells(["cpu"]) == []
+
+
+def test_a_run_without_a_device_for_any_study_is_refused() -> None:
+    on_gpus = replace(STUDY, devices=("cuda", "xpu"))
+    check_any_for([on_gpus, STUDY], ["cpu"])
+    check_any_for([on_gpus], ["cpu", "xpu"])
+    with pytest.raises(UserError, match=rf"^studies: none .* of this run \(cpu\); {STUDY.name}: cuda, xpu; take"):
+        check_any_for([on_gpus], ["cpu"])
 
 
 def test_each_variant_is_a_cell() -> None:
