@@ -17,7 +17,7 @@ from crossover.analysis.claim_words import claim_group, tally
 from crossover.analysis.naming import varying
 from crossover.analysis.quality import METRICS
 from crossover.analysis.quality_words import quality_answer, quality_view
-from crossover.analysis.sentences import answer, line_words, merged
+from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
 from crossover.analysis.style import device_label, seconds_text
 from crossover.analysis.tables import LINE_AXES, records
 from crossover.records import FLAGS
@@ -122,13 +122,22 @@ def _section(
         "question": spec["question"],
         "published": spec["published"],
         "devices": spec.get("devices"),
-        "answers": merged((line_words(row, several), answer(row)) for row in rows),
+        "answers": merged((line_words(row, several), _answer(row, own)) for row in rows),
         "figures": [figure for figure in figures if figure.study == name],
         "not_ok": records(own[own["status"] != "ok"]),
         "flagged": int((own["flags"].map(len) > 0).sum()),
         "count": len(own),
         "trials": _range(own["trials"]),
     }
+
+
+def _answer(row: dict[str, Any], cells: pd.DataFrame) -> str:
+    """The answer for a line: its crossover, or how much faster one side is where there is one size only."""
+    line = cells[(cells[LINE_AXES] == pd.Series(row)[LINE_AXES]).all(axis=1)]
+    if line["size"].nunique() > 1:
+        return answer(row)
+    timed = line.dropna(subset=["step_time_s"])
+    return answer_at_one_size(row, dict(zip(timed["device"], timed["step_time_s"], strict=True)))
 
 
 def _quality(name: str, quality: pd.DataFrame | None) -> dict[str, Any]:

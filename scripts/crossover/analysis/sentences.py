@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
 from typing import Any
 
-from crossover.analysis.style import PROTOCOL_WORDS, count_text, device_label, spaced
+from crossover.analysis.style import PROTOCOL_WORDS, count_text, device_label, seconds_text, spaced
 from crossover.records import PLAIN
 
 
@@ -44,6 +44,24 @@ def answer(row: dict[str, Any]) -> str:
     if row["trials"] == 1 and row["status"] in ("bracketed", "reversed", "below_range", "above_range"):
         text += " One trial a cell: indicative only."
     return text
+
+
+def answer_at_one_size(row: dict[str, Any], seconds: Mapping[str, float]) -> str:
+    """One sentence for a line that was measured at one size only, where no crossover is asked for.
+
+    `row` is one of the crossovers' table, `seconds` the time of a step on each device that has one.
+    """
+    if row["contender"] is None or not {row["baseline"], row["contender"]} <= seconds.keys():
+        return answer(row)
+    gpu = f"the {device_label(row['contender'], row['contender_name'])}"
+    cpu = f"the {device_label(row['baseline'], row['baseline_name'])}"
+    cpu_s, gpu_s = seconds[row["baseline"]], seconds[row["contender"]]
+    ahead, behind, ratio = (gpu, cpu, cpu_s / gpu_s) if gpu_s <= cpu_s else (cpu, gpu, gpu_s / cpu_s)
+    text = (
+        f"On this machine {ahead} is {ratio:.3g} times as fast as {behind} "
+        f"(a step takes {seconds_text(min(cpu_s, gpu_s))}, not {seconds_text(max(cpu_s, gpu_s))})."
+    )
+    return f"{text} One trial a cell: indicative only." if row["trials"] == 1 else text
 
 
 def line_words(row: dict[str, Any], varying: Collection[str] = ()) -> str:

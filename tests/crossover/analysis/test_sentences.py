@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from crossover.analysis.comparisons import compare_lines
-from crossover.analysis.sentences import answer, line_words, merged
+from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
 from crossover.analysis.tables import records
 
 PowerLaws = Callable[..., pd.DataFrame]
@@ -53,6 +53,28 @@ def test_an_incomplete_search_says_why(power_laws: PowerLaws) -> None:
     rows.loc[(rows["size"] == 3) & (rows["device"] == "cuda"), "step_time_s"] = None
     assert "No crossover" in sentence(rows)
     assert "3000 between 100 and 100000 lacks a side" in sentence(rows)
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "gpu_s", "text"),
+    [
+        (
+            0.3,
+            0.0008,
+            "the GPU (Brand G1) is 375 times as fast as the CPU (Brand C1) (a step takes 800 µs, not 300 ms).",
+        ),
+        (
+            0.002,
+            0.003,
+            "the CPU (Brand C1) is 1.5 times as fast as the GPU (Brand G1) (a step takes 2.00 ms, not 3.00 ms).",
+        ),
+    ],
+)
+def test_at_one_size_the_speedup_is_the_answer(power_laws: PowerLaws, cpu_s: float, gpu_s: float, text: str) -> None:
+    (row,) = records(compare_lines(power_laws({4: 100}, trials=3), {"disc_depth": "size"}))
+    assert answer_at_one_size(row, {"cpu": cpu_s, "cuda": gpu_s}) == f"On this machine {text}"
+    assert answer_at_one_size(row, {"cpu": cpu_s}) == answer(row)
+    assert answer_at_one_size({**row, "trials": 1}, {"cpu": 1.0, "cuda": 1.0}).endswith("indicative only.")
 
 
 def test_a_line_is_named_by_what_is_special(power_laws: PowerLaws) -> None:
