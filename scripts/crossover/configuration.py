@@ -173,8 +173,8 @@ def _read_study(
         raise UserError(
             f"{shown}: workload: '{complete['workload']}' is unknown; {allowed_names(complete['workload'], workloads)}"
         )
-    if complete["latency_mistakes"] and not complete["latency_steps"]:
-        raise UserError(f"{shown}: latency_mistakes: needs steps to time; set latency_steps, allowed: at least 300")
+    if (complete["latency_mistakes"] or "latency" in complete["figures"]) and not complete["latency_steps"]:
+        raise UserError(f"{shown}: latency_steps: latency needs steps to time; allowed: at least 300")
     published = complete["published"]
     if published and published["crossover"] and published["crossover"] != sorted(published["crossover"]):
         raise UserError(f"{shown}: published.crossover: {published['crossover']} is reversed; allowed: lowest, highest")

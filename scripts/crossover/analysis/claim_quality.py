@@ -16,19 +16,25 @@ REFERENCE = (BASELINE, "fp32")
 
 
 def check_quality(form: SameQuality, study: str, quality: pd.DataFrame | None) -> Finding:
-    """Hold the differences of each device and precision to the CPU in fp32, paired by seed, against their limit.
+    """Hold the differences of each accelerator and precision to the CPU in fp32, paired by seed, against their limit.
 
-    Every one must lie within it to be the same; the finding shows the one that decides. Raises NothingToTestError.
+    Every one must lie within it to be the same; the finding shows the one that decides. A precision that a device lacks
+    decides nothing, a training that failed otherwise keeps the claim open. The CPU's other precisions are compared only
+    where `where` pins it. Raises NothingToTestError.
     """
     trained = form.study or study
     if quality is None or quality.empty or not (quality["study"] == trained).any():
         raise NothingToTestError(f"no model of study '{trained}' was trained: add it to 'studies' in the config")
     own = quality[quality["study"] == trained]
+    if "status" not in own.columns:  # a table made elsewhere
+        own = own.assign(status=["unsupported" if lacking else "ok" for lacking in own[form.metric].isna()])
     chosen = pinned(own, form.where)
-    # A precision that a device lacks has no quality; that must not keep what was trained from being judged.
-    others = chosen[~_is_reference(chosen) & chosen[form.metric].notna()]
-    if "device" not in form.where and (others["device"] == BASELINE).all():
-        raise NothingToTestError("only the CPU trained: run it on a machine that has a GPU")
+    others = chosen[~_is_reference(chosen)]
+    if "device" not in form.where:
+        others = others[others["device"] != BASELINE]
+        if others.empty:
+            raise NothingToTestError("only the CPU trained: run it on a machine that has a GPU")
+    others = others[others["status"] != "unsupported"]
     cell = [axis for axis in AXES if axis in own.columns]
     reference = own[_is_reference(own)]
     findings = [_compare(form, rows, reference) for _, rows in others.groupby(cell, sort=False)]
@@ -49,6 +55,8 @@ def _compare(form: SameQuality, trainings: pd.DataFrame, reference: pd.DataFrame
     pairs = trainings.merge(reference, on=[*same, "seed"], suffixes=("", "_reference"))
     differences = (pairs[form.metric].astype(float) - pairs[f"{form.metric}_reference"].astype(float)).dropna()
     name = f"{first['device']} in {first['precision']} against {' in '.join(REFERENCE)}"
+    if (failed := trainings.loc[trainings[form.metric].isna(), "status"]).size:
+        return Finding(NOT_TESTABLE, f"{name}: trainings failed ({', '.join(dict.fromkeys(failed))})", None)
     if len(differences) < 2:
         point = float(differences.iloc[0]) if len(differences) else None
         return Finding(NOT_TESTABLE, f"{name}: fewer than two seeds that both were trained with: add seeds", point)

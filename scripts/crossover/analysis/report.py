@@ -122,7 +122,7 @@ def _section(
         "question": spec["question"],
         "published": spec["published"],
         "devices": spec.get("devices"),
-        "answers": merged((line_words(row, several), _answer(row, own)) for row in rows),
+        "answers": merged((line_words(row, several), text) for row in rows if (text := _answer(row, own, spec))),
         "figures": [figure for figure in figures if figure.study == name],
         "not_ok": records(own[own["status"] != "ok"]),
         "flagged": int((own["flags"].map(len) > 0).sum()),
@@ -131,13 +131,14 @@ def _section(
     }
 
 
-def _answer(row: dict[str, Any], cells: pd.DataFrame) -> str:
-    """The answer for a line: its crossover, or how much faster one side is where there is one size only."""
-    line = cells[(cells[LINE_AXES] == pd.Series(row)[LINE_AXES]).all(axis=1)]
-    if line["size"].nunique() > 1:
+def _answer(row: dict[str, Any], cells: pd.DataFrame, spec: Mapping[str, Any]) -> str | None:
+    """The answer for a line: its crossover where that is the question, or how much faster one side is at one size."""
+    if {"times", "speedups"} & set(spec["figures"]):
         return answer(row)
-    timed = line.dropna(subset=["step_time_s"])
-    return answer_at_one_size(row, dict(zip(timed["device"], timed["step_time_s"], strict=True)))
+    line = cells[(cells[LINE_AXES] == pd.Series(row)[LINE_AXES]).all(axis=1)].dropna(subset=["step_time_s"])
+    seconds = dict(zip(line["device"], line["step_time_s"], strict=False))
+    at_one_size = len(line) == len(seconds)
+    return answer_at_one_size(row, seconds) if at_one_size else None
 
 
 def _quality(name: str, quality: pd.DataFrame | None) -> dict[str, Any]:

@@ -46,13 +46,13 @@ def answer(row: dict[str, Any]) -> str:
     return text
 
 
-def answer_at_one_size(row: dict[str, Any], seconds: Mapping[str, float]) -> str:
-    """One sentence for a line that was measured at one size only, where no crossover is asked for.
+def answer_at_one_size(row: dict[str, Any], seconds: Mapping[str, float]) -> str | None:
+    """One sentence for a line that was measured at one size only, where no crossover is asked for; None for one side.
 
     `row` is one of the crossovers' table, `seconds` the time of a step on each device that has one.
     """
-    if row["contender"] is None or not {row["baseline"], row["contender"]} <= seconds.keys():
-        return answer(row)
+    if not {row["baseline"], row["contender"]} <= seconds.keys():
+        return None
     gpu = f"the {device_label(row['contender'], row['contender_name'])}"
     cpu = f"the {device_label(row['baseline'], row['baseline_name'])}"
     cpu_s, gpu_s = seconds[row["baseline"]], seconds[row["contender"]]

@@ -389,6 +389,25 @@ def test_every_device_and_precision_counts(row: Row) -> None:
     assert verdict(only, [row()], quality)["verdict"] == "reproduced"
 
 
+def test_what_the_cpu_does_in_another_precision_is_not_the_gpus(row: Row) -> None:
+    plain = [0.8, 0.81, 0.82]
+    quality = ratings(cpu_fp32=plain, cuda_fp32=plain, cpu_bf16=[value - 0.05 for value in plain])
+    assert verdict(SAME, [row()], quality)["verdict"] == "reproduced"
+    on_cpu = {"same_quality": {**SAME["same_quality"], "where": {"device": "cpu"}}}
+    assert verdict(on_cpu, [row()], quality)["verdict"] == "differs"
+
+
+def test_a_training_that_failed_keeps_the_claim_open(row: Row) -> None:
+    plain, lacking = [0.8, 0.81, 0.82], [float("nan")] * 3
+    quality = ratings(cpu_fp32=plain, cuda_fp32=lacking, cuda_bf16=plain)
+    quality["status"] = ["oom" if math.isnan(accuracy) else "ok" for accuracy in quality["accuracy"]]
+    found = verdict(SAME, [row()], quality)
+    assert (found["verdict"], found["reason"]) == (
+        "not_testable",
+        "cuda in fp32 against cpu in fp32: trainings failed (oom)",
+    )
+
+
 def test_models_are_compared_with_their_own_like(row: Row) -> None:
     """Two sizes of unlike accuracy: the GPU changes neither, but at size 20 from seed 1 on by 0.05."""
     small = ratings(cpu_fp32=[0.6, 0.6, 0.6], cuda_fp32=[0.6, 0.6, 0.6]).assign(size=10)

@@ -62,7 +62,10 @@ def page(
     studies: Mapping[str, str] = MappingProxyType({"disc_depth": "From which size on?"}),
 ) -> str:
     published = {"statement": "it starts at 700", "source": "Somebody (2019)"}
-    specs = {name: {"title": title, "question": asked, "published": published} for name, asked in studies.items()}
+    specs = {
+        name: {"title": title, "question": asked, "published": published, "figures": ["times"]}
+        for name, asked in studies.items()
+    }
     facts: dict[str, Any] = {
         "made_at": "today",
         "effort": {"blocks_min": 30},

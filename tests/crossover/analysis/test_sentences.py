@@ -73,8 +73,8 @@ def test_an_incomplete_search_says_why(power_laws: PowerLaws) -> None:
 def test_at_one_size_the_speedup_is_the_answer(power_laws: PowerLaws, cpu_s: float, gpu_s: float, text: str) -> None:
     (row,) = records(compare_lines(power_laws({4: 100}, trials=3), {"disc_depth": "size"}))
     assert answer_at_one_size(row, {"cpu": cpu_s, "cuda": gpu_s}) == f"On this machine {text}"
-    assert answer_at_one_size(row, {"cpu": cpu_s}) == answer(row)
-    assert answer_at_one_size({**row, "trials": 1}, {"cpu": 1.0, "cuda": 1.0}).endswith("indicative only.")
+    assert answer_at_one_size(row, {"cpu": cpu_s}) is None
+    assert str(answer_at_one_size({**row, "trials": 1}, {"cpu": 1.0, "cuda": 1.0})).endswith("indicative only.")
 
 
 def test_a_line_is_named_by_what_is_special(power_laws: PowerLaws) -> None:
