@@ -41,6 +41,7 @@ class House:
         self.edit("studies/disc_depth", sizes=[2, 3], figures=["comparison", "times", "speedups"])
         self.edit("studies/hsf_width", sizes=[5, 10])
         self.config(
+            studies=["disc_depth", "hsf_width"],
             trials=1,
             devices=["cpu"],
             effort={
