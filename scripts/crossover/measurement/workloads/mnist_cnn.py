@@ -13,6 +13,7 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import torch
