@@ -25,6 +25,7 @@ from crossover.errors import one_line_errors
 from crossover.files import atomic_path
 from crossover.options import (
     add_cell_options,
+    add_isolation_option,
     add_process_options,
     cell_of,
     check_writable,
@@ -62,12 +63,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         help="batches of the largest size to time, as many as take about 10 s at most, but 3; 0: none",
     )
     add_process_options(search)
-    search.add_argument(
-        "--isolation",
-        default="auto",
-        choices=["auto", "server", "process"],
-        help="server: each try is forked by a preloaded server of this host; process: started afresh",
-    )
+    add_isolation_option(search)
     search.add_argument("--output", required=True, type=Path, help="JSON file to write")
     return parser.parse_args(arguments)
 
@@ -78,31 +74,25 @@ def main(arguments: list[str]) -> None:
     cell = cell_of(options, batch_size=options.start)
     check_writable(options.output)
 
-    from crossover.lease import lease
     from crossover.measurement.attempts import choose_isolation, run_supervised
     from crossover.measurement.available_memory import available_bytes
+    from crossover.measurement.holding import holding
     from crossover.measurement.largest_batch import describe, search_largest, time_largest
     from crossover.measurement.requests import BatchTry
-    from crossover.measurement.supervision import exit_statuses, interruptible
-    from crossover.measurement.threads import export_threads, usable_cores
 
-    threads = usable_cores() if options.cpu_threads == "auto" else options.cpu_threads
-    export_threads(threads)
     memory_limit = options.memory_limit
     if memory_limit is None and cell.device == BASELINE:
         memory_limit = int(CPU_SHARE * available_bytes())
-    holder = f"{options.output}, search for the largest batch"
-    with exit_statuses(), interruptible(), lease(cell.device, os.environ, holder=holder, tell=tell) as leased:
-        os.environ.update(leased.environment)
+    with holding(cell.device, options.cpu_threads, f"{options.output}, search for the largest batch") as held:
         first = BatchTry(
             cell=cell,
             seed=options.seed,
             dataset=options.dataset,
-            threads=threads,
+            threads=held.threads,
             time_limit_s=options.time_limit_s,
             memory_limit_bytes=memory_limit,
             isolation=choose_isolation(options.isolation, os.environ),
-            uuid=leased.uuid,
+            uuid=held.uuid,
         )
         attempt = partial(run_supervised, environment=os.environ)
         found = search_largest(first, options.limit, attempt, tell)

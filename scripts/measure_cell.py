@@ -24,15 +24,14 @@ from crossover.command_lines import option_name
 from crossover.errors import one_line_errors
 from crossover.options import (
     add_cell_options,
+    add_isolation_option,
     add_process_options,
     cell_of,
     check_writable,
     new_parser,
     positive,
     seconds,
-    tell,
 )
-from crossover.records import ISOLATIONS
 from crossover.studies import Effort
 
 LATENCY_STEPS_MIN = 300
@@ -52,13 +51,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial.add_argument(
         "--latency-mistakes", action="store_true", help="also time these steps with each of the common mistakes"
     )
-    trial.add_argument(
-        "--isolation",
-        default="auto",
-        choices=["auto", *ISOLATIONS],
-        help="server: forked by a preloaded server of this host; process: a fresh one; none: this very process, "
-        "without supervision, for a debugger or a profiler",
-    )
+    add_isolation_option(trial, none="this very process, without supervision, for a debugger or a profiler")
     trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     effort = parser.add_argument_group("effort")
     for field in fields(Effort):
@@ -78,32 +71,26 @@ def main(arguments: list[str]) -> None:
     cell = cell_of(options)
     check_writable(options.output)
 
-    from crossover.lease import lease
     from crossover.measurement.attempts import choose_isolation, measure
+    from crossover.measurement.holding import holding
     from crossover.measurement.requests import Request
-    from crossover.measurement.supervision import exit_statuses, interruptible
-    from crossover.measurement.threads import export_threads, usable_cores
 
-    threads = usable_cores() if options.cpu_threads == "auto" else options.cpu_threads
-    export_threads(threads)
-    holder = f"{cell.path}, trial {options.trial}"
-    with exit_statuses(), interruptible(), lease(cell.device, os.environ, holder=holder, tell=tell) as leased:
-        os.environ.update(leased.environment)
+    with holding(cell.device, options.cpu_threads, f"{cell.path}, trial {options.trial}") as held:
         request = Request(
             cell=cell,
             trial=options.trial,
             seed=options.seed,
             dataset=options.dataset,
             output=str(options.output),
-            threads=threads,
+            threads=held.threads,
             time_limit_s=options.time_limit_s,
             effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
             latency_steps=options.latency_steps,
             latency_mistakes=options.latency_mistakes,
             command=shlex.join(["python3", sys.argv[0], *arguments]),
             isolation=choose_isolation(options.isolation, os.environ),
-            uuid=leased.uuid,
-            lease_wait_s=leased.waited_s,
+            uuid=held.uuid,
+            lease_wait_s=held.lease_wait_s,
         )
         measure(request, os.environ)
 

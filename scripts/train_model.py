@@ -19,13 +19,13 @@ from pathlib import Path
 from crossover.errors import one_line_errors
 from crossover.options import (
     add_cell_options,
+    add_isolation_option,
     add_process_options,
     cell_of,
     check_writable,
     new_parser,
     positive,
     share,
-    tell,
 )
 from crossover.trainings import Quality
 
@@ -40,12 +40,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         "--test-share", default=Quality.test_share, type=share, help="share of the dataset's rows that is held out"
     )
     add_process_options(training)
-    training.add_argument(
-        "--isolation",
-        default="auto",
-        choices=["auto", "server", "process"],
-        help="server: forked by a preloaded server of this host; process: a fresh one",
-    )
+    add_isolation_option(training)
     training.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     options = parser.parse_args(arguments)
     for name, only in (("protocol", "resident"), ("execution", "eager")):
@@ -60,17 +55,11 @@ def main(arguments: list[str]) -> None:
     cell = cell_of(options)
     check_writable(options.output)
 
-    from crossover.lease import lease
     from crossover.measurement.attempts import choose_isolation, train
+    from crossover.measurement.holding import holding
     from crossover.measurement.requests import TrainingRun
-    from crossover.measurement.supervision import exit_statuses, interruptible
-    from crossover.measurement.threads import export_threads, usable_cores
 
-    threads = usable_cores() if options.cpu_threads == "auto" else options.cpu_threads
-    export_threads(threads)
-    holder = f"{cell.path}, training with seed {options.seed}"
-    with exit_statuses(), interruptible(), lease(cell.device, os.environ, holder=holder, tell=tell) as leased:
-        os.environ.update(leased.environment)
+    with holding(cell.device, options.cpu_threads, f"{cell.path}, training with seed {options.seed}") as held:
         job = TrainingRun(
             cell=cell,
             seed=options.seed,
@@ -78,11 +67,11 @@ def main(arguments: list[str]) -> None:
             test_share=options.test_share,
             dataset=options.dataset,
             output=str(options.output),
-            threads=threads,
+            threads=held.threads,
             time_limit_s=options.time_limit_s,
             command=shlex.join(["python3", sys.argv[0], *arguments]),
             isolation=choose_isolation(options.isolation, os.environ),
-            uuid=leased.uuid,
+            uuid=held.uuid,
         )
         train(job, os.environ)
 

@@ -27,7 +27,6 @@ PLAIN = "plain"
 """The variant of a workload with nothing switched on."""
 
 STATUSES = ("ok", "oom", "unsupported", "timeout", "invalid")
-ISOLATIONS = ("server", "process", "none")
 
 WORKFLOW = "CROSSOVER_WORKFLOW"
 """The environment variable that names the process of the workflow, with which the trial server ends."""

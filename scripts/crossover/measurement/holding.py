@@ -1,0 +1,37 @@
+"""What every measuring command does around its work: threads are exported, signals heard, and a GPU is held."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from crossover.lease import lease
+from crossover.measurement.supervision import exit_statuses, interruptible
+from crossover.measurement.threads import export_threads, usable_cores
+from crossover.options import tell
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a command may use."""
+
+    threads: int
+    uuid: str | None
+    """The leased GPU; None for another device."""
+    lease_wait_s: float | None
+
+
+@contextmanager
+def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
+    """Hold a device while the block runs; `holder` is what others read while they wait for it.
+
+    `cpu_threads` is a number, or auto for the usable cores. A signal, or a measuring process that failed, ends the
+    program with the status that a shell expects.
+    """
+    threads = usable_cores() if cpu_threads == "auto" else int(cpu_threads)
+    export_threads(threads)
+    with exit_statuses(), interruptible(), lease(device, os.environ, holder=holder, tell=tell) as leased:
+        os.environ.update(leased.environment)
+        yield Held(threads, leased.uuid, leased.waited_s)
