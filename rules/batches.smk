@@ -22,4 +22,4 @@ rule find_largest_batch:
     message:
         "Searching {wildcards.study} for the largest batch: size {wildcards.size} on {wildcards.device}, {wildcards.precision}, {wildcards.protocol}"
     shell:
-        "python3 {input.script:q} {params.options:q} {params.dataset:q}" " --output={output:q} > {log:q} 2>&1"
+        "python3 {input.script:q} {params.options:q} {params.dataset:q} --output={output:q} > {log:q} 2>&1"

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.figure_files import save_study_figure
+from crossover.analysis.figure_files import draw_for_rule
 from crossover.analysis.latency import plot_latency
-from crossover.errors import logged
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
@@ -13,13 +12,4 @@ if TYPE_CHECKING:
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        save_study_figure(
-            plot_latency,
-            spec=snakemake.params.study,
-            path_to_measurements=snakemake.input.measurements,
-            path_to_cells=snakemake.input.cells,
-            path_to_crossovers=snakemake.input.crossovers,
-            path_to_published=snakemake.input.published,
-            paths_to_figures=[snakemake.output.svg, snakemake.output.png],
-        )
+    draw_for_rule(plot_latency, snakemake)

@@ -11,7 +11,22 @@ from matplotlib.figure import Figure
 
 from crossover.analysis.tables import read_table
 from crossover.analysis.views import StudyView, study_view
+from crossover.errors import logged
 from crossover.files import atomic_path
+
+
+def draw_for_rule(plot: Callable[[StudyView], Figure], job: Any) -> None:
+    """Draw one study for a rule of rules/figures.smk; `job` is what Snakemake hands to the rule's script."""
+    with logged(job.log[0]):
+        save_study_figure(
+            plot,
+            spec=job.params.study,
+            path_to_measurements=job.input.measurements,
+            path_to_cells=job.input.cells,
+            path_to_crossovers=job.input.crossovers,
+            path_to_published=job.input.published,
+            paths_to_figures=[job.output.svg, job.output.png],
+        )
 
 
 def save_study_figure(
