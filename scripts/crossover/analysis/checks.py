@@ -6,17 +6,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from crossover.analysis.summary import Ratio, time_over_trials
+from crossover.analysis.summary import paired_ratio
 from crossover.analysis.tables import CELL_AXES
 
 MEASURING = ("warmup_s", "timed_s", "memory_pass_s")
 """Columns of the seconds that a trial exists for."""
-
-
-def ratio_of_pairs(first: Sequence[float], second: Sequence[float]) -> Ratio:
-    """Second over first: geometric mean over pairs measured one after the other, with its t interval over the pairs."""
-    found = time_over_trials([after / before for before, after in zip(first, second, strict=True)])
-    return Ratio(found.mean_s, found.low_s, found.high_s)
 
 
 def pair_table(samples: pd.DataFrame, by: Sequence[str], first: str, second: str, tolerance: float) -> pd.DataFrame:
@@ -26,7 +20,7 @@ def pair_table(samples: pd.DataFrame, by: Sequence[str], first: str, second: str
     """
     rows = []
     for key, group in samples.groupby(list(by), sort=False):
-        found = ratio_of_pairs(group[first].tolist(), group[second].tolist())
+        found = paired_ratio(group[second].tolist(), group[first].tolist())
         low, high = (found.low or found.ratio), (found.high or found.ratio)
         rows.append(
             dict(zip(by, key, strict=True))

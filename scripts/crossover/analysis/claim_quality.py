@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import pandas as pd
-from scipy import stats
 
 from crossover.analysis.findings import DIFFERS, NOT_TESTABLE, REPRODUCED, Finding, judge
+from crossover.analysis.quality_pairs import BASELINE_PRECISION, difference_over_seeds, is_baseline, paired_by_seed
 from crossover.analysis.selections import NothingToTestError, pinned
-from crossover.analysis.summary import CONFIDENCE
 from crossover.claim_forms import SameQuality
 from crossover.records import AXES, BASELINE
-
-REFERENCE = (BASELINE, "fp32")
-"""Device and precision that all others are compared with."""
 
 
 def check_quality(form: SameQuality, study: str, quality: pd.DataFrame | None) -> Finding:
@@ -29,14 +25,14 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame | None) -
     if "status" not in own.columns:  # a table made elsewhere
         own = own.assign(status=["unsupported" if lacking else "ok" for lacking in own[form.metric].isna()])
     chosen = pinned(own, form.where)
-    others = chosen[~_is_reference(chosen)]
+    others = chosen[~is_baseline(chosen)]
     if "device" not in form.where:
         others = others[others["device"] != BASELINE]
         if others.empty:
             raise NothingToTestError("only the CPU trained: run it on a machine that has a GPU")
     others = others[others["status"] != "unsupported"]
     cell = [axis for axis in AXES if axis in own.columns]
-    reference = own[_is_reference(own)]
+    reference = own[is_baseline(own)]
     findings = [_compare(form, rows, reference) for _, rows in others.groupby(cell, sort=False)]
     if not findings:
         raise NothingToTestError("no other device or precision was trained")
@@ -44,27 +40,20 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame | None) -
     return next(found for found in worst if found is not None)
 
 
-def _is_reference(quality: pd.DataFrame) -> pd.Series:
-    return (quality["device"] == REFERENCE[0]) & (quality["precision"] == REFERENCE[1])
-
-
 def _compare(form: SameQuality, trainings: pd.DataFrame, reference: pd.DataFrame) -> Finding:
     """One cell's trainings against those that differ from it in nothing but device and precision."""
     first = trainings.iloc[0]
-    same = [axis for axis in AXES if axis in trainings.columns and axis not in ("device", "precision")]
-    pairs = trainings.merge(reference, on=[*same, "seed"], suffixes=("", "_reference"))
-    differences = (pairs[form.metric].astype(float) - pairs[f"{form.metric}_reference"].astype(float)).dropna()
-    name = f"{first['device']} in {first['precision']} against {' in '.join(REFERENCE)}"
+    pairs = paired_by_seed(trainings, reference)
+    differences = (pairs[form.metric].astype(float) - pairs[f"{form.metric}_baseline"].astype(float)).dropna()
+    name = f"{first['device']} in {first['precision']} against {BASELINE} in {BASELINE_PRECISION}"
     if (failed := trainings.loc[trainings[form.metric].isna(), "status"]).size:
         return Finding(NOT_TESTABLE, f"{name}: trainings failed ({', '.join(dict.fromkeys(failed))})", None)
     if len(differences) < 2:
         point = float(differences.iloc[0]) if len(differences) else None
         return Finding(NOT_TESTABLE, f"{name}: fewer than two seeds that both were trained with: add seeds", point)
-    mean = float(differences.mean())
-    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(differences) - 1))
-    spread = float(stats.sem(differences)) * quantile
+    found = difference_over_seeds(differences.tolist())
     what = f"{form.claimed}, for {name} over {len(differences)} seeds"
-    return judge(mean, mean - spread, mean + spread, -form.within, form.within, what)
+    return judge(found.mean, found.low, found.high, -form.within, form.within, what)
 
 
 def _largest(findings: list[Finding], verdict: str) -> Finding | None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import pandas as pd
-from scipy import stats
 from sklearn.metrics import classification_report
 
-from crossover.analysis.summary import CONFIDENCE
+from crossover.analysis.quality_pairs import MODEL_AXES, Difference, difference_over_seeds, is_baseline, paired_by_seed
 from crossover.analysis.tables import CELL_AXES
 from crossover.errors import UserError
 from crossover.records import BASELINE
@@ -19,10 +17,6 @@ from crossover.trainings import Training
 
 METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "weighted_f1": "weighted F1"}
 """What is compared, with its words; all are shares, and more is better."""
-
-BASELINE_PRECISION = "fp32"
-MODEL_AXES = [axis for axis in CELL_AXES if axis not in ("device", "precision")]
-"""The axes that compared trainings share."""
 
 _KEPT = {f.name: f.metadata["doc"] for f in fields(Training)}
 QUALITY_COLUMNS = {
@@ -51,7 +45,7 @@ def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[st
     """
     baselines = {
         (*(row[axis] for axis in MODEL_AXES), row["seed"]): row["predictions"]
-        for row in trainings[_is_baseline(trainings) & (trainings["status"] == "ok")].to_dict("records")
+        for row in trainings[is_baseline(trainings) & (trainings["status"] == "ok")].to_dict("records")
     }
     rows = []
     for study, own in trainings.groupby("study", sort=False):
@@ -103,29 +97,6 @@ def report_of(labels: Sequence[int], predictions: Sequence[int], names: Sequence
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A metric of trainings minus that of the CPU in fp32, paired by seed; no interval from one seed."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    largest: float
-    """Of a single seed, by its size."""
-    seeds: int
-
-
-def difference_over_seeds(differences: Sequence[float]) -> Difference:
-    """The mean of at least one paired difference with its t interval (Student, "The probable error of a mean")."""
-    count = len(differences)
-    mean = math.fsum(differences) / count
-    largest = max(differences, key=abs)
-    if count < 2:
-        return Difference(mean, None, None, largest, count)
-    spread = float(stats.sem(differences)) * float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1))
-    return Difference(mean, mean - spread, mean + spread, largest, count)
-
-
-@dataclass(frozen=True)
 class Comparison:
     """The quality of one cell's models against the CPU's in fp32."""
 
@@ -141,17 +112,13 @@ class Comparison:
 def compare_quality(table: pd.DataFrame) -> list[Comparison]:
     """Each device and precision against the CPU in fp32, over the seeds that ended ok on both; none without any."""
     ok = table[table["status"] == "ok"]
-    baseline = _is_baseline(ok)
+    baseline = is_baseline(ok)
     found = []
     for key, own in ok[~baseline].groupby(CELL_AXES, sort=False):
-        pairs = own.merge(ok[baseline], on=[*MODEL_AXES, "seed"], suffixes=("", "_baseline"))
+        pairs = paired_by_seed(own, ok[baseline])
         if len(pairs):
             metrics = {
                 name: difference_over_seeds((pairs[name] - pairs[f"{name}_baseline"]).tolist()) for name in METRICS
             }
             found.append(Comparison(dict(zip(CELL_AXES, key, strict=True)), metrics))
     return found
-
-
-def _is_baseline(rows: pd.DataFrame) -> pd.Series:
-    return (rows["device"] == BASELINE) & (rows["precision"] == BASELINE_PRECISION)

@@ -8,17 +8,10 @@ from typing import Any
 import pandas as pd
 from sklearn.metrics import classification_report
 
-from crossover.analysis.quality import (
-    BASELINE_PRECISION,
-    METRICS,
-    MODEL_AXES,
-    Comparison,
-    Difference,
-    compare_quality,
-)
+from crossover.analysis.quality import METRICS, Comparison, compare_quality
+from crossover.analysis.quality_pairs import MODEL_AXES, Difference, is_baseline
 from crossover.analysis.style import DEVICE_WORDS
 from crossover.analysis.tables import CELL_AXES
-from crossover.records import BASELINE
 
 NEGLIGIBLE = 0.005
 """Half a percentage point: a model that is better or worse by less is the same for whoever uses it."""
@@ -28,7 +21,7 @@ NO_BASELINE = "Nothing can be said of the models' quality: no training on the CP
 
 def quality_answer(table: pd.DataFrame) -> str:
     """A study's verdict in a few sentences, never beyond what the intervals over seeds hold."""
-    baseline = table[(table["device"] == BASELINE) & (table["precision"] == BASELINE_PRECISION)]
+    baseline = table[is_baseline(table)]
     if not (baseline["status"] == "ok").any():
         return NO_BASELINE
     comparisons = compare_quality(table)

@@ -22,8 +22,7 @@ def answer(row: dict[str, Any]) -> str:
             f"Only the CPU ({row['baseline_name']}) was measured, no GPU: half of the answer is missing. To get it, "
             "run the same command on a machine that has a GPU, with devices set to auto in the config."
         )
-    gpu = f"the {device_label(row['contender'], row['contender_name'])}"
-    cpu = f"the {device_label(row['baseline'], row['baseline_name'])}"
+    gpu, cpu = _sides(row)
     unit = axis_words(row)
     if row["status"] == "bracketed":
         text = (
@@ -41,9 +40,8 @@ def answer(row: dict[str, Any]) -> str:
         text = f"On this machine {cpu} beats {gpu} at every size measured on both; no crossover up to the largest."
     else:
         text = f"No crossover of {gpu} over {cpu} can be given: {row['message']}."
-    if row["trials"] == 1 and row["status"] in ("bracketed", "reversed", "below_range", "above_range"):
-        text += " One trial a cell: indicative only."
-    return text
+    decided = row["status"] in ("bracketed", "reversed", "below_range", "above_range")
+    return _with_caution(text, row) if decided else text
 
 
 def answer_at_one_size(row: dict[str, Any], seconds: Mapping[str, float]) -> str | None:
@@ -53,14 +51,25 @@ def answer_at_one_size(row: dict[str, Any], seconds: Mapping[str, float]) -> str
     """
     if not {row["baseline"], row["contender"]} <= seconds.keys():
         return None
-    gpu = f"the {device_label(row['contender'], row['contender_name'])}"
-    cpu = f"the {device_label(row['baseline'], row['baseline_name'])}"
+    gpu, cpu = _sides(row)
     cpu_s, gpu_s = seconds[row["baseline"]], seconds[row["contender"]]
     ahead, behind, ratio = (gpu, cpu, cpu_s / gpu_s) if gpu_s <= cpu_s else (cpu, gpu, gpu_s / cpu_s)
     text = (
         f"On this machine {ahead} is {ratio:.3g} times as fast as {behind} "
         f"(a step takes {seconds_text(min(cpu_s, gpu_s))}, not {seconds_text(max(cpu_s, gpu_s))})."
     )
+    return _with_caution(text, row)
+
+
+def _sides(row: dict[str, Any]) -> tuple[str, str]:
+    """What is compared, the contender first."""
+    return (
+        f"the {device_label(row['contender'], row['contender_name'])}",
+        f"the {device_label(row['baseline'], row['baseline_name'])}",
+    )
+
+
+def _with_caution(text: str, row: dict[str, Any]) -> str:
     return f"{text} One trial a cell: indicative only." if row["trials"] == 1 else text
 
 

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from crossover.analysis.checks import pair_table, ratio_of_pairs, trial_costs
+from crossover.analysis.checks import pair_table, trial_costs
+from crossover.analysis.summary import paired_ratio
 
 Row = Callable[..., dict[str, Any]]
 
@@ -18,7 +19,7 @@ def test_the_ratio_of_pairs_is_a_paired_t_test_on_the_log_scale() -> None:
     random = np.random.default_rng(3)
     first = random.lognormal(0, 0.5, 20)  # pairs differ much, their sides little
     second = first * random.lognormal(0.01, 0.02, 20)
-    found = ratio_of_pairs(first.tolist(), second.tolist())
+    found = paired_ratio(second.tolist(), first.tolist())
     interval = stats.ttest_rel(np.log(second), np.log(first)).confidence_interval(0.95)
     assert math.log(found.ratio) == pytest.approx(np.mean(np.log(second) - np.log(first)))
     assert (found.low, found.high) == pytest.approx((math.exp(interval.low), math.exp(interval.high)))

@@ -13,10 +13,10 @@ from scipy import stats
 from crossover.analysis.quality import (
     QUALITY_COLUMNS,
     compare_quality,
-    difference_over_seeds,
     quality_table,
     report_of,
 )
+from crossover.analysis.quality_pairs import difference_over_seeds
 from crossover.analysis.quality_words import NO_BASELINE, quality_answer, quality_view, reports_text
 from crossover.analysis.tables import CELL_AXES
 from crossover.errors import UserError
