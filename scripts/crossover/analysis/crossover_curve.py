@@ -30,11 +30,12 @@ class Curve:
 
     def root(self, gap: int) -> float:
         """ln(size) of the zero in a gap whose ends have opposite signs."""
-        cubic, start, end = self.coefficients[:, gap], *self.log_sizes[gap : gap + 2].tolist()
+        cubic = self.coefficients[:, gap]
+        start, end = float(self.log_sizes[gap]), float(self.log_sizes[gap + 1])
         sign = np.sign(cubic[3])
         if _cubic(cubic, end - start) * sign >= 0:  # by rounding only
-            return float(end)
-        return float(start + optimize.brentq(lambda x: float(_cubic(cubic, x)), 0, end - start, xtol=1e-13))
+            return end
+        return start + float(optimize.brentq(lambda x: float(_cubic(cubic, x)), 0, end - start, xtol=1e-12))
 
     def excess(self, gap: int, share: Floats) -> Floats:
         """|L~| less all that may be off, at shares of the way through a gap; at most 0: within the set.
@@ -88,7 +89,7 @@ class Curve:
             return inside
         if math.isinf(at_inside):  # uncertainty unknown next to a size where it is known
             return outside
-        return float(optimize.brentq(excess, inside, outside, xtol=1e-12))
+        return float(optimize.brentq(excess, inside, outside, xtol=1e-10))
 
 
 def curve_through(advantages: Advantages) -> Curve:
