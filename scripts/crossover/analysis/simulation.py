@@ -89,10 +89,6 @@ class Machine:
             )
         self.samples = dict(sorted(self.samples.items()))
 
-    def medians(self) -> dict[float, tuple[Floats, Floats]]:
-        """ln of the trials' medians, as the estimator takes them."""
-        return {size: (np.median(base, 1), np.median(own, 1)) for size, (base, own) in self.samples.items()}
-
     def trials(self) -> int:
         """Trials measured so far."""
         return sum(len(side) for sides in self.samples.values() for side in sides)
