@@ -13,7 +13,7 @@ from crossover.analysis.crossover import crossover_of
 from crossover.analysis.crossover_cells import Floats, advantages_of_cells
 from crossover.analysis.refinement import plan_stage
 from crossover.analysis.simulation import NOISES, SHAPES, Machine, crossing_at, true_crossings
-from crossover.analysis.simulation_methods import Estimate, medians, others, ours
+from crossover.analysis.simulation_methods import Estimate, medians, others
 from crossover.studies import Refinement
 
 SMALLEST = 8
@@ -115,9 +115,10 @@ def judged(found: Estimate, true: Floats) -> dict[str, object]:
 def coverage_rows(case: Case, simulations: int, seed: int) -> pd.DataFrame:
     """One row a method and status of a case."""
     found = simulate(case, simulations, seed)
-    tried = found.groupby("method").size()
+    tried = found["method"].value_counts().to_dict()
     rows = []
-    for (method, status), own in found.groupby(["method", "status"]):
+    for key, own in found.groupby(["method", "status"]):
+        method, status = map(str, key)
         counts = {"simulations": tried[method], "share": len(own) / tried[method]}
         medians_of = {name: own[name].median() for name in ("half_width", "error")}
         rows.append(

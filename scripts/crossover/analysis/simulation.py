@@ -19,7 +19,7 @@ SAMPLE_SD = 0.05
 OUTLIER_SHARE = 0.02
 """Samples that take twice as long."""
 PROCESS_SD = (0.02, 0.10)
-"""Range of the standard deviation between trials of one cell, on the log scale; each side of a machine draws its own."""
+"""Range of the standard deviation between a cell's trials, on the log scale; each side of a machine draws its own."""
 NOISES = ("lognormal", "heavy_tailed", "outliers")
 """How trials of a cell differ: log-normally; by a t distribution of 3 degrees; 1 in 20 takes 30 % longer besides."""
 
@@ -76,7 +76,8 @@ class Machine:
     """ln(seconds) of each trial's samples, trial by sample, by size; the baseline's first."""
 
     def __post_init__(self) -> None:
-        self.process_sds = np.exp(self.generator.uniform(*np.log(PROCESS_SD), size=2))
+        low, high = map(math.log, PROCESS_SD)
+        self.process_sds = np.exp(self.generator.uniform(low, high, size=2))
 
     def measure(self, sizes: Sequence[float], trials: int) -> None:
         """Measure until every one of the sizes has this many trials on both sides."""

@@ -104,7 +104,7 @@ def _fit(sizes: Floats, logs: Floats, points: Floats) -> tuple[Floats, Floats]:
     """ln(a + b n^c) at the points, and its variance; all parameters positive, fitted by their logarithms."""
 
     def model(n: Floats, a: float, b: float, c: float) -> Floats:
-        return np.logaddexp(a, b + math.exp(c) * np.log(n))  # type: ignore[no-any-return]
+        return np.logaddexp(a, b + math.exp(c) * np.log(n))
 
     start = (float(logs[0]) - 0.7, float(logs[-1]) - 1.0 * math.log(float(sizes[-1])), 0.0)
     best, covariance = optimize.curve_fit(model, sizes, logs, start, bounds=([-20, -20, -3], [20, 20, 1.5]))
