@@ -25,6 +25,8 @@ INSIDE, NEVER, TIE, PLATEAU = "inside", "never", "tie", "plateau"
 OUTSIDE = ("below 3", "below 1.5", "below 1.1", "above 1.1", "above 1.5", "above 3")
 """Crossings beyond an end of the range, by a factor."""
 
+CURVED = ("launch_floor", "cache_knee")
+STEEP_AND_SHALLOW = ("launch_floor", "shallow")
 NONE: Floats = np.empty(0)
 
 
@@ -42,11 +44,11 @@ class Case:
 
 def cases() -> list[Case]:
     """All settings, those with a crossing inside the range first."""
-    inside = [Case(INSIDE, shape, trials, factor) for shape in SHAPES for trials in (3, 5) for factor in (2, 3, 3.5)]
-    shapes = ("launch_floor", "power_laws", "shallow")
-    outside = [Case(where, shape, trials, 3) for where in OUTSIDE for shape in shapes for trials in (3, 5)]
+    plain = [Case(INSIDE, shape, trials, 3) for shape in SHAPES for trials in (3, 5)]
+    grids = [Case(INSIDE, shape, trials, factor) for shape in CURVED for trials in (3, 5) for factor in (2, 3.5)]
+    outside = [Case(where, shape, trials, 3) for where in OUTSIDE for shape in STEEP_AND_SHALLOW for trials in (3, 5)]
     none = [Case(where, "", trials, 3) for where in (NEVER, TIE, PLATEAU) for trials in (3, 5)]
-    return inside + outside + none
+    return plain + grids + outside + none
 
 
 def grid(factor: float) -> list[int]:
