@@ -3,7 +3,7 @@
 import math
 import os
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import product
 
 from crossover.claim_forms import claims_of
@@ -15,6 +15,7 @@ from crossover.configuration import (
     read_configuration,
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
+from crossover.efforts import effort_of
 from crossover.records import BASELINE
 from crossover.studies import (
     CELL_PATH,
@@ -157,9 +158,9 @@ def shared_options():
 
 
 def overrides_of(study):
-    """Effort and time limit of a study's trials: its own, or the run's."""
+    """Effort and time limit of a study's trials: its own, or the run's, as `effort_of` says."""
     return {
-        "effort": replace(CONFIG.effort, **study.effort),
+        "effort": effort_of(study, CONFIG.effort),
         "time_limit_s": study.time_limit_s or CONFIG.time_limit_s,
     }
 
