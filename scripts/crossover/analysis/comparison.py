@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -88,13 +89,19 @@ def _panels(view: StudyView, rows: pd.DataFrame) -> list[Panel]:
     return [
         Panel(
             "time_s",
-            view.time_label(),
-            number_text if of_a_run else seconds_text,
+            "\n".join([view.time_label(), *["in brackets: one epoch"] * bool(view.epochs)]),
+            partial(_run_text, epochs=view.epochs) if of_a_run else seconds_text,
             FuncFormatter(lambda value, _: number_text(value, 1)) if of_a_run else EngFormatter("s"),
         ),
         Panel("memory_bytes", "\n".join(["memory", *memory_words]), bytes_text, EngFormatter("B")),
         Panel("error", "largest error,\nrelative", small_text, FuncFormatter(lambda value, _: small_text(value))),
     ]
+
+
+def _run_text(seconds: float, epochs: int | None) -> str:
+    """The time of a run in seconds, and behind it that of one of its epochs: '349 (17.4 s)'."""
+    text = number_text(seconds)
+    return text if epochs is None else f"{text} ({seconds_text(seconds / epochs)})"
 
 
 def _draw(axes: Axes, panel: Panel, rows: pd.DataFrame, width_in: float) -> None:

@@ -14,12 +14,13 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import claim_group, tally
+from crossover.analysis.loading import loading_answers
 from crossover.analysis.naming import varying
 from crossover.analysis.quality import METRICS
 from crossover.analysis.quality_words import quality_answer, quality_view
 from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
 from crossover.analysis.style import device_label, seconds_text
-from crossover.analysis.tables import LINE_AXES, records
+from crossover.analysis.tables import LINE_AXES, records, with_ok_times
 from crossover.records import FLAGS
 
 CAPTIONS = {
@@ -28,7 +29,7 @@ CAPTIONS = {
     "speedups": "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
     "Grey: published crossover.",
     "comparison": "A row a cell: its time with the 95 % interval over trials, and its memory. Hollow: projected from "
-    "fewer steps than a run has. Grey diamonds: published, on the hardware named.",
+    "fewer steps than a run has. In brackets: one epoch of a run. Grey diamonds: published, on the hardware named.",
     "latency": "The right ways to measure a latency and each mistake; the trials' passes all together. Box: quartiles; "
     "whiskers: 1st to 99th percentile; ring: mean, with the standard deviation beside it; black line: the right mean. "
     "Last: how far off a mistake's mean is, by the ratio of a trial's means averaged over trials; grey where one trial "
@@ -90,7 +91,7 @@ def render(
     )
     environment.filters["seconds"] = lambda value: "" if value is None else seconds_text(value)
     sections = [
-        _section(name, spec, cells, crossovers, figures)
+        _section(name, spec, measurements, cells, crossovers, figures)
         | _quality(name, quality)
         | claim_group(claims[claims["study"] == name], spec["published"])
         for name, spec in studies.items()
@@ -109,11 +110,13 @@ def render(
 def _section(
     name: str,
     spec: Mapping[str, Any],
+    measurements: pd.DataFrame,
     cells: pd.DataFrame,
     crossovers: pd.DataFrame,
     figures: Sequence[FigureFile],
 ) -> dict[str, Any]:
     rows = records(crossovers[crossovers["study"] == name])
+    trials = measurements[measurements["study"] == name]
     own = cells[cells["study"] == name]
     several = varying(crossovers[crossovers["study"] == name], LINE_AXES)
     return {
@@ -122,7 +125,10 @@ def _section(
         "question": spec["question"],
         "published": spec["published"],
         "devices": spec.get("devices"),
-        "answers": merged((line_words(row, several), text) for row in rows if (text := _answer(row, own, spec))),
+        "answers": [
+            *[("", text) for text in _loading(trials, spec)],
+            *merged((line_words(row, several), text) for row in rows if (text := _answer(row, own, spec))),
+        ],
         "figures": [figure for figure in figures if figure.study == name],
         "not_ok": records(own[own["status"] != "ok"]),
         "flagged": int((own["flags"].map(len) > 0).sum()),
@@ -131,9 +137,18 @@ def _section(
     }
 
 
+def _loading(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[str]:
+    """What loading takes of a step, where no crossover is the question: its figure shows that by size."""
+    return [] if _asks_for_crossovers(spec) else loading_answers(with_ok_times(trials), spec["steps_per_run"])
+
+
+def _asks_for_crossovers(spec: Mapping[str, Any]) -> bool:
+    return bool({"times", "speedups"} & set(spec["figures"]))
+
+
 def _answer(row: dict[str, Any], cells: pd.DataFrame, spec: Mapping[str, Any]) -> str | None:
     """The answer for a line: its crossover where that is the question, or how much faster one side is at one size."""
-    if {"times", "speedups"} & set(spec["figures"]):
+    if _asks_for_crossovers(spec):
         return answer(row)
     line = cells[(cells[LINE_AXES] == pd.Series(row)[LINE_AXES]).all(axis=1)].dropna(subset=["step_time_s"])
     seconds = dict(zip(line["device"], line["step_time_s"], strict=False))

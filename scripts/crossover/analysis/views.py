@@ -33,6 +33,12 @@ class StudyView:
         """Steps of a published run at a batch size; None where the study's figures show the time of a step."""
         return steps_of_run(self.steps_per_run, batch_size)
 
+    @property
+    def epochs(self) -> int | None:
+        """Epochs of a published run that has several, so that one is worth a number of its own; else None."""
+        epochs = self.steps_per_run["epochs"] if isinstance(self.steps_per_run, Mapping) else 1
+        return epochs if epochs > 1 else None
+
     def time_label(self) -> str:
         """What a figure's times are: of a run where the study has one, else of a step."""
         run = self.steps_per_run
