@@ -12,7 +12,15 @@ import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import (
+    EngFormatter,
+    FixedLocator,
+    Formatter,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+)
 
 from crossover.analysis.comparison_rows import comparison_rows, gpu_memory_column
 from crossover.analysis.style import (
@@ -33,6 +41,8 @@ from crossover.records import BASELINE
 WIDTH_IN = 8.5
 LETTER_IN = 0.072
 """About the width of a letter of a number, in inches."""
+SHORT_LETTERS = 16
+"""Of a number that a panel has room for without being wider than its neighbours."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +61,33 @@ def plot_comparison(view: StudyView) -> Figure:
     rows = comparison_rows(view)
     places, heads, height = _places(rows)
     panels = [panel for panel in _panels(view, rows) if rows[panel.column].notna().any() or panel.column == "time_s"]
+    shares = _width_shares(panels, rows)
     figure, axes = plt.subplots(
-        1, len(panels), figsize=(WIDTH_IN, 1.5 + 0.27 * height), sharey=True, squeeze=False, layout="constrained"
+        1,
+        len(panels),
+        figsize=(WIDTH_IN, 1.5 + 0.27 * height),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+        width_ratios=shares,
     )
     figure.suptitle(view.title, x=0.01, ha="left", fontsize=13, weight="bold")
     letters = max([len(label) for label in rows["label"]] + [20])
-    width_in = (WIDTH_IN - letters * LETTER_IN) / len(panels) - 0.25
-    for own, panel in zip(axes[0], panels, strict=True):
-        _draw(own, panel, rows.assign(y=places), width_in)
+    width_in = WIDTH_IN - letters * LETTER_IN - 0.25 * len(panels)
+    for own, panel, share in zip(axes[0], panels, shares, strict=True):
+        _draw(own, panel, rows.assign(y=places), width_in * share)
         own.tick_params(axis="y", length=0)
     _name_rows(axes[0, 0], view, rows, places, heads, height)
     return figure
+
+
+def _width_shares(panels: list[Panel], rows: pd.DataFrame) -> list[float]:
+    """The panels' shares of the width: alike, but for the times, whose numbers may be long."""
+    times = rows.dropna(subset=["time_s"])
+    letters = [len(_number(panels[0], row)) for _, row in times.iterrows()]
+    wide = max([SHORT_LETTERS, *letters])
+    total = wide + SHORT_LETTERS * (len(panels) - 1)
+    return [wide / total, *[SHORT_LETTERS / total] * (len(panels) - 1)]
 
 
 def _places(rows: pd.DataFrame) -> tuple[list[float], dict[str, float], float]:
@@ -191,7 +217,10 @@ def _scale(axes: Axes, known: pd.DataFrame, panel: Panel, labels: list[str], wid
     if logarithmic:
         axes.set_xscale("log")
         axes.set_xlim(math.exp(low), math.exp(high))
-        axes.xaxis.set_major_locator(LogLocator(numticks=max(2, int(width_in / 0.65))))
+        last = max(ends)  # beyond it there is room for numbers only
+        room_in = width_in * (math.log(last) - low) / (high - low)
+        ticks = LogLocator(numticks=max(2, int(room_in / 0.5))).tick_values(math.exp(low), last)
+        axes.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if math.exp(low) <= tick <= last]))
         axes.xaxis.set_minor_locator(NullLocator())
     else:
         axes.set_xlim(low, high)

@@ -86,6 +86,19 @@ def test_a_run_of_several_epochs_also_says_the_time_of_one(row: Row, view_of: Vi
     assert "brackets" not in axes.get_xlabel()
 
 
+def test_the_ticks_of_a_logarithmic_axis_end_where_the_results_do(row: Row, view_of: Views) -> None:
+    """Runs of 20 epochs of 10 steps: 2 s to 6000 s; the room to the right of them is for their numbers."""
+    rows = [
+        row(precision=name, step_time_s=time, timed_steps=1, base_rss_bytes=0, peak_rss_bytes=10**9)
+        for name, time in (("fp32", 30.0), ("tf32", 0.01))
+    ]
+    times, memory = plot_comparison(view_of(rows, steps_per_run={"epochs": 20, "samples": 950})).axes
+    assert times.get_xscale() == "log"
+    assert {10, 1000} <= set(times.get_xticks()) <= {10, 100, 1000}
+    assert times.get_xlim()[1] > 10_000
+    assert times.get_position().width > 1.2 * memory.get_position().width
+
+
 def test_memory_is_of_tensors_on_a_gpu_and_growth_on_the_cpu(row: Row, view_of: Views) -> None:
     rows = [
         row(device="cpu", base_rss_bytes=400_000_000, peak_rss_bytes=1_900_000_000),
