@@ -112,6 +112,7 @@ rule plot_throughput:
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
         published=published_results_of,
+        largest_batches=largest_batches_of,
         library=ANALYSIS_LIBRARY,
     output:
         svg=report(

@@ -8,7 +8,9 @@ rule render_report:
         figures=[figure for study in MEASURED for figure in figures_of(study)],
         # Only where a study trains models.
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
-        parts=house("report/quality.html.j2"),
+        # Only where a study asks for them.
+        largest_batches=rules.collect_largest_batches.output.parquet if SHOWN_SEARCHES else [],
+        parts=[house("report/quality.html.j2"), house("report/largest_batches.html.j2")],
         library=ANALYSIS_LIBRARY,
     output:
         report=f"{RESULTS}/report.html",

@@ -75,6 +75,8 @@ CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precisi
 
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
 """Pattern of the path of a search for the largest batch: a cell's without the batch size."""
+SEARCH_VERSION = 1
+"""Version of the keys of a search's file."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,8 @@ class Study:
     """None: the run's own."""
     latency_steps: int = 0
     latency_mistakes: bool = False
+    largest_batch: bool = False
+    """Whether the run also searches the largest batch of each line."""
     steps_per_run: int | Mapping[str, int] | None = None
     published: Mapping[str, Any] | None = None
     claims: tuple[Mapping[str, Any], ...] = ()

@@ -14,6 +14,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import claim_group, tally
+from crossover.analysis.largest_batches import searches_view
 from crossover.analysis.loading import loading_answers
 from crossover.analysis.naming import varying
 from crossover.analysis.quality import METRICS
@@ -35,7 +36,8 @@ CAPTIONS = {
     "Last: how far off a mistake's mean is, by the ratio of a trial's means averaged over trials; grey where one trial "
     "or their scatter leaves that open. Grey diamonds: published.",
     "throughput": "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. "
-    "Ring: a line's optimum. Grey diamonds: published, on the hardware named.",
+    "Ring: a line's optimum. Hollow square: the largest batch that fits, where it was searched, timed in one process. "
+    "Grey diamonds: published, on the hardware named.",
     "trade_off": "Time of a sample over memory: down and to the left is better in both. The grey line joins what "
     "nothing beats in both. Grey diamonds: published.",
     "utilisation": "Floating-point operations that a step achieves per second, with the 95 % interval over trials. "
@@ -81,10 +83,12 @@ def render(
     figures: Sequence[FigureFile],
     facts: Mapping[str, Any],
     quality: pd.DataFrame | None = None,
+    searches: pd.DataFrame | None = None,
 ) -> str:
     """Fill the template. `studies` maps names to their files; `facts` says how and when the report was made.
 
-    `quality` holds the quality of trained models, where a study trains any.
+    `quality` holds the quality of trained models, where a study trains any, `searches` the largest batches, where a
+    study has them searched.
     """
     environment = Environment(
         loader=FileSystemLoader(template.parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -93,6 +97,7 @@ def render(
     sections = [
         _section(name, spec, measurements, cells, crossovers, figures)
         | _quality(name, quality)
+        | _searches(name, searches)
         | claim_group(claims[claims["study"] == name], spec["published"])
         for name, spec in studies.items()
     ]
@@ -161,6 +166,11 @@ def _quality(name: str, quality: pd.DataFrame | None) -> dict[str, Any]:
     if quality is None or (own := quality[quality["study"] == name]).empty:
         return {"quality": None}
     return {"quality": {"answer": quality_answer(own), "rows": quality_view(own), "metrics": METRICS}}
+
+
+def _searches(name: str, searches: pd.DataFrame | None) -> dict[str, Any]:
+    """The largest batches of a study; nothing where it has none searched."""
+    return {"searches": [] if searches is None else searches_view(searches[searches["study"] == name])}
 
 
 def _range(counts: pd.Series) -> str:

@@ -99,6 +99,11 @@ def number_text(value: float, digits: int = 3) -> str:
     return f"{value:,.{max(0, places)}f}"
 
 
+def rate_text(samples_per_s: float) -> str:
+    """A throughput: 12,345/s, 8.25/s."""
+    return f"{samples_per_s:,.0f}/s" if samples_per_s >= 99.5 else f"{samples_per_s:.3g}/s"
+
+
 def bytes_text(value: float) -> str:
     """Memory with three digits in a decimal unit: 512 B, 17.2 kB, 1.35 GB."""
     scale, unit = next(

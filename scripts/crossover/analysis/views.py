@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.analysis.largest_batches import SEARCH_AXES
 from crossover.analysis.published import on_line, read_published
-from crossover.analysis.tables import LINE_AXES, records, with_ok_times
+from crossover.analysis.tables import LINE_AXES, first_row, records, with_ok_times
 from crossover.records import DEVICES
 from crossover.studies import steps_of_run
 
@@ -28,6 +29,8 @@ class StudyView:
     published_crossover: tuple[float, float] | None = None
     published_results: pd.DataFrame | None = None
     """What `read_published` gives."""
+    searches: pd.DataFrame | None = None
+    """What `collect_searches` gives; None where the study asks for no search of its largest batches."""
 
     def run_steps(self, batch_size: int) -> int | None:
         """Steps of a published run at a batch size; None where the study's figures show the time of a step."""
@@ -70,6 +73,13 @@ class StudyView:
         timed = on_line(self.published_results, line).dropna(subset=["size", "device", "run_time_s"])
         return timed.fillna({"hardware": ""})
 
+    def search_of(self, line: dict[str, Any]) -> dict[str, Any] | None:
+        """The search for the largest batch on a line's device; None where there was none."""
+        if self.searches is None:
+            return None
+        own = (self.searches[SEARCH_AXES] == pd.Series(line)[SEARCH_AXES]).all(axis=1)
+        return first_row(self.searches[own]) if own.any() else None
+
     def _with_x(self, rows: pd.DataFrame) -> pd.DataFrame:
         return rows.assign(x=rows[self.x_axis].astype(float))
 
@@ -80,6 +90,7 @@ def study_view(
     crossovers: pd.DataFrame,
     spec: Mapping[str, Any],
     path_to_published: Path | None,
+    searches: pd.DataFrame | None = None,
 ) -> StudyView:
     """Cut one study out of the tables; `spec` is the study's file, completed with defaults."""
     name, published = spec["name"], spec["published"] or {}
@@ -92,6 +103,7 @@ def study_view(
         spec["steps_per_run"],
         tuple(published["crossover"]) if published.get("crossover") else None,
         read_published(path_to_published) if path_to_published else None,
+        searches,
     )
 
 

@@ -20,6 +20,7 @@ from crossover.analysis.figures import (
     plot_speedups,
     plot_times,
 )
+from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
 from crossover.analysis.latency import plot_latency
 from crossover.analysis.many_lines import plot_utilisation
 from crossover.analysis.style import DEVICE_COLOURS
@@ -177,6 +178,46 @@ def test_the_same_data_give_the_same_files(
         )
     assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
     assert (tmp_path / "first.png").stat().st_size > 1000
+
+
+def test_the_searches_reach_the_figure(power_laws: PowerLaws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = power_laws({2: 100}, gpu_s=3e-3)
+    search = dict.fromkeys(SEARCH_COLUMNS) | {axis: rows.iloc[0][axis] for axis in SEARCH_AXES}
+    search |= {"status": "ok", "largest": 77, "smallest_failing": 78, "throughput_samples_per_s": 5.0}
+    tables = {"trials": rows, "cells": summarise(rows), "crossovers": compare_lines(rows, {"disc_depth": "size"})}
+    for name, table in {**tables, "searches": pd.DataFrame([search])}.items():
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    drawn: list[Figure] = []
+    monkeypatch.setattr(plt, "close", drawn.append)
+    paths = [str(tmp_path / f"{name}.parquet") for name in tables]
+    save_study_figure(
+        plot_throughput, SPEC, *paths, "", [str(tmp_path / "figure.svg")], str(tmp_path / "searches.parquet")
+    )
+    cpu, gpu = drawn[0].axes
+    assert "largest batch that fits: 77" in "".join(texts(cpu))
+    assert "largest batch" not in "".join(texts(gpu))
+
+
+@pytest.mark.parametrize(
+    "plot",
+    [plot_times, plot_speedups, plot_comparison, plot_latency, plot_throughput, plot_trade_off, plot_utilisation],
+)
+def test_a_study_without_any_row_has_a_figure_that_says_so(
+    power_laws: PowerLaws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plot: Callable[[StudyView], Figure]
+) -> None:
+    rows = power_laws({2: 100, 4: 1000}).assign(study="another")
+    tables = {"trials": rows, "cells": summarise(rows), "crossovers": compare_lines(rows, {"another": "size"})}
+    for name, table in tables.items():
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    drawn: list[Figure] = []
+    monkeypatch.setattr(plt, "close", drawn.append)
+    paths = [str(tmp_path / f"{name}.parquet") for name in tables]
+    save_study_figure(plot, SPEC, *paths, "", [str(tmp_path / "figure.svg"), str(tmp_path / "figure.png")])
+    (figure,) = drawn
+    assert [text.get_text() for text in figure.texts] == ["A title", "Nothing of this study was measured."]
+    assert figure.axes == []
+    assert (tmp_path / "figure.svg").stat().st_size > 1000
+    assert (tmp_path / "figure.png").stat().st_size > 1000
 
 
 def test_panels_name_what_the_study_has_several_of(power_laws: PowerLaws) -> None:

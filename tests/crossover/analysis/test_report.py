@@ -12,6 +12,7 @@ import pytest
 
 from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
 from crossover.analysis.report import FigureFile, link_to, render
 from crossover.analysis.summary import summarise
 
@@ -60,6 +61,7 @@ def page(
     title: str = "A title",
     claims: Sequence[Mapping[str, Any]] = (CLAIM,),
     studies: Mapping[str, str] = MappingProxyType({"disc_depth": "From which size on?"}),
+    searches: pd.DataFrame | None = None,
     **changes: Any,
 ) -> str:
     published = {"statement": "it starts at 700", "source": "Somebody (2019)"}
@@ -77,7 +79,7 @@ def page(
     }
     crossovers = compare_lines(rows, dict.fromkeys(studies, "parameters"))
     checked = check_claims([{"source": "Somebody (2019)", **claim} for claim in claims], rows, crossovers)
-    return render(TEMPLATE, specs, rows, summarise(rows), crossovers, checked, [figure], facts)
+    return render(TEMPLATE, specs, rows, summarise(rows), crossovers, checked, [figure], facts, searches=searches)
 
 
 def test_the_page_opens_with_the_answer_and_the_verdicts_under_it(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -217,6 +219,23 @@ def test_the_figures_stand_in_the_order_given_with_their_captions(tmp_path: Path
     assert (figure.study, other.study) == ("disc_depth", "other_study")
     assert figure.caption.startswith("Time over size")
     assert other.caption.startswith("A row a cell")
+
+
+def test_the_largest_batches_of_a_study_are_listed(power_laws: PowerLaws, figure: FigureFile) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    plain = dict.fromkeys(SEARCH_COLUMNS) | {axis: rows.iloc[0][axis] for axis in SEARCH_AXES} | {"tries_count": 23}
+    ok = {"status": "ok", "largest": 14336, "smallest_failing": 14337, "throughput_samples_per_s": 24_000.0}
+    searches = [
+        {**plain, **ok, "device": "cuda", "device_name": "Brand G1", "memory_limit_bytes": 8 * 10**9},
+        {**plain, "status": "timeout", "reason": "batch 64: not done after 300 s"},
+        {**plain, **ok, "study": "another", "largest": 77},
+    ]
+    table = pd.DataFrame(searches).astype({"largest": "Int64", "memory_limit_bytes": "Int64"})
+    shown = Page(page(rows, figure, searches=table)).text
+    assert "GPU (Brand G1) largest batch that fits: 14,336 (limit 8 GB) 24,000/s 23" in shown
+    assert "CPU largest batch not found: timeout 23 batch 64: not done after 300 s" in shown
+    assert "77" not in shown
+    assert "The largest batch that fits" not in Page(page(rows, figure)).text
 
 
 def test_every_line_of_several_precisions_is_named(power_laws: PowerLaws, figure: FigureFile) -> None:
