@@ -5,10 +5,11 @@ rule render_report:
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
         claims=rules.check_claims.output.parquet,
+        cost_models=rules.fit_cost_models.output.parquet,
         figures=[figure for study in MEASURED for figure in figures_of(study)],
         # Only where a study trains models.
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
-        parts=house("report/quality.html.j2"),
+        parts=[house("report/quality.html.j2"), house("report/cost_models.html.j2")],
         library=ANALYSIS_LIBRARY,
     output:
         report=f"{RESULTS}/report.html",

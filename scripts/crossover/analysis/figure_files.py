@@ -26,6 +26,7 @@ def draw_for_rule(plot: Callable[[StudyView], Figure], job: Any) -> None:
             path_to_crossovers=job.input.crossovers,
             path_to_published=job.input.published,
             paths_to_figures=[job.output.svg, job.output.png],
+            path_to_cost_models=job.input.get("cost_models"),
         )
 
 
@@ -37,6 +38,7 @@ def save_study_figure(
     path_to_crossovers: str,
     path_to_published: str,
     paths_to_figures: Sequence[str],
+    path_to_cost_models: str | None = None,
 ) -> None:
     """Read the tables, draw one study, and write it in the format of each path's suffix.
 
@@ -48,6 +50,7 @@ def save_study_figure(
         read_table(Path(path_to_crossovers)),
         spec,
         Path(path_to_published) if path_to_published else None,
+        read_table(Path(path_to_cost_models)) if path_to_cost_models else None,
     )
     figure = plot(view)
     for path in map(Path, paths_to_figures):

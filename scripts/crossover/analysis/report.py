@@ -14,6 +14,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import claim_group, tally
+from crossover.analysis.cost_models import model_words
 from crossover.analysis.loading import loading_answers
 from crossover.analysis.naming import varying
 from crossover.analysis.quality import METRICS
@@ -25,7 +26,8 @@ from crossover.records import FLAGS
 
 CAPTIONS = {
     "times": "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
-    "dots: trials; grey, dotted or dashed: published.",
+    "dots: trials; grey, or dotted with squares: published; thin dots: the cost model, a guide whose misses the "
+    "table below names.",
     "speedups": "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
     "Grey: published crossover.",
     "comparison": "A row a cell: its time with the 95 % interval over trials, and its memory. Hollow: projected from "
@@ -81,10 +83,11 @@ def render(
     figures: Sequence[FigureFile],
     facts: Mapping[str, Any],
     quality: pd.DataFrame | None = None,
+    cost_models: pd.DataFrame | None = None,
 ) -> str:
     """Fill the template. `studies` maps names to their files; `facts` says how and when the report was made.
 
-    `quality` holds the quality of trained models, where a study trains any.
+    `quality` holds the quality of trained models, where a study trains any; `cost_models` is what `model_lines` gives.
     """
     environment = Environment(
         loader=FileSystemLoader(template.parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -93,6 +96,7 @@ def render(
     sections = [
         _section(name, spec, measurements, cells, crossovers, figures)
         | _quality(name, quality)
+        | {"cost_models": _cost_models(name, spec, cost_models)}
         | claim_group(claims[claims["study"] == name], spec["published"])
         for name, spec in studies.items()
     ]
@@ -161,6 +165,15 @@ def _quality(name: str, quality: pd.DataFrame | None) -> dict[str, Any]:
     if quality is None or (own := quality[quality["study"] == name]).empty:
         return {"quality": None}
     return {"quality": {"answer": quality_answer(own), "rows": quality_view(own), "metrics": METRICS}}
+
+
+def _cost_models(name: str, spec: Mapping[str, Any], models: pd.DataFrame | None) -> list[dict[str, str]]:
+    """The cost models beside a study's figure of times; none where it has no such figure."""
+    if models is None or "times" not in spec["figures"]:
+        return []
+    own = models[models["study"] == name]
+    several = varying(own, LINE_AXES)
+    return [model_words(row, several) for row in records(own)]
 
 
 def _range(counts: pd.Series) -> str:

@@ -28,6 +28,8 @@ class StudyView:
     published_crossover: tuple[float, float] | None = None
     published_results: pd.DataFrame | None = None
     """What `read_published` gives."""
+    cost_models: pd.DataFrame | None = None
+    """What `model_lines` gives."""
 
     def run_steps(self, batch_size: int) -> int | None:
         """Steps of a published run at a batch size; None where the study's figures show the time of a step."""
@@ -80,6 +82,7 @@ def study_view(
     crossovers: pd.DataFrame,
     spec: Mapping[str, Any],
     path_to_published: Path | None,
+    cost_models: pd.DataFrame | None = None,
 ) -> StudyView:
     """Cut one study out of the tables; `spec` is the study's file, completed with defaults."""
     name, published = spec["name"], spec["published"] or {}
@@ -92,6 +95,7 @@ def study_view(
         spec["steps_per_run"],
         tuple(published["crossover"]) if published.get("crossover") else None,
         read_published(path_to_published) if path_to_published else None,
+        cost_models,
     )
 
 
