@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -95,9 +94,6 @@ def test_a_size_outside_is_told_by_how_much() -> None:
     assert [model.beyond(n) for n in (1, 5, 100, 4000, 12_000)] == [5, 1, 1, 1, 3]
 
 
-def test_a_fit_takes_little_time() -> None:
+def test_the_same_times_give_the_same_model_whatever_their_order() -> None:
     trials = made_up(3e-4, 2e-9, 1.8, noise=0.05)
-    started = time.process_time()
-    first, again = fit_cost_model(trials), fit_cost_model(trials)
-    assert time.process_time() - started < 10
-    assert first == again
+    assert fit_cost_model(trials) == fit_cost_model(dict(reversed(trials.items())))
