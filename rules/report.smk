@@ -5,12 +5,15 @@ rule render_report:
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
         claims=rules.check_claims.output.parquet,
+        cost_models=rules.fit_cost_models.output.parquet,
         figures=[figure for study in MEASURED for figure in figures_of(study)],
         # Only where a study trains models.
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
         # Only where a study asks for them.
         largest_batches=rules.collect_largest_batches.output.parquet if SHOWN_SEARCHES else [],
-        parts=[house("report/quality.html.j2"), house("report/largest_batches.html.j2")],
+        parts=[
+            house(f"report/{part}.html.j2") for part in ("quality", "largest_batches", "cost_models")
+        ],
         library=ANALYSIS_LIBRARY,
     output:
         report=f"{RESULTS}/report.html",

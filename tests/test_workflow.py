@@ -122,8 +122,10 @@ def test_the_main_job_ends_in_a_report(finished: tuple[House, subprocess.Complet
         "measurements.parquet",
         "cells.parquet",
         "crossovers.parquet",
+        "cost_models.parquet",
         "cells.csv",
         "crossovers.csv",
+        "cost_models.csv",
         "claims.csv",
     ):
         assert (results / name).is_file()

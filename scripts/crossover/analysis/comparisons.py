@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from crossover.analysis.crossover import estimate_crossover
+from crossover.analysis.interpolation import Interpolation
 from crossover.analysis.tables import LINE_AXES, with_ok_times
 from crossover.records import BASELINE
 
@@ -51,8 +50,8 @@ def _compare(line: pd.DataFrame, contender: str | None, x_axis: str) -> dict[str
     table = line.rename(columns={"device": "side"})[["side", "trial", "step_time_s"]].assign(size=line[x_axis])
     found = estimate_crossover(table, BASELINE, contender or "accelerator")
     pair = line[line["device"].isin([BASELINE, contender])]
-    to_size = _Interpolation(line[x_axis], line["size"])
-    to_parameters = _Interpolation(line[x_axis], line["parameters"])
+    to_size = Interpolation(line[x_axis], line["size"])
+    to_parameters = Interpolation(line[x_axis], line["parameters"])
     low, high = found.bracket or (None, None)
     return {
         "baseline": BASELINE,
@@ -75,20 +74,6 @@ def _compare(line: pd.DataFrame, contender: str | None, x_axis: str) -> dict[str
         "baseline_name": _device_name(line, BASELINE),
         "contender_name": _device_name(line, contender),
     }
-
-
-class _Interpolation:
-    """Log-log interpolation from x to y; None stays None."""
-
-    def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
-        points = pd.DataFrame({"x": np.asarray(x, float), "y": np.asarray(y, float)}).dropna().drop_duplicates("x")
-        points = points.sort_values("x")
-        self.log_x, self.log_y = np.log(points["x"].to_numpy()), np.log(points["y"].to_numpy())
-
-    def __call__(self, x: float | None) -> float | None:
-        if x is None or len(self.log_x) == 0:
-            return None
-        return float(np.exp(np.interp(np.log(x), self.log_x, self.log_y)))
 
 
 def _fewest_trials(pair: pd.DataFrame) -> int:

@@ -30,6 +30,7 @@ def draw_for_rule(plot: Callable[[StudyView], Figure], job: Any) -> None:
             path_to_published=job.input.published,
             path_to_searches=job.input.get("largest_batches"),
             paths_to_figures=[job.output.svg, job.output.png],
+            path_to_cost_models=job.input.get("cost_models"),
         )
 
 
@@ -42,6 +43,7 @@ def save_study_figure(
     path_to_published: str,
     paths_to_figures: Sequence[str],
     path_to_searches: str | None = None,
+    path_to_cost_models: str | None = None,
 ) -> None:
     """Read the tables, draw one study, and write it in the format of each path's suffix.
 
@@ -55,6 +57,7 @@ def save_study_figure(
         spec,
         Path(path_to_published) if path_to_published else None,
         read_table(Path(path_to_searches)) if path_to_searches else None,
+        read_table(Path(path_to_cost_models)) if path_to_cost_models else None,
     )
     figure = blank_figure(view.title, NOTHING_MEASURED) if view.cells.empty else plot(view)
     for path in map(Path, paths_to_figures):

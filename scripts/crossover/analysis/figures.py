@@ -19,6 +19,7 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from crossover.analysis.guides import draw_guide, guide_of
 from crossover.analysis.many_lines import plot_many_speedups, plot_many_times
 from crossover.analysis.naming import varying
 from crossover.analysis.panels import spaced_out
@@ -106,6 +107,7 @@ def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str,
         return
     x, y = timed["x"].to_numpy(float), timed["step_time_s"].to_numpy(float) * scale
     axes.plot(x, y, color=colour, linewidth=1.8, zorder=3)
+    draw_guide(axes, guide_of(view, line, cells, scale), colour)
     intervals = timed.dropna(subset=["step_time_low_s"])
     axes.fill_between(
         intervals["x"].to_numpy(float),

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
 
 from crossover.analysis.curves import Look, Tag, write_tags
+from crossover.analysis.guides import draw_guide
 from crossover.analysis.panels import stacked_panels, tick_counts, tick_values
 from crossover.analysis.style import CROSSOVER_COLOUR, PUBLISHED_COLOUR
 
@@ -33,6 +34,8 @@ class Line:
     """The point that has a ring."""
     square: tuple[float, float] | None = None
     """A point apart from the line: a hollow square that a thin line joins to the line's nearest point."""
+    guide: tuple[Floats, Floats] | None = None
+    """Points of the cost model, left to right."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,7 @@ def _draw(axes: Axes, line: Line) -> None:
         axes.fill_between(line.x, line.low, line.high, color=look.colour, alpha=0.15, linewidth=0)
     elif not np.isnan(line.low[0]):
         axes.vlines(line.x, line.low, line.high, color=look.colour, linewidth=2)
+    draw_guide(axes, line.guide, look.colour)
     if line.best is not None:
         _mark(axes, look, (line.x[line.best], line.y[line.best]), "o", 11)
 

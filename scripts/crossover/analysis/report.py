@@ -14,6 +14,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import claim_group, tally
+from crossover.analysis.cost_models import model_words
 from crossover.analysis.largest_batches import searches_view
 from crossover.analysis.loading import loading_answers
 from crossover.analysis.naming import varying
@@ -26,7 +27,8 @@ from crossover.records import FLAGS
 
 CAPTIONS = {
     "times": "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
-    "dots: trials; grey, dotted or dashed: published.",
+    "dots: trials; grey, or dotted with squares: published; thin dots: the cost model, a guide whose misses the "
+    "table below names.",
     "speedups": "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
     "Grey: published crossover.",
     "comparison": "A row a cell: its time with the 95 % interval over trials, and its memory. Hollow: projected from "
@@ -84,11 +86,12 @@ def render(
     facts: Mapping[str, Any],
     quality: pd.DataFrame | None = None,
     searches: pd.DataFrame | None = None,
+    cost_models: pd.DataFrame | None = None,
 ) -> str:
     """Fill the template. `studies` maps names to their files; `facts` says how and when the report was made.
 
     `quality` holds the quality of trained models, where a study trains any, `searches` the largest batches, where a
-    study has them searched.
+    study has them searched; `cost_models` is what `model_lines` gives.
     """
     environment = Environment(
         loader=FileSystemLoader(template.parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -98,6 +101,7 @@ def render(
         _section(name, spec, measurements, cells, crossovers, figures)
         | _quality(name, quality)
         | _searches(name, searches)
+        | {"cost_models": _cost_models(name, spec, cost_models)}
         | claim_group(claims[claims["study"] == name], spec["published"])
         for name, spec in studies.items()
     ]
@@ -171,6 +175,15 @@ def _quality(name: str, quality: pd.DataFrame | None) -> dict[str, Any]:
 def _searches(name: str, searches: pd.DataFrame | None) -> dict[str, Any]:
     """The largest batches of a study; nothing where it has none searched."""
     return {"searches": [] if searches is None else searches_view(searches[searches["study"] == name])}
+
+
+def _cost_models(name: str, spec: Mapping[str, Any], models: pd.DataFrame | None) -> list[dict[str, str]]:
+    """The cost models beside a study's figure of times; none where it has no such figure."""
+    if models is None or "times" not in spec["figures"]:
+        return []
+    own = models[models["study"] == name]
+    several = varying(own, LINE_AXES)
+    return [model_words(row, several) for row in records(own)]
 
 
 def _range(counts: pd.Series) -> str:

@@ -31,6 +31,8 @@ class StudyView:
     """What `read_published` gives."""
     searches: pd.DataFrame | None = None
     """What `collect_searches` gives; None where the study asks for no search of its largest batches."""
+    cost_models: pd.DataFrame | None = None
+    """What `model_lines` gives."""
 
     def run_steps(self, batch_size: int) -> int | None:
         """Steps of a published run at a batch size; None where the study's figures show the time of a step."""
@@ -91,6 +93,7 @@ def study_view(
     spec: Mapping[str, Any],
     path_to_published: Path | None,
     searches: pd.DataFrame | None = None,
+    cost_models: pd.DataFrame | None = None,
 ) -> StudyView:
     """Cut one study out of the tables; `spec` is the study's file, completed with defaults."""
     name, published = spec["name"], spec["published"] or {}
@@ -104,6 +107,7 @@ def study_view(
         tuple(published["crossover"]) if published.get("crossover") else None,
         read_published(path_to_published) if path_to_published else None,
         searches,
+        cost_models,
     )
 
 

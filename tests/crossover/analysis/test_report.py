@@ -12,6 +12,7 @@ import pytest
 
 from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.cost_models import model_lines
 from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
 from crossover.analysis.report import FigureFile, link_to, render
 from crossover.analysis.summary import summarise
@@ -79,7 +80,9 @@ def page(
     }
     crossovers = compare_lines(rows, dict.fromkeys(studies, "parameters"))
     checked = check_claims([{"source": "Somebody (2019)", **claim} for claim in claims], rows, crossovers)
-    return render(TEMPLATE, specs, rows, summarise(rows), crossovers, checked, [figure], facts, searches=searches)
+    models = model_lines(rows, dict.fromkeys(studies))
+    tables = (rows, summarise(rows), crossovers, checked)
+    return render(TEMPLATE, specs, *tables, [figure], facts, searches=searches, cost_models=models)
 
 
 def test_the_page_opens_with_the_answer_and_the_verdicts_under_it(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -143,6 +146,23 @@ def test_a_study_without_claims_opens_with_the_answer(power_laws: PowerLaws, fig
     )
     places = [text.index(words) for words in said]
     assert places == sorted(places)
+
+
+def test_cost_models_stand_in_the_study_with_their_misses(power_laws: PowerLaws, figure: FigureFile) -> None:
+    """The CPU takes 1 us a parameter, which are 10 n^2; the GPU 1 ms at any size."""
+    html = page(power_laws({n: 10 * n**2 for n in (2, 4, 8, 16, 32)}, trials=2), figure)
+    folded = html[html.index("<summary>Cost model: a guide, not a measurement") :]
+    table = folded[: folded.index("</table>")]
+    rows = [Page(row).text for row in table.split("<tr>")[2:]]
+    assert len(rows) == 2
+    assert re.search(r"CPU \(Brand C1\) .* 1e-05 2\.00 \S+ % \S+ % 5, 2 to 32$", rows[0])
+    assert re.search(r"GPU \(Brand G1\) .* 5, 2 to 32$", rows[1])
+    assert "predict_time.py --study disc_depth" in table
+
+
+def test_a_line_without_a_cost_model_says_why(power_laws: PowerLaws, figure: FigureFile) -> None:
+    text = Page(page(power_laws({2: 100, 4: 100_000}), figure)).text
+    assert text.count("none: a model takes 4 sizes with a time or more, not 2") == 2
 
 
 def test_the_page_needs_nothing_else(power_laws: PowerLaws, figure: FigureFile) -> None:
