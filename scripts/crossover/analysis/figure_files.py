@@ -56,8 +56,8 @@ def save_study_figure(
         read_table(Path(path_to_crossovers)),
         spec,
         Path(path_to_published) if path_to_published else None,
-        read_table(Path(path_to_searches)) if path_to_searches else None,
-        read_table(Path(path_to_cost_models)) if path_to_cost_models else None,
+        searches=read_table(Path(path_to_searches)) if path_to_searches else None,
+        cost_models=read_table(Path(path_to_cost_models)) if path_to_cost_models else None,
     )
     figure = blank_figure(view.title, NOTHING_MEASURED) if view.cells.empty else plot(view)
     for path in map(Path, paths_to_figures):

@@ -92,6 +92,7 @@ def study_view(
     crossovers: pd.DataFrame,
     spec: Mapping[str, Any],
     path_to_published: Path | None,
+    *,
     searches: pd.DataFrame | None = None,
     cost_models: pd.DataFrame | None = None,
 ) -> StudyView:
@@ -106,8 +107,8 @@ def study_view(
         spec["steps_per_run"],
         tuple(published["crossover"]) if published.get("crossover") else None,
         read_published(path_to_published) if path_to_published else None,
-        searches,
-        cost_models,
+        searches=searches,
+        cost_models=cost_models,
     )
 
 

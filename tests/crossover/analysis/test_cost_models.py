@@ -58,7 +58,7 @@ def view(rows: pd.DataFrame, **changes: Any) -> StudyView:
     spec = {"name": "disc_depth", "title": "", "x_axis": "size", "steps_per_run": 1000, "published": None} | changes
     crossovers = compare_lines(rows, {"disc_depth": spec["x_axis"]})
     models = model_lines(rows, {"disc_depth": spec["steps_per_run"]})
-    return study_view(rows, summarise(rows), crossovers, spec, None, models)
+    return study_view(rows, summarise(rows), crossovers, spec, None, cost_models=models)
 
 
 def guides(axes: Axes) -> dict[Any, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
