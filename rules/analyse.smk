@@ -38,6 +38,7 @@ rule estimate_crossovers:
         "../envs/analysis.yaml"
     params:
         x_axes={name: study.x_axis for name, study in STUDIES.items()},
+        price_per_hour=CONFIG.price_per_hour,
     message:
         "Estimating crossovers"
     script:

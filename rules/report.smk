@@ -28,6 +28,8 @@ rule render_report:
             "cpu_threads": CONFIG.cpu_threads,
             "seed": CONFIG.seed,
             "note": MACHINE.note,
+            "price_per_hour": CONFIG.price_per_hour,
+            "currency": CONFIG.currency,
         },
         # Linked only, so not an input: its edit need not make the report again.
         method=house("docs/method.md"),

@@ -52,6 +52,9 @@ class Configuration:
     results: str
     effort: Effort
     largest_batch: BatchSearch
+    price_per_hour: Mapping[str, float] | None
+    """Of the machine that holds a device; None: crossovers in money are not asked for."""
+    currency: str | None
     datasets: Mapping[str, Mapping[str, Any]]
     compare: tuple[ComparedRun, ...]
     """Two runs, or none."""
@@ -93,6 +96,8 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
         results=complete["results"].rstrip("/"),
         effort=effort,
         largest_batch=BatchSearch(**complete["largest_batch"]),
+        price_per_hour=complete["price_per_hour"],
+        currency=complete["currency"],
         datasets=complete["datasets"],
         compare=tuple(_compared_run(name) for name in complete["compare"] or ()),
         compare_from=locate(("compare",)),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.largest_batches import SEARCH_AXES
 from crossover.analysis.published import on_line, read_published
 from crossover.analysis.tables import LINE_AXES, first_row, records, with_ok_times
@@ -102,7 +103,7 @@ def study_view(
         spec["title"],
         with_ok_times(measurements[measurements["study"] == name]),
         in_grid_order(cells[cells["study"] == name], spec),
-        in_grid_order(crossovers[crossovers["study"] == name], spec),
+        in_grid_order(headline_rows(crossovers[crossovers["study"] == name]), spec),
         spec["x_axis"],
         spec["steps_per_run"],
         tuple(published["crossover"]) if published.get("crossover") else None,
