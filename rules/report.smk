@@ -12,7 +12,8 @@ rule render_report:
         # Only where a study asks for them.
         largest_batches=rules.collect_largest_batches.output.parquet if SHOWN_SEARCHES else [],
         parts=[
-            house(f"report/{part}.html.j2") for part in ("quality", "largest_batches", "cost_models")
+            house(f"report/{part}.html.j2")
+            for part in ("quality", "other_crossovers", "largest_batches", "cost_models")
         ],
         library=ANALYSIS_LIBRARY,
     output:

@@ -34,12 +34,6 @@ WORKFLOW = "CROSSOVER_WORKFLOW"
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""
 
-
-def is_cpu(device: str) -> bool:
-    """Whether a device is the CPU, on all of its cores (`cpu`) or fewer (`cpu-1`)."""
-    return device == BASELINE or device.startswith(f"{BASELINE}-")
-
-
 FLAGS = {
     "drift": "the last third of the samples is over 5 % off the first: let the machine cool down, measure again",
     "noisy": "the samples' interquartile range is over 25 % of their median: stop other work on the machine",
@@ -60,6 +54,11 @@ FLAGS = {
 
 AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "device")
 """The columns that name a cell, in the order of its path under results/cells/."""
+
+
+def is_cpu(device: str) -> bool:
+    """Whether a device is the CPU: on all of its cores or, as sides `cpu-1` and `cpu-half`, on fewer."""
+    return device.partition("-")[0] == BASELINE
 
 
 def column(doc: str, unit: str = "") -> Any:

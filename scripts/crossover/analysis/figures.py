@@ -19,6 +19,7 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from crossover.analysis.crossover_marks import mark_crossover
 from crossover.analysis.guides import draw_guide, guide_of
 from crossover.analysis.many_lines import plot_many_speedups, plot_many_times
 from crossover.analysis.naming import varying
@@ -56,7 +57,7 @@ def plot_times(view: StudyView) -> Figure:
         _draw_published_runs(axes, view, line)
         for device, cells in view.cells_of(line).groupby("device", sort=False):
             _draw_device(axes, view, line, str(device), cells)
-        _mark_crossover(axes, view, line)
+        mark_crossover(axes, view, line)
         _finish_y(axes, EngFormatter("s") if view.steps_per_run is None else StrMethodFormatter("{x:,g}"))
         _finish_x(axes, view, line)
     panels[0].set_ylabel(view.time_label())
@@ -188,24 +189,6 @@ def _mark_published_crossover(axes: Axes, view: StudyView) -> None:
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1},
         zorder=5,
     )
-
-
-def _mark_crossover(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
-    found_here = view.rows(line, view.crossovers)
-    for _, found in found_here[found_here["status"] == "bracketed"].iterrows():
-        axes.axvline(found["crossover"], color=CROSSOVER_COLOUR, linewidth=1, zorder=2)
-        axes.annotate(
-            f"crossover: {count_text(found['crossover'])}",
-            (found["crossover"], 1),
-            (-4, -2),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            fontsize=10,
-            color=CROSSOVER_COLOUR,
-            path_effects=HALO,
-        )
 
 
 def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str) -> None:

@@ -75,7 +75,7 @@ def _on_one_device(measurements: pd.DataFrame, pair: str) -> Iterator[Pairing]:
                 yield Pairing(
                     pair,
                     {axis: line[axis] for axis in LINE_AXES},
-                    device,
+                    str(device),
                     baseline,
                     contender,
                     sides.assign(side=sides[pair]),

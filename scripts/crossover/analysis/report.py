@@ -14,10 +14,12 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import claim_group, tally
+from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.cost_models import model_words
 from crossover.analysis.largest_batches import searches_view
 from crossover.analysis.loading import loading_answers
 from crossover.analysis.naming import varying
+from crossover.analysis.other_crossovers import other_crossovers, price_words, transfers
 from crossover.analysis.quality import METRICS
 from crossover.analysis.quality_words import quality_answer, quality_view
 from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
@@ -27,8 +29,8 @@ from crossover.records import FLAGS
 
 CAPTIONS = {
     "times": "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
-    "dots: trials; grey, or dotted with squares: published; thin dots: the cost model, a guide whose misses the "
-    "table below names.",
+    "dots: trials; black: the crossover, with its 95 % interval where there is one; grey, or dotted with squares: "
+    "published; thin dots: the cost model, a guide whose misses the table below names.",
     "speedups": "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
     "Grey: published crossover.",
     "comparison": "A row a cell: its time with the 95 % interval over trials, and its memory. Hollow: projected from "
@@ -113,6 +115,7 @@ def render(
         machines=_machines([measurements] if quality is None else [measurements, quality]),
         flags={flag: FLAGS[flag] for flag in raised},
         facts=facts,
+        prices=price_words(facts["price_per_hour"], facts["currency"]),
     )
 
 
@@ -124,10 +127,12 @@ def _section(
     crossovers: pd.DataFrame,
     figures: Sequence[FigureFile],
 ) -> dict[str, Any]:
-    rows = records(crossovers[crossovers["study"] == name])
+    of_study = crossovers[crossovers["study"] == name]
+    headlines = headline_rows(of_study)
     trials = measurements[measurements["study"] == name]
     own = cells[cells["study"] == name]
-    several = varying(crossovers[crossovers["study"] == name], LINE_AXES)
+    several = varying(headlines, LINE_AXES)
+    asks_where = _asks_for_crossovers(spec)
     return {
         "name": name,
         "title": spec["title"],
@@ -136,9 +141,13 @@ def _section(
         "devices": spec.get("devices"),
         "answers": [
             *[("", text) for text in _loading(trials, spec)],
-            *merged((line_words(row, several), text) for row in rows if (text := _answer(row, own, spec))),
+            *merged(
+                (line_words(row, several), text) for row in records(headlines) if (text := _answer(row, own, spec))
+            ),
         ],
         "figures": [figure for figure in figures if figure.study == name],
+        "transfers": transfers(of_study) if asks_where else [],
+        "others": other_crossovers(of_study) if asks_where else [],
         "not_ok": records(own[own["status"] != "ok"]),
         "flagged": int((own["flags"].map(len) > 0).sum()),
         "count": len(own),
