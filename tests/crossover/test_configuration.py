@@ -164,6 +164,10 @@ def test_an_override_may_set_part_of_the_effort(folder: Folder) -> None:
         ({"compare": ["a", "b", "c"]}, "compare: ['a', 'b', 'c'] is not allowed; allowed: null or a list of 2 values"),
         ({"compare": ["a", "a"]}, "compare: ['a', 'a'] names something twice"),
         ({"compare": ["a", ""]}, "compare.1: '' is not allowed; allowed: a text, not empty"),
+        ({"price_per_hour": 4}, "price_per_hour: 4 is not allowed; allowed: null or a mapping of keys to values"),
+        ({"price_per_hour": {"gpu": 4}}, "price_per_hour.gpu: unknown key; allowed: cpu, cuda, mps, xpu"),
+        ({"price_per_hour": {"cpu": 0}}, "price_per_hour.cpu: 0 is not allowed; allowed: a number above 0"),
+        ({"currency": 1}, "currency: 1 is not allowed; allowed: null or a text, not empty"),
         ({"effort": {"blocks_mn": 3}}, "effort.blocks_mn: unknown key; allowed: warmup_min_steps"),
         ({"effort": {"timed_max_s": 0}}, "effort.timed_max_s: 0 is not allowed; allowed: a number above 0"),
         (
@@ -524,3 +528,9 @@ def test_a_comparison_needs_two_finished_runs(folder: Folder) -> None:
 def test_a_comparison_is_checked_only_where_it_is_asked_for(folder: Folder) -> None:
     assert [run.name for run in folder.read(compare="[none:x, there]").compare] == ["none:x", "there"]
     assert folder.read(compare=None).compare == folder.read().compare == ()
+
+
+def test_prices_are_numbers_wherever_they_come_from(folder: Folder) -> None:
+    given = folder.read(price_per_hour={"cpu": "0.8", "cuda": 4}, currency="USD")
+    assert (given.price_per_hour, given.currency) == ({"cpu": 0.8, "cuda": 4}, "USD")
+    assert (folder.read().price_per_hour, folder.read().currency) == (None, None)

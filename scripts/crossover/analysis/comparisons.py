@@ -113,7 +113,7 @@ def _missing(pairing: Pairing, cost: str) -> str | None:
     for side in (pairing.baseline, pairing.contender):
         own = pairing.trials[pairing.trials["side"] == side]
         if own["time"].notna().any() and own[cost].isna().all():
-            return {"energy": f"no energy of {side} was measured", "money": f"no price of {side} is given"}[cost]
+            return {"energy": f"the energy of {side} was not measured", "money": f"price_per_hour lacks {side}"}[cost]
     return None
 
 

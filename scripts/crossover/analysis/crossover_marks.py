@@ -42,7 +42,15 @@ def _draw_interval(axes: Axes, view: StudyView, line: dict[str, Any], found: dic
     logs = np.interp(np.log(x), np.log(baseline["x"].astype(float)), np.log(baseline["step_time_s"].astype(float)))
     y = float(np.exp(logs)) * (view.run_steps(line["batch_size"]) or 1)
     whisker = axes.errorbar(
-        [x], [y], xerr=[[x - low], [high - x]], fmt="o", color=CROSSOVER_COLOUR, linewidth=2.2, capsize=5, zorder=6
+        [x],
+        [y],
+        xerr=[[x - low], [high - x]],
+        fmt="o",
+        color=CROSSOVER_COLOUR,
+        linewidth=2,
+        markersize=4,
+        capsize=6,
+        zorder=6,
     )
     for part in (whisker.lines[0], *whisker.lines[1], *whisker.lines[2]):
         part.set_path_effects([*HALO])

@@ -62,8 +62,8 @@ def found_sentence(row: dict[str, Any]) -> str:
         text = f"{contender} and {baseline} cross {bound}, if at all"
     else:
         return f"No crossover can be given: {row['message']}."
-    place_words = f"on the {_device_words(row['device'], row['contender_name'])} " if row["pair"] != "device" else ""
-    text = f"{place_words}{text}"
+    if row["pair"] != "device":
+        text = f"on the {_device_words(row['device'])} {text}"
     return f"{text[0].upper()}{text[1:]}{'; one trial a cell, indicative only' if row['trials'] == 1 else ''}."
 
 
@@ -92,12 +92,12 @@ def transfers(crossovers: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def price_words(price_per_hour: Mapping[str, float] | None, currency: str | None) -> str | None:
-    """'0.8 USD an hour without an accelerator, 4 USD an hour with cuda'; None without prices."""
+    """'0.8 USD an hour without an accelerator, 4 USD an hour with one (cuda)'; None without prices."""
     if not price_per_hour:
         return None
     unit = f" {currency}" if currency else ""
     return ", ".join(
-        f"{price:,g}{unit} an hour {'without an accelerator' if device == BASELINE else f'with {device}'}"
+        f"{price:,g}{unit} an hour {'without an accelerator' if device == BASELINE else f'with one ({device})'}"
         for device, price in price_per_hour.items()
     )
 
@@ -111,18 +111,17 @@ def _sides(row: dict[str, Any]) -> tuple[str, str]:
     """What is compared, the contender first."""
     if row["pair"] != "device":
         return row["contender"], row["baseline"]
-    contender = f"the {_device_words(row['contender'], row['contender_name'])}"
-    return contender, f"the {_device_words(row['baseline'], row['baseline_name'])}"
+    return f"the {_device_words(row['contender'])}", f"the {_device_words(row['baseline'])}"
 
 
 def _compared(row: dict[str, Any]) -> str:
     if row["pair"] == "device":
-        return f"{_device_words(row['contender'], None)} against {_device_words(row['baseline'], None)}"
-    return f"{row['contender']} against {row['baseline']}, on the {_device_words(row['device'], None)}"
+        return f"{_device_words(row['contender'], row['contender_name'])} against {_device_words(row['baseline'])}"
+    return f"{row['contender']} against {row['baseline']}, on the {_device_words(row['device'], row['contender_name'])}"
 
 
-def _device_words(device: str, name: str | None) -> str:
-    """'GPU (NVIDIA H200)', 'CPU (AMD EPYC 9D24) on half of its cores'."""
+def _device_words(device: str, name: str | None = None) -> str:
+    """'GPU (NVIDIA H200)', 'CPU on half of its cores'."""
     if not is_cpu(device):
         return device_label(device, name)
     cores = device.partition("-")[2]

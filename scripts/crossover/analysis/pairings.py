@@ -64,6 +64,8 @@ def _of_devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
 def _on_one_device(measurements: pd.DataFrame, pair: str) -> Iterator[Pairing]:
     fixed = [axis for axis in (*LINE_AXES, "device") if axis != pair]
     baseline = PLAIN_SIDES[pair]
+    fewer_threads = measurements["device"].map(is_cpu) & (measurements["device"] != BASELINE)
+    measurements = measurements[~fewer_threads]
     for key, rows in measurements.groupby(fixed, sort=False):
         *_, device = key
         # A side that the device does not offer is no side.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,20 @@ def test_times_show_every_cell_and_every_trial(power_laws: PowerLaws) -> None:
 def test_times_are_labelled_on_the_lines(power_laws: PowerLaws) -> None:
     labels = texts(only_axes(plot_times(view(power_laws({2: 100, 4: 100_000})))))
     assert {"CPU\nBrand C1", "GPU\nBrand G1", "crossover: 2.5", "published: 300"} <= set(labels)
+
+
+def test_the_interval_is_a_whisker_where_the_lines_cross(power_laws: PowerLaws) -> None:
+    """They cross at 1000 parameters and 1 ms a step, which is 1 s for the run of 1000 steps."""
+    shown = view(power_laws({2: 100, 4: 100_000}), x_axis="parameters")
+    (axes, *_) = plot_times(shown).axes
+    assert not axes.containers
+    found = shown.crossovers.assign(crossover_low=800.0, crossover_high=1300.0)
+    (axes, *_) = plot_times(replace(shown, crossovers=found)).axes
+    assert "crossover: 1,000 (800 to 1,300)" in texts(axes)
+    (whisker,) = axes.containers
+    ((start, end),) = whisker.lines[2][0].get_segments()  # type: ignore[index]
+    assert start == pytest.approx([800, 1])
+    assert end == pytest.approx([1300, 1])
 
 
 def test_no_crossover_no_mark(power_laws: PowerLaws) -> None:
