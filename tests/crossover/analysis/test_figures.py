@@ -146,6 +146,12 @@ def test_crowded_sizes_are_not_all_labelled(power_laws: PowerLaws) -> None:
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "100", "200"]
 
 
+def test_sizes_too_close_for_their_words_are_not_labelled(power_laws: PowerLaws) -> None:
+    """Between 5 and 2000, 1000 and 1400 stand less apart than four digits are wide."""
+    axes = only_axes(plot_times(view(power_laws({size: size for size in (5, 100, 1000, 1400, 2000)}))))
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["5", "100", "1000", "2000"]
+
+
 def test_published_runs_stand_beside_ours_in_their_protocol_only(power_laws: PowerLaws, tmp_path: Path) -> None:
     table = tmp_path / "runs.csv"
     lines = ["2,cpu,,10000", "4,cpu,,200000", "2,cuda,P100,50000", "4,cuda,P100,50000", "4,cuda,,"]
