@@ -9,7 +9,7 @@ import pandas as pd
 
 from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.naming import varying
-from crossover.analysis.sentences import axis_words, bound_words, line_words, place
+from crossover.analysis.sentences import axis_words, bound_words, doubt_words, line_words, place
 from crossover.analysis.style import device_label, number_text
 from crossover.analysis.tables import LINE_AXES, records
 from crossover.records import BASELINE, is_cpu
@@ -64,7 +64,8 @@ def found_sentence(row: dict[str, Any]) -> str:
         return f"No crossover can be given: {row['message']}."
     if row["pair"] != "device":
         text = f"on the {_device_words(row['device'])} {text}"
-    return f"{text[0].upper()}{text[1:]}{'; one trial a cell, indicative only' if row['trials'] == 1 else ''}."
+    cautions = [doubt_words(row), "one trial a cell, indicative only" if row["trials"] == 1 else ""]
+    return "; ".join([f"{text[0].upper()}{text[1:]}", *filter(None, cautions)]) + "."
 
 
 def transfers(crossovers: pd.DataFrame) -> list[dict[str, str]]:
@@ -149,6 +150,6 @@ def _difference(moved: dict[str, Any], resident: dict[str, Any]) -> str:
     text = f"{number_text(ratio)} times as many {axis_words(moved)} with transfers"
     ends = [row[f"crossover_{end}"] for row in (moved, resident) for end in ("low", "high")]
     if None in ends:
-        return f"{text}; without intervals, so indicative only."
+        return f"{text}; without both intervals, so indicative only."
     apart = ends[1] < ends[2] or ends[3] < ends[0]
     return f"{text}; the 95 % intervals {'do not overlap' if apart else 'overlap, so this may be chance'}."

@@ -42,15 +42,29 @@ def answer(row: dict[str, Any]) -> str:
     else:
         text = f"No crossover of {gpu} over {cpu} can be given: {row['message']}."
     decided = row["status"] in ("bracketed", "reversed", "below_range", "above_range", "edge_tie")
-    return _with_caution(text, row) if decided else text
+    return _with_caution(f"{text}{_doubt_sentence(row)}", row) if decided else text
 
 
 def place(row: dict[str, Any], column: str = "crossover") -> str:
-    """A crossover with its 95 % interval, '1,110 (1,000 to 1,240)'; to two digits where it has none, '1,100'."""
-    low, high = row[f"{column}_low"], row[f"{column}_high"]
-    if low is None or high is None:
+    """A crossover with its 95 % interval, '1,110 (1,000 to 1,240)'; to two digits where it has none, '1,100'.
+
+    An end that is open is not named: '1,110 (at most 1,240)'.
+    """
+    low, high = (None if end is None else count_text(end, 3) for end in (row[f"{column}_low"], row[f"{column}_high"]))
+    if low is None and high is None:
         return count_text(row[column])
-    return f"{count_text(row[column], 3)} ({count_text(low, 3)} to {count_text(high, 3)})"
+    interval = f"at most {high}" if low is None else f"at least {low}" if high is None else f"{low} to {high}"
+    return f"{count_text(row[column], 3)} ({interval})"
+
+
+def doubt_words(row: dict[str, Any]) -> str:
+    """What the trials leave in doubt, which a message says after a semicolon; empty where it is nothing."""
+    return str(row["message"]).partition("; ")[2]
+
+
+def _doubt_sentence(row: dict[str, Any]) -> str:
+    doubt = doubt_words(row)
+    return f" {doubt[0].upper()}{doubt[1:]}." if doubt else ""
 
 
 def bound_words(row: dict[str, Any]) -> str | None:
@@ -123,5 +137,5 @@ def _how(row: dict[str, Any], unit: str) -> str:
     text = f"measured on either side: {low:,.0f} and {high:,.0f} {unit}"
     if row["x_axis"] == "parameters":
         text += f", {row['bracket_low_size']:,.0f} and {row['bracket_high_size']:,.0f} {row['size_name']}"
-    no_interval = None in (row["crossover_low"], row["crossover_high"])
-    return f"{text}; interpolated, {'without an interval' if no_interval else 'with the 95 % interval over trials'}"
+    given = (row["crossover_low"], row["crossover_high"]) != (None, None)
+    return f"{text}; interpolated, {'with the 95 % interval over trials' if given else 'without an interval'}"

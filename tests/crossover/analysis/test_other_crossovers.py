@@ -25,7 +25,7 @@ def row_of(power_laws: PowerLaws, **changes: Any) -> dict[str, Any]:
     [
         ({}, "The GPU takes less time than the CPU from about 1,000 (902 to 1,100) parameters on."),
         (
-            {"cost": "energy", "crossover_low": None, "trials": 1},
+            {"cost": "energy", "crossover_low": None, "crossover_high": None, "trials": 1},
             "The GPU takes less energy than the CPU from about 1,000 parameters on; one trial a cell, indicative only.",
         ),
         (
@@ -35,6 +35,11 @@ def row_of(power_laws: PowerLaws, **changes: Any) -> dict[str, Any]:
         (
             {"status": "below_range", "baseline": "cpu-1"},
             "The GPU takes less time than the CPU on 1 core at every size measured on both.",
+        ),
+        (
+            {"crossover_low": None, "message": "it is ahead; near 5 they may cross again"},
+            "The GPU takes less time than the CPU from about 1,000 (at most 1,100) parameters on; near 5 they may "
+            "cross again.",
         ),
         ({"status": "above_range", "cost": "money"}, "The GPU costs more than the CPU at every size measured on both."),
         (
@@ -89,7 +94,10 @@ def test_transfers_are_told_by_both_crossovers(power_laws: PowerLaws) -> None:
     assert found["line"] == "batch 100"
     assert found["moved"] == "2.7 linear layers, 2,000 parameters"
     assert found["resident"] == "2.5 linear layers, 1,000 parameters"
-    assert found["difference"] == "2.00 times as many parameters with transfers; without intervals, so indicative only."
+    assert (
+        found["difference"]
+        == "2.00 times as many parameters with transfers; without both intervals, so indicative only."
+    )
     (apart,) = both_ways(power_laws, 2e-3, low=0.8, high=1.25)
     assert apart["moved"] == "2.7 (2.16 to 3.38) linear layers, 2,000 (1,600 to 2,500) parameters"
     assert apart["difference"].endswith("; the 95 % intervals do not overlap.")

@@ -38,6 +38,14 @@ def test_the_interval_stands_beside_the_crossover(power_laws: PowerLaws) -> None
     assert "only below about 1,000 (902 to 1,110) parameters (measured" in said(power_laws, status="reversed")
 
 
+def test_an_open_end_and_what_is_in_doubt_are_said(power_laws: PowerLaws) -> None:
+    text = said(power_laws, crossover_high=None, message="it is ahead; near 5 they may cross again")
+    assert "from about 1,000 (at least 902) parameters on" in text
+    assert text.endswith("with the 95 % interval over trials). Near 5 they may cross again.")
+    above = said(power_laws, status="below_range", message="it is ahead; not beyond doubt at 100")
+    assert above.endswith("the crossover lies below the range. Not beyond doubt at 100.")
+
+
 @pytest.mark.parametrize(
     ("open_end", "words"),
     [
