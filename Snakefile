@@ -43,4 +43,5 @@ rule quality:
 
 rule largest_batches:
     input:
-        SEARCHES,
+        list(SEARCHES),
+        rules.collect_largest_batches.output if SHOWN_SEARCHES else [],

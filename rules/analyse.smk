@@ -38,7 +38,32 @@ rule estimate_crossovers:
         "../envs/analysis.yaml"
     params:
         x_axes={name: study.x_axis for name, study in STUDIES.items()},
+        price_per_hour=CONFIG.price_per_hour,
     message:
         "Estimating crossovers"
     script:
         "../scripts/estimate_crossovers.py"
+
+
+rule fit_cost_models:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        library=ANALYSIS_LIBRARY,
+    output:
+        parquet=f"{RESULTS}/cost_models.parquet",
+        csv=report(
+            f"{RESULTS}/cost_models.csv",
+            caption="../report/cost_models.rst",
+            category="Tables",
+            labels={"table": "cost models"},
+        ),
+    log:
+        f"{RESULTS}/logs/fit_cost_models.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        steps_per_run={name: study.steps_per_run for name, study in STUDIES.items()},
+    message:
+        "Fitting cost models"
+    script:
+        "../scripts/fit_cost_models.py"

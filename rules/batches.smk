@@ -23,3 +23,27 @@ rule find_largest_batch:
         "Searching {wildcards.study} for the largest batch: size {wildcards.size} on {wildcards.device}, {wildcards.precision}, {wildcards.protocol}"
     shell:
         "python3 {input.script:q} {params.options:q} {params.dataset:q} --output={output:q} > {log:q} 2>&1"
+
+
+rule collect_largest_batches:
+    input:
+        searches=SHOWN_SEARCHES,
+        library=ANALYSIS_LIBRARY,
+    output:
+        parquet=f"{RESULTS}/largest_batches.parquet",
+        csv=report(
+            f"{RESULTS}/largest_batches.csv",
+            caption="../report/largest_batches.rst",
+            category="Tables",
+            labels={"table": "largest batches"},
+        ),
+    log:
+        f"{RESULTS}/logs/collect_largest_batches.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        several_hosts=CONFIG.several_hosts,
+    message:
+        f"Collecting {len(SHOWN_SEARCHES)} searches for the largest batch"
+    script:
+        "../scripts/collect_largest_batches.py"

@@ -3,7 +3,7 @@
 import math
 import os
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import product
 
 from crossover.claim_forms import claims_of
@@ -15,6 +15,7 @@ from crossover.configuration import (
     read_configuration,
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
+from crossover.efforts import effort_of
 from crossover.records import BASELINE
 from crossover.studies import (
     CELL_PATH,
@@ -70,7 +71,12 @@ MEASURED = [study.name for study in CONFIG.studies if study.cells(DEVICES)]
 CELLS = [cell for study in CONFIG.studies for cell in study.cells(DEVICES)]
 TRIALS = range(1, CONFIG.trials + 1)
 ROUNDS = list(in_rounds(CELLS, CONFIG.trials, CONFIG.seed))
-SEARCHES = sorted({f"{RESULTS}/largest_batch/{SEARCH_PATH}.json".format(**asdict(cell)) for cell in CELLS})
+SEARCHES = {
+    f"{RESULTS}/largest_batch/{SEARCH_PATH}.json".format(**asdict(cell)): STUDIES[cell.study]
+    for cell in CELLS
+}
+# Those that are part of the main job.
+SHOWN_SEARCHES = [path for path, study in SEARCHES.items() if study.largest_batch]
 TRAININGS = [
     f"{RESULTS}/trainings/{TRAINING_PATH}.parquet".format(**asdict(cell), seed=CONFIG.seed + number)
     for study in CONFIG.studies
@@ -157,9 +163,9 @@ def shared_options():
 
 
 def overrides_of(study):
-    """Effort and time limit of a study's trials: its own, or the run's."""
+    """Effort and time limit of a study's trials: its own, or the run's, as `effort_of` says."""
     return {
-        "effort": replace(CONFIG.effort, **study.effort),
+        "effort": effort_of(study, CONFIG.effort),
         "time_limit_s": study.time_limit_s or CONFIG.time_limit_s,
     }
 
@@ -247,6 +253,11 @@ def published_results_of(wildcards):
     """The file of the study's published results, if it has one."""
     results = (STUDIES[wildcards.study].published or {}).get("results")
     return house(f"config/published/{results}") if results else []
+
+
+def largest_batches_of(wildcards):
+    """The table of the largest batches, where the study asks for them."""
+    return f"{RESULTS}/largest_batches.parquet" if STUDIES[wildcards.study].largest_batch else []
 
 
 def figures_of(study):

@@ -3,6 +3,7 @@ rule plot_times:
         measurements=rules.collect_measurements.output.measurements,
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
+        cost_models=rules.fit_cost_models.output.parquet,
         published=published_results_of,
         library=ANALYSIS_LIBRARY,
     output:
@@ -112,6 +113,7 @@ rule plot_throughput:
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
         published=published_results_of,
+        largest_batches=largest_batches_of,
         library=ANALYSIS_LIBRARY,
     output:
         svg=report(

@@ -5,10 +5,16 @@ rule render_report:
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
         claims=rules.check_claims.output.parquet,
+        cost_models=rules.fit_cost_models.output.parquet,
         figures=[figure for study in MEASURED for figure in figures_of(study)],
         # Only where a study trains models.
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
-        parts=house("report/quality.html.j2"),
+        # Only where a study asks for them.
+        largest_batches=rules.collect_largest_batches.output.parquet if SHOWN_SEARCHES else [],
+        parts=[
+            house(f"report/{part}.html.j2")
+            for part in ("quality", "other_crossovers", "largest_batches", "cost_models")
+        ],
         library=ANALYSIS_LIBRARY,
     output:
         report=f"{RESULTS}/report.html",
@@ -23,6 +29,8 @@ rule render_report:
             "cpu_threads": CONFIG.cpu_threads,
             "seed": CONFIG.seed,
             "note": MACHINE.note,
+            "price_per_hour": CONFIG.price_per_hour,
+            "currency": CONFIG.currency,
         },
         # Linked only, so not an input: its edit need not make the report again.
         method=house("docs/method.md"),

@@ -1,4 +1,4 @@
-"""Estimates the crossover of every accelerator over the CPU, line by line."""
+"""Estimates the crossovers of devices, precisions and executions, line by line."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 
 def estimate_crossovers(
-    path_to_measurements: Path, x_axes: Mapping[str, str], path_to_parquet: Path, path_to_csv: Path
+    path_to_measurements: Path,
+    x_axes: Mapping[str, str],
+    price_per_hour: Mapping[str, float] | None,
+    path_to_parquet: Path,
+    path_to_csv: Path,
 ) -> None:
-    """Write one row for each line and accelerator, as Parquet and as CSV."""
-    write_table(compare_lines(read_table(path_to_measurements), x_axes), path_to_parquet, path_to_csv)
+    """Write one row for each line, pair and cost, as Parquet and as CSV."""
+    crossovers = compare_lines(read_table(path_to_measurements), x_axes, price_per_hour)
+    write_table(crossovers, path_to_parquet, path_to_csv)
 
 
 if __name__ == "__main__":
@@ -26,6 +31,7 @@ if __name__ == "__main__":
         estimate_crossovers(
             path_to_measurements=Path(snakemake.input.measurements),
             x_axes=snakemake.params.x_axes,
+            price_per_hour=snakemake.params.price_per_hour,
             path_to_parquet=Path(snakemake.output.parquet),
             path_to_csv=Path(snakemake.output.csv),
         )

@@ -28,6 +28,8 @@ def render_report(
     path_to_method: Path,
     path_to_report: Path,
     path_to_quality: Path | None = None,
+    path_to_searches: Path | None = None,
+    path_to_cost_models: Path | None = None,
 ) -> None:
     """Write one self-contained HTML page; only its link to the method leads out of it."""
     page = render(
@@ -44,6 +46,8 @@ def render_report(
             "method": link_to(path_to_method, path_to_report),
         },
         read_table(path_to_quality) if path_to_quality else None,
+        read_table(path_to_searches) if path_to_searches else None,
+        read_table(path_to_cost_models) if path_to_cost_models else None,
     )
     with atomic_path(path_to_report) as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -63,4 +67,6 @@ if __name__ == "__main__":
             path_to_method=Path(snakemake.params.method),
             path_to_report=Path(snakemake.output.report),
             path_to_quality=Path(snakemake.input.quality) if snakemake.input.quality else None,
+            path_to_searches=Path(snakemake.input.largest_batches) if snakemake.input.largest_batches else None,
+            path_to_cost_models=Path(snakemake.input.cost_models),
         )

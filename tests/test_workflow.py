@@ -122,8 +122,10 @@ def test_the_main_job_ends_in_a_report(finished: tuple[House, subprocess.Complet
         "measurements.parquet",
         "cells.parquet",
         "crossovers.parquet",
+        "cost_models.parquet",
         "cells.csv",
         "crossovers.csv",
+        "cost_models.csv",
         "claims.csv",
     ):
         assert (results / name).is_file()
@@ -401,3 +403,18 @@ def test_the_largest_batches_are_searched_once_for_all_batch_sizes(fresh: House)
     assert (found["largest"], found["memory_limit_bytes"], found["threads"]) == (2000, 10**9, 2)
     assert [one["batch_size"] for one in found["tries"]] == [500, 1000, 2000, 2000, 2000]
     assert fresh.would_run("largest_batches") == Counter()
+    assert not list((fresh.path / "results").glob("largest_batches.*"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep a limit on memory")
+def test_a_study_that_asks_for_its_largest_batches_has_them_in_the_main_job(fresh: House) -> None:
+    search = {"start": 1000, "limit": 2000, "memory_limit": "1 GB", "timed_batches": 3}
+    fresh.config(studies=["disc_depth"], largest_batch=search)
+    fresh.edit("studies/disc_depth", sizes=[2], batch_sizes=[50], claims=[], largest_batch=True, figures=["throughput"])
+    done = fresh.snakemake()
+    assert done.returncode == 0, done.stderr
+    table = pd.read_parquet(fresh.path / "results/largest_batches.parquet")
+    assert table[["study", "size", "largest"]].values.tolist() == [["disc_depth", 2, 2000]]
+    assert pd.read_csv(fresh.path / "results/largest_batches.csv")["largest"].tolist() == [2000]
+    said = "largest batch tried: 2,000, which fits (limit 1 GB)"
+    assert said in (fresh.path / "results/report.html").read_text()

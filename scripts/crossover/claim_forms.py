@@ -14,13 +14,16 @@ from typing import Any
 from crossover.errors import UserError
 from crossover.records import AXES, BASELINE, DEVICES, Measurement
 from crossover.studies import Study
-from crossover.validation import allowed_names
+from crossover.validation import allowed_names, did_you_mean
 
 FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "same_quality")
 """The forms that a claim can take; exactly one of them is a key of it."""
 
 DERIVED_METRICS = ("samples_per_s", "run_time_s")
 """Metrics made of a trial's columns: batch size over step time, and step time times the steps of the published run."""
+
+OURS = "ours"
+"""The source of a statement of our own."""
 
 PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload"))
 """The axes that a claim may pin; a study has one name and one workload."""
@@ -94,7 +97,7 @@ class Claim:
     statement: str
     source: str | None
     published: str
-    """The value that the source gives, with what is tested where that is something else."""
+    """The value that the source gives, if any does, with what is tested where that is something else."""
     form: CrossoverBetween | RatioWithin | SameQuality
 
 
@@ -106,6 +109,10 @@ def read_claim(values: Mapping[str, Any], study: str, place: str) -> Claim:
         raise UserError(f"{place}: {found} given; allowed: exactly one of {', '.join(FORMS)}")
     form = _read_form(named[0], values[named[0]], f"{place}.{named[0]}")
     published = values.get("published")
+    if values.get("source") == OURS:
+        if published is not None:
+            raise UserError(f"{place}.published: {published!r} is not allowed; allowed: null, as the source is {OURS}")
+        published = "none"
     text = published if isinstance(published, str | None) else short_number(published)
     return Claim(
         study,
@@ -116,8 +123,11 @@ def read_claim(values: Mapping[str, Any], study: str, place: str) -> Claim:
     )
 
 
-def check_claims_of(study: Study, place: str) -> None:
-    """Raise UserError naming the key where a claim of a study cannot be checked, whatever is measured."""
+def check_claims_of(study: Study, place: str, studies: Sequence[str]) -> None:
+    """Raise UserError naming the key where a claim of a study cannot be checked, whatever is measured.
+
+    `studies` are the names of all that there are.
+    """
     cells = [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in study.cells(DEVICES)]
     for number, values in enumerate(study.claims):
         here = f"{place}: claims.{number}"
@@ -129,6 +139,10 @@ def check_claims_of(study: Study, place: str) -> None:
                 _check_single(side.axes, cells, PINNABLE, here)
                 if side.metric == "run_time_s" and study.steps_per_run is None:
                     raise UserError(f"{here}: run_time_s needs the steps of the published run; set steps_per_run")
+        elif form.study is not None and form.study not in studies:
+            raise UserError(
+                f"{here}.same_quality.study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
+            )
 
 
 def claims_of(studies: Sequence[Study]) -> list[dict[str, Any]]:
@@ -193,7 +207,10 @@ def _read_side(form: str, values: Mapping[str, Any], key: str, where: Mapping[st
         raise UserError(f"{place}: name one metric for '{key}', either beside it or inside of it")
     name = str(metric or shared)
     if name not in metrics():
-        raise UserError(f"{place}: metric '{name}' is unknown; {allowed_names(name, list(metrics()))}")
+        raise UserError(
+            f"{place}: metric '{name}' is unknown{did_you_mean(name, list(metrics()), 3)}; allowed: "
+            f"{', '.join(DERIVED_METRICS)}, and the numbers of measurements.parquet, which results/README.md describes"
+        )
     _check_axes(own, f"{place}.{key}")
     twice = sorted(own.keys() & where.keys())
     if twice:

@@ -76,7 +76,8 @@ def cell_of(options: argparse.Namespace, **known: int) -> Cell:
     """The cell that a command line names, `known` fields aside; raises UserError where its workload cannot be so."""
     values: dict[str, Any] = {f.name: known.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     cell = Cell(**values)
-    check_offered(cell.workload, asdict(cell), {f.name: option_name(f.name) for f in fields(Cell)})
+    options_of_axes = {f.name: option_name(f.name) for f in fields(Cell) if f.name not in known}
+    check_offered(cell.workload, asdict(cell), options_of_axes)
     needed = workload_traits(cell.workload).dataset
     if needed is not None and options.dataset is None:
         raise UserError(f"--dataset: workload '{cell.workload}' reads dataset '{needed}'; give its safetensors file")

@@ -56,6 +56,11 @@ AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "
 """The columns that name a cell, in the order of its path under results/cells/."""
 
 
+def is_cpu(device: str) -> bool:
+    """Whether a device is the CPU: on all of its cores or, as sides `cpu-1` and `cpu-half`, on fewer."""
+    return device.partition("-")[0] == BASELINE
+
+
 def column(doc: str, unit: str = "") -> Any:
     """A field of `Measurement` that knows what it holds and in which unit."""
     return field(default=None, metadata={"doc": doc, "unit": unit})

@@ -87,6 +87,8 @@ CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precisi
 
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
 """Pattern of the path of a search for the largest batch: a cell's without the batch size."""
+SEARCH_VERSION = 1
+"""Version of the keys of a search's file."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ class Traits:
     variants: tuple[str, ...] = (PLAIN,)
     sizes: tuple[int, ...] | None = None
     """The only sizes that it can build; None: all of the range."""
+    batch_sizes: tuple[int, ...] | None = None
+    """The only batch sizes that it can build; None: any."""
 
 
 def known_workloads() -> list[str]:
@@ -151,6 +155,8 @@ class Study:
     """None: the run's own."""
     latency_steps: int = 0
     latency_mistakes: bool = False
+    largest_batch: bool = False
+    """Whether the run also searches the largest batch of each line."""
     steps_per_run: int | Mapping[str, int] | None = None
     published: Mapping[str, Any] | None = None
     claims: tuple[Mapping[str, Any], ...] = ()
@@ -189,9 +195,10 @@ def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int)
 
 
 def check_offered(workload: str, asked: Mapping[str, Any], keys: Mapping[str, str]) -> None:
-    """Raise UserError where a workload does not offer a size, protocol or variant that is asked for.
+    """Raise UserError where a workload does not offer a size, batch size, protocol or variant that is asked for.
 
-    Both mappings are by axis: the value, and the option or the key of a file that it comes from.
+    Both mappings are by axis: the value, and the option or the key of a file that it comes from. A batch size without a
+    key is not looked at.
     """
     traits = workload_traits(workload)
     low, high = traits.size_range
@@ -201,10 +208,12 @@ def check_offered(workload: str, asked: Mapping[str, Any], keys: Mapping[str, st
         raise UserError(
             f"{keys['size']}: {size} is not offered by workload '{workload}'; allowed: {traits.size_name} {allowed}"
         )
-    for axis, offered in (("protocol", traits.protocols), ("variant", traits.variants)):
-        if asked[axis] not in offered:
+    batch_sizes = traits.batch_sizes if "batch_size" in keys else None
+    for axis, offered in (("batch_size", batch_sizes), ("protocol", traits.protocols), ("variant", traits.variants)):
+        if offered is not None and asked[axis] not in offered:
             raise UserError(
-                f"{keys[axis]}: '{asked[axis]}' is not offered by workload '{workload}'; allowed: {', '.join(offered)}"
+                f"{keys[axis]}: {asked[axis]!r} is not offered by workload '{workload}'; "
+                f"allowed: {', '.join(map(str, offered))}"
             )
 
 

@@ -187,6 +187,10 @@ def _allowed(schema: Mapping[str, Any]) -> str:
 
 def allowed_names(name: str, known: Sequence[str]) -> str:
     """The known names, and the closest one."""
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f" (did you mean '{close[0]}'?)" if close else ""
-    return f"allowed: {', '.join(known)}{hint}"
+    return f"allowed: {', '.join(known)}{did_you_mean(name, known, 1)}"
+
+
+def did_you_mean(name: str, known: Sequence[str], most: int) -> str:
+    """(did you mean 'a' or 'b'?): the closest names, at most so many; an empty text where none is close."""
+    close = difflib.get_close_matches(name, known, n=most)
+    return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""

@@ -164,8 +164,20 @@ def test_an_override_may_set_part_of_the_effort(folder: Folder) -> None:
         ({"compare": ["a", "b", "c"]}, "compare: ['a', 'b', 'c'] is not allowed; allowed: null or a list of 2 values"),
         ({"compare": ["a", "a"]}, "compare: ['a', 'a'] names something twice"),
         ({"compare": ["a", ""]}, "compare.1: '' is not allowed; allowed: a text, not empty"),
+        ({"price_per_hour": 4}, "price_per_hour: 4 is not allowed; allowed: null or a mapping of keys to values"),
+        ({"price_per_hour": {"gpu": 4}}, "price_per_hour.gpu: unknown key; allowed: cpu, cuda, mps, xpu"),
+        ({"price_per_hour": {"cpu": 0}}, "price_per_hour.cpu: 0 is not allowed; allowed: a number above 0"),
+        ({"currency": 1}, "currency: 1 is not allowed; allowed: null or a text, not empty"),
         ({"effort": {"blocks_mn": 3}}, "effort.blocks_mn: unknown key; allowed: warmup_min_steps"),
         ({"effort": {"timed_max_s": 0}}, "effort.timed_max_s: 0 is not allowed; allowed: a number above 0"),
+        (
+            {"effort": {"warmup_min_s": 40}},
+            "effort.warmup_min_s: 40 is more than effort.warmup_max_s, 30; allowed: at most 30, or a larger",
+        ),
+        (
+            {"effort": {"timed_min_s": 1, "timed_max_s": 0.5}},
+            "effort.timed_min_s: 1 is more than effort.timed_max_s, 0.5; allowed: at most 0.5",
+        ),
         ({"datasets": {"higs": {}}}, "datasets.higs: unknown key; allowed: disc, higgs"),
         ({"datasets": {"higgs": {"csv": {"signal": "a.csv"}}}}, "datasets.higgs.csv: key 'background' is missing"),
     ],
@@ -200,6 +212,15 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ({"published": {"statement": "x"}}, "published: key 'source' is missing"),
         ({"variants": ["other"]}, "variants: 'other' is not offered by workload 'disc_mlp'; allowed: plain"),
         ({"figures": ["pie"]}, "figures.0: 'pie' is not allowed; allowed: times, speedups"),
+        ({"figures": []}, "figures: the list is empty; allowed: a list of 1 or more values, each times, speedups, "),
+        (
+            {"workload": "matmul", "sizes": [64], "batch_sizes": [1, 2]},
+            "batch_sizes: 2 is not offered by workload 'matmul'; allowed: 1",
+        ),
+        (
+            {"workload": "higgs_mlp", "quality": {}, "protocols": ["as_published"]},
+            "protocols: ['as_published'] lacks resident, the only one that quality trains by; add it",
+        ),
         ({"effort": {"blocks_min": 1}}, "effort.blocks_min: 1 is not allowed; allowed: a whole number at least 2"),
         ({"effort": {"block_min": 1}}, "effort.block_min: unknown key; allowed: warmup_min_steps"),
         ({"latency_mistakes": True}, "latency_steps: latency needs steps to time; allowed: at least 300"),
@@ -216,6 +237,54 @@ def test_a_bad_study_is_one_line(folder: Folder, changes: dict[str, Any], messag
     text = one_line(folder.read)
     assert text.startswith("studies/mine.yaml: ")
     assert message in text
+
+
+def test_an_unknown_metric_is_told_where_all_are_described_not_all_of_them(folder: Folder) -> None:
+    folder.study(claims=[{"statement": "x", "ratio_between": {**RATIO, "metric": "speed"}}])
+    text = one_line(folder.read)
+    assert text == (
+        "studies/mine.yaml: claims.0.ratio_between: metric 'speed' is unknown; allowed: samples_per_s, run_time_s, "
+        "and the numbers of measurements.parquet, which results/README.md describes"
+    )
+    assert "## Columns of measurements.parquet" in (ROOT / "results" / "README.md").read_text()
+
+
+def test_a_claim_may_rest_on_another_study_that_is_not_run(folder: Folder) -> None:
+    (folder.path / "studies" / "other.yaml").write_text("not even read")
+    folder.study(claims=[{"statement": "x", "same_quality": {"metric": "accuracy", "within": 0.1, "study": "other"}}])
+    assert len(folder.read().studies[0].claims) == 1
+
+
+def test_models_may_be_trained_beside_a_protocol_that_is_only_timed(folder: Folder) -> None:
+    folder.study(workload="higgs_mlp", quality={}, protocols=["as_published", "resident"])
+    assert quality_of(folder.read().studies[0]) == Quality()
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (
+            {"warmup_max_s": 0.5},
+            "effort.warmup_max_s: 0.5 is less than effort.warmup_min_s of the run, 1; allowed: at least 1, or another "
+            "warmup_min_s",
+        ),
+        (
+            {"timed_min_s": 10, "timed_max_s": 20},
+            "effort.timed_min_s: 10 is more than effort.timed_max_s of the run, 4; allowed: at most 4, or another "
+            "timed_max_s",
+        ),
+        (
+            {"timed_min_s": 3, "timed_max_s": 2.5},
+            "effort.timed_min_s: 3 is more than effort.timed_max_s, 2.5; allowed: at most 2.5, or another timed_max_s",
+        ),
+    ],
+)
+def test_a_studys_effort_must_fit_the_runs(folder: Folder, own: dict[str, Any], message: str) -> None:
+    folder.study(effort=own)
+    assert one_line(folder.read) == f"studies/mine.yaml: {message}"
+    fitting = {"warmup_min_s": 0.5, "timed_max_s": 20}
+    if own != {"timed_min_s": 3, "timed_max_s": 2.5}:
+        assert folder.read(effort=fitting).studies[0].effort == own
 
 
 def test_the_message_names_the_file_that_set_the_value(folder: Folder) -> None:
@@ -323,7 +392,7 @@ RATIO = {"metric": "step_time_s", "of": {"size": 2}, "over": {"size": 3}, "where
         ),
         (
             {"ratio_between": {**RATIO, "metric": "step_times_s"}},
-            "claims.0.ratio_between: metric 'step_times_s' is unknown; allowed: samples_per_s, run_time_s, ",
+            "claims.0.ratio_between: metric 'step_times_s' is unknown (did you mean 'step_time_s' or ",
         ),
         ({"ratio_between": {**RATIO, "metric": ...}}, "claims.0.ratio_between: name one metric for 'of', either"),
         (
@@ -341,6 +410,14 @@ RATIO = {"metric": "step_time_s", "of": {"size": 2}, "over": {"size": 3}, "where
         (
             {"crossover_between": {"range": [1, 2], "where": {"device": "cpu"}}},
             "claims.0.crossover_between.where.device: 'cpu' is not allowed",
+        ),
+        (
+            {"same_quality": {"metric": "accuracy", "within": 0.01, "study": "min"}},
+            "claims.0.same_quality.study: 'min' is unknown; allowed: mine (did you mean 'mine'?)",
+        ),
+        (
+            {"source": "ours", "published": 3, "ratio_between": RATIO},
+            "claims.0.published: 3 is not allowed; allowed: null, as the source is ours",
         ),
         ({"same_quality": {"metric": "recall", "within": 1}}, "claims.0.same_quality.metric: 'recall' is not allowed"),
     ],
@@ -451,3 +528,9 @@ def test_a_comparison_needs_two_finished_runs(folder: Folder) -> None:
 def test_a_comparison_is_checked_only_where_it_is_asked_for(folder: Folder) -> None:
     assert [run.name for run in folder.read(compare="[none:x, there]").compare] == ["none:x", "there"]
     assert folder.read(compare=None).compare == folder.read().compare == ()
+
+
+def test_prices_are_numbers_wherever_they_come_from(folder: Folder) -> None:
+    given = folder.read(price_per_hour={"cpu": "0.8", "cuda": 4}, currency="USD")
+    assert (given.price_per_hour, given.currency) == ({"cpu": 0.8, "cuda": 4}, "USD")
+    assert (folder.read().price_per_hour, folder.read().currency) == (None, None)

@@ -91,6 +91,15 @@ def test_a_protocol_or_variant_that_the_workload_lacks_is_refused(axis: str, val
         check_offered("disc_mlp", ASKED | {axis: value}, KEYS)
 
 
+def test_a_batch_size_that_the_workload_cannot_build_is_refused_where_one_is_asked_for() -> None:
+    asked = {"size": 64, "protocol": "resident", "variant": "plain", "batch_size": 2}
+    with pytest.raises(UserError, match=r"^--batch-size: 2 is not offered by workload 'matmul'; allowed: 1$"):
+        check_offered("matmul", asked, KEYS | {"batch_size": "--batch-size"})
+    check_offered("matmul", asked | {"batch_size": 1}, KEYS | {"batch_size": "--batch-size"})
+    check_offered("matmul", asked, KEYS)
+    check_offered("disc_mlp", ASKED | {"batch_size": 2}, KEYS | {"batch_size": "--batch-size"})
+
+
 @pytest.mark.parametrize(("batch_size", "steps"), [(512, 20 * 118), (1024, 20 * 59), (60000, 20), (70000, 20)])
 def test_a_run_given_by_epochs_has_a_short_last_batch_in_each(batch_size: int, steps: int) -> None:
     assert steps_of_run({"epochs": 20, "samples": 60000}, batch_size) == steps

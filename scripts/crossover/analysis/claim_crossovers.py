@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from crossover.analysis.claim_quantities import line_unit
+from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.findings import DIFFERS, MORE_TRIALS, NOT_TESTABLE, REPRODUCED, Finding, judge
 from crossover.analysis.selections import NothingToTestError, loose_axes, pinned
 from crossover.analysis.summary import speedups
@@ -36,13 +37,13 @@ def check_crossover(
 
 
 def _lines_of(crossovers: pd.DataFrame, study: str) -> pd.DataFrame:
-    return crossovers[crossovers["study"] == study] if len(crossovers) else crossovers
+    return headline_rows(crossovers[crossovers["study"] == study]) if len(crossovers) else crossovers
 
 
 def _single_line(lines: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.Series:
     if lines.empty:
         raise NothingToTestError("nothing of this study was measured")
-    rows = pinned(lines.rename(columns={"contender": "device"}), form.where)
+    rows = pinned(lines, form.where)
     if loose := [axis for axis in loose_axes(rows) if axis != "device"]:
         raise UserError(f"study '{study}': claims: {several_cells(form.where, loose)}")
     if len(rows) > 1:

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from crossover.analysis.findings import DIFFERS, NOT_TESTABLE, REPRODUCED
 from crossover.analysis.tables import records
-from crossover.claim_forms import short_number
+from crossover.claim_forms import OURS, short_number
 
 VERDICT_WORDS = {REPRODUCED: "reproduced", DIFFERS: "differs", NOT_TESTABLE: "not testable here"}
 VERDICT_MARKS = {REPRODUCED: "✓", DIFFERS: "✗", NOT_TESTABLE: "–"}
 """A verdict is told by its mark and its word, so that it survives print and colour blindness."""
+OWN_WORDS = VERDICT_WORDS | {REPRODUCED: "holds", DIFFERS: "does not hold"}
+"""The verdicts on a statement of our own, which nobody published."""
 
 
 def claim_group(claims: pd.DataFrame, published: Mapping[str, Any] | None) -> dict[str, Any]:
     """A study's claims, and its source; claims that do not share one each name their own, and the study names none.
 
-    `published` is what the study's file says: its statement stands only where no claim does.
+    `published` is what the study's file says: its statement stands only where no published claim does. A statement of
+    our own always says that it is.
     """
     rows = claim_rows(claims)
-    if not rows:
-        return {"claims": [], "statement": None, "source": None} | (
+    sources = {row["source"] for row in rows if row["source"] != OURS}
+    if not sources:
+        return {"claims": rows, "statement": None, "source": None} | (
             {key: published[key] for key in ("statement", "source")} if published else {}
         )
-    sources = {row["source"] for row in rows}
     if len(sources) > 1:
         return {"claims": rows, "statement": None, "source": None}
-    return {"claims": [row | {"source": None} for row in rows], "statement": None, "source": sources.pop()}
+    (source,) = sources
+    return {
+        "claims": [row | {"source": None if row["source"] == source else row["source"]} for row in rows],
+        "statement": None,
+        "source": source,
+    }
 
 
 def claim_rows(claims: pd.DataFrame) -> list[dict[str, Any]]:
@@ -38,7 +46,7 @@ def claim_rows(claims: pd.DataFrame) -> list[dict[str, Any]]:
         row
         | {
             "measured": measured_text(row["measured"], row["measured_low"], row["measured_high"]),
-            "verdict_words": VERDICT_WORDS[row["verdict"]],
+            "verdict_words": (OWN_WORDS if row["source"] == OURS else VERDICT_WORDS)[row["verdict"]],
             "mark": VERDICT_MARKS[row["verdict"]],
         }
         for row in records(claims)
@@ -59,14 +67,28 @@ def measured_text(value: float | None, low: float | None, high: float | None) ->
 
 
 def tally(claims: pd.DataFrame) -> str:
-    """How the verdicts are shared out: 'Of 3 published statements, 2 are reproduced, 1 differs.'"""
-    counts = {verdict: int((claims["verdict"] == verdict).sum()) for verdict in VERDICT_WORDS}
-    parts = [f"{count} {_predicate(verdict, count)}" for verdict, count in counts.items() if count]
-    noun = "statement" if len(claims) == 1 else "statements"
-    return f"Of {len(claims)} published {noun}, {', '.join(parts)}."
+    """How the verdicts are shared out: 'Of 3 published statements, 2 are reproduced, 1 differs.' And of our own."""
+    own = (claims["source"] == OURS).fillna(False).astype(bool)
+    kinds = (("published {}", claims[~own], _predicate), ("{} of our own", claims[own], _own_predicate))
+    return " ".join(_shares(words, table["verdict"], predicate) for words, table, predicate in kinds if len(table))
+
+
+def _shares(words: str, verdicts: pd.Series, predicate: Callable[[str, int], str]) -> str:
+    counts = {verdict: int((verdicts == verdict).sum()) for verdict in VERDICT_WORDS}
+    parts = [f"{count} {predicate(verdict, count)}" for verdict, count in counts.items() if count]
+    noun = "statement" if len(verdicts) == 1 else "statements"
+    return f"Of {len(verdicts)} {words.format(noun)}, {', '.join(parts)}."
 
 
 def _predicate(verdict: str, count: int) -> str:
     if verdict == DIFFERS:
         return "differs" if count == 1 else "differ"
     return f"{'is' if count == 1 else 'are'} {VERDICT_WORDS[verdict]}"
+
+
+def _own_predicate(verdict: str, count: int) -> str:
+    if verdict == REPRODUCED:
+        return "holds" if count == 1 else "hold"
+    if verdict == DIFFERS:
+        return "does not hold" if count == 1 else "do not hold"
+    return _predicate(verdict, count)

@@ -17,9 +17,9 @@ from crossover.claim_forms import Claim, CrossoverBetween, RatioWithin, read_cla
 
 CLAIM_COLUMNS = {
     "study": "study that the claim belongs to",
-    "statement": "what the source says",
-    "source": "author, title and date of the source",
-    "published": "value that the source gives, and the range that is tested where that is another",
+    "statement": "what the source says, or we do",
+    "source": "author, title and date of the source; `ours` for a statement of our own",
+    "published": "value that the source gives, and the range that is tested where that is another; of ours, the latter",
     "measured": "the same, measured; empty where the data do not give it",
     "measured_low": "lower end of its 95 % interval, or of what is known of it; empty where there is none",
     "measured_high": "upper end of its 95 % interval, or of what is known of it; empty where there is none",

@@ -5,13 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import (
+    EngFormatter,
+    FixedLocator,
+    Formatter,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+)
 
 from crossover.analysis.comparison_rows import comparison_rows, gpu_memory_column
 from crossover.analysis.style import (
@@ -32,6 +41,8 @@ from crossover.records import BASELINE
 WIDTH_IN = 8.5
 LETTER_IN = 0.072
 """About the width of a letter of a number, in inches."""
+SHORT_LETTERS = 16
+"""Of a number that a panel has room for without being wider than its neighbours."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +61,33 @@ def plot_comparison(view: StudyView) -> Figure:
     rows = comparison_rows(view)
     places, heads, height = _places(rows)
     panels = [panel for panel in _panels(view, rows) if rows[panel.column].notna().any() or panel.column == "time_s"]
+    shares = _width_shares(panels, rows)
     figure, axes = plt.subplots(
-        1, len(panels), figsize=(WIDTH_IN, 1.5 + 0.27 * height), sharey=True, squeeze=False, layout="constrained"
+        1,
+        len(panels),
+        figsize=(WIDTH_IN, 1.5 + 0.27 * height),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+        width_ratios=shares,
     )
     figure.suptitle(view.title, x=0.01, ha="left", fontsize=13, weight="bold")
     letters = max([len(label) for label in rows["label"]] + [20])
-    width_in = (WIDTH_IN - letters * LETTER_IN) / len(panels) - 0.25
-    for own, panel in zip(axes[0], panels, strict=True):
-        _draw(own, panel, rows.assign(y=places), width_in)
+    width_in = WIDTH_IN - letters * LETTER_IN - 0.25 * len(panels)
+    for own, panel, share in zip(axes[0], panels, shares, strict=True):
+        _draw(own, panel, rows.assign(y=places), width_in * share)
         own.tick_params(axis="y", length=0)
     _name_rows(axes[0, 0], view, rows, places, heads, height)
     return figure
+
+
+def _width_shares(panels: list[Panel], rows: pd.DataFrame) -> list[float]:
+    """The panels' shares of the width: alike, but for the times, whose numbers may be long."""
+    times = rows.dropna(subset=["time_s"])
+    letters = [len(_number(panels[0], row)) for _, row in times.iterrows()]
+    wide = max([SHORT_LETTERS, *letters])
+    total = wide + SHORT_LETTERS * (len(panels) - 1)
+    return [wide / total, *[SHORT_LETTERS / total] * (len(panels) - 1)]
 
 
 def _places(rows: pd.DataFrame) -> tuple[list[float], dict[str, float], float]:
@@ -88,13 +115,19 @@ def _panels(view: StudyView, rows: pd.DataFrame) -> list[Panel]:
     return [
         Panel(
             "time_s",
-            view.time_label(),
-            number_text if of_a_run else seconds_text,
+            "\n".join([view.time_label(), *["in brackets: one epoch"] * bool(view.epochs)]),
+            partial(_run_text, epochs=view.epochs) if of_a_run else seconds_text,
             FuncFormatter(lambda value, _: number_text(value, 1)) if of_a_run else EngFormatter("s"),
         ),
         Panel("memory_bytes", "\n".join(["memory", *memory_words]), bytes_text, EngFormatter("B")),
         Panel("error", "largest error,\nrelative", small_text, FuncFormatter(lambda value, _: small_text(value))),
     ]
+
+
+def _run_text(seconds: float, epochs: int | None) -> str:
+    """The time of a run in seconds, and behind it that of one of its epochs: '349 (17.4 s)'."""
+    text = number_text(seconds)
+    return text if epochs is None else f"{text} ({seconds_text(seconds / epochs)})"
 
 
 def _draw(axes: Axes, panel: Panel, rows: pd.DataFrame, width_in: float) -> None:
@@ -184,7 +217,10 @@ def _scale(axes: Axes, known: pd.DataFrame, panel: Panel, labels: list[str], wid
     if logarithmic:
         axes.set_xscale("log")
         axes.set_xlim(math.exp(low), math.exp(high))
-        axes.xaxis.set_major_locator(LogLocator(numticks=max(2, int(width_in / 0.65))))
+        last = max(ends)  # beyond it there is room for numbers only
+        room_in = width_in * (math.log(last) - low) / (high - low)
+        ticks = LogLocator(numticks=max(2, int(room_in / 0.5))).tick_values(math.exp(low), last)
+        axes.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if math.exp(low) <= tick <= last]))
         axes.xaxis.set_minor_locator(NullLocator())
     else:
         axes.set_xlim(low, high)

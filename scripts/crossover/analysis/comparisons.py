@@ -1,20 +1,24 @@
-"""Crossovers of every line of every study: each accelerator against the CPU, read over the study's x axis."""
+"""Crossovers of every line of every study: of devices, precisions and executions, in time, energy and money."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
+from crossover.analysis.costs import COSTS, with_costs
 from crossover.analysis.crossover import estimate_crossover
-from crossover.analysis.tables import LINE_AXES, with_ok_times
+from crossover.analysis.interpolation import Interpolation
+from crossover.analysis.pairings import PAIRS, Pairing, pairings
+from crossover.analysis.tables import LINE_AXES
 from crossover.records import BASELINE
 
 CROSSOVER_COLUMNS = {
-    "baseline": "device that is compared with",
-    "contender": "device that is compared; empty where the machine has none",
+    "pair": "what is compared: " + ", ".join(PAIRS) + "; the axis of that name holds the contender's value",
+    "cost": "in what: " + ", ".join(COSTS) + " of a step; money only where the config gives `price_per_hour`",
+    "device": "the contender's device; of two precisions or executions, the device on which both ran",
+    "baseline": "what is compared with: a CPU, `fp32` or `eager`",
+    "contender": "what is compared; empty where the machine has no accelerator",
     "x_axis": "what the crossover is read over: size or parameters",
     "status": "how the search ended",
     "message": "the same in words",
@@ -26,9 +30,13 @@ CROSSOVER_COLUMNS = {
     "bracket_low_size": "the same as a size",
     "bracket_high_size": "the same as a size",
     "crossover_size": "the crossover as a size, interpolated",
+    "crossover_size_low": "lower end of its 95 % set",
+    "crossover_size_high": "upper end of its 95 % set",
     "crossover_parameters": "the crossover in trainable parameters, interpolated",
+    "crossover_parameters_low": "lower end of its 95 % set",
+    "crossover_parameters_high": "upper end of its 95 % set",
     "roots": "all crossings found, on the x axis",
-    "trials": "fewest ok trials behind a point; with one, the crossover is indicative",
+    "trials": "fewest ok trials that give the cost at a point; with one, the crossover is indicative",
     "size_name": "what the size axis counts",
     "baseline_name": "name of the baseline's device",
     "contender_name": "name of the contender's device",
@@ -36,30 +44,49 @@ CROSSOVER_COLUMNS = {
 """The columns of a crossover beside the axes of its line."""
 
 
-def compare_lines(measurements: pd.DataFrame, x_axes: Mapping[str, str]) -> pd.DataFrame:
-    """One row for each line and accelerator; `x_axes` maps a study to what its crossover is read over."""
-    rows = []
-    for key, line in with_ok_times(measurements).groupby(LINE_AXES, sort=False):
-        contenders = [device for device in line["device"].unique() if device != BASELINE]
-        for contender in contenders or [None]:
-            axes = dict(zip(LINE_AXES, key, strict=True))
-            rows.append(axes | _compare(line, contender, x_axes[str(axes["study"])]))
+def compare_lines(
+    measurements: pd.DataFrame, x_axes: Mapping[str, str], price_per_hour: Mapping[str, float] | None = None
+) -> pd.DataFrame:
+    """One row for each line, pair and cost; none for a cost that neither side has, but for the headline's time.
+
+    `x_axes` maps a study to what its crossovers are read over, `price_per_hour` a device to the price of its machine.
+    """
+    rows = [
+        _compare(pairing, cost, x_axes[str(pairing.line["study"])])
+        for pairing in pairings(with_costs(measurements, price_per_hour))
+        for cost in COSTS
+        if pairing.trials[cost].notna().any() or (pairing.is_headline and cost == "time")
+    ]
     return pd.DataFrame(rows, columns=[*LINE_AXES, *CROSSOVER_COLUMNS]).convert_dtypes()
 
 
-def _compare(line: pd.DataFrame, contender: str | None, x_axis: str) -> dict[str, object]:
-    table = line.rename(columns={"device": "side"})[["side", "trial", "step_time_s"]].assign(size=line[x_axis])
-    found = estimate_crossover(table, BASELINE, contender or "accelerator")
-    pair = line[line["device"].isin([BASELINE, contender])]
-    to_size = _Interpolation(line[x_axis], line["size"])
-    to_parameters = _Interpolation(line[x_axis], line["parameters"])
+def headline_rows(crossovers: pd.DataFrame) -> pd.DataFrame:
+    """The rows that figures, claims and answers speak of: the time of each accelerator against all of the CPU."""
+    if crossovers.empty:
+        return crossovers
+    return crossovers[
+        (crossovers["pair"] == "device") & (crossovers["cost"] == "time") & (crossovers["baseline"] == BASELINE)
+    ]
+
+
+def _compare(pairing: Pairing, cost: str, x_axis: str) -> dict[str, object]:
+    trials = pairing.trials
+    x = trials[x_axis]
+    table = pd.DataFrame({"size": x, "side": trials["side"], "trial": trials["trial"], "step_time_s": trials[cost]})
+    found = estimate_crossover(table, pairing.baseline, pairing.contender or "accelerator")
+    to_size = Interpolation(x, trials["size"])
+    to_parameters = Interpolation(x, trials["parameters"])
     low, high = found.bracket or (None, None)
     return {
-        "baseline": BASELINE,
-        "contender": contender,
+        **pairing.line,
+        "pair": pairing.pair,
+        "cost": cost,
+        "device": pairing.device,
+        "baseline": pairing.baseline,
+        "contender": pairing.contender,
         "x_axis": x_axis,
         "status": found.status,
-        "message": found.message,
+        "message": _missing(pairing, cost) or found.message,
         "crossover": found.size,
         "crossover_low": found.low,
         "crossover_high": found.high,
@@ -68,31 +95,30 @@ def _compare(line: pd.DataFrame, contender: str | None, x_axis: str) -> dict[str
         "bracket_low_size": to_size(low),
         "bracket_high_size": to_size(high),
         "crossover_size": to_size(found.size),
+        "crossover_size_low": to_size(found.low),
+        "crossover_size_high": to_size(found.high),
         "crossover_parameters": to_parameters(found.size),
+        "crossover_parameters_low": to_parameters(found.low),
+        "crossover_parameters_high": to_parameters(found.high),
         "roots": list(found.roots),
-        "trials": _fewest_trials(pair),
-        "size_name": line["size_name"].iloc[0],
-        "baseline_name": _device_name(line, BASELINE),
-        "contender_name": _device_name(line, contender),
+        "trials": _fewest_trials(trials, cost),
+        "size_name": trials["size_name"].iloc[0],
+        "baseline_name": _device_name(trials, pairing.baseline_device),
+        "contender_name": _device_name(trials, pairing.device),
     }
 
 
-class _Interpolation:
-    """Log-log interpolation from x to y; None stays None."""
-
-    def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
-        points = pd.DataFrame({"x": np.asarray(x, float), "y": np.asarray(y, float)}).dropna().drop_duplicates("x")
-        points = points.sort_values("x")
-        self.log_x, self.log_y = np.log(points["x"].to_numpy()), np.log(points["y"].to_numpy())
-
-    def __call__(self, x: float | None) -> float | None:
-        if x is None or len(self.log_x) == 0:
-            return None
-        return float(np.exp(np.interp(np.log(x), self.log_x, self.log_y)))
+def _missing(pairing: Pairing, cost: str) -> str | None:
+    """What is not known of one side, where time is and the cost is not."""
+    for side in (pairing.baseline, pairing.contender):
+        own = pairing.trials[pairing.trials["side"] == side]
+        if own["time"].notna().any() and own[cost].isna().all():
+            return {"energy": f"the energy of {side} was not measured", "money": f"price_per_hour lacks {side}"}[cost]
+    return None
 
 
-def _fewest_trials(pair: pd.DataFrame) -> int:
-    counts = pair[pair["status"] == "ok"].groupby(["size", "device"]).size()
+def _fewest_trials(sides: pd.DataFrame, cost: str) -> int:
+    counts = sides.dropna(subset=[cost]).groupby(["size", "side"]).size()
     return int(counts.min()) if len(counts) else 0
 
 

@@ -19,6 +19,8 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from crossover.analysis.crossover_marks import mark_crossover
+from crossover.analysis.guides import draw_guide, guide_of
 from crossover.analysis.many_lines import plot_many_speedups, plot_many_times
 from crossover.analysis.naming import varying
 from crossover.analysis.panels import spaced_out
@@ -55,7 +57,7 @@ def plot_times(view: StudyView) -> Figure:
         _draw_published_runs(axes, view, line)
         for device, cells in view.cells_of(line).groupby("device", sort=False):
             _draw_device(axes, view, line, str(device), cells)
-        _mark_crossover(axes, view, line)
+        mark_crossover(axes, view, line)
         _finish_y(axes, EngFormatter("s") if view.steps_per_run is None else StrMethodFormatter("{x:,g}"))
         _finish_x(axes, view, line)
     panels[0].set_ylabel(view.time_label())
@@ -106,6 +108,7 @@ def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str,
         return
     x, y = timed["x"].to_numpy(float), timed["step_time_s"].to_numpy(float) * scale
     axes.plot(x, y, color=colour, linewidth=1.8, zorder=3)
+    draw_guide(axes, guide_of(view, line, cells, scale), colour)
     intervals = timed.dropna(subset=["step_time_low_s"])
     axes.fill_between(
         intervals["x"].to_numpy(float),
@@ -188,24 +191,6 @@ def _mark_published_crossover(axes: Axes, view: StudyView) -> None:
     )
 
 
-def _mark_crossover(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
-    found_here = view.rows(line, view.crossovers)
-    for _, found in found_here[found_here["status"] == "bracketed"].iterrows():
-        axes.axvline(found["crossover"], color=CROSSOVER_COLOUR, linewidth=1, zorder=2)
-        axes.annotate(
-            f"crossover: {count_text(found['crossover'])}",
-            (found["crossover"], 1),
-            (-4, -2),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            fontsize=10,
-            color=CROSSOVER_COLOUR,
-            path_effects=HALO,
-        )
-
-
 def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str) -> None:
     colour = DEVICE_COLOURS[device]
     ratios = speedups(trials, BASELINE, device)
@@ -234,6 +219,6 @@ def _finish_x(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
         sizes = axes.secondary_xaxis("top")
         sizes.set_xlabel(str(line["size_name"]))
     points = view.cells_of(line).dropna(subset=["x"]).drop_duplicates("size").set_index("x")["size"]
-    kept = spaced_out(points.index.tolist())
+    kept = spaced_out(points.index.tolist(), max(0.04, 0.022 * max(map(len, points.astype(str)), default=0)))
     sizes.set_xticks(kept, [str(points[x]) for x in kept])
     sizes.xaxis.set_minor_locator(NullLocator())

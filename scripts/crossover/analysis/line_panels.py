@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
 
 from crossover.analysis.curves import Look, Tag, write_tags
+from crossover.analysis.guides import draw_guide
 from crossover.analysis.panels import stacked_panels, tick_counts, tick_values
 from crossover.analysis.style import CROSSOVER_COLOUR, PUBLISHED_COLOUR
 
@@ -31,6 +32,10 @@ class Line:
     high: Floats
     best: int | None = None
     """The point that has a ring."""
+    square: tuple[float, float] | None = None
+    """A point apart from the line: a hollow square that a thin line joins to the line's nearest point."""
+    guide: tuple[Floats, Floats] | None = None
+    """Points of the cost model, left to right."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,8 @@ def plot_line_panels(
         for line in panel.lines:
             if len(line.x):
                 _draw(axes, line)
+            if line.square:
+                _draw_square(axes, line, line.square)
         for tag in panel.published:
             if tag.point:
                 axes.plot(*([value] for value in tag.point), "D", color=PUBLISHED_COLOUR, markersize=5, zorder=2)
@@ -87,7 +94,9 @@ def plot_line_panels(
 
 def _keep_points_in_view(axes: Axes, panel: LinePanel) -> None:
     """Let the widest intervals run out of the panel, as two trials may give them, lest the points shrink to nothing."""
-    points = [y for line in panel.lines for y in line.y] + [tag.point[1] for tag in panel.published if tag.point]
+    points = [y for line in panel.lines for y in line.y]
+    points += [tag.point[1] for tag in panel.published if tag.point]
+    points += [line.square[1] for line in panel.lines if line.square]
     if points:
         low, high = axes.get_ylim()
         axes.set_ylim(max(low, min(points) / 2), min(high, max(points) * 2))
@@ -109,14 +118,29 @@ def _draw(axes: Axes, line: Line) -> None:
         axes.fill_between(line.x, line.low, line.high, color=look.colour, alpha=0.15, linewidth=0)
     elif not np.isnan(line.low[0]):
         axes.vlines(line.x, line.low, line.high, color=look.colour, linewidth=2)
+    draw_guide(axes, line.guide, look.colour)
     if line.best is not None:
-        axes.plot(
-            line.x[[line.best]],
-            line.y[[line.best]],
-            "o",
-            markersize=11,
-            markerfacecolor="none",
-            markeredgecolor=look.colour,
-            markeredgewidth=1.5,
-            zorder=4,
-        )
+        _mark(axes, look, (line.x[line.best], line.y[line.best]), "o", 11)
+
+
+def _draw_square(axes: Axes, line: Line, square: tuple[float, float]) -> None:
+    look = line.look
+    _mark(axes, look, square, "s", 8)
+    if len(line.x):
+        near = int(np.argmin(np.abs(np.log(line.x / square[0]))))
+        ends = ([line.x[near], square[0]], [line.y[near], square[1]])
+        axes.plot(*ends, color=look.colour, linestyle=look.dashes, linewidth=0.8, alpha=0.6, zorder=2)
+
+
+def _mark(axes: Axes, look: Look, point: tuple[float, float], marker: str, size: float) -> None:
+    """A hollow mark in the colour of a line."""
+    axes.plot(
+        [point[0]],
+        [point[1]],
+        marker,
+        markersize=size,
+        markerfacecolor="none",
+        markeredgecolor=look.colour,
+        markeredgewidth=1.5,
+        zorder=4,
+    )

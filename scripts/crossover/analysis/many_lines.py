@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, Formatter, StrMethodFormatter
 
 from crossover.analysis.curves import Looks, looks_of
+from crossover.analysis.guides import guide_of
 from crossover.analysis.line_panels import Line, LinePanel, plot_line_panels
 from crossover.analysis.naming import name_by, varying
 from crossover.analysis.style import DEVICE_WORDS, PROTOCOL_WORDS, count_text, number_text, short_name
@@ -35,7 +36,9 @@ def plot_many_times(view: StudyView) -> Figure:
         y, low, high = (
             timed[f"step_time{end}_s"].to_numpy(float, na_value=np.nan) * scale for end in ("", "_low", "_high")
         )
-        return Line(name + _lost(cells), looks.of(first_row(cells)), timed["x"].to_numpy(float), y, low, high)
+        first, x = first_row(cells), timed["x"].to_numpy(float)
+        guide = guide_of(view, first, cells, scale)
+        return Line(name + _lost(cells), looks.of(first), x, y, low, high, guide=guide)
 
     ticks = EngFormatter("s") if view.steps_per_run is None else StrMethodFormatter("{x:,g}")
     return _plot(view, view.cells, line, view.time_label(), ticks)

@@ -42,8 +42,12 @@ def differing_environments(first: pd.DataFrame, second: pd.DataFrame) -> list[st
 
 
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
-    """Raise UserError naming the fields in which the rows of a device differ; hosts may, if `several_hosts`."""
-    columns = [column for column in ENVIRONMENT_COLUMNS if not (several_hosts and column == "hostname")]
+    """Raise UserError naming the fields in which the rows of a device differ; hosts may, if `several_hosts`.
+
+    Fields that the rows do not hold are passed over.
+    """
+    passed_over = {"hostname"} if several_hosts else set()
+    columns = [name for name in ENVIRONMENT_COLUMNS if name in rows.column_names and name not in passed_over]
     for device in rows["device"].unique().to_pylist():
         own = rows.filter(pc.field("device") == device)
         values = {column: own[column].unique().to_pylist() for column in columns}

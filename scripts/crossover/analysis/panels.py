@@ -39,6 +39,15 @@ def stacked_panels(title: str, heights_in: Sequence[float], texts: Sequence[str]
     return figure, panels
 
 
+def blank_figure(title: str, sentence: str) -> Figure:
+    """A figure without panels that says why there are none."""
+    use_style()
+    figure = plt.figure(figsize=(WIDTH_IN, 1.2))
+    figure.suptitle(title, x=0.01, ha="left", fontsize=13, weight="bold")
+    figure.text(0.01, 0.35, sentence, fontsize=11)
+    return figure
+
+
 def tick_values(axis: XAxis | YAxis, formatter: Formatter) -> None:
     """Ticks of a logarithmic axis at powers of ten, and the shorter its range, at more of their multiples."""
     low, high = axis.get_view_interval()

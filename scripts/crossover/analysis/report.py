@@ -14,27 +14,34 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import claim_group, tally
+from crossover.analysis.comparisons import headline_rows
+from crossover.analysis.cost_models import model_words
+from crossover.analysis.largest_batches import searches_view
+from crossover.analysis.loading import loading_answers
 from crossover.analysis.naming import varying
+from crossover.analysis.other_crossovers import other_crossovers, price_words, transfers
 from crossover.analysis.quality import METRICS
 from crossover.analysis.quality_words import quality_answer, quality_view
 from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
 from crossover.analysis.style import device_label, seconds_text
-from crossover.analysis.tables import LINE_AXES, records
+from crossover.analysis.tables import LINE_AXES, records, with_ok_times
 from crossover.records import FLAGS
 
 CAPTIONS = {
     "times": "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
-    "dots: trials; grey, dotted or dashed: published.",
+    "dots: trials; black: the crossover, with its 95 % interval where there is one; grey, or dotted with squares: "
+    "published; thin dots: the cost model, a guide whose misses the table below names.",
     "speedups": "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
     "Grey: published crossover.",
     "comparison": "A row a cell: its time with the 95 % interval over trials, and its memory. Hollow: projected from "
-    "fewer steps than a run has. Grey diamonds: published, on the hardware named.",
+    "fewer steps than a run has. In brackets: one epoch of a run. Grey diamonds: published, on the hardware named.",
     "latency": "The right ways to measure a latency and each mistake; the trials' passes all together. Box: quartiles; "
     "whiskers: 1st to 99th percentile; ring: mean, with the standard deviation beside it; black line: the right mean. "
     "Last: how far off a mistake's mean is, by the ratio of a trial's means averaged over trials; grey where one trial "
     "or their scatter leaves that open. Grey diamonds: published.",
     "throughput": "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. "
-    "Ring: a line's optimum. Grey diamonds: published, on the hardware named.",
+    "Ring: a line's optimum. Hollow square: the largest batch that fits, where it was searched, timed in one process. "
+    "Grey diamonds: published, on the hardware named.",
     "trade_off": "Time of a sample over memory: down and to the left is better in both. The grey line joins what "
     "nothing beats in both. Grey diamonds: published.",
     "utilisation": "Floating-point operations that a step achieves per second, with the 95 % interval over trials. "
@@ -80,18 +87,23 @@ def render(
     figures: Sequence[FigureFile],
     facts: Mapping[str, Any],
     quality: pd.DataFrame | None = None,
+    searches: pd.DataFrame | None = None,
+    cost_models: pd.DataFrame | None = None,
 ) -> str:
     """Fill the template. `studies` maps names to their files; `facts` says how and when the report was made.
 
-    `quality` holds the quality of trained models, where a study trains any.
+    `quality` holds the quality of trained models, where a study trains any, `searches` the largest batches, where a
+    study has them searched; `cost_models` is what `model_lines` gives.
     """
     environment = Environment(
         loader=FileSystemLoader(template.parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["seconds"] = lambda value: "" if value is None else seconds_text(value)
     sections = [
-        _section(name, spec, cells, crossovers, figures)
+        _section(name, spec, measurements, cells, crossovers, figures)
         | _quality(name, quality)
+        | _searches(name, searches)
+        | {"cost_models": _cost_models(name, spec, cost_models)}
         | claim_group(claims[claims["study"] == name], spec["published"])
         for name, spec in studies.items()
     ]
@@ -103,27 +115,39 @@ def render(
         machines=_machines([measurements] if quality is None else [measurements, quality]),
         flags={flag: FLAGS[flag] for flag in raised},
         facts=facts,
+        prices=price_words(facts["price_per_hour"], facts["currency"]),
     )
 
 
 def _section(
     name: str,
     spec: Mapping[str, Any],
+    measurements: pd.DataFrame,
     cells: pd.DataFrame,
     crossovers: pd.DataFrame,
     figures: Sequence[FigureFile],
 ) -> dict[str, Any]:
-    rows = records(crossovers[crossovers["study"] == name])
+    of_study = crossovers[crossovers["study"] == name]
+    headlines = headline_rows(of_study)
+    trials = measurements[measurements["study"] == name]
     own = cells[cells["study"] == name]
-    several = varying(crossovers[crossovers["study"] == name], LINE_AXES)
+    several = varying(headlines, LINE_AXES)
+    asks_where = _asks_for_crossovers(spec)
     return {
         "name": name,
         "title": spec["title"],
         "question": spec["question"],
         "published": spec["published"],
         "devices": spec.get("devices"),
-        "answers": merged((line_words(row, several), text) for row in rows if (text := _answer(row, own, spec))),
+        "answers": [
+            *[("", text) for text in _loading(trials, spec)],
+            *merged(
+                (line_words(row, several), text) for row in records(headlines) if (text := _answer(row, own, spec))
+            ),
+        ],
         "figures": [figure for figure in figures if figure.study == name],
+        "transfers": transfers(of_study) if asks_where else [],
+        "others": other_crossovers(of_study) if asks_where else [],
         "not_ok": records(own[own["status"] != "ok"]),
         "flagged": int((own["flags"].map(len) > 0).sum()),
         "count": len(own),
@@ -131,9 +155,18 @@ def _section(
     }
 
 
+def _loading(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[str]:
+    """What loading takes of a step, where no crossover is the question: its figure shows that by size."""
+    return [] if _asks_for_crossovers(spec) else loading_answers(with_ok_times(trials), spec["steps_per_run"])
+
+
+def _asks_for_crossovers(spec: Mapping[str, Any]) -> bool:
+    return bool({"times", "speedups"} & set(spec["figures"]))
+
+
 def _answer(row: dict[str, Any], cells: pd.DataFrame, spec: Mapping[str, Any]) -> str | None:
     """The answer for a line: its crossover where that is the question, or how much faster one side is at one size."""
-    if {"times", "speedups"} & set(spec["figures"]):
+    if _asks_for_crossovers(spec):
         return answer(row)
     line = cells[(cells[LINE_AXES] == pd.Series(row)[LINE_AXES]).all(axis=1)].dropna(subset=["step_time_s"])
     seconds = dict(zip(line["device"], line["step_time_s"], strict=False))
@@ -146,6 +179,20 @@ def _quality(name: str, quality: pd.DataFrame | None) -> dict[str, Any]:
     if quality is None or (own := quality[quality["study"] == name]).empty:
         return {"quality": None}
     return {"quality": {"answer": quality_answer(own), "rows": quality_view(own), "metrics": METRICS}}
+
+
+def _searches(name: str, searches: pd.DataFrame | None) -> dict[str, Any]:
+    """The largest batches of a study; nothing where it has none searched."""
+    return {"searches": [] if searches is None else searches_view(searches[searches["study"] == name])}
+
+
+def _cost_models(name: str, spec: Mapping[str, Any], models: pd.DataFrame | None) -> list[dict[str, str]]:
+    """The cost models beside a study's figure of times; none where it has no such figure."""
+    if models is None or "times" not in spec["figures"]:
+        return []
+    own = models[models["study"] == name]
+    several = varying(own, LINE_AXES)
+    return [model_words(row, several) for row in records(own)]
 
 
 def _range(counts: pd.Series) -> str:

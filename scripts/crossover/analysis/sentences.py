@@ -25,14 +25,15 @@ def answer(row: dict[str, Any]) -> str:
     gpu, cpu = _sides(row)
     unit = axis_words(row)
     if row["status"] == "bracketed":
-        text = (
-            f"On this machine {gpu} beats {cpu} from about {count_text(row['crossover'])} {unit} on "
-            f"({_bracket(row, unit)}; interpolated, without an interval)."
-        )
+        text = f"On this machine {gpu} beats {cpu} from about {place(row)} {unit} on ({_how(row, unit)})."
     elif row["status"] == "reversed":
+        where = f"{place(row)} {unit} ({_how(row, unit)})"
+        text = f"On this machine {gpu} is ahead only below about {where}; above, {cpu} wins."
+    elif bound := bound_words(row):
+        edge = "largest" if row["crossover_low"] else "smallest"
         text = (
-            f"On this machine {gpu} is ahead only below about {count_text(row['crossover'])} {unit} "
-            f"({_bracket(row, unit)}); above, {cpu} wins."
+            f"On this machine {gpu} and {cpu} cannot be told apart at the {edge} size measured on both: they cross "
+            f"{bound}, if at all."
         )
     elif row["status"] == "below_range":
         text = f"On this machine {gpu} beats {cpu} at every size measured on both; the crossover lies below the range."
@@ -40,8 +41,40 @@ def answer(row: dict[str, Any]) -> str:
         text = f"On this machine {cpu} beats {gpu} at every size measured on both; no crossover up to the largest."
     else:
         text = f"No crossover of {gpu} over {cpu} can be given: {row['message']}."
-    decided = row["status"] in ("bracketed", "reversed", "below_range", "above_range")
-    return _with_caution(text, row) if decided else text
+    decided = row["status"] in ("bracketed", "reversed", "below_range", "above_range", "edge_tie")
+    return _with_caution(f"{text}{_doubt_sentence(row)}", row) if decided else text
+
+
+def place(row: dict[str, Any], column: str = "crossover") -> str:
+    """A crossover with its 95 % interval, '1,110 (1,000 to 1,240)'; to two digits where it has none, '1,100'.
+
+    An end that is open is not named: '1,110 (at most 1,240)'.
+    """
+    low, high = (None if end is None else count_text(end, 3) for end in (row[f"{column}_low"], row[f"{column}_high"]))
+    if low is None and high is None:
+        return count_text(row[column])
+    interval = f"at most {high}" if low is None else f"at least {low}" if high is None else f"{low} to {high}"
+    return f"{count_text(row[column], 3)} ({interval})"
+
+
+def doubt_words(row: dict[str, Any]) -> str:
+    """What the trials leave in doubt, which a message says after a semicolon; empty where it is nothing."""
+    return str(row["message"]).partition("; ")[2]
+
+
+def _doubt_sentence(row: dict[str, Any]) -> str:
+    doubt = doubt_words(row)
+    return f" {doubt[0].upper()}{doubt[1:]}." if doubt else ""
+
+
+def bound_words(row: dict[str, Any]) -> str | None:
+    """The one known end of a crossover at the edge of what was measured, in words; None where there is none."""
+    if row["status"] != "edge_tie":
+        return None
+    low, high, unit = row["crossover_low"], row["crossover_high"], axis_words(row)
+    if low is not None:
+        return f"not before {count_text(low, 3)} {unit}"
+    return None if high is None else f"at the latest by {count_text(high, 3)} {unit}"
 
 
 def answer_at_one_size(row: dict[str, Any], seconds: Mapping[str, float]) -> str | None:
@@ -99,9 +132,10 @@ def _joined(words: list[list[str]]) -> str:
     return ", ".join([*shared, " / ".join(", ".join(own[len(shared) :]) for own in words)])
 
 
-def _bracket(row: dict[str, Any], unit: str) -> str:
+def _how(row: dict[str, Any], unit: str) -> str:
     low, high = row["bracket_low"], row["bracket_high"]
     text = f"measured on either side: {low:,.0f} and {high:,.0f} {unit}"
     if row["x_axis"] == "parameters":
         text += f", {row['bracket_low_size']:,.0f} and {row['bracket_high_size']:,.0f} {row['size_name']}"
-    return text
+    given = (row["crossover_low"], row["crossover_high"]) != (None, None)
+    return f"{text}; interpolated, {'with the 95 % interval over trials' if given else 'without an interval'}"

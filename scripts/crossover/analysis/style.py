@@ -67,15 +67,15 @@ def short_name(name: str) -> str:
     return " ".join(name.split())
 
 
-def count_text(value: float) -> str:
-    """A count to two significant digits, as a reader says it: 6.5, 680, 1,200, 310 k, 2.8 million."""
+def count_text(value: float, digits: int = 2) -> str:
+    """A count to two significant digits, or as many as are asked for: 6.5, 680, 1,200, 310 k, 2.8 million."""
     if value <= 0:
         return f"{value:g}"
-    rounded = round(value, 1 - math.floor(math.log10(value)))
+    rounded = round(value, digits - 1 - math.floor(math.log10(value)))
     for limit, scale, unit in ((1e9, 1e9, " billion"), (1e6, 1e6, " million"), (1e4, 1e3, " k")):
         if rounded >= limit:
             return f"{rounded / scale:g}{unit}"
-    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
+    return f"{rounded:,g}"
 
 
 def seconds_text(seconds: float) -> str:
@@ -97,6 +97,11 @@ def number_text(value: float, digits: int = 3) -> str:
         return f"{value:g}"
     places = digits - 1 - math.floor(math.log10(float(f"{value:.{digits - 1}e}")))
     return f"{value:,.{max(0, places)}f}"
+
+
+def rate_text(samples_per_s: float) -> str:
+    """A throughput: 12,345/s, 8.25/s."""
+    return f"{samples_per_s:,.0f}/s" if samples_per_s >= 99.5 else f"{samples_per_s:.3g}/s"
 
 
 def bytes_text(value: float) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from crossover.analysis.curves import Looks, Tag, looks_of
+from crossover.analysis.largest_batches import largest_words
 from crossover.analysis.line_panels import Line, LinePanel, plot_line_panels
 from crossover.analysis.naming import name_by, varying
-from crossover.analysis.style import device_label
+from crossover.analysis.style import device_label, rate_text
 from crossover.analysis.tables import first_row, records
 from crossover.analysis.views import StudyView
 from crossover.records import DEVICES
@@ -20,32 +23,41 @@ LINE = ["size", "variant", "protocol", "precision", "execution"]
 
 
 def plot_throughput(view: StudyView) -> Figure:
-    """Samples per second over batch size, log-log, a panel a device; the ring marks a line's optimum."""
+    """Samples per second over batch size, log-log, a panel a device.
+
+    A ring marks a line's optimum, a hollow square the largest batch that fits, where it was searched.
+    """
     looks = looks_of(view.cells, ["precision", "variant", "execution", "size", "protocol"])
     named = varying(view.cells, LINE)
     panels = []
     for device in (device for device in DEVICES if device in set(view.cells["device"])):
         cells = view.cells[view.cells["device"] == device]
         names = cells["device_name"].dropna()
-        lines = [_line(line, named, looks) for _, line in cells.groupby(LINE, sort=False)]
+        lines = [
+            _line(line, named, looks, view.search_of(first_row(line))) for _, line in cells.groupby(LINE, sort=False)
+        ]
         title = device_label(device, names.iloc[0] if len(names) else None)
         panels.append(LinePanel(title, lines, _published(view, device)))
     batches = {float(batch): f"{batch:,}" for batch in view.cells["batch_size"]}
     return plot_line_panels(view.title, panels, "batch size", "samples per second", EngFormatter(sep=""), batches)
 
 
-def _line(line: pd.DataFrame, named: list[str], looks: Looks) -> Line:
+def _line(line: pd.DataFrame, named: list[str], looks: Looks, search: dict[str, Any] | None) -> Line:
     first = first_row(line)
     timed = line.dropna(subset=["samples_per_s"]).sort_values("batch_size")
     batch, rate = timed["batch_size"].to_numpy(float), timed["samples_per_s"].to_numpy(float)
     best = int(np.argmax(rate)) if len(rate) else None
-    said = [f"best: {_rate(rate[best])} at batch {batch[best]:,.0f}"] if best is not None else []
+    said = [f"best: {rate_text(rate[best])} at batch {batch[best]:,.0f}"] if best is not None else []
     lost = line[line["samples_per_s"].isna()].sort_values("batch_size")
     if len(lost):
         said.append(f"{lost['status'].iloc[0]} at {lost['batch_size'].iloc[0]:,}")
-    text = "\n".join(words for words in (name_by(first, named), ", ".join(said)) if words)
+    largest = largest_words(search) if search else ""
+    text = "\n".join(words for words in (name_by(first, named), ", ".join(said), largest) if words)
+    square = None
+    if search and search["throughput_samples_per_s"] is not None:
+        square = (float(search["largest"]), float(search["throughput_samples_per_s"]))
     low, high = (batch / timed[f"step_time_{end}_s"].to_numpy(float, na_value=np.nan) for end in ("high", "low"))
-    return Line(text, looks.of(first), batch, rate, low, high, best)
+    return Line(text, looks.of(first), batch, rate, low, high, best, square)
 
 
 def _published(view: StudyView, device: str) -> list[Tag]:
@@ -57,11 +69,7 @@ def _published(view: StudyView, device: str) -> list[Tag]:
     differing = varying(results, LINE)
     tags = []
     for result in records(results):
-        words = [result["hardware"] or "published", name_by(result, differing), _rate(result["samples_per_s"])]
+        words = [result["hardware"] or "published", name_by(result, differing), rate_text(result["samples_per_s"])]
         point = (result["batch_size"], result["samples_per_s"])
         tags.append(Tag(", ".join(word for word in words if word), point=point))
     return tags
-
-
-def _rate(value: float) -> str:
-    return f"{value:,.0f}/s" if value >= 99.5 else f"{value:.3g}/s"

@@ -9,8 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.analysis.comparisons import headline_rows
+from crossover.analysis.largest_batches import SEARCH_AXES
 from crossover.analysis.published import on_line, read_published
-from crossover.analysis.tables import LINE_AXES, records, with_ok_times
+from crossover.analysis.tables import LINE_AXES, first_row, records, with_ok_times
 from crossover.records import DEVICES
 from crossover.studies import steps_of_run
 
@@ -28,10 +30,20 @@ class StudyView:
     published_crossover: tuple[float, float] | None = None
     published_results: pd.DataFrame | None = None
     """What `read_published` gives."""
+    searches: pd.DataFrame | None = None
+    """What `collect_searches` gives; None where the study asks for no search of its largest batches."""
+    cost_models: pd.DataFrame | None = None
+    """What `model_lines` gives."""
 
     def run_steps(self, batch_size: int) -> int | None:
         """Steps of a published run at a batch size; None where the study's figures show the time of a step."""
         return steps_of_run(self.steps_per_run, batch_size)
+
+    @property
+    def epochs(self) -> int | None:
+        """Epochs of a published run that has several, so that one is worth a number of its own; else None."""
+        epochs = self.steps_per_run["epochs"] if isinstance(self.steps_per_run, Mapping) else 1
+        return epochs if epochs > 1 else None
 
     def time_label(self) -> str:
         """What a figure's times are: of a run where the study has one, else of a step."""
@@ -64,6 +76,13 @@ class StudyView:
         timed = on_line(self.published_results, line).dropna(subset=["size", "device", "run_time_s"])
         return timed.fillna({"hardware": ""})
 
+    def search_of(self, line: dict[str, Any]) -> dict[str, Any] | None:
+        """The search for the largest batch on a line's device; None where there was none."""
+        if self.searches is None:
+            return None
+        own = (self.searches[SEARCH_AXES] == pd.Series(line)[SEARCH_AXES]).all(axis=1)
+        return first_row(self.searches[own]) if own.any() else None
+
     def _with_x(self, rows: pd.DataFrame) -> pd.DataFrame:
         return rows.assign(x=rows[self.x_axis].astype(float))
 
@@ -74,6 +93,9 @@ def study_view(
     crossovers: pd.DataFrame,
     spec: Mapping[str, Any],
     path_to_published: Path | None,
+    *,
+    searches: pd.DataFrame | None = None,
+    cost_models: pd.DataFrame | None = None,
 ) -> StudyView:
     """Cut one study out of the tables; `spec` is the study's file, completed with defaults."""
     name, published = spec["name"], spec["published"] or {}
@@ -81,11 +103,13 @@ def study_view(
         spec["title"],
         with_ok_times(measurements[measurements["study"] == name]),
         in_grid_order(cells[cells["study"] == name], spec),
-        in_grid_order(crossovers[crossovers["study"] == name], spec),
+        in_grid_order(headline_rows(crossovers[crossovers["study"] == name]), spec),
         spec["x_axis"],
         spec["steps_per_run"],
         tuple(published["crossover"]) if published.get("crossover") else None,
         read_published(path_to_published) if path_to_published else None,
+        searches=searches,
+        cost_models=cost_models,
     )
 
 

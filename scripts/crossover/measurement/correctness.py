@@ -1,8 +1,9 @@
 """Whether a fast answer is a right one: a step's result against the same computation in double precision on the CPU.
 
-The same fresh weights and the same batch go through the cell's model, in its precision and execution, and through a
-double-precision copy. Compared are the first result of the forward pass (a training's loss, an inference's outputs)
-and, where the step has a backward pass, the gradient of all parameters as one vector.
+The same fresh weights and the same rows of a batch go through the cell's model, in its precision and execution, and
+through a double-precision copy. Compared are the first result of the forward pass (a training's loss, an inference's
+outputs) and, where the step has a backward pass, the gradient of all parameters as one vector. An inference's model
+gets the whole batch, as the step does: what was compiled or chosen for its shape is what was timed.
 """
 
 from __future__ import annotations
@@ -75,11 +76,14 @@ def compare_with_reference(task: Task, fresh_model: Callable[[], nn.Module]) -> 
     if 4 * weights_bytes > available_bytes():
         return Errors()
     task.model.load_state_dict(fresh.state_dict())
-    inputs = tuple(tensor[: task.checked_rows] for tensor in task.next_inputs())
+    batch = task.next_inputs()
+    rows = tuple(tensor[: task.checked_rows] for tensor in batch)
+    # A loss and its gradient are means over the batch, so both sides need the same rows; outputs are a row's own.
+    inputs = rows if isinstance(task, GradientTask) else batch
     reference = fresh.to(torch.float64).train(task.model.training)
     with _without_dropout(task.model), _without_dropout(reference):
         ours = _evaluate(task, task.model, task.arithmetic, inputs)
-        theirs = _evaluate(task, reference, REFERENCE, tuple(map(REFERENCE.place, inputs)))
+        theirs = _evaluate(task, reference, REFERENCE, tuple(map(REFERENCE.place, rows)))
     result, gradient = (relative_error(mine, exact) for mine, exact in zip(ours, theirs, strict=True))
     return Errors(result, gradient)
 
@@ -87,8 +91,8 @@ def compare_with_reference(task: Task, fresh_model: Callable[[], nn.Module]) -> 
 def _evaluate(
     task: Task, model: nn.Module, arithmetic: Arithmetic, inputs: tuple[torch.Tensor, ...]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """The first result and, where the step has a backward pass, the gradients: scaled as the step scales them, and
-    scaled back.
+    """The first result, of an inference the rows to compare; where the step has a backward pass, the gradients: scaled
+    as the step scales them, and scaled back.
 
     A scale that overflows is halved, as the step would do; each try has its own forward pass, since a compiled graph
     cannot go backward twice.
@@ -98,7 +102,9 @@ def _evaluate(
     while True:
         with torch.set_grad_enabled(training), arithmetic.autocast():
             result = task.forward(model, *inputs)[0]
-        scaled = _gradients(result * scale, model) if training else []
+        if not training:
+            return [result[: task.checked_rows].clone()], []  # a copy, lest the whole batch's stay beside the reference
+        scaled = _gradients(result * scale, model)
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
             # Not divided by 1, which would hold all gradients twice.
             return [result.detach()], scaled if scale == 1 else [gradient / scale for gradient in scaled]
@@ -134,9 +140,10 @@ def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) 
 @contextmanager
 def _without_dropout(model: nn.Module) -> Iterator[None]:
     """Set the layers' dropout to 0, since the copies would draw different numbers: `p` of a dropout layer, `dropout` of
-    attention and of recurrent layers.
+    attention and of recurrent layers. None is drawn in evaluation mode, and a compiled model would be compiled anew.
     """
-    names = [(m, "p" if isinstance(m, nn.modules.dropout._DropoutNd) else "dropout") for m in model.modules()]
+    training = [module for module in model.modules() if module.training]
+    names = [(m, "p" if isinstance(m, nn.modules.dropout._DropoutNd) else "dropout") for m in training]
     shares = [(m, name, share) for m, name in names if isinstance(share := getattr(m, name, None), float)]
     for module, name, _ in shares:
         setattr(module, name, 0.0)

@@ -10,8 +10,7 @@ from typing import Any
 from crossover.measurement.batch_search import find_largest
 from crossover.measurement.requests import BatchTry
 from crossover.measurement.supervision import Outcome
-
-SCHEMA_VERSION = 1
+from crossover.studies import SEARCH_VERSION
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def describe(first: BatchTry, limit: int | None, found: LargestBatch, command: s
     tries = result.pop("tries")
     throughput = result.pop("throughput")
     return {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": SEARCH_VERSION,
         **{axis: value for axis, value in cell.items() if axis != "batch_size"},
         **result,
         **throughput,

@@ -23,7 +23,7 @@ class Task(ABC):
     """Whether the host reads results in the midst of a step, which no CUDA graph can hold."""
     optimizer: torch.optim.Optimizer | None = None
     checked_rows: int = 32
-    """Rows of a batch that the numerical check compares: enough to see a wrong kernel, few enough for a CPU."""
+    """First rows of a batch that the numerical check compares: enough to see a wrong kernel, few enough for a CPU."""
     gradient_slack: float = 10.0
     """How many times less exact than the result a gradient may be: it is a sum of terms of either sign."""
 
@@ -40,7 +40,7 @@ class Task(ABC):
     @abstractmethod
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """What the model makes of a batch. First the result that is checked: a training's loss (a scalar), an
-        inference's outputs; then whatever else `observe` needs.
+        inference's outputs, a row for each of the batch's that depends on no other; then whatever else `observe` needs.
         """
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most have nothing to do

@@ -36,7 +36,24 @@ def test_what_was_measured_in_words(value: float | None, low: float | None, high
     ],
 )
 def test_verdicts_are_counted(verdicts: list[str], text: str) -> None:
-    assert tally(pd.DataFrame({"verdict": verdicts})) == text
+    assert tally(pd.DataFrame({"verdict": verdicts, "source": [None, *["A"] * (len(verdicts) - 1)]})) == text
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "text"),
+    [
+        (["reproduced"], "Of 1 statement of our own, 1 holds."),
+        (
+            ["reproduced", "reproduced", "differs", "not_testable"],
+            "Of 4 statements of our own, 2 hold, 1 does not hold, 1 is not testable here.",
+        ),
+    ],
+)
+def test_statements_of_our_own_are_counted_apart(verdicts: list[str], text: str) -> None:
+    ours = pd.DataFrame({"verdict": verdicts, "source": "ours"})
+    assert tally(ours) == text
+    published = pd.DataFrame({"verdict": ["differs"], "source": ["A"]})
+    assert tally(pd.concat([ours, published])) == f"Of 1 published statement, 1 differs. {text}"
 
 
 def test_every_verdict_has_a_word_and_a_mark_of_its_own() -> None:
@@ -58,6 +75,9 @@ PUBLISHED = {"statement": "it is so", "source": "Somebody (2019)"}
         (("A", "A"), PUBLISHED, None, "A", [None, None]),
         (("A", "B"), PUBLISHED, None, None, ["A", "B"]),
         (("A", None), None, None, None, ["A", None]),
+        (("A", "ours", "A"), PUBLISHED, None, "A", [None, "ours", None]),
+        (("A", "B", "ours"), PUBLISHED, None, None, ["A", "B", "ours"]),
+        (("ours",), PUBLISHED, "it is so", "Somebody (2019)", ["ours"]),
         ((), PUBLISHED, "it is so", "Somebody (2019)", []),
         ((), None, None, None, []),
     ],
@@ -72,3 +92,8 @@ def test_a_source_is_said_once_where_the_claims_share_it(
     found = claim_group(claims_from(*sources), published)
     assert (found["statement"], found["source"]) == (statement, source)
     assert [row["source"] for row in found["claims"]] == of_claims
+
+
+def test_a_verdict_on_our_own_statement_does_not_speak_of_reproducing() -> None:
+    words = [row["verdict_words"] for row in claim_group(claims_from("A", "ours"), None)["claims"]]
+    assert words == ["differs", "does not hold"]

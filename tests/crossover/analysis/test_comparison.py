@@ -73,6 +73,32 @@ def test_a_run_measured_by_fewer_steps_is_projected(row: Row, view_of: Views) ->
     assert texts(plot_comparison(view_of(rows)).axes[0]) == ["1.00 s", "10.0 ms"]
 
 
+def test_a_run_of_several_epochs_also_says_the_time_of_one(row: Row, view_of: Views) -> None:
+    """950 samples at batch 100 are 10 steps an epoch: of 0.5 s each 100 s for 20 epochs, 5 s for one."""
+    rows = [row(device="cuda", step_time_s=0.5, timed_steps=3)]
+    view = view_of(rows, [T4 | {"run_time_s": 240.0}], steps_per_run={"epochs": 20, "samples": 950})
+    axes = plot_comparison(view).axes[0]
+    assert texts(axes) == ["100 (5.00 s), projected", "240 (12.0 s)"]
+    assert axes.get_xlabel().startswith("time for 20 epochs in s\n")
+    assert axes.get_xlabel().endswith("in brackets: one epoch")
+    axes = plot_comparison(view_of(rows, steps_per_run={"epochs": 1, "samples": 950})).axes[0]
+    assert texts(axes) == ["5.00, projected"]
+    assert "brackets" not in axes.get_xlabel()
+
+
+def test_the_ticks_of_a_logarithmic_axis_end_where_the_results_do(row: Row, view_of: Views) -> None:
+    """Runs of 20 epochs of 10 steps: 2 s to 6000 s; the room to the right of them is for their numbers."""
+    rows = [
+        row(precision=name, step_time_s=time, timed_steps=1, base_rss_bytes=0, peak_rss_bytes=10**9)
+        for name, time in (("fp32", 30.0), ("tf32", 0.01))
+    ]
+    times, memory = plot_comparison(view_of(rows, steps_per_run={"epochs": 20, "samples": 950})).axes
+    assert times.get_xscale() == "log"
+    assert {10, 1000} <= set(times.get_xticks()) <= {10, 100, 1000}
+    assert times.get_xlim()[1] > 10_000
+    assert times.get_position().width > 1.2 * memory.get_position().width
+
+
 def test_memory_is_of_tensors_on_a_gpu_and_growth_on_the_cpu(row: Row, view_of: Views) -> None:
     rows = [
         row(device="cpu", base_rss_bytes=400_000_000, peak_rss_bytes=1_900_000_000),

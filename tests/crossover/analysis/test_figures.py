@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from crossover.analysis.figures import (
     plot_speedups,
     plot_times,
 )
+from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
 from crossover.analysis.latency import plot_latency
 from crossover.analysis.many_lines import plot_utilisation
 from crossover.analysis.style import DEVICE_COLOURS
@@ -83,6 +85,20 @@ def test_times_are_labelled_on_the_lines(power_laws: PowerLaws) -> None:
     assert {"CPU\nBrand C1", "GPU\nBrand G1", "crossover: 2.5", "published: 300"} <= set(labels)
 
 
+def test_the_interval_is_a_whisker_where_the_lines_cross(power_laws: PowerLaws) -> None:
+    """They cross at 1000 parameters and 1 ms a step, which is 1 s for the run of 1000 steps."""
+    shown = view(power_laws({2: 100, 4: 100_000}), x_axis="parameters")
+    (axes, *_) = plot_times(shown).axes
+    assert not axes.containers
+    found = shown.crossovers.assign(crossover_low=800.0, crossover_high=1300.0)
+    (axes, *_) = plot_times(replace(shown, crossovers=found)).axes
+    assert "crossover: 1,000 (800 to 1,300)" in texts(axes)
+    (whisker,) = axes.containers
+    ((start, end),) = whisker.lines[2][0].get_segments()  # type: ignore[index]
+    assert start == pytest.approx([800, 1])
+    assert end == pytest.approx([1300, 1])
+
+
 def test_no_crossover_no_mark(power_laws: PowerLaws) -> None:
     labels = texts(only_axes(plot_times(view(power_laws({2: 100, 4: 1000}, gpu_s=10)))))
     assert not [label for label in labels if label.startswith("crossover")]
@@ -128,6 +144,12 @@ def test_over_parameters_the_sizes_stand_on_top(power_laws: PowerLaws) -> None:
 def test_crowded_sizes_are_not_all_labelled(power_laws: PowerLaws) -> None:
     axes = only_axes(plot_times(view(power_laws({size: 100 * size for size in (1, 2, 100, 101, 102, 200)}))))
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "100", "200"]
+
+
+def test_sizes_too_close_for_their_words_are_not_labelled(power_laws: PowerLaws) -> None:
+    """Between 5 and 2000, 1000 and 1400 stand less apart than four digits are wide."""
+    axes = only_axes(plot_times(view(power_laws({size: size for size in (5, 100, 1000, 1400, 2000)}))))
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["5", "100", "1000", "2000"]
 
 
 def test_published_runs_stand_beside_ours_in_their_protocol_only(power_laws: PowerLaws, tmp_path: Path) -> None:
@@ -177,6 +199,46 @@ def test_the_same_data_give_the_same_files(
         )
     assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
     assert (tmp_path / "first.png").stat().st_size > 1000
+
+
+def test_the_searches_reach_the_figure(power_laws: PowerLaws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = power_laws({2: 100}, gpu_s=3e-3)
+    search = dict.fromkeys(SEARCH_COLUMNS) | {axis: rows.iloc[0][axis] for axis in SEARCH_AXES}
+    search |= {"status": "ok", "largest": 77, "smallest_failing": 78, "throughput_samples_per_s": 5.0}
+    tables = {"trials": rows, "cells": summarise(rows), "crossovers": compare_lines(rows, {"disc_depth": "size"})}
+    for name, table in {**tables, "searches": pd.DataFrame([search])}.items():
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    drawn: list[Figure] = []
+    monkeypatch.setattr(plt, "close", drawn.append)
+    paths = [str(tmp_path / f"{name}.parquet") for name in tables]
+    save_study_figure(
+        plot_throughput, SPEC, *paths, "", [str(tmp_path / "figure.svg")], str(tmp_path / "searches.parquet")
+    )
+    cpu, gpu = drawn[0].axes
+    assert "largest batch that fits: 77" in "".join(texts(cpu))
+    assert "largest batch" not in "".join(texts(gpu))
+
+
+@pytest.mark.parametrize(
+    "plot",
+    [plot_times, plot_speedups, plot_comparison, plot_latency, plot_throughput, plot_trade_off, plot_utilisation],
+)
+def test_a_study_without_any_row_has_a_figure_that_says_so(
+    power_laws: PowerLaws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plot: Callable[[StudyView], Figure]
+) -> None:
+    rows = power_laws({2: 100, 4: 1000}).assign(study="another")
+    tables = {"trials": rows, "cells": summarise(rows), "crossovers": compare_lines(rows, {"another": "size"})}
+    for name, table in tables.items():
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    drawn: list[Figure] = []
+    monkeypatch.setattr(plt, "close", drawn.append)
+    paths = [str(tmp_path / f"{name}.parquet") for name in tables]
+    save_study_figure(plot, SPEC, *paths, "", [str(tmp_path / "figure.svg"), str(tmp_path / "figure.png")])
+    (figure,) = drawn
+    assert [text.get_text() for text in figure.texts] == ["A title", "Nothing of this study was measured."]
+    assert figure.axes == []
+    assert (tmp_path / "figure.svg").stat().st_size > 1000
+    assert (tmp_path / "figure.png").stat().st_size > 1000
 
 
 def test_panels_name_what_the_study_has_several_of(power_laws: PowerLaws) -> None:

@@ -12,6 +12,8 @@ import pytest
 
 from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.cost_models import model_lines
+from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
 from crossover.analysis.report import FigureFile, link_to, render
 from crossover.analysis.summary import summarise
 
@@ -60,10 +62,13 @@ def page(
     title: str = "A title",
     claims: Sequence[Mapping[str, Any]] = (CLAIM,),
     studies: Mapping[str, str] = MappingProxyType({"disc_depth": "From which size on?"}),
+    searches: pd.DataFrame | None = None,
+    prices: Mapping[str, float] | None = None,
+    **changes: Any,
 ) -> str:
     published = {"statement": "it starts at 700", "source": "Somebody (2019)"}
     specs = {
-        name: {"title": title, "question": asked, "published": published, "figures": ["times"]}
+        name: {"title": title, "question": asked, "published": published, "figures": ["times"]} | changes
         for name, asked in studies.items()
     }
     facts: dict[str, Any] = {
@@ -73,10 +78,14 @@ def page(
         "seed": 0,
         "note": None,
         "method": METHOD,
+        "price_per_hour": prices,
+        "currency": "USD",
     }
-    crossovers = compare_lines(rows, dict.fromkeys(studies, "parameters"))
+    crossovers = compare_lines(rows, dict.fromkeys(studies, "parameters"), prices)
     checked = check_claims([{"source": "Somebody (2019)", **claim} for claim in claims], rows, crossovers)
-    return render(TEMPLATE, specs, rows, summarise(rows), crossovers, checked, [figure], facts)
+    models = model_lines(rows, dict.fromkeys(studies))
+    tables = (rows, summarise(rows), crossovers, checked)
+    return render(TEMPLATE, specs, *tables, [figure], facts, searches=searches, cost_models=models)
 
 
 def test_the_page_opens_with_the_answer_and_the_verdicts_under_it(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -86,7 +95,7 @@ def test_the_page_opens_with_the_answer_and_the_verdicts_under_it(power_laws: Po
         "Of 1 published statement, 1 is reproduced.",
         "From which size on?",
         "Source: Somebody (2019)",
-        "beats the CPU (Brand C1) from about 1,000 parameters on",
+        "beats the CPU (Brand C1) from about 1,000 ",
         "it starts between 100 and 100,000",
         "100 to 100,000",
         "1,000 (100 to 100,000)",
@@ -107,7 +116,7 @@ def test_the_studies_of_the_opening_are_in_the_order_of_the_config(power_laws: P
     opening = text[: text.index("A title")]
     places = [opening.index(words) for words in ("B?", "of b", "C?", "Published: it starts at 700", "A?", "of a")]
     assert places == sorted(places)
-    assert opening.count("from about 1,000 parameters on") == 3
+    assert opening.count("from about 1,000 ") == 3
 
 
 def test_the_table_of_claims_names_its_rows_and_columns(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -140,6 +149,23 @@ def test_a_study_without_claims_opens_with_the_answer(power_laws: PowerLaws, fig
     )
     places = [text.index(words) for words in said]
     assert places == sorted(places)
+
+
+def test_cost_models_stand_in_the_study_with_their_misses(power_laws: PowerLaws, figure: FigureFile) -> None:
+    """The CPU takes 1 us a parameter, which are 10 n^2; the GPU 1 ms at any size."""
+    html = page(power_laws({n: 10 * n**2 for n in (2, 4, 8, 16, 32)}, trials=2), figure)
+    folded = html[html.index("<summary>Cost model: a guide, not a measurement") :]
+    table = folded[: folded.index("</table>")]
+    rows = [Page(row).text for row in table.split("<tr>")[2:]]
+    assert len(rows) == 2
+    assert re.search(r"CPU \(Brand C1\) .* 1e-05 2\.00 \S+ % \S+ % 5, 2 to 32$", rows[0])
+    assert re.search(r"GPU \(Brand G1\) .* 5, 2 to 32$", rows[1])
+    assert "predict_time.py --study disc_depth" in table
+
+
+def test_a_line_without_a_cost_model_says_why(power_laws: PowerLaws, figure: FigureFile) -> None:
+    text = Page(page(power_laws({2: 100, 4: 100_000}), figure)).text
+    assert text.count("none: a model takes 4 sizes with a time or more, not 2") == 2
 
 
 def test_the_page_needs_nothing_else(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -218,6 +244,23 @@ def test_the_figures_stand_in_the_order_given_with_their_captions(tmp_path: Path
     assert other.caption.startswith("A row a cell")
 
 
+def test_the_largest_batches_of_a_study_are_listed(power_laws: PowerLaws, figure: FigureFile) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    plain = dict.fromkeys(SEARCH_COLUMNS) | {axis: rows.iloc[0][axis] for axis in SEARCH_AXES} | {"tries_count": 23}
+    ok = {"status": "ok", "largest": 14336, "smallest_failing": 14337, "throughput_samples_per_s": 24_000.0}
+    searches = [
+        {**plain, **ok, "device": "cuda", "device_name": "Brand G1", "memory_limit_bytes": 8 * 10**9},
+        {**plain, "status": "timeout", "reason": "batch 64: not done after 300 s"},
+        {**plain, **ok, "study": "another", "largest": 77},
+    ]
+    table = pd.DataFrame(searches).astype({"largest": "Int64", "memory_limit_bytes": "Int64"})
+    shown = Page(page(rows, figure, searches=table)).text
+    assert "GPU (Brand G1) largest batch that fits: 14,336 (limit 8 GB) 24,000/s 23" in shown
+    assert "CPU largest batch not found: timeout 23 batch 64: not done after 300 s" in shown
+    assert "77" not in shown
+    assert "The largest batch that fits" not in Page(page(rows, figure)).text
+
+
 def test_every_line_of_several_precisions_is_named(power_laws: PowerLaws, figure: FigureFile) -> None:
     rows = pd.concat(
         [power_laws({2: 100, 4: 100_000}, precision=name, gpu_s=s) for name, s in (("fp32", 1e-3), ("tf32", 1e-9))]
@@ -225,3 +268,81 @@ def test_every_line_of_several_precisions_is_named(power_laws: PowerLaws, figure
     text = Page(page(rows, figure, claims=())).text
     assert "data resident on the device, batch 100, fp32: On this machine" in text
     assert "data resident on the device, batch 100, tf32: On this machine" in text
+
+
+def test_what_the_loader_takes_is_said_before_the_claims_and_ours_is_marked(
+    row: Callable[..., dict[str, Any]], figure: FigureFile
+) -> None:
+    """1 - 2 ms / 20 ms = 90 % of a step; 0.1 of the time is less than half."""
+    times = [("as_published", 0.02), ("resident", 0.002)] * 2
+    rows = pd.DataFrame(
+        [
+            row(device="cuda", protocol=protocol, step_time_s=seconds, trial=trial, batch_size=100)
+            for trial, (protocol, seconds) in enumerate(times, 1)
+        ]
+    )
+    claim = {
+        "study": "disc_depth",
+        "statement": "the loader takes most of it",
+        "source": "ours",
+        "ratio_below": {
+            "metric": "step_time_s",
+            "of": {"protocol": "resident"},
+            "over": {"protocol": "as_published"},
+            "limit": 0.5,
+        },
+    }
+    run = {"epochs": 20, "samples": 1000}
+    text = Page(page(rows, figure, claims=[claim], figures=["comparison"], steps_per_run=run)).text
+    opening = text[: text.index("A title")]
+    said = (
+        "Of 1 statement of our own, 1 holds.",
+        "bounds the run: it takes 90 % of a step (95 % intervals from 90 % to 90 %). An epoch takes 200 ms with the",
+        "the loader takes most of it ours",
+        "none (tested: below 0.5)",
+        "0.1 (0.1 to 0.1)",
+        "✓ holds",
+    )
+    places = [opening.index(words) for words in said]
+    assert places == sorted(places)
+    assert "bounds the run" not in Page(page(rows, figure, claims=[claim], steps_per_run=run)).text
+
+
+def test_other_pairs_and_costs_stand_under_the_figures(power_laws: PowerLaws, figure: FigureFile) -> None:
+    """Five times the price: the crossover in money is at 5000 parameters; the answer above stays that in time."""
+    rows = pd.concat([power_laws({2: 100, 4: 100_000}, precision=name) for name in ("fp32", "amp-bf16")])
+    text = Page(page(rows, figure, claims=(), prices={"cpu": 0.8, "cuda": 4.0})).text
+    opening, section = text[: text.index("A title")], text[text.index("Other crossovers") :]
+    assert "The GPU costs less than the CPU from about 5,000 parameters on; one trial a cell, indicative" in section
+    assert "amp-bf16 against fp32, on the GPU" in section
+    assert "0.8 USD an hour without an accelerator, 4 USD an hour with one (cuda)" in section
+    assert "RAPL" not in section
+    assert "5,000" not in opening
+    assert opening.count("from about 1,000 ") == 1
+    rows["energy_per_step_j"] = rows["step_time_s"] * 100
+    assert "RAPL" in Page(page(rows, figure, claims=())).text
+
+
+def test_without_other_pairs_there_is_no_table_of_them(power_laws: PowerLaws, figure: FigureFile) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    text = Page(page(rows, figure)).text
+    assert "Other crossovers" not in text
+    assert "transfers" not in text
+    several = pd.concat([rows, power_laws({2: 100, 4: 100_000}, precision="tf32")])
+    assert (
+        "Other crossovers"
+        not in Page(page(several, figure, claims=(), figures=["comparison"], steps_per_run=None)).text
+    )
+
+
+def test_both_protocols_stand_side_by_side(power_laws: PowerLaws, figure: FigureFile) -> None:
+    rows = pd.concat(
+        [
+            power_laws({2: 100, 4: 100_000}, protocol=name, gpu_s=s)
+            for name, s in (("as_published", 2e-3), ("resident", 1e-3))
+        ]
+    )
+    text = Page(page(rows, figure, claims=())).text
+    section = text[text.index("With and without transfers") :]
+    assert "2.7 linear layers, 2,000 parameters 2.5 linear layers, 1,000 parameters" in section
+    assert "2.00 times as many parameters with transfers" in section

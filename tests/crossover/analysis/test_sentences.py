@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,10 +18,47 @@ def sentence(rows: pd.DataFrame, x_axis: str = "parameters") -> str:
 
 
 def test_a_bracketed_crossover_is_said_with_what_was_measured(power_laws: PowerLaws) -> None:
-    text = sentence(power_laws({2: 100, 4: 100_000}, trials=3))
+    text = said(power_laws, crossover_low=None, crossover_high=None)
     assert "the GPU (Brand G1) beats the CPU (Brand C1) from about 1,000 parameters on" in text
+    assert "interpolated, without an interval" in text
     assert "measured on either side: 100 and 100,000 parameters, 2 and 4 linear layers" in text
     assert "indicative" not in text
+
+
+def said(power_laws: PowerLaws, **changes: Any) -> str:
+    """The answer of a line that crosses at 1000 parameters, with a made-up interval and other changes."""
+    (row,) = records(compare_lines(power_laws({2: 100, 4: 100_000}, trials=3), {"disc_depth": "parameters"}))
+    return answer(row | {"crossover_low": 902.4, "crossover_high": 1108.6} | changes)
+
+
+def test_the_interval_stands_beside_the_crossover(power_laws: PowerLaws) -> None:
+    text = said(power_laws)
+    assert "beats the CPU (Brand C1) from about 1,000 (902 to 1,110) parameters on (measured on either side" in text
+    assert "with the 95 % interval over trials" in text
+    assert "only below about 1,000 (902 to 1,110) parameters (measured" in said(power_laws, status="reversed")
+
+
+def test_an_open_end_and_what_is_in_doubt_are_said(power_laws: PowerLaws) -> None:
+    text = said(power_laws, crossover_high=None, message="it is ahead; near 5 they may cross again")
+    assert "from about 1,000 (at least 902) parameters on" in text
+    assert text.endswith("with the 95 % interval over trials). Near 5 they may cross again.")
+    above = said(power_laws, status="below_range", message="it is ahead; not beyond doubt at 100")
+    assert above.endswith("the crossover lies below the range. Not beyond doubt at 100.")
+
+
+@pytest.mark.parametrize(
+    ("open_end", "words"),
+    [
+        ("crossover_high", "at the largest size measured on both: they cross not before 902 parameters, if at all."),
+        ("crossover_low", "at the smallest size measured on both: they cross at the latest by 1,110 parameters, if"),
+    ],
+)
+def test_a_tie_at_the_edge_bounds_one_end(power_laws: PowerLaws, open_end: str, words: str) -> None:
+    text = said(power_laws, status="edge_tie", crossover=None, **{open_end: None})
+    assert words in text
+    assert "about" not in text
+    no_end = {"crossover_low": None, "crossover_high": None, "message": "a tie"}
+    assert said(power_laws, status="edge_tie", **no_end).startswith("No crossover of the GPU (Brand G1)")
 
 
 def test_one_trial_is_indicative(power_laws: PowerLaws) -> None:
@@ -35,17 +73,17 @@ def test_one_trial_is_indicative(power_laws: PowerLaws) -> None:
     ],
 )
 def test_no_crossing_claims_no_size(power_laws: PowerLaws, gpu_s: float, text: str) -> None:
-    said = sentence(power_laws({2: 100, 4: 100_000}, gpu_s=gpu_s, trials=3))
-    assert text in said
-    assert "from about" not in said
+    found = sentence(power_laws({2: 100, 4: 100_000}, gpu_s=gpu_s, trials=3))
+    assert text in found
+    assert "from about" not in found
 
 
 def test_without_accelerator_the_missing_half_is_named(power_laws: PowerLaws) -> None:
     rows = power_laws({2: 100, 4: 100_000})
-    said = sentence(rows[rows["device"] == "cpu"])
-    assert "Only the CPU (Brand C1) was measured" in said
-    assert "half of the answer is missing" in said
-    assert "run the same command on a machine that has a GPU" in said
+    found = sentence(rows[rows["device"] == "cpu"])
+    assert "Only the CPU (Brand C1) was measured" in found
+    assert "half of the answer is missing" in found
+    assert "run the same command on a machine that has a GPU" in found
 
 
 def test_an_incomplete_search_says_why(power_laws: PowerLaws) -> None:

@@ -38,6 +38,14 @@ def test_counts(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "text"),
+    [(6.544, "6.54"), (12.34, "12.3"), (1112, "1,110"), (603_400, "603 k"), (1_689_000, "1.69 million")],
+)
+def test_counts_to_three_digits(value: float, text: str) -> None:
+    assert count_text(value, 3) == text
+
+
+@pytest.mark.parametrize(
     ("seconds", "text"),
     [
         (3.4e-9, "0.0034 µs"),

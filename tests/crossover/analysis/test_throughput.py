@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pytest
 from matplotlib.axes import Axes
 
+from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
 from crossover.analysis.throughput import plot_throughput
 from crossover.analysis.views import StudyView
 
@@ -77,6 +81,53 @@ def test_the_interval_is_the_times_turned_round(row: Row, view_of: Views) -> Non
         for end in ("low", "high"):
             assert round(cell["batch_size"] / cell[f"step_time_{end}_s"], 9) in heights
     assert axes.get_ylabel() == "samples per second"
+
+
+def searched(row: dict[str, Any], **found: Any) -> dict[str, Any]:
+    """A search for the line of a row, which found that 4096 samples fit into 8 GB."""
+    plain = {"status": "ok", "largest": 4096, "smallest_failing": 4097, "memory_limit_bytes": 8 * 10**9}
+    axes = {axis: row[axis] for axis in SEARCH_AXES}
+    return dict.fromkeys(SEARCH_COLUMNS) | axes | plain | {"throughput_samples_per_s": 20_000.0} | found
+
+
+def squares(axes: Axes) -> list[list[list[float]]]:
+    hollow = [line for line in axes.lines if line.get_marker() == "s" and line.get_markerfacecolor() == "none"]
+    return [np.asarray(line.get_xydata()).tolist() for line in hollow]
+
+
+def test_a_hollow_square_marks_the_largest_batch_of_its_line(row: Row, view_of: Views) -> None:
+    rows = [row(batch_size=batch, variant=variant) for batch in (8, 64) for variant in ("plain", "channels_last")]
+    view = view_of(rows, variants=["plain", "channels_last"])
+    (without,) = plot_throughput(view).axes
+    assert squares(without) == []
+    searches = pd.DataFrame([searched(rows[1]), searched(rows[1] | {"device": "cuda"}, largest=9)])
+    (axes,) = plot_throughput(replace(view, searches=searches)).axes
+    assert squares(axes) == [[[4096, 20_000]]]
+    joints = [line for line in axes.lines if np.asarray(line.get_xdata()).tolist() == [64, 4096]]
+    assert [np.asarray(line.get_ydata()).tolist() for line in joints] == [pytest.approx([64_000, 20_000])]
+    assert texts(axes) == [
+        "plain\nbest: 64,000/s at batch 64",
+        "channels last\nbest: 64,000/s at batch 64\nlargest batch that fits: 4,096 (limit 8 GB)",
+    ]
+    assert axes.get_xlim()[1] > 4096
+    assert axes.get_ylim()[0] < 8000 <= 64_000 < axes.get_ylim()[1]
+
+
+def test_without_a_throughput_the_largest_batch_is_said_only(row: Row, view_of: Views) -> None:
+    untimed = {"throughput_samples_per_s": None}
+    stopped = {**untimed, "largest": None, "smallest_failing": None, "status": "timeout"}
+    for found, said in ((untimed, "largest batch that fits: 4,096 (limit 8 GB)"), (stopped, "not found: timeout")):
+        searches = pd.DataFrame([searched(row(), **found)])
+        (axes,) = plot_throughput(replace(view_of([row(batch_size=8)]), searches=searches)).axes
+        assert squares(axes) == []
+        assert said in texts(axes)[0]
+
+
+def test_a_line_without_any_time_still_has_its_square(row: Row, view_of: Views) -> None:
+    lost = row(status="timeout", step_time_s=None, flags=None)
+    (axes,) = plot_throughput(replace(view_of([lost]), searches=pd.DataFrame([searched(lost)]))).axes
+    assert squares(axes) == [[[4096, 20_000]]]
+    assert texts(axes) == ["timeout at 100\nlargest batch that fits: 4,096 (limit 8 GB)"]
 
 
 def test_a_wide_interval_does_not_hide_the_lines(row: Row, view_of: Views) -> None:

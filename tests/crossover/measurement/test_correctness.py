@@ -257,6 +257,66 @@ def test_an_inference_compares_its_outputs() -> None:
     assert not task.seen
 
 
+def inference_of(
+    batch: torch.Tensor, forward: Callable[[torch.Tensor], torch.Tensor] = lambda outputs: outputs
+) -> tuple[Errors, list[int], list[int]]:
+    """Errors of an inference with the weight 2 whose outputs are changed; rows that our model and the reference got."""
+    ours: list[int] = []
+    exact: list[int] = []
+
+    def model(seen: list[int]) -> nn.Module:
+        layer = linear(2.0)
+        layer.register_forward_hook(lambda _module, inputs, _outputs: seen.append(len(inputs[0])))
+        return layer
+
+    task = TinyInference(with_forward(forward)(model(ours)), batch)
+    return compare_with_reference(task, lambda: model(exact)), ours, exact
+
+
+def test_an_inference_runs_the_whole_batch_that_was_timed_and_compares_its_first_rows() -> None:
+    errors, ours, exact = inference_of(torch.ones(1000, 1))
+    assert (ours, exact) == ([1000], [ROWS])
+    assert errors == Errors(result=0.0, gradient=None)
+
+
+@pytest.mark.parametrize(("row", "found"), [(0, True), (ROWS - 1, True), (ROWS, False)])
+def test_one_wrong_row_of_those_compared_is_found(row: int, found: bool) -> None:
+    """Outputs of 2 and one of 4: an error of 2 in a vector of the norm 2 sqrt(32)."""
+    wrong = torch.ones(1000, 1)
+    wrong[row] = 2
+    errors, _, _ = inference_of(torch.ones(1000, 1), lambda outputs: outputs * wrong)
+    assert errors.result == pytest.approx(1 / math.sqrt(ROWS) if found else 0)
+
+
+def test_a_fault_of_the_whole_batch_alone_is_found() -> None:
+    """As of a kernel that is chosen for large batches."""
+    errors, _, _ = inference_of(torch.ones(1000, 1), lambda outputs: outputs * (3 if len(outputs) == 1000 else 1))
+    assert errors.result == pytest.approx(2)
+
+
+def test_the_check_of_an_inference_compiles_nothing_anew() -> None:
+    graphs: list[int] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append(len(inputs))
+        return graph.forward
+
+    def model() -> nn.Module:
+        return nn.Sequential(nn.Linear(1, 4), nn.Dropout(0.5), nn.Linear(4, 1))
+
+    task = TinyInference(model(), torch.randn(100, 1))
+    compiled: Any = task.model
+    compiled.forward = torch.compile(compiled.forward, dynamic=False, backend=backend)
+    task.step()
+    assert len(graphs) == 1
+    assert compare_with_reference(task, model).verdict("fp32", SLACK) is None
+    task.step()
+    assert len(graphs) == 1
+    task.resident = (torch.randn(32, 1),)
+    task.step()
+    assert len(graphs) == 2  # so another batch size would have been seen
+
+
 def large(factor: float) -> Callable[..., tuple[torch.Tensor, ...]]:
     return lambda model, inputs: (mean_output(model, inputs)[0] * factor,)
 

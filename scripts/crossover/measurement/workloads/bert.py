@@ -1,9 +1,11 @@
 """Training of a BERT classifier on sequences of 512 tokens, with ways to need less memory (Hugging Face Transformers
 docs, "Efficient Training on a Single GPU").
 
-The source's loop in its own words: loss, backward, AdamW (learning rate 5e-5, no weight decay), on random tokens with
-random labels; a batch is what one optimizer step is made of. With 24 layers the model is bert-large-uncased. Attention
-is transformers' default today, torch's fused one, which keeps less for the backward pass than what the source ran.
+What the source's Trainer computes, in a plain loop: loss, backward, AdamW (learning rate 5e-5, no weight decay), on
+random tokens with random labels; a batch is what one optimizer step is made of. The Trainer also clips the gradients to
+a norm of 1 (its `max_grad_norm` by default) and lowers the learning rate from step to step; neither is done here. With
+24 layers the model is bert-large-uncased. Attention is transformers' default today, torch's fused one, which keeps less
+for the backward pass than what the source ran.
 
 Variants: `accumulate` (one sequence at a time, gradients added up), `checkpoint` (each layer's activations computed
 again in the backward pass instead of kept), `adafactor` (torch's Adafactor, whose state is two vectors for a matrix),

@@ -30,7 +30,14 @@ SETTLING_SIDE = 256
 
 
 def build_model(side: int) -> nn.Module:
-    """EfficientNet-b0: (batch, 3, side, side) -> (batch, 1000) logits."""
+    """EfficientNet-b0: (batch, 3, side, side) -> (batch, 1000) logits.
+
+    It ends in `AdaptiveAvgPool2d(1)`, as torchvision's, timm's and efficientnet_pytorch's do, and not in transformers'
+    `AvgPool2d(1280, ceil_mode=True)`: the same mean, but torch's compiler makes a loop over all 1280 x 1280 places of
+    that window, of which the map has 7 x 7. The pooling of 4 images took 2.8 s compiled, 0.17 ms eager (one thread of a
+    CPU); on an H200 the compiled network took 0.99 s for 1024 images, 0.05 s eager. The adaptive one takes the CPU
+    0.07 ms compiled, 0.04 ms eager.
+    """
     config = EfficientNetConfig(
         image_size=side,
         width_coefficient=1.0,
@@ -39,7 +46,9 @@ def build_model(side: int) -> nn.Module:
         dropout_rate=0.2,
         num_labels=CLASSES,
     )
-    model: nn.Module = EfficientNetForImageClassification(config)
+    network = EfficientNetForImageClassification(config)
+    network.efficientnet.pooler = nn.AdaptiveAvgPool2d(1)
+    model: nn.Module = network
     _draw_weights(model, side)
     return model
 

@@ -22,6 +22,7 @@ SIZE_NAME = "rows of a square matrix"
 SIZE_RANGE = (16, 32768)
 DATASET = None
 PROTOCOLS = ("resident",)
+BATCH_SIZES = (1,)
 
 CHUNK_ROWS = 1024
 """Rows of the exact product that are there at a time."""
@@ -50,7 +51,7 @@ class Multiplication(InferenceTask):
     """Multiplies the same two matrices again and again."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
-        if cell.batch_size != 1:
+        if cell.batch_size not in BATCH_SIZES:
             raise UserError(f"batch size {cell.batch_size} is not possible in workload 'matmul'; allowed: 1 product")
         model = build_model(cell.size)
         super().__init__(model, arithmetic, (draw_normal(arithmetic, cell.size, cell.size),))

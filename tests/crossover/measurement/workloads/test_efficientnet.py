@@ -11,6 +11,7 @@ from crossover.measurement.correctness import compare_with_reference
 from crossover.measurement.flops import count_flops
 from crossover.measurement.precision import arithmetic_of
 from crossover.measurement.workloads import build_model, build_task, count_parameters
+from crossover.measurement.workloads._transformers import EfficientNetForImageClassification
 from crossover.studies import Cell
 from tiny_tasks import CPU
 
@@ -40,6 +41,28 @@ def test_the_layers_are_those_of_b0() -> None:
     assert kernels == [3] * 3 + [5] * 2 + [3] * 3 + [5] * 7 + [3]
     assert [c.stride[0] for c in depthwise] == [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1]
     assert (convolutions[0].out_channels, convolutions[-1].out_channels) == (32, 1280)
+
+
+@pytest.mark.parametrize("side", [SIDE, 224])
+def test_the_pooling_computes_what_that_of_transformers_does(side: int) -> None:
+    """The whole network against the original with the same weights, whose last map has 1 or 7 x 7 places."""
+    torch.manual_seed(0)
+    ours: Any = build_model(cell(side=side)).eval()
+    assert isinstance(ours.efficientnet.pooler, nn.AdaptiveAvgPool2d)
+    original = EfficientNetForImageClassification(ours.config).eval()
+    assert isinstance(original.efficientnet.pooler, nn.AvgPool2d)
+    original.load_state_dict(ours.state_dict())  # strict: the same names and shapes
+    images = torch.randn(2, 3, side, side)
+    with torch.no_grad():
+        logits, expected = ours(images).logits, original(images).logits
+    assert float(expected.std()) > 0.01
+    assert torch.allclose(logits, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_compiling_it_meets_no_window_larger_than_its_map() -> None:
+    """The compiler walks through every place of a window, even where the map has none."""
+    windows = [module for module in task().model.modules() if isinstance(module, (nn.AvgPool2d, nn.MaxPool2d))]
+    assert not windows
 
 
 def test_an_inference_in_evaluation_mode_without_gradients() -> None:

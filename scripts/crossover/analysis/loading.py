@@ -1,0 +1,106 @@
+"""What loading its data takes of a step: the published protocol beside the same arithmetic on resident data.
+
+The difference holds all that the published protocol does beside the arithmetic: its loader, the move of each batch to
+the device, and reading the loss back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.style import device_label, seconds_text
+from crossover.analysis.summary import Ratio, ratio_over_trials, time_over_trials
+from crossover.analysis.tables import CELL_AXES
+from crossover.records import DEVICES
+from crossover.studies import steps_of_run
+
+BOUND = 0.5
+"""Share of a step above which what takes it bounds the run."""
+
+PAIRED_AXES = [axis for axis in CELL_AXES if axis != "protocol"]
+
+
+@dataclass(frozen=True)
+class Loading:
+    """A cell of the published protocol beside the same one on resident data; times of a step, in seconds."""
+
+    batch_size: int
+    published_s: float
+    resident_s: float
+    share: Ratio
+    """What loading takes of a step, from 0 to 1; below 0 where the resident step is the slower one."""
+
+
+def loading_answers(trials: pd.DataFrame, steps_per_run: int | Mapping[str, int] | None) -> list[str]:
+    """One sentence a device on which cells of both protocols have an ok trial.
+
+    `trials` are a study's, as `with_ok_times` leaves them. Times are of an epoch where the study's run has some.
+    """
+    timed = trials.dropna(subset=["step_time_s"])
+    answers = []
+    for device in DEVICES:
+        own = timed[timed["device"] == device]
+        pairs = [pair for _, rows in own.groupby(PAIRED_AXES, sort=False) if (pair := _pair(rows))]
+        if pairs:
+            answers.append(_sentence(device_label(device, own["device_name"].iloc[0]), pairs, steps_per_run))
+    return answers
+
+
+def _pair(rows: pd.DataFrame) -> Loading | None:
+    published, resident = (
+        rows.loc[rows["protocol"] == protocol, "step_time_s"].tolist() for protocol in ("as_published", "resident")
+    )
+    if not published or not resident:
+        return None
+    left = ratio_over_trials(published, resident)
+    low, high = (None if end is None else 1 - end for end in (left.high, left.low))
+    published_s, resident_s = (time_over_trials(seconds).mean_s for seconds in (published, resident))
+    return Loading(int(rows["batch_size"].iloc[0]), published_s, resident_s, Ratio(1 - left.ratio, low, high))
+
+
+def _sentence(device: str, pairs: Sequence[Loading], steps_per_run: int | Mapping[str, int] | None) -> str:
+    """Loading bounds the run where it surely takes more than BOUND of each step, by the intervals' lower ends."""
+    lows = [pair.share.low for pair in pairs if pair.share.low is not None]
+    highs = [pair.share.high for pair in pairs if pair.share.high is not None]
+    decided = len(lows) == len(pairs)
+    least = min(lows) if decided else None
+    if least is not None and least > BOUND:
+        what = "the loader, not the network, bounds the run: it takes"
+    elif least is not None and least <= 0:
+        what = "it is not certain that the loader slows every step down: it takes"
+    else:
+        what = "the loader takes"
+    share = _span([pair.share.ratio for pair in pairs], _percent)
+    interval = f" (95 % intervals from {_percent(min(lows))} to {_percent(max(highs))})" if decided else ""
+    unit, factor = _unit(steps_per_run)
+    published, resident = (
+        _span([getattr(pair, name) * factor(pair.batch_size) for pair in pairs], seconds_text)
+        for name in ("published_s", "resident_s")
+    )
+    caution = "" if decided else " One trial a cell: indicative only."
+    return (
+        f"On the {device} {what} {share} of a step{interval}. {unit} takes {published} with the loader, and {resident} "
+        f"with the data on the device.{caution}"
+    )
+
+
+def _unit(steps_per_run: int | Mapping[str, int] | None) -> tuple[str, Callable[[int], int]]:
+    """What the times are of, and its steps at a batch size."""
+    if not isinstance(steps_per_run, Mapping):
+        return "A step", lambda _batch_size: 1
+    epoch: dict[str, Any] = {**steps_per_run, "epochs": 1}
+    return "An epoch", lambda batch_size: steps_of_run(epoch, batch_size) or 1
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share)} %"
+
+
+def _span(values: Sequence[float], text: Callable[[float], str]) -> str:
+    """'86 % to 88 %', or one text where both ends read the same."""
+    low, high = text(min(values)), text(max(values))
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,84 @@
+"""What is compared with what: devices, and on one device precisions and executions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from crossover.analysis.tables import LINE_AXES
+from crossover.records import BASELINE, EXECUTIONS, PRECISIONS, is_cpu
+
+PAIRS = ("device", "precision", "execution")
+"""The axes whose values are compared."""
+
+PLAIN_SIDES = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
+"""What the other precisions and executions of a device are compared with."""
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Two sides of a line."""
+
+    pair: str
+    line: dict[str, object]
+    """The line's axes; that of the pair has the contender's value."""
+    device: str | None
+    """The contender's device; None where the machine has no accelerator."""
+    baseline: str
+    contender: str | None
+    trials: pd.DataFrame
+    """The trials of both sides, named in column `side`."""
+
+    @property
+    def baseline_device(self) -> str | None:
+        """The device of the baseline."""
+        return self.baseline if self.pair == "device" else self.device
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether it is the question that every line has: its accelerator against all of the CPU."""
+        return self.pair == "device" and self.baseline == BASELINE
+
+
+def pairings(measurements: pd.DataFrame) -> Iterator[Pairing]:
+    """Every pairing of every line: first the devices, then the precisions, then the executions."""
+    yield from _of_devices(measurements)
+    for pair in PLAIN_SIDES:
+        yield from _on_one_device(measurements, pair)
+
+
+def _of_devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
+    for key, rows in measurements.groupby(LINE_AXES, sort=False):
+        line = dict(zip(LINE_AXES, key, strict=True))
+        devices = list(rows["device"].unique())
+        fewer_threads = [device for device in devices if is_cpu(device) and device != BASELINE]
+        accelerators = [device for device in devices if not is_cpu(device)]
+        for contender in accelerators or [None]:
+            for baseline in (BASELINE, *fewer_threads) if contender else (BASELINE,):
+                sides = rows[rows["device"].isin([baseline, contender])]
+                yield Pairing("device", line, contender, baseline, contender, sides.assign(side=sides["device"]))
+
+
+def _on_one_device(measurements: pd.DataFrame, pair: str) -> Iterator[Pairing]:
+    fixed = [axis for axis in (*LINE_AXES, "device") if axis != pair]
+    baseline = PLAIN_SIDES[pair]
+    fewer_threads = measurements["device"].map(is_cpu) & (measurements["device"] != BASELINE)
+    measurements = measurements[~fewer_threads]
+    for key, rows in measurements.groupby(fixed, sort=False):
+        *_, device = key
+        # A side that the device does not offer is no side.
+        offered = list(rows.loc[rows["status"] != "unsupported", pair].unique())
+        for contender in offered if baseline in offered else ():
+            if contender != baseline:
+                line = {**dict(zip(fixed, key, strict=True)), pair: contender}
+                sides = rows[rows[pair].isin([baseline, contender])]
+                yield Pairing(
+                    pair,
+                    {axis: line[axis] for axis in LINE_AXES},
+                    str(device),
+                    baseline,
+                    contender,
+                    sides.assign(side=sides[pair]),
+                )

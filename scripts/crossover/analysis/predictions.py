@@ -1,0 +1,161 @@
+"""Your size: the time to expect on each device, what was measured first, the cost model where nothing was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.cost_model import FLAT, CostModel
+from crossover.analysis.cost_models import cost_model_of
+from crossover.analysis.interpolation import Interpolation
+from crossover.analysis.naming import varying
+from crossover.analysis.sentences import line_words
+from crossover.analysis.style import count_text, device_label, number_text, seconds_text
+from crossover.analysis.tables import LINE_AXES, records
+from crossover.errors import UserError
+
+LARGE_RESIDUAL = 0.25
+"""A model that misses a measured size by more than this share is warned of."""
+
+CLEAR = 2.0
+"""Standard deviations of a ratio by which a device has to be ahead before it is said to be."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The time of a step to expect on a device, in s, or why there is none."""
+
+    label: str
+    step_time_s: float | None
+    spread: float | None
+    """Standard deviation of one more trial about it, as a share; None: not known."""
+    words: str
+    """Where the time comes from, or why there is none."""
+    warnings: tuple[str, ...] = ()
+
+
+def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size: int) -> str:
+    """The times to expect of a study's steps and run at a size, line by line; the tables are those of a run.
+
+    Raises UserError where the study was not measured, where the size is not above 0, and where nothing is known.
+    """
+    own_models = models[models["study"] == study]
+    if own_models.empty:
+        known = ", ".join(sorted(models["study"].unique())) or "none"
+        raise UserError(f"--study: '{study}' is not among the studies of these results; allowed: {known}")
+    if size <= 0:
+        raise UserError(f"--size: {size} is no size; allowed: whole numbers from 1 on")
+    own_cells = cells[cells["study"] == study]
+    several = varying(own_models, LINE_AXES)
+    blocks, known_any = [], False
+    for _, rows in own_models.groupby(LINE_AXES, sort=False):
+        lines = records(rows)
+        expected = [_expectation(_cells_of(own_cells, row), row, size) for row in lines]
+        known_any |= any(one.step_time_s is not None for one in expected)
+        blocks.append("\n".join([line_words(lines[0], several), *_block(expected, lines[0]["run_steps"])]))
+    if not known_any:
+        reasons = "; ".join(sorted(set(own_models["reason"].dropna())))
+        raise UserError(f"study '{study}': no time at size {size} and no model to expect one by ({reasons})")
+    return "\n\n".join([_heading(own_cells, study, size, str(own_models["size_name"].iloc[0])), *blocks])
+
+
+def _cells_of(cells: pd.DataFrame, row: dict[str, Any]) -> list[dict[str, Any]]:
+    axes = [*LINE_AXES, "device"]
+    return records(cells[(cells[axes] == pd.Series(row)[axes]).all(axis=1)])
+
+
+def _heading(cells: pd.DataFrame, study: str, size: int, size_name: str) -> str:
+    text = f"{study} at {size:,} {size_name}"
+    known = cells.dropna(subset=["parameters"])
+    if len(known) and known["size"].min() <= size <= known["size"].max():
+        parameters = f"{count_text(Interpolation(known['size'], known['parameters'])(size) or 0)} parameters"
+        text += f", {parameters}" if size in set(known["size"]) else f", about {parameters} (interpolated)"
+    return f"{text}. What to expect, not what is certain; ± is one standard deviation of a trial:"
+
+
+def _expectation(cells: Sequence[dict[str, Any]], row: dict[str, Any], size: int) -> Expectation:
+    label = device_label(row["device"], row["device_name"])
+    for cell in cells:
+        if cell["size"] == size:
+            return _measured(label, cell, row["trial_spread"])
+    model = cost_model_of(row)
+    if model is None:
+        return Expectation(label, None, None, f"no time: no model ({row['reason']})")
+    words = f"by the cost model of {model.sizes} sizes{', one trial each' if model.trial_spread is None else ''}"
+    # How far the model is off beyond the measured sizes, its misses at these do not tell.
+    spread = model.spread if model.beyond(size) == 1 else None
+    return Expectation(label, model.seconds(size), spread, words, tuple(_warnings(model, cells, size)))
+
+
+def _measured(label: str, cell: dict[str, Any], spread: float | None) -> Expectation:
+    if cell["step_time_s"] is None:
+        why = f", {cell['reason']}" if cell["reason"] else ""
+        return Expectation(label, None, None, f"no time: measured, {cell['status']}{why}")
+    flags = ", ".join(cell["flags"])
+    warnings = (f"flagged {flags}; the report says what that means",) if flags else ()
+    words = "measured, one trial"
+    if cell["step_time_high_s"] is not None:
+        low, high = (seconds_text(cell[f"step_time_{end}_s"]) for end in ("low", "high"))
+        words = f"measured, 95 % interval {low} to {high} over {cell['trials']} trials"
+    return Expectation(label, cell["step_time_s"], spread, words, warnings)
+
+
+def _warnings(model: CostModel, cells: Sequence[dict[str, Any]], size: int) -> Iterator[str]:
+    beyond = model.beyond(size)
+    if beyond > 1:
+        end = f"below the smallest ({model.smallest_size:,.0f})"
+        if size > model.largest_size:
+            end = f"above the largest ({model.largest_size:,.0f})"
+        yield f"size {size:,} lies {end} that was measured, by a factor of {beyond:.3g}"
+    if size > model.largest_size and model.growth < FLAT:
+        yield "the time hardly grows over the sizes measured, so it is not known from where on it will"
+    if model.largest_residual > LARGE_RESIDUAL:
+        yield (
+            f"the model is rough: it misses measured sizes by up to {_percent(model.largest_residual)}, "
+            f"{_percent(model.rms_residual)} in the root mean square"
+        )
+    lost = min((cell["size"] for cell in cells if cell["step_time_s"] is None and cell["size"] < size), default=None)
+    if lost is not None:
+        status = next(cell["status"] for cell in cells if cell["size"] == lost)
+        yield f"size {lost:,} ended {status}, so this one may have no time at all"
+
+
+def _block(expected: Sequence[Expectation], run_steps: int | None) -> Iterator[str]:
+    for one in expected:
+        yield f"  {one.label}: {_time(one, run_steps)}{one.words}"
+    timed = sorted((one for one in expected if one.step_time_s is not None), key=lambda one: one.step_time_s or 0)
+    if len(timed) > 1:
+        yield f"  {_ahead(timed[0], timed[1])}"
+    warned: dict[str, list[str]] = {}
+    for one in expected:
+        for warning in one.warnings:
+            warned.setdefault(warning, []).append(one.label)
+    for warning, labels in warned.items():
+        yield f"  warning for {' and '.join(labels)}: {warning}"
+
+
+def _time(one: Expectation, run_steps: int | None) -> str:
+    if one.step_time_s is None:
+        return ""
+    spread = f" (±{_percent(one.spread)})" if one.spread is not None else ""
+    run = f", {seconds_text(one.step_time_s * run_steps)} for {run_steps:,} steps" if run_steps else ""
+    return f"{seconds_text(one.step_time_s)} a step{spread}{run}; "
+
+
+def _ahead(first: Expectation, second: Expectation) -> str:
+    ratio = (second.step_time_s or 0) / (first.step_time_s or 1)
+    by = f"{first.label}, {number_text(ratio)} times as fast as {second.label}"
+    if first.spread is None or second.spread is None:
+        return f"perhaps ahead: {by} (how sure that is, is not known)"
+    both = math.hypot(math.log1p(first.spread), math.log1p(second.spread))
+    if math.log(ratio) <= CLEAR * both:
+        return f"ahead: open; {by}, no more than the spread"
+    return f"probably ahead: {by}"
+
+
+def _percent(share: float) -> str:
+    return f"{number_text(100 * share, 2)} %"

@@ -1,0 +1,112 @@
+"""A study's file: read, completed with defaults, and checked before any job starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from crossover.claim_forms import check_claims_of
+from crossover.errors import UserError
+from crossover.published_rows import read_published_rows
+from crossover.studies import Study, check_offered, known_workloads, workload_traits
+from crossover.validation import Locator, allowed_names, check, read_yaml, shown_path
+
+
+def study_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a study, whose `effort` takes the keys of the run's, but none of its defaults."""
+    study: dict[str, Any] = schema["$defs"]["study"]
+    effort = schema["properties"]["effort"]
+    keys = {
+        key: {name: value for name, value in rule.items() if name != "default"}
+        for key, rule in effort["properties"].items()
+    }
+    partial = {**study["properties"]["effort"], "additionalProperties": False, "properties": keys}
+    return {**study, "properties": {**study["properties"], "effort": partial}}
+
+
+def read_study(
+    name: str, folder: Path, schema: Mapping[str, Any], datasets: Mapping[str, Any], locate: Locator
+) -> Study:
+    """The study of that name from its file below `folder`, the config folder.
+
+    `schema` is what `study_schema` gives, `datasets` the config's; `locate` finds the file that names the study. Raises
+    UserError naming file, key and value.
+    """
+    known = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
+    if name not in known:
+        raise UserError(f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, known)}")
+    file = folder / "studies" / f"{name}.yaml"
+    shown = shown_path(file)
+    values = read_yaml(file)
+    complete = check(values, schema, Locator([file], values))
+    workloads = known_workloads()
+    if complete["workload"] not in workloads:
+        raise UserError(
+            f"{shown}: workload: '{complete['workload']}' is unknown; {allowed_names(complete['workload'], workloads)}"
+        )
+    if (complete["latency_mistakes"] or "latency" in complete["figures"]) and not complete["latency_steps"]:
+        raise UserError(f"{shown}: latency_steps: latency needs steps to time; allowed: at least 300")
+    published = complete["published"]
+    if published and published["crossover"] and published["crossover"] != sorted(published["crossover"]):
+        raise UserError(f"{shown}: published.crossover: {published['crossover']} is reversed; allowed: lowest, highest")
+    if published and published["results"]:
+        _check_results(folder / "published" / published["results"], complete["steps_per_run"], shown)
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in complete.items()
+    }
+    fields["sizes"] = tuple(sorted(complete["sizes"]))
+    _check_quality(complete, shown)
+    study = Study(name=name, **fields)
+    keys = {axis: f"{shown}: {axis}s" for axis in ("size", "batch_size", "protocol", "variant")}
+    for point in product(study.sizes, study.batch_sizes, study.protocols, study.variants):
+        check_offered(study.workload, dict(zip(keys, point, strict=True)), keys)
+    _check_batches(study, datasets, shown)
+    check_claims_of(study, shown, known)
+    return study
+
+
+def _check_results(file: Path, steps_per_run: object, shown: str) -> None:
+    """Read the published results as the figures will, so that a mistake shows before any job starts."""
+    try:
+        _, rows = read_published_rows(file)
+    except UserError as error:
+        raise UserError(f"{shown}: published.results: {error}") from None
+    if steps_per_run is None and any("run_time_s" in row for row in rows):
+        raise UserError(f"{shown}: steps_per_run: needed to compare with the run times of published.results")
+
+
+def _check_quality(study: Mapping[str, Any], shown: str) -> None:
+    """Raise UserError where a study could not train models, or would do nothing at all."""
+    if study["quality"] is None:
+        if not study["timed"]:
+            raise UserError(f"{shown}: timed: false, and quality is null: nothing is left to do; set one of them")
+        return
+    traits = workload_traits(study["workload"])
+    if traits.dataset is None or "resident" not in traits.protocols:
+        raise UserError(
+            f"{shown}: quality: workload '{study['workload']}' does not train on resident data with labels; "
+            "allowed: null, or a workload that does, such as higgs_mlp"
+        )
+    if "resident" not in study["protocols"]:
+        raise UserError(
+            f"{shown}: protocols: {study['protocols']} lacks resident, the only one that quality trains by; add it"
+        )
+    if "fp32" not in study["precisions"]:
+        raise UserError(f"{shown}: precisions: {study['precisions']} lacks fp32, which quality compares with; add it")
+
+
+def _check_batches(study: Study, datasets: Mapping[str, Any], shown: str) -> None:
+    """A batch must fit into its dataset, where the config says how many rows that has."""
+    dataset = workload_traits(study.workload).dataset
+    if dataset is None:
+        return
+    options = datasets[dataset]
+    rows = None if options.get("csv") or options.get("folder") else options.get("points", options.get("rows"))
+    for batch_size in study.batch_sizes:
+        if rows is not None and batch_size > rows:
+            raise UserError(
+                f"{shown}: batch_sizes: {batch_size} is more than dataset '{dataset}' has; "
+                f"allowed: at most its {rows} rows"
+            )

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.loading import loading_answers
+
+Row = Callable[..., dict[str, Any]]
+
+RUN = {"epochs": 20, "samples": 60000}
+
+
+def table(row: Row, *times: tuple[str, float], **values: Any) -> pd.DataFrame:
+    """Trials of a protocol and a step time each, numbered in their order."""
+    return pd.DataFrame(
+        [
+            row(**{"device": "cuda", "protocol": protocol, "step_time_s": seconds, "trial": trial} | values)
+            for trial, (protocol, seconds) in enumerate(times, 1)
+        ]
+    )
+
+
+def test_the_share_is_of_a_step_and_the_time_of_an_epoch(row: Row) -> None:
+    """1 - 2.4 / 20 = 88 %; an epoch of 60,000 samples is 118 steps of at most 512: 2.36 s, and 0.2832 s."""
+    steps = [("as_published", 0.02), ("as_published", 0.02), ("resident", 0.0024), ("resident", 0.0024)]
+    assert loading_answers(table(row, *steps, batch_size=512), RUN) == [
+        "On the GPU (Brand G1) the loader, not the network, bounds the run: it takes 88 % of a step (95 % intervals "
+        "from 88 % to 88 %). An epoch takes 2.36 s with the loader, and 283 ms with the data on the device."
+    ]
+
+
+def test_several_cells_give_a_range(row: Row) -> None:
+    """1 - 2 / 20 = 90 % and 1 - 5 / 20 = 75 %; without a run given by its epochs the times are of a step."""
+    first = table(row, *[("as_published", 0.02), ("resident", 0.002)] * 2)
+    second = table(row, *[("as_published", 0.02), ("resident", 0.005)] * 2, precision="amp-fp16")
+    (text,) = loading_answers(pd.concat([first, second]), 2360)
+    assert "it takes 75 % to 90 % of a step (95 % intervals from 75 % to 90 %)" in text
+    assert text.endswith("A step takes 20.0 ms with the loader, and 2.00 ms to 5.00 ms with the data on the device.")
+
+
+def test_what_the_intervals_leave_open_is_not_claimed(row: Row) -> None:
+    """Trials a factor of 4 apart, two of them: Welch's interval reaches far over a half, and over nothing."""
+    wide = table(row, ("as_published", 0.01), ("as_published", 0.04), ("resident", 0.005), ("resident", 0.005))
+    (text,) = loading_answers(wide, None)
+    assert "it is not certain that the loader slows every step down: it takes 75 % of a step" in text
+    assert "bounds" not in text
+    third = table(row, *[("as_published", 0.03), ("resident", 0.02)] * 2)
+    (text,) = loading_answers(third, None)
+    assert "the loader takes 33 % of a step" in text
+    assert "bounds" not in text
+
+
+def test_one_trial_is_indicative_and_bounds_nothing(row: Row) -> None:
+    (text,) = loading_answers(table(row, ("as_published", 0.02), ("resident", 0.002)), None)
+    assert text.startswith("On the GPU (Brand G1) the loader takes 90 % of a step. A step takes")
+    assert text.endswith("One trial a cell: indicative only.")
+
+
+def test_each_device_has_a_sentence_and_a_cell_without_its_pair_none(row: Row) -> None:
+    both = [("as_published", 0.02), ("resident", 0.002)] * 2
+    rows = pd.concat([table(row, *both), table(row, *both, device="cpu", device_name="Brand C1")])
+    assert [text[:10] for text in loading_answers(rows, None)] == ["On the CPU", "On the GPU"]
+    lost = rows["device"].eq("cuda") & rows["protocol"].eq("resident")
+    assert len(loading_answers(rows.assign(step_time_s=rows["step_time_s"].mask(lost)), None)) == 1
+    assert loading_answers(rows[rows["protocol"] == "resident"], None) == []
+    other = rows.assign(batch_size=rows["batch_size"].where(rows["protocol"] == "resident", 7))
+    assert loading_answers(other, None) == []
