@@ -107,7 +107,7 @@ def _open(status: str, message: str, x: pd.Series, unit: str) -> str:
             "the sizes at which the accelerator is surely behind and surely ahead lie on both sides of an end of the "
             f"claimed range: {MORE_TRIALS}, or measure at that end"
         )
-    return message
+    return f"{message}: {MORE_TRIALS}" if status in ("undecided", "edge_tie") else message
 
 
 def _number(value: object) -> float | None:
