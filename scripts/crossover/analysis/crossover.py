@@ -83,7 +83,7 @@ def crossover_of(advantages: Advantages) -> Crossover:
     curve = curve_through(advantages)
     zeros = _zeros(curve)
     crossings = [[zero for zero in zeros if low <= zero.below and zero.above <= high] for low, high in changes]
-    roots = tuple(math.exp(_middle(own).log_size) for own in crossings)
+    roots = tuple(_root(advantages, _middle(own)) for own in crossings)
     if len(crossings) > 1:
         return Crossover("multiple", f"the sides cross {len(crossings)} times", roots=roots)
     status = "bracketed" if sure[decided[0]] < 0 else "reversed"
@@ -106,6 +106,11 @@ def _middle(zeros: list[_Zero]) -> _Zero:
     return zeros[len(zeros) // 2]
 
 
+def _root(own: Advantages, zero: _Zero) -> float:
+    """A zero's size; rounding does not take it out of its bracket."""
+    return float(np.clip(math.exp(zero.log_size), own.sizes[zero.below], own.sizes[zero.above]))
+
+
 def _single_crossing(status: str, curve: Curve, zeros: list[_Zero], all_zeros: list[_Zero]) -> Crossover:
     own, zero = curve.advantages, _middle(zeros)
     bracket = float(own.sizes[zero.below]), float(own.sizes[zero.above])
@@ -114,18 +119,22 @@ def _single_crossing(status: str, curve: Curve, zeros: list[_Zero], all_zeros: l
         message = f"size {missing[0]:g} between {ends[0]:g} and {ends[1]:g} lacks a side"
         return Crossover("incomplete", message, bracket=bracket)
     low, high = _interval(curve, zeros[0], zeros[-1]) if own.known else (None, None)
-    size, message = math.exp(zero.log_size), STATUSES[status]
+    size, message = _root(own, zero), STATUSES[status]
     if others := [zero for zero in all_zeros if zero not in zeros]:
         message += f"; near {math.exp(others[0].log_size):.3g} they may cross again, which the trials do not tell"
     return Crossover(status, message, size, low, high, bracket, (size,))
 
 
-def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float | None, float | None]:
-    """The part of the set around the zeros, from the first to the last where noise made several."""
+def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
+    """The part of the set around the zeros, from the first to the last where noise made several.
+
+    Sure signs on both sides end it within the range, or at its ends where rounding hides them.
+    """
     tied = first.above - first.below > 1, last.above - last.below > 1
     left = curve.leaves_set(float(curve.log_sizes[first.below + 1]) if tied[0] else first.log_size, first.below, -1)
     right = curve.leaves_set(float(curve.log_sizes[last.above - 1]) if tied[1] else last.log_size, last.above - 1, 1)
-    return _size(left), _size(right)
+    sizes = curve.advantages.sizes
+    return _size(left) or float(sizes[0]), _size(right) or float(sizes[-1])
 
 
 def _size(log_size: float | None) -> float | None:

@@ -232,6 +232,35 @@ def test_other_sides_of_the_table_do_not_matter() -> None:
     assert estimate_crossover(pd.concat([table(cells), other]), "cpu", "gpu") == estimate(cells)
 
 
+TURNED = {"bracketed": "reversed", "below_range": "above_range"}
+TURNED |= {after: before for before, after in TURNED.items()}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_turning_the_sides_around_turns_the_answer_around(seed: int) -> None:
+    """Whatever is missing, tied or measured once; an interval lies around its crossover, within what was measured."""
+    draw = np.random.default_rng(seed)
+    cells = {}
+    for size in sorted(draw.choice(np.arange(1, 100), 6, replace=False).tolist()):
+        truths = (size / 30) ** draw.choice([0, 1, 1, 1]), 1.0
+        counts = draw.choice([0, 1, 2, 3, 5], size=2, p=[0.02, 0.08, 0.2, 0.5, 0.2])
+        cells[size] = tuple(
+            (truth * np.exp(draw.normal(0, 0.1 * (seed % 4 > 0), count))).tolist()
+            for truth, count in zip(truths, counts, strict=True)
+        )
+    there, back = estimate(cells), estimate_crossover(table(cells), "gpu", "cpu")
+    if "incomplete" in (there.status, back.status):  # a crossover may lie beyond one end only
+        return
+    assert back.status == TURNED.get(there.status, there.status)
+    for one, other in ((there.low, back.low), (there.high, back.high), (there.size, back.size)):
+        assert (one is None) == (other is None)
+        assert one is None or one == pytest.approx(other)
+    if there.size is not None and there.low is not None and there.high is not None:
+        assert min(cells) <= there.low * 1.000001
+        assert there.low * 0.999999 <= there.size <= there.high * 1.000001
+        assert there.high <= max(cells) * 1.000001
+
+
 def test_ten_thousand_rows_take_less_than_a_second() -> None:
     """The measured time is a tenth of this."""
     rows = table(drawn(0, tuple(np.geomspace(5, 2000, 1000)), trials=8))
