@@ -50,6 +50,18 @@ class BatchSearch:
 
 
 @dataclass(frozen=True)
+class Refinement:
+    """What is measured beyond the first grid to narrow a crossover down; defaults as in config/schema.yaml."""
+
+    bisections: int = 2
+    """Times that the bracket of a crossover is halved on the log axis."""
+    target_width: float = 0.10
+    """Half width of the crossover's interval as a share of the crossover; a wider one asks for further trials."""
+    extra_trials: int = 3
+    """Most further trials of a cell."""
+
+
+@dataclass(frozen=True)
 class Cell:
     """One point of a study's grid."""
 
