@@ -88,7 +88,7 @@ def rules() -> dict[str, str]:
     """Text of every rule that runs a script, by its name."""
     texts: dict[str, str] = {}
     for path in (ROOT / "rules").glob("*.smk"):
-        parts = re.split(r"^rule (\w+):$", path.read_text(), flags=re.MULTILINE)
+        parts = re.split(r"^(?:rule|checkpoint) (\w+):$", path.read_text(), flags=re.MULTILINE)
         texts |= dict(zip(parts[1::2], parts[2::2], strict=True))
     return texts
 
