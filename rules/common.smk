@@ -84,7 +84,9 @@ TRAININGS = [
     for cell in trained_cells(study, DEVICES)
     for number in range(1, quality_of(study).seeds + 1)
 ]
-REFINED = {study.name: stages_of(study, DEVICES, CONFIG.trials, CONFIG.refinement) for study in CONFIG.studies}
+REFINED = {
+    study.name: stages_of(study, DEVICES, CONFIG.trials, CONFIG.refinement) for study in CONFIG.studies
+}
 STAGES = max(REFINED.values())
 PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enumerate(ROUNDS)}
 

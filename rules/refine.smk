@@ -35,7 +35,9 @@ checkpoint plan_refinement:
         "../envs/analysis.yaml"
     params:
         refinements={
-            name: asdict(refinement_of(STUDIES[name], CONFIG.refinement)) for name, stages in REFINED.items() if stages
+            name: asdict(refinement_of(STUDIES[name], CONFIG.refinement))
+            for name, stages in REFINED.items()
+            if stages
         },
         trials=CONFIG.trials,
         several_hosts=CONFIG.several_hosts,

@@ -10,15 +10,13 @@ import pandas as pd
 
 from crossover.analysis.crossover import Crossover, estimate_crossover
 from crossover.analysis.refinement import REFINED, Plan, plan_refinement
-from crossover.analysis.tables import LINE_AXES, records, with_ok_times
-from crossover.records import BASELINE
+from crossover.analysis.tables import LINE_AXES, at_common_sizes, records, with_ok_times
+from crossover.records import BASELINE, is_cpu
 from crossover.stages import StagePlan
 from crossover.studies import Cell, Refinement, workload_traits
 
 
-def plan_stage(
-    measurements: pd.DataFrame, stage: int, refinements: Mapping[str, Refinement], trials: int
-) -> StagePlan:
+def plan_stage(measurements: pd.DataFrame, stage: int, refinements: Mapping[str, Refinement], trials: int) -> StagePlan:
     """Plan a stage, from 1, for every line of the measured studies and each accelerator against the CPU.
 
     `refinements` says by study how it is refined, `trials` how many trials a cell of the run has.
@@ -28,8 +26,9 @@ def plan_stage(
     for _, line in with_ok_times(measurements).groupby(LINE_AXES, sort=False):
         axes = records(line[LINE_AXES].head(1))[0]
         refinement = refinements[axes["study"]]
-        for contender in [device for device in line["device"].unique() if device != BASELINE]:
-            table = measured_on_both(line, contender)
+        for contender in [device for device in line["device"].unique() if not is_cpu(device)]:
+            pair = at_common_sizes(line[line["device"].isin([BASELINE, contender])], "device")
+            table = pair.rename(columns={"device": "side"})[["size", "side", "trial", "step_time_s"]]
             found = estimate_crossover(table, BASELINE, contender)
             plan = _plan(table, contender, stage, trials, refinement, axes["workload"])
             numbers = {size: range(1, trials + 1) for size in plan.sizes}
@@ -42,23 +41,9 @@ def plan_stage(
     return StagePlan(stage, {cell: sorted(wanted[cell]) for cell in in_order}, why)
 
 
-def measured_on_both(line: pd.DataFrame, contender: str) -> pd.DataFrame:
-    """The rows of the CPU and an accelerator, with the device as `side`, at the sizes asked of both.
-
-    A size that was added for the sake of another accelerator is none that this one lacks.
-    """
-    pair = line[line["device"].isin([BASELINE, contender])]
-    on_both = pair.groupby("size")["device"].transform("nunique") == 2
-    return pair[on_both].rename(columns={"device": "side"})[["size", "side", "trial", "step_time_s"]]
-
-
-def _plan(
-    table: pd.DataFrame, contender: str, stage: int, trials: int, refinement: Refinement, workload: str
-) -> Plan:
+def _plan(table: pd.DataFrame, contender: str, stage: int, trials: int, refinement: Refinement, workload: str) -> Plan:
     traits = workload_traits(workload)
-    return plan_refinement(
-        table, BASELINE, contender, stage, trials, refinement, traits.granularity, traits.sizes
-    )
+    return plan_refinement(table, BASELINE, contender, stage, trials, refinement, traits.granularity, traits.sizes)
 
 
 def _reason(found: Crossover, contender: str, decision: str) -> dict[str, Any]:

@@ -45,7 +45,8 @@ CAPTIONS = {
     "trade_off": "Time of a sample over memory: down and to the left is better in both. The grey line joins what "
     "nothing beats in both. Grey diamonds: published.",
     "utilisation": "Floating-point operations that a step achieves per second, with the 95 % interval over trials. "
-    "Hollow: sizes that refinement added. Ring: a line's best, with its share of what a plain matrix product reached on the device in the same precision.",
+    "Hollow: sizes that refinement added. Ring: a line's best, with its share of what a plain matrix product reached "
+    "on the device in the same precision.",
 }
 """What each kind of figure shows."""
 
