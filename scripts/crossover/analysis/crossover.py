@@ -1,7 +1,7 @@
-"""Where two sides take the same time: log-log interpolation between the sizes where the sign changes.
+"""Where two sides take the same time, with a 95 % set of sizes, found between the sizes where the sign changes.
 
-Between neighbouring sizes the logarithm of the time ratio is taken as a straight line in the logarithm of the size,
-which is exact for power laws. Nothing is imputed and nothing is extrapolated.
+What is claimed is what the trials leave no doubt about: a crossing takes a size where the contender is surely behind
+and one where it is surely ahead. Nothing is imputed and nothing is extrapolated. docs/method.md says how and why.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
 import pandas as pd
+
+from crossover.analysis.crossover_cells import Advantages, Floats, advantages_of_table
+from crossover.analysis.crossover_curve import Curve, curve_through
 
 STATUSES = {
     "bracketed": "the contender falls behind the baseline on one side and is ahead on the other",
     "below_range": "the contender is ahead at every size measured on both sides",
     "above_range": "the contender is behind at every size measured on both sides",
-    "edge_tie": "both take the same time at the smallest or largest size measured: a bound on one side only",
+    "edge_tie": "at the smallest or largest size the trials do not tell which side is ahead: a bound at most",
     "reversed": "the contender is ahead at small sizes and behind at large ones",
     "multiple": "the sides cross more than once: no single answer",
-    "undecided": "both take the same time at every size measured",
+    "undecided": "the trials do not tell which side is ahead",
     "incomplete": "a cell where the answer would lie is missing, out of memory or timed out",
     "no_accelerator": "only the baseline was measured",
 }
@@ -34,98 +38,134 @@ class Crossover:
     message: str
     size: float | None = None
     low: float | None = None
-    """Lower end of the 95 % set; None: no interval is given."""
+    """Lower end of the 95 % set, its connected part around the crossover; None: open on this side, or none is given."""
     high: float | None = None
+    """Upper end; with `edge_tie` a crossover, if there is one, lies below it, or above `low`."""
     bracket: tuple[float, float] | None = None
     """Neighbouring sizes between which the sign changes."""
     roots: tuple[float, ...] = ()
+    """One for each crossing that is beyond doubt."""
+
+
+@dataclass(frozen=True)
+class _Zero:
+    """A zero of the curve, between two sizes by their index; sizes of exact equality may lie between them."""
+
+    log_size: float
+    below: int
+    above: int
 
 
 def estimate_crossover(measurements: pd.DataFrame, baseline: str, contender: str) -> Crossover:
-    """Estimate the size from which `contender` is faster than `baseline`.
+    """Estimate the size from which `contender` is faster than `baseline`, with its 95 % set.
 
-    `measurements` has columns size, side, trial and step_time_s (in seconds; NaN where a trial gave no time). A size
-    counts where both sides have a time; one that lacks a side is never filled in. Raises ValueError for
-    an unknown size.
+    `measurements` has columns size, side, trial and step_time_s (in seconds, or any other cost; NaN where a trial gave
+    none). A size counts where both sides have a time; one that lacks a side is never filled in. Where fewer than two
+    sizes have two trials on both sides, no interval is given and the status rests on signs alone. Raises ValueError
+    for an unknown size.
     """
     if measurements["size"].isna().any():
         raise ValueError("every measurement needs its size")
-    if contender not in set(measurements["side"]):
+    if not (measurements["side"] == contender).any():
         return Crossover("no_accelerator", f"no {contender} was measured")
-    advantage, incomplete = _log_advantage(measurements, baseline, contender)
-    sizes = sorted(advantage)
-    if not sizes:
+    return crossover_of(advantages_of_table(measurements, baseline, contender))
+
+
+def crossover_of(advantages: Advantages) -> Crossover:
+    """The crossover where L changes its sign, as far as its trials leave no doubt."""
+    if not len(advantages.sizes):
         return Crossover("incomplete", "no size was measured on both sides")
-    signs = [_sign(advantage[size]) for size in sizes]
-    crossings = _crossings(sizes, signs)
-    roots = tuple(_root(low, high, advantage) for low, high in crossings)
+    sure = advantages.sure_signs()
+    decided = np.flatnonzero(sure).tolist()
+    changes = [(low, high) for low, high in pairwise(decided) if sure[low] != sure[high]]
+    if not changes:
+        return _no_crossing(advantages, sure, decided)
+    curve = curve_through(advantages)
+    zeros = _zeros(curve)
+    crossings = [[zero for zero in zeros if low <= zero.below and zero.above <= high] for low, high in changes]
+    roots = tuple(math.exp(_middle(own).log_size) for own in crossings)
     if len(crossings) > 1:
         return Crossover("multiple", f"the sides cross {len(crossings)} times", roots=roots)
-    if len(crossings) == 1:
-        return _single_crossing(crossings[0], roots, signs, incomplete)
-    return _no_crossing(sizes, signs, incomplete)
+    status = "bracketed" if sure[decided[0]] < 0 else "reversed"
+    return _single_crossing(status, curve, crossings[0], zeros)
 
 
-def _log_advantage(measurements: pd.DataFrame, baseline: str, contender: str) -> tuple[dict[float, float], list[float]]:
-    """ln(baseline time) - ln(contender time) at each complete size, and the sizes that lack a side."""
-    logs = measurements.assign(log_s=measurements["step_time_s"].astype(float).map(_log))
-    mean = logs.groupby(["size", "side"])["log_s"].mean().unstack("side")
-    mean = mean.reindex(columns=[baseline, contender])
-    difference = mean[baseline] - mean[contender]
-    complete = difference.dropna()
-    incomplete = sorted(float(size) for size in difference.index.difference(complete.index))
-    return {float(size): float(value) for size, value in complete.items()}, incomplete  # type: ignore[arg-type]
+def _zeros(curve: Curve) -> list[_Zero]:
+    """Where the curve changes its sign, ascending; sizes of exact equality that it only touches are stepped over."""
+    signs = np.sign(curve.advantages.mean)
+    found = []
+    for below, above in pairwise(np.flatnonzero(signs).tolist()):
+        if signs[below] != signs[above]:
+            tied = curve.log_sizes[below + 1 : above]
+            found.append(_Zero(float(tied.mean()) if len(tied) else curve.root(below), below, above))
+    return found
 
 
-def _log(seconds: float) -> float:
-    return math.log(seconds) if seconds > 0 else math.nan
+def _middle(zeros: list[_Zero]) -> _Zero:
+    """Of the odd number of zeros between two sure signs: all but one may be noise."""
+    return zeros[len(zeros) // 2]
 
 
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
+def _single_crossing(status: str, curve: Curve, zeros: list[_Zero], all_zeros: list[_Zero]) -> Crossover:
+    own, zero = curve.advantages, _middle(zeros)
+    bracket = float(own.sizes[zero.below]), float(own.sizes[zero.above])
+    ends = own.sizes[zeros[0].below], own.sizes[zeros[-1].above]
+    if missing := [size for size in own.incomplete if ends[0] < size < ends[1]]:
+        message = f"size {missing[0]:g} between {ends[0]:g} and {ends[1]:g} lacks a side"
+        return Crossover("incomplete", message, bracket=bracket)
+    low, high = _interval(curve, zeros[0], zeros[-1]) if own.known else (None, None)
+    size, message = math.exp(zero.log_size), STATUSES[status]
+    if others := [zero for zero in all_zeros if zero not in zeros]:
+        message += f"; near {math.exp(others[0].log_size):.3g} they may cross again, which the trials do not tell"
+    return Crossover(status, message, size, low, high, bracket, (size,))
 
 
-def _crossings(sizes: list[float], signs: list[int]) -> list[tuple[float, float]]:
-    """Neighbouring sizes with opposite signs; sizes of exact equality between them are stepped over."""
-    decided = [(size, sign) for size, sign in zip(sizes, signs, strict=True) if sign]
-    return [(low, high) for (low, below), (high, above) in pairwise(decided) if below != above]
+def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float | None, float | None]:
+    """The part of the set around the zeros, from the first to the last where noise made several."""
+    tied = first.above - first.below > 1, last.above - last.below > 1
+    left = curve.leaves_set(float(curve.log_sizes[first.below + 1]) if tied[0] else first.log_size, first.below, -1)
+    right = curve.leaves_set(float(curve.log_sizes[last.above - 1]) if tied[1] else last.log_size, last.above - 1, 1)
+    return _size(left), _size(right)
 
 
-def _root(low: float, high: float, advantage: dict[float, float]) -> float:
-    """Where the straight line through both ends, in log size, crosses zero; a tie in between is the root itself."""
-    ties = [size for size, value in advantage.items() if low < size < high and value == 0]
-    if ties:
-        return math.exp(math.fsum(map(math.log, ties)) / len(ties))
-    share = advantage[low] / (advantage[low] - advantage[high])
-    return math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
+def _size(log_size: float | None) -> float | None:
+    return None if log_size is None else math.exp(log_size)
 
 
-def _single_crossing(
-    bracket: tuple[float, float], roots: tuple[float, ...], signs: list[int], incomplete: list[float]
-) -> Crossover:
-    low, high = bracket
-    missing = [size for size in incomplete if low < size < high]
-    if missing:
-        return Crossover(
-            "incomplete", f"size {missing[0]:g} between {low:g} and {high:g} lacks a side", bracket=bracket
-        )
-    if next(sign for sign in signs if sign) > 0:
-        return Crossover("reversed", STATUSES["reversed"], size=roots[0], bracket=bracket, roots=roots)
-    return Crossover("bracketed", STATUSES["bracketed"], size=roots[0], bracket=bracket, roots=roots)
-
-
-def _no_crossing(sizes: list[float], signs: list[int], incomplete: list[float]) -> Crossover:
-    decided = {sign for sign in signs if sign}
-    may_lie_below, may_lie_above = decided != {-1}, decided != {1}
+def _no_crossing(own: Advantages, sure: Floats, decided: list[int]) -> Crossover:
+    """How the search ends where all sure signs agree."""
+    signs = {float(sure[index]) for index in decided}
     beyond = [
-        size for size in incomplete if (may_lie_below and size < sizes[0]) or (may_lie_above and size > sizes[-1])
+        size
+        for size in own.incomplete
+        if (signs != {-1.0} and size < own.sizes[0]) or (signs != {1.0} and size > own.sizes[-1])
     ]
     if beyond:
         return Crossover("incomplete", f"size {beyond[0]:g} beyond the measured range lacks a side")
     if not decided:
-        status = "undecided"
-    elif signs[0] == 0 or signs[-1] == 0:
-        status = "edge_tie"
-    else:
-        status = "below_range" if decided == {1} else "above_range"
-    return Crossover(status, STATUSES[status])
+        return Crossover("undecided", STATUSES["undecided"])
+    first, last = decided[0], decided[-1]
+    sign = sure[first]
+    against = [index for index in range(first, last) if own.mean[index] * sign < 0]
+    if against:
+        message = (
+            f"the sides may cross and cross back near size {own.sizes[against[0]]:g}, which the trials do not tell"
+        )
+        return Crossover("undecided", message)
+    if first > 0 or last < len(sure) - 1:
+        return _edge_tie(own, first, last)
+    status = "below_range" if sign > 0 else "above_range"
+    unsure = [f"{own.sizes[index]:g}" for index in np.flatnonzero(sure == 0)]
+    return Crossover(status, STATUSES[status] + (f"; not beyond doubt at {', '.join(unsure)}" if unsure else ""))
+
+
+def _edge_tie(own: Advantages, first: int, last: int) -> Crossover:
+    """The bound that the set gives where the smallest or the largest size is within doubt; none where both are."""
+    at_start, at_end = first > 0, last < len(own.sizes) - 1
+    low = high = None
+    if own.known and at_start != at_end:
+        curve = curve_through(own)
+        # Beyond doubt by the set's own, milder level, the edge itself is the bound.
+        high = (_size(curve.enters_set(first, -1)) or float(own.sizes[0])) if at_start else None
+        low = (_size(curve.enters_set(last, 1)) or float(own.sizes[-1])) if at_end else None
+    return Crossover("edge_tie", STATUSES["edge_tie"], low=low, high=high)

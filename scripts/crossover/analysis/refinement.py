@@ -1,0 +1,76 @@
+"""What to measure next so that a crossover becomes narrower: sizes within its bracket first, then further trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from crossover.analysis.crossover import Crossover, estimate_crossover
+from crossover.studies import Refinement
+
+REFINED = ("bracketed", "reversed")
+"""Statuses with one bracket to measure in; elsewhere there is no telling where more would help."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a stage adds for one pair of sides; empty where nothing would help or nothing is left to do."""
+
+    sizes: tuple[int, ...] = ()
+    """New sizes, for both sides and all trials."""
+    trials: Mapping[int, int] = field(default_factory=dict)
+    """Sizes already measured, and how many trials they shall have on both sides."""
+
+
+def plan_refinement(
+    measurements: pd.DataFrame,
+    baseline: str,
+    contender: str,
+    stage: int,
+    trials: int,
+    refinement: Refinement,
+    granularity: int,
+    sizes: tuple[int, ...] | None,
+) -> Plan:
+    """Plan a stage, from 1, on what the stages before it measured.
+
+    Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket; the one after
+    them adds trials at both ends of the bracket where the interval is wider than the target. `measurements` is the
+    table of `estimate_crossover` with `size` on the size axis, `trials` the run's number of trials per cell. New sizes
+    are multiples of `granularity`, or taken from `sizes` where the workload can build only these.
+    """
+    found = estimate_crossover(measurements, baseline, contender)
+    if found.status not in REFINED or found.bracket is None:
+        return Plan()
+    low, high = (round(end) for end in found.bracket)
+    if stage <= refinement.bisections:
+        offered = _around(low, high, granularity) if sizes is None else sizes
+        middle = _nearest_to_middle(low, high, set(offered) - {round(size) for size in measurements["size"]})
+        return Plan() if middle is None else Plan(sizes=(middle,))
+    helps = trials > 1 and refinement.extra_trials > 0 and _too_wide(found, refinement.target_width)
+    if stage > refinement.bisections + 1 or not helps:
+        return Plan()
+    return Plan(trials=dict.fromkeys((low, high), trials + refinement.extra_trials))
+
+
+def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
+    """The multiples of the granularity on either side of the geometric middle."""
+    below = math.isqrt(low * high) // granularity * granularity
+    return below, below + granularity
+
+
+def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
+    """The size strictly between both ends that is nearest to their geometric middle; the smaller one of two."""
+    middle = math.log(low * high) / 2
+    between = sorted(size for size in sizes if low < size < high)
+    return min(between, key=lambda size: abs(math.log(size) - middle), default=None)
+
+
+def _too_wide(found: Crossover, target_width: float) -> bool:
+    """Whether half the interval's width is over the target, a share of the crossover; not where none is given."""
+    if found.size is None or found.low is None or found.high is None:
+        return False
+    return (found.high - found.low) / 2 > target_width * found.size
