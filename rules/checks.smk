@@ -60,3 +60,25 @@ rule check_timer:
     shell:
         "python3 {input.script:q} --device={wildcards.device} --disc={input.disc:q} --higgs={input.higgs:q}"
         " --output={output:q} 2>&1 | tee {log:q}"
+
+
+rule check_coverage:
+    input:
+        library=ANALYSIS_LIBRARY,
+    output:
+        csv=f"{RESULTS}/checks/coverage.csv",
+        savings=f"{RESULTS}/checks/coverage.savings.csv",
+    log:
+        f"{RESULTS}/logs/check_coverage.log",
+    # Its tables belong on the terminal of whoever asks.
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    threads: workflow.cores
+    params:
+        simulations=500,
+        seed=0,
+    message:
+        "Simulating crossovers that are known"
+    script:
+        "../scripts/check_coverage.py"

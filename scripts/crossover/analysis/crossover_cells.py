@@ -12,7 +12,7 @@ from scipy import special
 
 Floats = NDArray[np.float64]
 
-MOST_WRONG = 0.02
+MOST_WRONG = 0.04
 """Most chance that any size at all of a line gets a sign that is sure and wrong."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -43,12 +43,26 @@ def plan_refinement(
     are multiples of `granularity`, or taken from `sizes` where the workload can build only these.
     """
     found = estimate_crossover(measurements, baseline, contender)
+    measured = {round(size) for size in measurements["size"]}
+    return plan_stage(found, measured, stage, trials, refinement, granularity, sizes)
+
+
+def plan_stage(
+    found: Crossover,
+    measured: Collection[int],
+    stage: int,
+    trials: int,
+    refinement: Refinement,
+    granularity: int = 1,
+    sizes: tuple[int, ...] | None = None,
+) -> Plan:
+    """Plan a stage on the crossover that is known so far; `measured` are the sizes that need no measuring any more."""
     if found.status not in REFINED or found.bracket is None:
         return Plan()
     low, high = (round(end) for end in found.bracket)
     if stage <= refinement.bisections:
         offered = _around(low, high, granularity) if sizes is None else sizes
-        middle = _nearest_to_middle(low, high, set(offered) - {round(size) for size in measurements["size"]})
+        middle = _nearest_to_middle(low, high, set(offered).difference(measured))
         return Plan() if middle is None else Plan(sizes=(middle,))
     helps = trials > 1 and refinement.extra_trials > 0 and _too_wide(found, refinement.target_width)
     if stage > refinement.bisections + 1 or not helps:
