@@ -33,7 +33,7 @@ class Effort:
     block_min_s: float = 0.02
     blocks_min: int = 30
     timed_min_s: float = 2.0
-    timed_max_s: float = 4.0
+    timed_max_s: float = 3.0
     timed_tolerance: float = 0.02
 
 

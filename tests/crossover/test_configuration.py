@@ -282,7 +282,7 @@ def test_models_may_be_trained_beside_a_protocol_that_is_only_timed(folder: Fold
         ),
         (
             {"timed_min_s": 10, "timed_max_s": 20},
-            "effort.timed_min_s: 10 is more than effort.timed_max_s of the run, 4; allowed: at most 4, or another "
+            "effort.timed_min_s: 10 is more than effort.timed_max_s of the run, 3; allowed: at most 3, or another "
             "timed_max_s",
         ),
         (

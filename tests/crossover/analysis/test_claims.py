@@ -238,18 +238,19 @@ SIZES = {2: 100, 3: 500, 4: 2000, 5: 100_000}
     [
         (500, 2000, "reproduced"),
         (100, 100_000, "reproduced"),
-        (600, 2000, "not_testable"),
-        (500, 1500, "not_testable"),
+        (1000, 2000, "not_testable"),
+        (500, 1000, "not_testable"),
         (2000, 100_000, "differs"),
         (3000, 4000, "differs"),
         (100, 500, "differs"),
         (1, 50, "differs"),
     ],
 )
-def test_a_crossover_between_two_measured_sizes(power_laws: PowerLaws, low: float, high: float, expected: str) -> None:
+def test_a_crossover_is_held_against_a_range_by_its_95_percent_set(power_laws: PowerLaws, low: float, high: float, expected: str) -> None:
     found = verdict(crossover(low, high), power_laws(SIZES, trials=3))
     assert found["verdict"] == expected
-    assert (found["measured"], found["measured_low"], found["measured_high"]) == (pytest.approx(1000), 500, 2000)
+    assert 900 < found["measured_low"] < 1000 < found["measured_high"] < 1100
+    assert found["measured"] == pytest.approx(1000)
     assert found["quantity"] == "crossover in parameters"
 
 
@@ -258,7 +259,8 @@ def test_a_size_that_the_trials_do_not_tell_apart_bounds_nothing(power_laws: Pow
     rows = power_laws({**SIZES, 4: 1010}, trials=3)
     found = verdict(crossover(500, 1010), rows)
     assert found["verdict"] == "not_testable"
-    assert (found["measured_low"], found["measured_high"]) == (500, 100_000)
+    assert 500 < found["measured_low"] < 1000
+    assert 1010 < found["measured_high"] < 100_000
     assert "add trials" in found["reason"]
     assert verdict(crossover(500, 100_000), rows)["verdict"] == "reproduced"
 
