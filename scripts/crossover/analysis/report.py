@@ -30,7 +30,8 @@ from crossover.records import FLAGS
 CAPTIONS = {
     "times": "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
     "dots: trials, hollow at sizes that refinement added; black: the crossover, with its 95 % interval where there is "
-    "one; grey, or dotted with squares: published; thin dots: the cost model, a guide whose misses the table below names.",
+    "one; grey, or dotted with squares: published; thin dots: the cost model, a guide whose misses the table below "
+    "names.",
     "speedups": "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
     "Hollow: sizes that refinement added. Grey: published crossover.",
     "comparison": "A row a cell: its time with the 95 % interval over trials, and its memory. Hollow: projected from "
