@@ -17,6 +17,7 @@ include: "rules/datasets.smk"
 include: "rules/doctor.smk"
 include: "rules/measure.smk"
 include: "rules/batches.smk"
+include: "rules/refine.smk"
 include: "rules/collect.smk"
 include: "rules/analyse.smk"
 include: "rules/quality.smk"
@@ -32,7 +33,7 @@ rule all:
     input:
         rules.render_report.output,
         # A deleted row is measured again.
-        rules.collect_measurements.input.rows,
+        measured_rows,
         TRAININGS,
 
 

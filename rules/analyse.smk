@@ -14,6 +14,8 @@ rule summarise_cells:
         f"{RESULTS}/logs/summarise_cells.log",
     conda:
         "../envs/analysis.yaml"
+    params:
+        sizes={name: study.sizes for name, study in STUDIES.items()},
     message:
         "Summarising trials into cells"
     script:

@@ -1,6 +1,6 @@
 rule collect_measurements:
     input:
-        rows=collect(f"{RESULTS}/cells/{{cell.path}}/trial-{{trial}}.parquet", cell=CELLS, trial=TRIALS),
+        rows=measured_rows,
         library=ANALYSIS_LIBRARY,
     output:
         measurements=f"{RESULTS}/measurements.parquet",
@@ -11,6 +11,6 @@ rule collect_measurements:
     params:
         several_hosts=CONFIG.several_hosts,
     message:
-        f"Collecting the rows of {len(ROUNDS)} trials"
+        "Collecting the rows of all trials"
     script:
         "../scripts/collect_measurements.py"

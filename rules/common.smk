@@ -17,6 +17,7 @@ from crossover.configuration import (
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.efforts import effort_of
 from crossover.records import BASELINE
+from crossover.stages import measured_late, planned_trials, refinement_of, stages_of
 from crossover.studies import (
     CELL_PATH,
     SEARCH_PATH,
@@ -83,6 +84,10 @@ TRAININGS = [
     for cell in trained_cells(study, DEVICES)
     for number in range(1, quality_of(study).seeds + 1)
 ]
+REFINED = {
+    study.name: stages_of(study, DEVICES, CONFIG.trials, CONFIG.refinement) for study in CONFIG.studies
+}
+STAGES = max(REFINED.values())
 PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enumerate(ROUNDS)}
 
 
@@ -94,6 +99,7 @@ wildcard_constraints:
     size=r"\d+",
     trial=r"\d+",
     seed=r"\d+",
+    stage=r"\d+",
 
 
 def cell_of(wildcards):
@@ -201,8 +207,9 @@ def environment_of(wildcards):
 
 
 def turn_of(wildcards):
-    """Priority: a round is measured before the next one starts, in shuffled order."""
-    return PRIORITIES.get((cell_of(wildcards), int(wildcards.trial)), 0)
+    """Priority: a round is measured before the next one starts, in shuffled order; refinement comes last."""
+    cell, trial = cell_of(wildcards), int(wildcards.trial)
+    return PRIORITIES.get((cell, trial)) or measured_late(cell, trial, CONFIG.seed)
 
 
 def all_cores():

@@ -1,5 +1,6 @@
 """Summarises trials into cells."""
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,18 @@ if TYPE_CHECKING:
     snakemake: Snakemake
 
 
-def summarise_cells(path_to_measurements: Path, path_to_parquet: Path, path_to_csv: Path) -> None:
-    """Write one row a cell, as Parquet and as CSV."""
-    write_table(summarise(read_table(path_to_measurements)), path_to_parquet, path_to_csv)
+def summarise_cells(
+    path_to_measurements: Path, sizes: Mapping[str, Collection[int]], path_to_parquet: Path, path_to_csv: Path
+) -> None:
+    """Write one row a cell, as Parquet and as CSV; `sizes` are those of each study's first grid."""
+    write_table(summarise(read_table(path_to_measurements), sizes), path_to_parquet, path_to_csv)
 
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
         summarise_cells(
             path_to_measurements=Path(snakemake.input.measurements),
+            sizes=snakemake.params.sizes,
             path_to_parquet=Path(snakemake.output.parquet),
             path_to_csv=Path(snakemake.output.csv),
         )

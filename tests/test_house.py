@@ -22,7 +22,7 @@ from crossover.analysis.summary import CELL_COLUMNS
 from crossover.analysis.verdicts import COMPARISON_COLUMNS
 from crossover.claim_forms import FORMS, PINNABLE
 from crossover.datasets import MAKERS
-from crossover.studies import BatchSearch, Effort, known_workloads, workload_traits
+from crossover.studies import BatchSearch, Effort, Refinement, known_workloads, workload_traits
 from crossover.trainings import Quality
 from crossover.validation import with_defaults
 
@@ -77,6 +77,7 @@ def test_analysis_wing_imports_no_torch() -> None:
         "options.py",
         "claim_forms.py",
         "published_rows.py",
+        "stages.py",
         "trainings.py",
     ],
 )
@@ -88,7 +89,7 @@ def rules() -> dict[str, str]:
     """Text of every rule that runs a script, by its name."""
     texts: dict[str, str] = {}
     for path in (ROOT / "rules").glob("*.smk"):
-        parts = re.split(r"^rule (\w+):$", path.read_text(), flags=re.MULTILINE)
+        parts = re.split(r"^(?:rule|checkpoint) (\w+):$", path.read_text(), flags=re.MULTILINE)
         texts |= dict(zip(parts[1::2], parts[2::2], strict=True))
     return texts
 
@@ -160,6 +161,10 @@ def test_config_file_states_the_defaults() -> None:
 def test_effort_of_the_command_line_is_that_of_the_schema() -> None:
     assert SCHEMA["properties"]["effort"]["properties"].keys() == {field.name for field in fields(Effort)}
     assert Effort(**with_defaults({}, SCHEMA)["effort"]) == Effort()
+
+
+def test_refinement_is_that_of_the_schema() -> None:
+    assert Refinement(**with_defaults({}, SCHEMA)["refinement"]) == Refinement()
 
 
 def test_a_search_by_hand_begins_as_the_config_does() -> None:
@@ -258,9 +263,10 @@ def test_links_of_the_pages_lead_somewhere(page: str) -> None:
     assert [link for link in links if not link.startswith("http") and not ((ROOT / page).parent / link).is_file()] == []
 
 
-def test_method_names_every_flag_and_every_key_of_the_effort() -> None:
+def test_method_names_every_flag_and_every_key_of_the_effort_and_the_refinement() -> None:
     text = (ROOT / "docs" / "method.md").read_text()
     words = [*records.FLAGS, *records.STATUSES, *(f"effort.{field.name}" for field in fields(Effort))]
+    words += [f"refinement.{field.name}" for field in fields(Refinement)]
     assert [word for word in words if f"`{word}`" not in text] == []
 
 

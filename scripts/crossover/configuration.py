@@ -13,7 +13,7 @@ from crossover.discovery import Machine
 from crossover.efforts import check_effort, check_effort_of
 from crossover.errors import UserError
 from crossover.options import memory_size
-from crossover.studies import BatchSearch, Effort, Study
+from crossover.studies import BatchSearch, Effort, Refinement, Study
 from crossover.study_files import read_study, study_schema
 from crossover.validation import Locator, as_typed, check, read_yaml, shown_path
 
@@ -51,6 +51,7 @@ class Configuration:
     time_limit_s: float
     results: str
     effort: Effort
+    refinement: Refinement
     largest_batch: BatchSearch
     price_per_hour: Mapping[str, float] | None
     """Of the machine that holds a device; None: crossovers in money are not asked for."""
@@ -95,6 +96,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
         time_limit_s=float(complete["time_limit_s"]),
         results=complete["results"].rstrip("/"),
         effort=effort,
+        refinement=Refinement(**complete["refinement"]),
         largest_batch=BatchSearch(**complete["largest_batch"]),
         price_per_hour=complete["price_per_hour"],
         currency=complete["currency"],

@@ -33,7 +33,7 @@ class Effort:
     block_min_s: float = 0.02
     blocks_min: int = 30
     timed_min_s: float = 2.0
-    timed_max_s: float = 4.0
+    timed_max_s: float = 3.0
     timed_tolerance: float = 0.02
 
 
@@ -105,6 +105,8 @@ class Traits:
     """The only sizes that it can build; None: all of the range."""
     batch_sizes: tuple[int, ...] | None = None
     """The only batch sizes that it can build; None: any."""
+    granularity: int = 1
+    """It can build multiples of this only."""
 
 
 def known_workloads() -> list[str]:
@@ -151,6 +153,8 @@ class Study:
     figures: tuple[str, ...] = ("times", "speedups")
     effort: Mapping[str, Any] = field(default_factory=dict)
     """What differs from the run's effort."""
+    refinement: Mapping[str, Any] | None = field(default_factory=dict)
+    """What differs from the run's refinement; None: no refinement."""
     time_limit_s: float | None = None
     """None: the run's own."""
     latency_steps: int = 0
@@ -203,8 +207,9 @@ def check_offered(workload: str, asked: Mapping[str, Any], keys: Mapping[str, st
     traits = workload_traits(workload)
     low, high = traits.size_range
     size = asked["size"]
-    if not low <= size <= high or size not in (traits.sizes or (size,)):
-        allowed = f"from {low} to {high}" if traits.sizes is None else ", ".join(map(str, traits.sizes))
+    if not low <= size <= high or size not in (traits.sizes or (size,)) or size % traits.granularity:
+        multiples = f", multiples of {traits.granularity}" if traits.granularity > 1 else ""
+        allowed = f"from {low} to {high}{multiples}" if traits.sizes is None else ", ".join(map(str, traits.sizes))
         raise UserError(
             f"{keys['size']}: {size} is not offered by workload '{workload}'; allowed: {traits.size_name} {allowed}"
         )

@@ -15,15 +15,14 @@ from crossover.validation import Locator, allowed_names, check, read_yaml, shown
 
 
 def study_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a study, whose `effort` takes the keys of the run's, but none of its defaults."""
+    """The schema of a study, whose `effort` and `refinement` take the keys of the run's, but none of its defaults."""
     study: dict[str, Any] = schema["$defs"]["study"]
-    effort = schema["properties"]["effort"]
-    keys = {
-        key: {name: value for name, value in rule.items() if name != "default"}
-        for key, rule in effort["properties"].items()
-    }
-    partial = {**study["properties"]["effort"], "additionalProperties": False, "properties": keys}
-    return {**study, "properties": {**study["properties"], "effort": partial}}
+    partial = {}
+    for part in ("effort", "refinement"):
+        rules = schema["properties"][part]["properties"]
+        keys = {key: {name: rule[name] for name in rule if name != "default"} for key, rule in rules.items()}
+        partial[part] = {**study["properties"][part], "additionalProperties": False, "properties": keys}
+    return {**study, "properties": {**study["properties"], **partial}}
 
 
 def read_study(

@@ -19,7 +19,7 @@ from crossover.configuration import (
 from crossover.discovery import Machine
 from crossover.errors import UserError
 from crossover.records import DEVICES
-from crossover.studies import BatchSearch, Effort
+from crossover.studies import BatchSearch, Effort, Refinement
 from crossover.trainings import Quality, quality_of
 from crossover.validation import read_mapping, read_yaml
 
@@ -140,9 +140,21 @@ def test_an_override_may_set_part_of_the_effort(folder: Folder) -> None:
     assert folder.read(effort={"blocks_min": 5}).effort == Effort(blocks_min=5)
 
 
+def test_a_study_says_only_what_differs_from_the_runs_refinement(folder: Folder) -> None:
+    assert folder.read().refinement == Refinement()
+    assert folder.read(refinement={"bisections": 1}).refinement == Refinement(bisections=1)
+    for own in ({}, {"bisections": 0}, None):
+        folder.study(refinement=own)
+        assert folder.read().studies[0].refinement == own
+    folder.study(refinement={"bisection": 1})
+    assert "mine.yaml: refinement.bisection: unknown key; allowed: bisections," in one_line(folder.read)
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
+        ({"refinement": {"bisections": -1}}, "refinement.bisections: -1 is not allowed; allowed: a whole number at"),
+        ({"refinement": {"target_width": 0}}, "refinement.target_width: 0 is not allowed; allowed: a number above 0"),
         ({"studies": ["mime"]}, "studies: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),
         ({"studies": []}, "studies: the list is empty; allowed: a list of 1 or more values, each a text"),
         ({"studies": "mine"}, "studies: 'mine' is not allowed; allowed: a list"),
@@ -270,7 +282,7 @@ def test_models_may_be_trained_beside_a_protocol_that_is_only_timed(folder: Fold
         ),
         (
             {"timed_min_s": 10, "timed_max_s": 20},
-            "effort.timed_min_s: 10 is more than effort.timed_max_s of the run, 4; allowed: at most 4, or another "
+            "effort.timed_min_s: 10 is more than effort.timed_max_s of the run, 3; allowed: at most 3, or another "
             "timed_max_s",
         ),
         (

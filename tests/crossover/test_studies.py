@@ -83,6 +83,12 @@ def test_a_size_between_those_that_can_be_built_is_refused(monkeypatch: pytest.M
         check_offered("disc_mlp", ASKED | {"size": 5}, KEYS)
 
 
+def test_a_size_off_the_granularity_is_refused() -> None:
+    check_offered("gpt_block", ASKED | {"size": 704}, KEYS)
+    with pytest.raises(UserError, match=r"^--size: 700 is not .*; allowed: width from 64 to 8192, multiples of 64$"):
+        check_offered("gpt_block", ASKED | {"size": 700}, KEYS)
+
+
 @pytest.mark.parametrize(
     ("axis", "value", "offered"), [("protocol", "as_published", "resident"), ("variant", "x", "plain")]
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -15,6 +16,8 @@ from crossover.analysis.style import DEVICE_COLOURS, HALO, PALETTE, PUBLISHED_CO
 DASHES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "v", "P", "X", "D")
 POINTS_PER_IN = 72
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,15 @@ def looks_of(cells: pd.DataFrame, axes: Sequence[str]) -> Looks:
     """Looks by those of the axes that vary, in the order in which their values come."""
     varied = varying(cells, axes)
     return Looks({axis: {value: rank for rank, value in enumerate(cells[axis].unique())} for axis in varied})
+
+
+def draw_hollow(
+    axes: Axes, x: Floats, y: Floats, refined: Collection[float], marker: str, colour: str, size: float = 4
+) -> None:
+    """Make the markers of those points hollow whose x refinement added."""
+    hollow = np.isin(x, list(refined))
+    if hollow.any():
+        axes.plot(x[hollow], y[hollow], marker, color=colour, markerfacecolor="white", markersize=size, zorder=3.5)
 
 
 def write_tags(axes: Axes, tags: Sequence[Tag], size: float = 9) -> None:

@@ -20,6 +20,7 @@ from matplotlib.ticker import (
 )
 
 from crossover.analysis.crossover_marks import mark_crossover
+from crossover.analysis.curves import draw_hollow
 from crossover.analysis.guides import draw_guide, guide_of
 from crossover.analysis.many_lines import plot_many_speedups, plot_many_times
 from crossover.analysis.naming import varying
@@ -77,7 +78,7 @@ def plot_speedups(view: StudyView) -> Figure:
         )
         for device in trials["device"].unique():
             if device != BASELINE:
-                _draw_speedup(axes, trials, str(device))
+                _draw_speedup(axes, trials, str(device), view.refined(line))
         _mark_published_crossover(axes, view)
         _finish_y(axes, StrMethodFormatter("{x:g}×"))
         _finish_x(axes, view, line)
@@ -120,7 +121,11 @@ def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str,
     )
     trials = view.trials_of(line)
     trials = trials[trials["device"] == device].dropna(subset=["step_time_s"])
-    axes.scatter(trials["x"], trials["step_time_s"] * scale, s=12, color=colour, alpha=0.65, linewidth=0, zorder=4)
+    refined = view.refined(line)
+    first = trials[~trials["x"].isin(refined)]
+    axes.scatter(first["x"], first["step_time_s"] * scale, s=12, color=colour, alpha=0.65, linewidth=0, zorder=4)
+    seconds = trials["step_time_s"].to_numpy(float) * scale
+    draw_hollow(axes, trials["x"].to_numpy(float), seconds, refined, "o", colour, size=3)
     _label_end(axes, x, y, device, cells["device_name"], colour)
 
 
@@ -191,13 +196,14 @@ def _mark_published_crossover(axes: Axes, view: StudyView) -> None:
     )
 
 
-def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str) -> None:
+def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str, refined: set[float]) -> None:
     colour = DEVICE_COLOURS[device]
     ratios = speedups(trials, BASELINE, device)
     if ratios.empty:
         return
     x, ratio = ratios["x"].to_numpy(float), ratios["speedup"].to_numpy(float)
     axes.plot(x, ratio, color=colour, linewidth=1.8, marker="o", markersize=4)
+    draw_hollow(axes, x, ratio, refined, "o", colour)
     axes.fill_between(x, ratios["low"], ratios["high"], color=colour, alpha=0.18, linewidth=0)
     _label_end(axes, x, ratio, device, trials.loc[trials["device"] == device, "device_name"], colour)
 
@@ -219,6 +225,7 @@ def _finish_x(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
         sizes = axes.secondary_xaxis("top")
         sizes.set_xlabel(str(line["size_name"]))
     points = view.cells_of(line).dropna(subset=["x"]).drop_duplicates("size").set_index("x")["size"]
-    kept = spaced_out(points.index.tolist(), max(0.04, 0.022 * max(map(len, points.astype(str)), default=0)))
+    share = max(0.04, 0.022 * max(map(len, points.astype(str)), default=0))
+    kept = spaced_out(points.index.tolist(), share, last=view.refined(line))
     sizes.set_xticks(kept, [str(points[x]) for x in kept])
     sizes.xaxis.set_minor_locator(NullLocator())

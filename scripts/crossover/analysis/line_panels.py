@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
 
-from crossover.analysis.curves import Look, Tag, write_tags
+from crossover.analysis.curves import Look, Tag, draw_hollow, write_tags
 from crossover.analysis.guides import draw_guide
 from crossover.analysis.panels import stacked_panels, tick_counts, tick_values
 from crossover.analysis.style import CROSSOVER_COLOUR, PUBLISHED_COLOUR
@@ -36,6 +36,8 @@ class Line:
     """A point apart from the line: a hollow square that a thin line joins to the line's nearest point."""
     guide: tuple[Floats, Floats] | None = None
     """Points of the cost model, left to right."""
+    refined: frozenset[float] = frozenset()
+    """The x of points that refinement added; these are hollow."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def plot_line_panels(
                 axes.plot(*([value] for value in tag.point), "D", color=PUBLISHED_COLOUR, markersize=5, zorder=2)
         _keep_points_in_view(axes, panel)
         tick_values(axes.yaxis, y_ticks)
-        tick_counts(axes, x_ticks)
+        tick_counts(axes, x_ticks, {x for one in panels for line in one.lines for x in line.refined})
     all_axes[-1].set_xlabel(x_label)
     for axes, panel in zip(all_axes, panels, strict=True):
         write_tags(axes, panel.tags)
@@ -114,6 +116,7 @@ def _draw(axes: Axes, line: Line) -> None:
         markersize=4,
         zorder=3,
     )
+    draw_hollow(axes, line.x, line.y, line.refined, look.marker, look.colour)
     if len(line.x) > 1:
         axes.fill_between(line.x, line.low, line.high, color=look.colour, alpha=0.15, linewidth=0)
     elif not np.isnan(line.low[0]):

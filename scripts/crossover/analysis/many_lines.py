@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,17 @@ def _plot(
     titled = varying(cells, PANEL)
     panels = []
     for _, own in cells.groupby(PANEL, sort=False):
-        lines = [line(one, _name(first_row(one), named), looks) for _, one in own.groupby(LINE, sort=False)]
+        lines = [
+            replace(line(one, _name(first_row(one), named), looks), refined=_refined(one))
+            for _, one in own.groupby(LINE, sort=False)
+        ]
         panels.append(LinePanel(_title(first_row(own), titled), lines))
     panels = [panel for panel in panels if any(len(one.x) for one in panel.lines)] or panels
     return plot_line_panels(view.title, panels, _x_label(view), y_label, ticks, _x_words(view, cells), equal)
+
+
+def _refined(cells: pd.DataFrame) -> frozenset[float]:
+    return frozenset(cells.loc[cells["refined"].astype(bool), "x"])
 
 
 def _name(row: dict[str, Any], axes: list[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from crossover.analysis.tables import LINE_AXES
+from crossover.analysis.tables import LINE_AXES, at_common_sizes
 from crossover.records import BASELINE, EXECUTIONS, PRECISIONS, is_cpu
 
 PAIRS = ("device", "precision", "execution")
@@ -57,7 +57,7 @@ def _of_devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
         accelerators = [device for device in devices if not is_cpu(device)]
         for contender in accelerators or [None]:
             for baseline in (BASELINE, *fewer_threads) if contender else (BASELINE,):
-                sides = rows[rows["device"].isin([baseline, contender])]
+                sides = at_common_sizes(rows[rows["device"].isin([baseline, contender])], "device")
                 yield Pairing("device", line, contender, baseline, contender, sides.assign(side=sides["device"]))
 
 
@@ -73,7 +73,7 @@ def _on_one_device(measurements: pd.DataFrame, pair: str) -> Iterator[Pairing]:
         for contender in offered if baseline in offered else ():
             if contender != baseline:
                 line = {**dict(zip(fixed, key, strict=True)), pair: contender}
-                sides = rows[rows[pair].isin([baseline, contender])]
+                sides = at_common_sizes(rows[rows[pair].isin([baseline, contender])], pair)
                 yield Pairing(
                     pair,
                     {axis: line[axis] for axis in LINE_AXES},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -58,21 +58,27 @@ def tick_values(axis: XAxis | YAxis, formatter: Formatter) -> None:
     axis.set_major_formatter(formatter)
 
 
-def tick_counts(axes: Axes, words: Mapping[float, str]) -> None:
-    """Ticks of a logarithmic x axis at measured places, with their words where these are not too close."""
+def tick_counts(axes: Axes, words: Mapping[float, str], refined: Collection[float] = ()) -> None:
+    """Ticks of a logarithmic x axis at measured places, with their words where these are not too close.
+
+    The places that refinement added come last: they have a tick where the others leave room.
+    """
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)
-    kept = spaced_out(sorted(words), 0.11)
+    kept = spaced_out(sorted(words), 0.11, refined)
     axes.set_xticks(kept, [words[place] for place in kept])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def spaced_out(values: Sequence[float], least_share: float = 0.04) -> list[float]:
-    """Of ascending values, those that stand far enough apart on a logarithmic axis to be labelled."""
-    kept = list(values[:1])
-    for value in values[1:]:
-        if math.log(value / kept[-1]) >= least_share * math.log(values[-1] / values[0]):
+def spaced_out(values: Sequence[float], least_share: float = 0.04, last: Collection[float] = ()) -> list[float]:
+    """Of ascending values, those that stand far enough apart on a logarithmic axis to be labelled.
+
+    Those in `last` have what room the others leave.
+    """
+    kept: list[float] = []
+    for value in sorted(values, key=lambda value: (value in last, value)):
+        if all(abs(math.log(value / other)) >= least_share * math.log(values[-1] / values[0]) for other in kept):
             kept.append(value)
-    return kept
+    return sorted(kept)

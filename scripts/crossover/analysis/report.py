@@ -29,10 +29,11 @@ from crossover.records import FLAGS
 
 CAPTIONS = {
     "times": "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
-    "dots: trials; black: the crossover, with its 95 % interval where there is one; grey, or dotted with squares: "
-    "published; thin dots: the cost model, a guide whose misses the table below names.",
+    "dots: trials, hollow at sizes that refinement added; black: the crossover, with its 95 % interval where there is "
+    "one; grey, or dotted with squares: published; thin dots: the cost model, a guide whose misses the table below "
+    "names.",
     "speedups": "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
-    "Grey: published crossover.",
+    "Hollow: sizes that refinement added. Grey: published crossover.",
     "comparison": "A row a cell: its time with the 95 % interval over trials, and its memory. Hollow: projected from "
     "fewer steps than a run has. In brackets: one epoch of a run. Grey diamonds: published, on the hardware named.",
     "latency": "The right ways to measure a latency and each mistake; the trials' passes all together. Box: quartiles; "
@@ -45,7 +46,8 @@ CAPTIONS = {
     "trade_off": "Time of a sample over memory: down and to the left is better in both. The grey line joins what "
     "nothing beats in both. Grey diamonds: published.",
     "utilisation": "Floating-point operations that a step achieves per second, with the 95 % interval over trials. "
-    "Ring: a line's best, with its share of what a plain matrix product reached on the device in the same precision.",
+    "Hollow: sizes that refinement added. Ring: a line's best, with its share of what a plain matrix product reached "
+    "on the device in the same precision.",
 }
 """What each kind of figure shows."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -94,9 +94,10 @@ def speedups(trials: pd.DataFrame, baseline: str, contender: str) -> pd.DataFram
     return pd.DataFrame(rows, columns=["x", "speedup", "low", "high"]).astype(float)
 
 
-def summarise(measurements: pd.DataFrame) -> pd.DataFrame:
+def summarise(measurements: pd.DataFrame, sizes: Mapping[str, Collection[int]] | None = None) -> pd.DataFrame:
     """One row a cell: axes, status, times in seconds with their interval, trials, flags and the device that ran.
 
+    `sizes` holds those of each study's first grid; what has another size was added by refinement.
     A cell is `ok` if all its trials are; otherwise it takes the status of the first trial that is not, and its time
     comes from the trials that are.
     """
@@ -104,12 +105,15 @@ def summarise(measurements: pd.DataFrame) -> pd.DataFrame:
         dict(zip(CELL_AXES, key, strict=True)) | _summarise_cell(rows)
         for key, rows in measurements.groupby(CELL_AXES, sort=False)
     ]
+    for cell in cells:
+        cell["refined"] = sizes is not None and cell["size"] not in sizes[str(cell["study"])]
     return with_utilisation(pd.DataFrame(cells, columns=[*CELL_AXES, *CELL_COLUMNS])).convert_dtypes()
 
 
 CELL_COLUMNS = {
     "size_name": "what the size axis counts",
     "parameters": "trainable parameters of the model",
+    "refined": "whether refinement added the size to those of the study",
     "status": "how the cell ended: " + ", ".join(STATUSES),
     "reason": "why, where the status is not ok",
     "step_time_s": "geometric mean of the ok trials' medians, in seconds",

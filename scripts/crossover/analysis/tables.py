@@ -56,6 +56,14 @@ def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
     return measurements.assign(step_time_s=measurements["step_time_s"].where(measurements["status"] == "ok"))
 
 
+def at_common_sizes(trials: pd.DataFrame, axis: str) -> pd.DataFrame:
+    """The rows at sizes that were asked of every value of an axis.
+
+    A size that refinement added for the sake of one device, or one precision, is none that the others lack.
+    """
+    return trials[trials.groupby("size")[axis].transform("nunique") == trials[axis].nunique()]
+
+
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as plain dictionaries; a missing value is None."""
     return [

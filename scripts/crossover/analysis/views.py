@@ -69,6 +69,11 @@ class StudyView:
         """The trials of a line, with column `x` as `cells_of` has it."""
         return self._with_x(self.rows(line, self.measurements))
 
+    def refined(self, line: dict[str, Any]) -> set[float]:
+        """The values of `x` at which refinement added cells to a line."""
+        cells = self.cells_of(line)
+        return set(cells.loc[cells["refined"].astype(bool), "x"])
+
     def published_runs(self, line: dict[str, Any]) -> pd.DataFrame:
         """The published run times beside a line; hardware that the source does not name is an empty text."""
         if self.published_results is None:

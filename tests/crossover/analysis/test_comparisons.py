@@ -199,3 +199,20 @@ def test_an_interval_is_given_as_a_size_and_in_parameters(
     (row,) = compare_lines(power_laws({2: 100, 4: 100_000}), PARAMETERS).to_dict("records")
     assert [row["crossover_parameters_low"], row["crossover_parameters_high"]] == pytest.approx([1000, 10_000])
     assert [row["crossover_size_low"], row["crossover_size_high"]] == pytest.approx([2 ** (4 / 3), 2 ** (5 / 3)])
+
+
+def test_a_size_that_was_added_for_one_precision_is_no_gap_of_the_other(power_laws: PowerLaws) -> None:
+    """Refinement measures size 3 in bf16 on the CPU and the GPU, and in fp32 on the CPU and the XPU."""
+    single, half = power_laws({2: 100, 4: 100_000}), power_laws({2: 100, 3: 5000, 4: 100_000}, precision="bf16")
+    other = pd.concat([single, power_laws({3: 5000})]).replace({"device": {"cuda": "xpu"}})
+    rows = pd.concat([single, half, other[(other["device"] == "xpu") | (other["size"] == 3)]])
+    found = compare_lines(rows, SIZE)
+    assert (found["status"] != "incomplete").all()
+    on_cpu = found[(found["pair"] == "precision") & (found["device"] == "cpu")]
+    assert on_cpu["trials"].tolist() == [1]
+    devices = headline_rows(found).set_index(["precision", "contender"])
+    assert devices["status"].to_dict() == {
+        ("fp32", "cuda"): "bracketed",
+        ("fp32", "xpu"): "bracketed",
+        ("bf16", "cuda"): "bracketed",
+    }

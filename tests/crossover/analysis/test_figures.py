@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from crossover.analysis.comparison import plot_comparison
@@ -150,6 +151,34 @@ def test_sizes_too_close_for_their_words_are_not_labelled(power_laws: PowerLaws)
     """Between 5 and 2000, 1000 and 1400 stand less apart than four digits are wide."""
     axes = only_axes(plot_times(view(power_laws({size: size for size in (5, 100, 1000, 1400, 2000)}))))
     assert [label.get_text() for label in axes.get_xticklabels()] == ["5", "100", "1000", "2000"]
+
+
+def refined(rows: pd.DataFrame) -> StudyView:
+    """The first grid has all sizes but 4."""
+    cells = summarise(rows, {"disc_depth": set(rows["size"]) - {4}})
+    return study_view(rows, cells, compare_lines(rows, {"disc_depth": "size"}), SPEC, None)
+
+
+def hollow_points(axes: Axes) -> list[tuple[float, float]]:
+    hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+    return [point for line in hollow for point in zip(line.get_xdata(), line.get_ydata(), strict=True)]
+
+
+def test_refined_sizes_are_hollow(power_laws: PowerLaws) -> None:
+    """Of 100, 1000 and 10000 parameters, 4 layers have 1000: the CPU takes 1 ms, as does the GPU; 1000 steps, 1 s."""
+    shown = refined(power_laws({2: 100, 4: 1000, 8: 10000}))
+    (axes,) = plot_times(shown).axes
+    assert hollow_points(axes) == [(4, pytest.approx(1.0)), (4, pytest.approx(1.0))]
+    filled = [dots for dots in axes.collections if isinstance(dots, PathCollection)]
+    assert [np.asarray(dots.get_offsets())[:, 0].tolist() for dots in filled] == [[2, 8], [2, 8]]
+    (axes,) = plot_speedups(shown).axes
+    assert hollow_points(axes) == [(4, pytest.approx(1.0))]
+
+
+def test_a_refined_size_has_no_label_beside_one_of_the_first_grid(power_laws: PowerLaws) -> None:
+    """On an axis of four decades 4 and 5 would stand upon one another."""
+    (axes, *_) = plot_times(refined(power_laws({1: 10, 4: 1000, 5: 1100, 10**4: 10**7}))).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "5", "10000"]
 
 
 def test_published_runs_stand_beside_ours_in_their_protocol_only(power_laws: PowerLaws, tmp_path: Path) -> None:

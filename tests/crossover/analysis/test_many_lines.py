@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,15 @@ def test_utilisation_gives_the_best_rate_and_its_share(row: Row, view_of: Views)
     assert np.asarray(axes.lines[0].get_ydata()).tolist() == pytest.approx([2.5, 10])
     (axes,) = plot_utilisation(view_of(rows)).axes
     assert texts(axes) == ["GPU\n10.0 TFLOP/s"]
+
+
+def test_refined_sizes_are_hollow_and_have_a_tick_where_there_is_room(view: StudyView) -> None:
+    marked = replace(view, cells=view.cells.assign(refined=view.cells["size"] == 1024))
+    for axes in plot_times(marked).axes:
+        hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+        assert len(hollow) == 5
+        assert {float(x) for line in hollow for x in np.asarray(line.get_xdata())} == {1024.0}
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["256", "1,024"]
 
 
 def test_a_panel_without_any_point_is_left_out(row: Row, view_of: Views) -> None:

@@ -53,6 +53,11 @@ def test_cells_are_told_apart_by_every_axis(row: Row) -> None:
     assert len(summarise(pd.DataFrame([row(**change) for change in changes]))) == len(changes)
 
 
+def test_a_size_beyond_the_studys_own_was_refined(row: Row) -> None:
+    table = pd.DataFrame([row(size=size) for size in (2, 3, 4)])
+    assert summarise(table, {"disc_depth": (2, 4)})["refined"].tolist() == [False, True, False]
+
+
 def test_a_failed_trial_shows_and_the_others_still_count(row: Row) -> None:
     trials = [
         row(trial=1, step_time_s=1e-3),

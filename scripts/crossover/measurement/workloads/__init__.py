@@ -7,8 +7,9 @@ A workload's module states four literal constants, which are read without import
 - DATASET: the dataset it reads, a key of `crossover.datasets.MAKERS`
 - PROTOCOLS: the protocols it offers
 
-and, where it needs them, SIZES and BATCH_SIZES (the only ones that it can build) and VARIANTS (where it offers more
-than the plain one). It defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`.
+and, where it needs them, SIZES and BATCH_SIZES (the only ones that it can build), GRANULARITY (of which every size that
+it can build is a multiple) and VARIANTS (where it offers more than the plain one). It defines
+`build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`.
 
 For a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds features, as its
 model takes them, and labels, in the dataset's order; its model maps them to scores of the classes, or to a tuple that

@@ -21,7 +21,7 @@ from crossover.studies import Cell
 
 SIZE_NAME = "width"
 SIZE_RANGE = (64, 8192)
-SIZES = (64, 128, 192, 256, 384, 512, 768, 1024, 1280, 1536, 1600, 2048, 2560, 3072, 4096, 5120, 6144, 8192)
+GRANULARITY = 64
 DATASET = None
 PROTOCOLS = ("resident",)
 

@@ -31,8 +31,8 @@ def test_parameters_by_arithmetic(width: int) -> None:
 
 
 def test_every_size_is_a_multiple_of_a_head() -> None:
-    low, high = gpt_block.SIZE_RANGE
-    assert all(low <= width <= high and width % gpt_block.HEAD_WIDTH == 0 for width in gpt_block.SIZES)
+    assert gpt_block.GRANULARITY == gpt_block.HEAD_WIDTH
+    assert [width % gpt_block.HEAD_WIDTH for width in gpt_block.SIZE_RANGE] == [0, 0]
 
 
 def without_dropout(model: nn.Module) -> nn.Module:

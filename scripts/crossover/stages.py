@@ -1,0 +1,68 @@
+"""Stages of refinement: which studies take part, what a stage's plan holds, and in which order it is measured."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from crossover.files import atomic_path
+from crossover.records import BASELINE
+from crossover.studies import Cell, Refinement, Study
+
+CROSSOVER_FIGURES = {"times", "speedups"}
+"""The figures that show crossovers; a study without them has none to narrow down."""
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """What a stage adds to the trials before it."""
+
+    stage: int
+    trials: Mapping[Cell, Sequence[int]]
+    """The numbers of the trials to measure, by cell."""
+    why: Sequence[Mapping[str, Any]]
+    """For each line and accelerator what was found, and what follows from it, in words."""
+
+
+def refinement_of(study: Study, run: Refinement) -> Refinement | None:
+    """How a study's crossovers are refined: as the run's, but for what the study says; None where it wants none."""
+    return None if study.refinement is None else replace(run, **study.refinement)
+
+
+def stages_of(study: Study, devices: Sequence[str], trials: int, run: Refinement) -> int:
+    """Stages of a study's refinement on the run's devices; 0 where there is no crossover to narrow down."""
+    refinement = refinement_of(study, run)
+    sides = study.devices_among(devices)
+    compared = study.timed and len(study.sizes) > 1 and not CROSSOVER_FIGURES.isdisjoint(study.figures)
+    if refinement is None or not compared or BASELINE not in sides or len(sides) == 1:
+        return 0
+    more_trials = trials > 1 and refinement.extra_trials > 0
+    return refinement.bisections + (1 if more_trials else 0)
+
+
+def write_plan(plan: StagePlan, path: Path) -> None:
+    """Write a plan as JSON, atomically."""
+    cells = [{**asdict(cell), "trials": list(numbers)} for cell, numbers in plan.trials.items()]
+    text = json.dumps({"stage": plan.stage, "cells": cells, "why": plan.why}, indent=2)
+    with atomic_path(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def planned_trials(path: Path) -> list[tuple[Cell, int]]:
+    """The trials, each a cell and a number, that the plan in a file asks for."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    axes = [field.name for field in fields(Cell)]
+    return [(Cell(**{axis: one[axis] for axis in axes}), trial) for one in cells for trial in one["trials"]]
+
+
+def measured_late(cell: Cell, trial: int, seed: int) -> float:
+    """Priority of a trial outside of the first grid: its rounds come one by one as well, each in shuffled order.
+
+    It is above 0 and at most 1, below that of any trial of the first grid. It depends on nothing but the trial, so
+    that every process of a run, and a run that goes on after an interruption, sees the same order.
+    """
+    return 1 / (trial + random.Random(f"{seed}/{trial}/{cell.path}").random())

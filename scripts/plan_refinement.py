@@ -1,0 +1,43 @@
+"""Plans what to measure next so that the crossovers become narrower."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crossover.analysis.merging import check_environments
+from crossover.analysis.refinement_stage import plan_stage
+from crossover.analysis.tables import collect_rows
+from crossover.errors import logged
+from crossover.stages import write_plan
+from crossover.studies import Refinement
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+    snakemake: Snakemake
+
+
+def plan_refinement(
+    paths_to_rows: Sequence[Path],
+    stage: int,
+    refinements: Mapping[str, Refinement],
+    trials: int,
+    several_hosts: bool,
+    path_to_plan: Path,
+) -> None:
+    """Read one row a file, and write the trials that a stage adds, with the reason for each line, as JSON."""
+    rows = collect_rows(paths_to_rows)
+    check_environments(rows, several_hosts)
+    write_plan(plan_stage(rows.to_pandas(), stage, refinements, trials), path_to_plan)
+
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        plan_refinement(
+            paths_to_rows=[Path(path) for path in snakemake.input.rows],
+            stage=int(snakemake.wildcards.stage),
+            refinements={name: Refinement(**values) for name, values in snakemake.params.refinements.items()},
+            trials=snakemake.params.trials,
+            several_hosts=snakemake.params.several_hosts,
+            path_to_plan=Path(snakemake.output.plan),
+        )

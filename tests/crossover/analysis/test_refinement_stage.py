@@ -1,0 +1,122 @@
+"""Made-up lines: a CPU whose time grows with the size, beside accelerators that always take the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.analysis.refinement_stage import plan_stage
+from crossover.studies import Refinement
+
+Row = Callable[..., dict[str, Any]]
+Rows = Callable[..., list[dict[str, Any]]]
+ONE_STAGE = {"mine": Refinement(bisections=1, target_width=0.02, extra_trials=2)}
+
+
+@pytest.fixture
+def rows(row: Row) -> Rows:
+    """Builds rows of a CPU that takes 1 us x size, and of accelerators; odd and even trials are 2 % apart."""
+
+    def build(
+        sizes: Sequence[int], accelerators: Mapping[str, float], trials: int = 2, **axes: Any
+    ) -> list[dict[str, Any]]:
+        axes = {"study": "mine", "workload": "linear_stack", **axes}
+        times = {"cpu": None, **accelerators}
+        return [
+            row(
+                size=size,
+                device=device,
+                trial=trial,
+                step_time_s=(time or 1e-6 * size) * (1 + 0.02 * (trial % 2)),
+                **axes,
+            )
+            for size in sizes
+            for device, time in times.items()
+            for trial in range(1, trials + 1)
+        ]
+
+    return build
+
+
+def planned(rows: Sequence[Mapping[str, Any]], stage: int = 1, trials: int = 2) -> dict[tuple[Any, ...], list[int]]:
+    """Numbers of the planned trials by protocol, size and device."""
+    plan = plan_stage(pd.DataFrame(rows), stage, ONE_STAGE, trials)
+    return {(cell.protocol, cell.size, cell.device): list(numbers) for cell, numbers in plan.trials.items()}
+
+
+def test_each_line_has_its_own_size_on_both_sides(rows: Rows) -> None:
+    """Crossings at 100 and 1000: sqrt(50 x 400) is 141.4, sqrt(400 x 3200) 1131.4."""
+    table = rows((50, 400, 3200), {"cuda": 1e-4}) + rows((50, 400, 3200), {"cuda": 1e-3}, protocol="as_published")
+    assert planned(table) == {
+        (protocol, size, device): [1, 2]
+        for protocol, size in (("resident", 141), ("as_published", 1131))
+        for device in ("cpu", "cuda")
+    }
+
+
+def test_two_accelerators_are_each_compared_with_the_cpu(rows: Rows) -> None:
+    """The GPU crosses at 100, the XPU at 1000; what is added for one is no gap of the other."""
+    table = rows((50, 400, 3200), {"cuda": 1e-4, "xpu": 1e-3})
+    assert planned(table) == {
+        ("resident", size, device): [1, 2]
+        for size, other in ((141, "cuda"), (1131, "xpu"))
+        for device in ("cpu", other)
+    }
+    table += rows((141,), {"cuda": 1e-4}) + rows((1131,), {"xpu": 1e-3})
+    plan = plan_stage(pd.DataFrame(table), 2, ONE_STAGE, 2)
+    assert [(why["contender"], why["status"], why["bracket"]) for why in plan.why] == [
+        ("cuda", "bracketed", [50, 141]),
+        ("xpu", "bracketed", [400, 1131]),
+    ]
+
+
+def test_the_last_stage_adds_trials_at_both_ends_of_a_wide_bracket(rows: Rows) -> None:
+    table = rows((50, 141, 400), {"cuda": 1e-4})
+    assert planned(table, stage=2) == {
+        ("resident", size, device): [3, 4] for size in (141, 50) for device in ("cpu", "cuda")
+    }
+    plan = plan_stage(pd.DataFrame(table), 2, {"mine": Refinement(1, 0.5, 2)}, 2)
+    assert (plan.trials, plan.why[0]["decision"]) == ({}, "nothing: the interval is within 50 % of the crossover")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "stage", "decision"),
+    [
+        ((200, 400), 1, "nothing: the contender is ahead at every size measured on both sides"),
+        ((100, 101), 1, "nothing: the trials do not tell which side is ahead"),
+        ((50, 400), 3, "nothing: no more is asked for"),
+    ],
+)
+def test_why_nothing_is_added(rows: Rows, sizes: Sequence[int], stage: int, decision: str) -> None:
+    plan = plan_stage(pd.DataFrame(rows(sizes, {"cuda": 1e-4})), stage, ONE_STAGE, 2)
+    assert dict(plan.trials) == {}
+    assert [why["decision"] for why in plan.why] == [decision]
+
+
+def test_between_neighbours_there_is_no_size_but_for_further_trials(rows: Rows) -> None:
+    """A network of 9 layers against one of 10: the CPU's time doubles with each layer."""
+    axes = {"workload": "disc_mlp", "size_name": "linear layers"}
+    table = [
+        {**one, "step_time_s": one["step_time_s"] / one["size"] * 2 ** one["size"]} if one["device"] == "cpu" else one
+        for one in rows(range(6, 13), {"cuda": 7e-4}, **axes)
+    ]
+    plan = plan_stage(pd.DataFrame(table), 1, ONE_STAGE, 2)
+    assert dict(plan.trials) == {}
+    assert plan.why[0]["decision"] == "nothing: the workload has no size between 9 and 10 that is not measured"
+
+
+def test_a_workload_that_can_build_few_widths_only_has_one_of_these(rows: Rows) -> None:
+    """Heads of 64: sqrt(512 x 1024) is 724, between 11 x 64 = 704 and 12 x 64 = 768."""
+    table = rows((256, 512, 1024, 2048), {"cuda": 7e-4}, workload="gpt_block")
+    assert planned(table) == {("resident", 704, device): [1, 2] for device in ("cpu", "cuda")}
+
+
+def test_trials_that_are_not_ok_have_no_time(rows: Rows) -> None:
+    table = [
+        {**one, "status": "invalid"} if one["size"] == 400 and one["device"] == "cuda" else one
+        for one in rows((50, 400), {"cuda": 1e-4})
+    ]
+    assert planned(table) == {}

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crossover.stages import StagePlan, measured_late, planned_trials, refinement_of, stages_of, write_plan
+from crossover.studies import Cell, Refinement, Study
+
+STUDY = Study(
+    name="mine",
+    title="A title",
+    question="A question?",
+    workload="linear_stack",
+    sizes=(10, 20),
+    batch_sizes=(1,),
+    protocols=("resident",),
+    precisions=("fp32",),
+    executions=("eager",),
+)
+RUN = Refinement(bisections=2, target_width=0.1, extra_trials=3)
+BOTH = ("cpu", "cuda")
+CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", "plain")
+
+
+def test_a_study_overrides_parts_of_the_refinement_or_all() -> None:
+    assert refinement_of(STUDY, RUN) == RUN
+    assert refinement_of(replace(STUDY, refinement={"bisections": 1}), RUN) == Refinement(1, 0.1, 3)
+    assert refinement_of(replace(STUDY, refinement=None), RUN) is None
+
+
+def test_stages_are_the_bisections_and_one_for_further_trials() -> None:
+    assert stages_of(STUDY, BOTH, 3, RUN) == 3
+    assert stages_of(STUDY, BOTH, 1, RUN) == 2
+    assert stages_of(STUDY, BOTH, 3, replace(RUN, extra_trials=0)) == 2
+    assert stages_of(STUDY, BOTH, 3, replace(RUN, bisections=0)) == 1
+    assert stages_of(STUDY, BOTH, 3, Refinement(bisections=0, extra_trials=0)) == 0
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        replace(STUDY, sizes=(10,)),
+        replace(STUDY, figures=("comparison", "utilisation")),
+        replace(STUDY, devices=("cuda",)),
+        replace(STUDY, timed=False),
+        replace(STUDY, refinement=None),
+    ],
+)
+def test_without_a_crossover_to_narrow_down_there_is_no_stage(study: Study) -> None:
+    assert stages_of(study, BOTH, 3, RUN) == 0
+
+
+def test_a_machine_with_one_kind_of_device_has_no_stage() -> None:
+    assert [stages_of(STUDY, (device,), 3, RUN) for device in BOTH] == [0, 0]
+
+
+def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "stage-1.json"
+    write_plan(StagePlan(1, {CELL: [1, 2], replace(CELL, size=10): [4]}, [{"decision": "measure"}]), path)
+    assert planned_trials(path) == [(CELL, 1), (CELL, 2), (replace(CELL, size=10), 4)]
+    assert '"decision": "measure"' in path.read_text()
+
+
+def test_late_rounds_come_one_by_one_each_in_an_order_of_its_own() -> None:
+    """All are below 1, the least priority of the first grid, and above 0, that of any other rule."""
+    cells = [replace(CELL, size=size) for size in range(100, 120)]
+    rounds = [{cell: measured_late(cell, trial, seed=0) for cell in cells} for trial in (1, 2, 3)]
+    assert max(rounds[0].values()) <= 1
+    assert min(rounds[0].values()) > max(rounds[1].values())
+    assert min(rounds[1].values()) > max(rounds[2].values()) > 0
+    orders = [tuple(sorted(own, key=lambda cell: own[cell])) for own in rounds]
+    assert len({*orders, tuple(cells)}) == 4
+    other_seed = {cell: measured_late(cell, 1, seed=1) for cell in cells}
+    assert tuple(sorted(cells, key=lambda cell: other_seed[cell])) != orders[0]

@@ -1,0 +1,77 @@
+"""A copy of the workflow with a config of its own, for tests that run the real thing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PARTS = ["Snakefile", "rules", "scripts", "config", "envs", "profiles", "report"]
+
+
+class House:
+    """A copy of the workflow with a config of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(exist_ok=True)
+        for part in PARTS:
+            source = ROOT / part
+            if source.is_dir():
+                shutil.copytree(source, path / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy2(source, path / part)
+        self.edit("studies/disc_depth", sizes=[2, 3], figures=["comparison", "times", "speedups"])
+        self.edit("studies/hsf_width", sizes=[5, 10])
+        self.config(
+            studies=["disc_depth", "hsf_width"],
+            trials=1,
+            devices=["cpu"],
+            effort={
+                "warmup_min_steps": 5,
+                "warmup_min_s": 0.01,
+                "blocks_min": 3,
+                "timed_min_s": 0.01,
+                "timed_max_s": 2.0,
+                "warmup_max_s": 2.0,
+                "block_min_s": 0.005,
+            },
+            datasets={"higgs": {"rows": 500}},
+        )
+
+    def edit(self, name: str, **changes: Any) -> None:
+        """Change keys of a YAML file of the config folder."""
+        file = self.path / "config" / f"{name}.yaml"
+        file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), **changes}))
+
+    def config(self, **changes: Any) -> None:
+        self.edit("config", **changes)
+
+    def snakemake(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "snakemake", "--cores", "1", *arguments],
+            cwd=self.path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=environment,
+        )
+
+    def would_run(self, *arguments: str) -> Counter[str]:
+        """Jobs of a dry-run by rule; trials by 'study trial-number'."""
+        done = self.snakemake("--dry-run", *arguments)
+        assert done.returncode == 0, done.stderr
+        text = done.stdout + done.stderr
+        jobs = Counter({rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", text, flags=re.MULTILINE)})
+        jobs.update(f"{study} {trial}" for study, trial in re.findall(r"Measuring (\w+):.*trial (\d+)", text))
+        return jobs

@@ -1,0 +1,150 @@
+"""The workflow's refinement of crossovers, with a measuring script that hands out rows made beforehand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from crossover.records import Measurement, arrow_schema
+from crossover.studies import Cell
+from house import House
+
+MEASURE = """
+import shutil, sys
+from pathlib import Path
+
+options = dict(part[2:].split("=", 1) for part in sys.argv[1:] if "=" in part)
+with open("measured.txt", "a") as file:
+    print(options["size"], options["device"], options["trial"], file=file)
+row, output = Path("made", "{size}-{device}-{trial}.parquet".format(**options)), Path(options["output"])
+if not row.exists():
+    sys.exit("error: this trial fails")
+output.parent.mkdir(parents=True, exist_ok=True)
+shutil.copy(row, output)
+"""
+
+Row = Callable[..., dict[str, Any]]
+Trial = tuple[int, str, int]
+"""Size, device and number."""
+TARGET = "results/cells.parquet"
+
+
+class MadeUp(House):
+    """A copy of the workflow in which a CPU and a GPU take the same time at size 100; trials are 2 % apart.
+
+    The first grid is measured.
+    """
+
+    def __init__(self, path: Path, row: Row) -> None:
+        super().__init__(path)
+        (path / "scripts" / "measure_cell.py").write_text(MEASURE)
+        (path / "made").mkdir()
+        axes = {"precisions": ["fp32"], "sizes": [50, 400]}
+        self.edit("studies/linear_stack", **axes, figures=["times"], claims=[], published=None, batch_sizes=[100])
+        self.config(studies=["linear_stack"], trials=2, devices=["cpu", "cuda"], check_devices=False)
+        self.config(refinement={"bisections": 1, "extra_trials": 1, "target_width": 0.02})
+        for size, device, trial in product((50, 77, 120, 141, 400), ("cpu", "cuda"), (1, 2, 3)):
+            time_s = {"cpu": 1e-6 * size, "cuda": 1e-4}[device] * (1.02 if trial == 2 else 1)
+            names = {"study": "linear_stack", "workload": "linear_stack", "size": size, "device": device}
+            values = row(**names, trial=trial, step_time_s=time_s, schema_version=Measurement.schema_version)
+            table = pa.Table.from_pylist([values], schema=arrow_schema())
+            pq.write_table(table, path / "made" / f"{size}-{device}-{trial}.parquet")
+        self.put((50, 400))
+
+    def put(self, sizes: Sequence[int]) -> None:
+        """Have both trials of these sizes measured."""
+        for size, device, trial in product(sizes, ("cpu", "cuda"), (1, 2)):
+            cell = Cell("linear_stack", "linear_stack", "resident", 100, "fp32", "eager", size, device)
+            output = self.path / "results" / "cells" / cell.path / f"trial-{trial}.parquet"
+            output.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self.path / "made" / f"{size}-{device}-{trial}.parquet", output)
+
+    def run(self) -> int:
+        return self.snakemake(TARGET).returncode
+
+    def measured(self) -> list[Trial]:
+        """What was measured since the last time, in that order."""
+        path = self.path / "measured.txt"
+        lines = [line.split() for line in path.read_text().splitlines()]
+        path.unlink()
+        return [(int(size), device, int(trial)) for size, device, trial in lines]
+
+    def plans(self) -> list[dict[str, Any]]:
+        """The plans of all stages, in their order."""
+        return [json.loads(path.read_text()) for path in sorted((self.path / "results/refinement").iterdir())]
+
+    def cells(self) -> list[tuple[int, str, int, bool]]:
+        """Size, device, number of trials, and whether refined."""
+        table = pd.read_parquet(self.path / TARGET)
+        return list(table[["size", "device", "trials", "refined"]].itertuples(index=False, name=None))
+
+
+def on_both(size: int, *trials: int) -> set[Trial]:
+    return set(product((size,), ("cpu", "cuda"), trials))
+
+
+def decisions(house: MadeUp) -> list[str]:
+    return [why["decision"] for plan in house.plans() for why in plan["why"]]
+
+
+def test_the_bracket_is_measured_and_a_failed_trial_is_taken_up_again(tmp_path: Path, row: Row) -> None:
+    """sqrt(50 x 400) is 141.4; then 50 and 141 bracket the crossover, which is still +-3 % wide."""
+    house = MadeUp(tmp_path / "house", row)
+    jobs = house.would_run(TARGET)
+    assert (jobs["plan_refinement"], jobs["measure_cell"], jobs["collect_measurements"]) == (1, 0, 1)
+    lost = house.path / "made" / "141-cuda-2.parquet"
+    kept = lost.rename(lost.with_suffix(".kept"))
+    assert house.run() != 0
+    first = house.measured()
+    assert set(first) == on_both(141, 1, 2)
+    assert [trial for _, _, trial in first] == [1, 1, 2, 2]
+    assert len(house.plans()) == 1
+
+    kept.rename(lost)
+    assert house.run() == 0
+    again = house.measured()
+    assert again[0] == (141, "cuda", 2)
+    assert set(again[1:]) == on_both(50, 3) | on_both(141, 3)
+    assert decisions(house) == [
+        "measure size 141, next to the middle of the bracket",
+        "measure 1 more trials of sizes 50 and 141: the interval reaches further than 2 % of the crossover",
+    ]
+    assert [plan["why"][0]["bracket"] for plan in house.plans()] == [[50, 400], [50, 141]]
+    assert all(plan["why"][0]["crossover"] == pytest.approx(100) for plan in house.plans())
+    assert house.cells() == [
+        (size, device, trials, refined)
+        for size, trials, refined in ((50, 3, False), (141, 3, True), (400, 2, False))
+        for device in ("cpu", "cuda")
+    ]
+    assert house.would_run(TARGET) == Counter()
+    done = house.snakemake(TARGET, "--report", "report.zip")
+    assert (done.returncode, (house.path / "report.zip").is_file()) == (0, True), done.stderr
+
+    # One more trial of all cells: those of size 50 were there already.
+    jobs = house.would_run(TARGET, "--config", "trials=3")
+    assert (jobs["plan_refinement"], jobs["linear_stack 3"], jobs["measure_cell"]) == (1, 2, 2)
+
+    # Another size makes another plan: sqrt(50 x 120) is 77.5. What the old plan added stays, but does not count.
+    house.edit("studies/linear_stack", sizes=[50, 120, 400])
+    house.put((77,))
+    assert house.snakemake(TARGET, "--config", "refinement={bisections: 1, extra_trials: 0}").returncode == 0
+    assert set(house.measured()) == on_both(120, 1, 2)
+    assert [cell[::3] for cell in house.cells()[::2]] == [(50, False), (77, True), (120, False), (400, False)]
+    assert len(list((house.path / "results/cells").rglob("size-141/*/*.parquet"))) == 6
+
+
+@pytest.mark.parametrize("config", ["refinement={bisections: 0, extra_trials: 0}", "devices=[cpu]"])
+def test_where_nothing_is_to_be_refined_nothing_is_planned(tmp_path: Path, row: Row, config: str) -> None:
+    house = MadeUp(tmp_path / "house", row)
+    jobs = house.would_run(TARGET, "--config", config)
+    assert {name for name in jobs if name.islower()} - {"total"} == {"collect_measurements", "summarise_cells"}
