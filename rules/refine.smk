@@ -39,6 +39,7 @@ checkpoint plan_refinement:
             for name, stages in REFINED.items()
             if stages
         },
+        x_axes={name: STUDIES[name].x_axis for name, stages in REFINED.items() if stages},
         trials=CONFIG.trials,
         several_hosts=CONFIG.several_hosts,
     message:

@@ -21,6 +21,7 @@ def plan_refinement(
     paths_to_rows: Sequence[Path],
     stage: int,
     refinements: Mapping[str, Refinement],
+    x_axes: Mapping[str, str],
     trials: int,
     several_hosts: bool,
     path_to_plan: Path,
@@ -28,7 +29,7 @@ def plan_refinement(
     """Read one row a file, and write the trials that a stage adds, with the reason for each line, as JSON."""
     rows = collect_rows(paths_to_rows)
     check_environments(rows, several_hosts)
-    write_plan(plan_stage(rows.to_pandas(), stage, refinements, trials), path_to_plan)
+    write_plan(plan_stage(rows.to_pandas(), stage, refinements, x_axes, trials), path_to_plan)
 
 
 if __name__ == "__main__":
@@ -37,6 +38,7 @@ if __name__ == "__main__":
             paths_to_rows=[Path(path) for path in snakemake.input.rows],
             stage=int(snakemake.wildcards.stage),
             refinements={name: Refinement(**values) for name, values in snakemake.params.refinements.items()},
+            x_axes=snakemake.params.x_axes,
             trials=snakemake.params.trials,
             several_hosts=snakemake.params.several_hosts,
             path_to_plan=Path(snakemake.output.plan),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -34,17 +34,19 @@ def plan_refinement(
     refinement: Refinement,
     granularity: int,
     sizes: tuple[int, ...] | None,
+    to_x: Callable[[float], float | None] = float,
 ) -> Plan:
     """Plan a stage, from 1, on what the stages before it measured.
 
     Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket; the one after
     them adds trials at both ends of the bracket where the interval is wider than the target. `measurements` is the
     table of `estimate_crossover` with `size` on the size axis, `trials` the run's number of trials per cell. New sizes
-    are multiples of `granularity`, or taken from `sizes` where the workload can build only these.
+    are multiples of `granularity`, or taken from `sizes` where the workload can build only these. `to_x` leads from a
+    size to what the crossover is read over, where the target holds.
     """
     found = estimate_crossover(measurements, baseline, contender)
     measured = {round(size) for size in measurements["size"]}
-    return plan_stage(found, measured, stage, trials, refinement, granularity, sizes)
+    return plan_stage(found, measured, stage, trials, refinement, granularity, sizes, to_x)
 
 
 def plan_stage(
@@ -55,6 +57,7 @@ def plan_stage(
     refinement: Refinement,
     granularity: int = 1,
     sizes: tuple[int, ...] | None = None,
+    to_x: Callable[[float], float | None] = float,
 ) -> Plan:
     """Plan a stage on the crossover that is known so far; `measured` are the sizes that need no measuring any more."""
     if found.status not in REFINED or found.bracket is None:
@@ -64,7 +67,7 @@ def plan_stage(
         offered = _around(low, high, granularity) if sizes is None else sizes
         middle = _nearest_to_middle(low, high, set(offered).difference(measured))
         return Plan() if middle is None else Plan(sizes=(middle,))
-    helps = trials > 1 and refinement.extra_trials > 0 and _too_wide(found, refinement.target_width)
+    helps = trials > 1 and refinement.extra_trials > 0 and _too_wide(found, refinement.target_width, to_x)
     if stage > refinement.bisections + 1 or not helps:
         return Plan()
     return Plan(trials=dict.fromkeys((low, high), trials + refinement.extra_trials))
@@ -83,8 +86,9 @@ def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
     return min(between, key=lambda size: abs(math.log(size) - middle), default=None)
 
 
-def _too_wide(found: Crossover, target_width: float) -> bool:
-    """Whether half the interval's width is over the target, a share of the crossover; not where none is given."""
-    if found.size is None or found.low is None or found.high is None:
-        return False
-    return (found.high - found.low) / 2 > target_width * found.size
+def _too_wide(found: Crossover, target_width: float, to_x: Callable[[float], float | None]) -> bool:
+    """Whether half the interval's width is over the target, a share of the crossover; an open end is."""
+    low, middle, high = (None if size is None else to_x(size) for size in (found.low, found.size, found.high))
+    if low is None or middle is None or high is None:
+        return True
+    return (high - low) / 2 > target_width * middle

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.analysis.crossover import Crossover, estimate_crossover
+from crossover.analysis.interpolation import Interpolation
 from crossover.analysis.refinement import REFINED, Plan, plan_refinement
 from crossover.analysis.tables import LINE_AXES, at_common_sizes, records, with_ok_times
 from crossover.records import BASELINE, is_cpu
@@ -16,10 +17,17 @@ from crossover.stages import StagePlan
 from crossover.studies import Cell, Refinement, workload_traits
 
 
-def plan_stage(measurements: pd.DataFrame, stage: int, refinements: Mapping[str, Refinement], trials: int) -> StagePlan:
+def plan_stage(
+    measurements: pd.DataFrame,
+    stage: int,
+    refinements: Mapping[str, Refinement],
+    x_axes: Mapping[str, str],
+    trials: int,
+) -> StagePlan:
     """Plan a stage, from 1, for every line of the measured studies and each accelerator against the CPU.
 
-    `refinements` says by study how it is refined, `trials` how many trials a cell of the run has.
+    `refinements` says by study how it is refined, `x_axes` what its crossovers are read over (size or parameters),
+    `trials` how many trials a cell of the run has.
     """
     wanted: dict[Cell, set[int]] = defaultdict(set)
     why = []
@@ -30,7 +38,8 @@ def plan_stage(measurements: pd.DataFrame, stage: int, refinements: Mapping[str,
             pair = at_common_sizes(line[line["device"].isin([BASELINE, contender])], "device")
             table = pair.rename(columns={"device": "side"})[["size", "side", "trial", "step_time_s"]]
             found = estimate_crossover(table, BASELINE, contender)
-            plan = _plan(table, contender, stage, trials, refinement, axes["workload"])
+            to_x = Interpolation(line["size"], line[x_axes[axes["study"]]])
+            plan = _plan(table, contender, stage, trials, refinement, axes["workload"], to_x)
             numbers = {size: range(1, trials + 1) for size in plan.sizes}
             numbers |= {size: range(trials + 1, most + 1) for size, most in plan.trials.items()}
             for size, own in numbers.items():
@@ -41,9 +50,17 @@ def plan_stage(measurements: pd.DataFrame, stage: int, refinements: Mapping[str,
     return StagePlan(stage, {cell: sorted(wanted[cell]) for cell in in_order}, why)
 
 
-def _plan(table: pd.DataFrame, contender: str, stage: int, trials: int, refinement: Refinement, workload: str) -> Plan:
-    traits = workload_traits(workload)
-    return plan_refinement(table, BASELINE, contender, stage, trials, refinement, traits.granularity, traits.sizes)
+def _plan(
+    table: pd.DataFrame,
+    contender: str,
+    stage: int,
+    trials: int,
+    refinement: Refinement,
+    workload: str,
+    to_x: Interpolation,
+) -> Plan:
+    own = workload_traits(workload)
+    return plan_refinement(table, BASELINE, contender, stage, trials, refinement, own.granularity, own.sizes, to_x)
 
 
 def _reason(found: Crossover, contender: str, decision: str) -> dict[str, Any]:
@@ -75,6 +92,6 @@ def _decision(found: Crossover, plan: Plan, stage: int, trials: int, refinement:
         return f"nothing: the workload has no size between {low:g} and {high:g} that is not measured"
     if stage > refinement.bisections + 1 or not refinement.extra_trials:
         return "nothing: no more is asked for"
-    if found.low is None or found.high is None:
+    if trials == 1:
         return "nothing: there is no interval"
     return f"nothing: the interval is within {100 * refinement.target_width:g} % of the crossover"

@@ -95,12 +95,12 @@ def with_interval(monkeypatch: pytest.MonkeyPatch, low: float | None, high: floa
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "wide"), [(181.0, 220.0, False), (179.0, 221.0, True), (None, 220.0, False), (None, None, False)]
+    ("low", "high", "wide"), [(181.0, 220.0, False), (179.0, 221.0, True), (None, 220.0, True), (181.0, None, True)]
 )
 def test_further_trials_where_the_interval_is_wider_than_the_target(
     monkeypatch: pytest.MonkeyPatch, low: float | None, high: float | None, wide: bool
 ) -> None:
-    """Within 10 % of 200 to either side is a width of 40."""
+    """Within 10 % of 200 to either side is a width of 40; an end that the trials leave open is no narrow one."""
     with_interval(monkeypatch, low, high)
     expected = Plan(trials={100: 6, 400: 6}) if wide else Plan()
     assert plan({100: 0.5, 400: 2.0}, stage=3) == expected

@@ -14,6 +14,7 @@ from crossover.studies import Refinement
 Row = Callable[..., dict[str, Any]]
 Rows = Callable[..., list[dict[str, Any]]]
 ONE_STAGE = {"mine": Refinement(bisections=1, target_width=0.02, extra_trials=2)}
+OVER_SIZE = {"mine": "size"}
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def rows(row: Row) -> Rows:
 
 def planned(rows: Sequence[Mapping[str, Any]], stage: int = 1, trials: int = 2) -> dict[tuple[Any, ...], list[int]]:
     """Numbers of the planned trials by protocol, size and device."""
-    plan = plan_stage(pd.DataFrame(rows), stage, ONE_STAGE, trials)
+    plan = plan_stage(pd.DataFrame(rows), stage, ONE_STAGE, OVER_SIZE, trials)
     return {(cell.protocol, cell.size, cell.device): list(numbers) for cell, numbers in plan.trials.items()}
 
 
@@ -66,7 +67,7 @@ def test_two_accelerators_are_each_compared_with_the_cpu(rows: Rows) -> None:
         for device in ("cpu", other)
     }
     table += rows((141,), {"cuda": 1e-4}) + rows((1131,), {"xpu": 1e-3})
-    plan = plan_stage(pd.DataFrame(table), 2, ONE_STAGE, 2)
+    plan = plan_stage(pd.DataFrame(table), 2, ONE_STAGE, OVER_SIZE, 2)
     assert [(why["contender"], why["status"], why["bracket"]) for why in plan.why] == [
         ("cuda", "bracketed", [50, 141]),
         ("xpu", "bracketed", [400, 1131]),
@@ -78,8 +79,18 @@ def test_the_last_stage_adds_trials_at_both_ends_of_a_wide_bracket(rows: Rows) -
     assert planned(table, stage=2) == {
         ("resident", size, device): [3, 4] for size in (141, 50) for device in ("cpu", "cuda")
     }
-    plan = plan_stage(pd.DataFrame(table), 2, {"mine": Refinement(1, 0.5, 2)}, 2)
+    plan = plan_stage(pd.DataFrame(table), 2, {"mine": Refinement(1, 0.5, 2)}, OVER_SIZE, 2)
     assert (plan.trials, plan.why[0]["decision"]) == ({}, "nothing: the interval is within 50 % of the crossover")
+
+
+def test_the_target_holds_on_what_the_crossover_is_read_over(rows: Rows) -> None:
+    """1.5 % of the size to either side are 4.5 % of parameters that grow with the cube of the size."""
+    wide = {"mine": Refinement(bisections=1, target_width=0.03, extra_trials=2)}
+    table = pd.DataFrame(rows((50, 100, 103, 400), {"cuda": 1.01e-4}, trials=5)).assign(
+        parameters=lambda t: t["size"] ** 3
+    )
+    assert not plan_stage(table, 2, wide, OVER_SIZE, 5).trials
+    assert plan_stage(table, 2, wide, {"mine": "parameters"}, 5).trials
 
 
 @pytest.mark.parametrize(
@@ -91,7 +102,7 @@ def test_the_last_stage_adds_trials_at_both_ends_of_a_wide_bracket(rows: Rows) -
     ],
 )
 def test_why_nothing_is_added(rows: Rows, sizes: Sequence[int], stage: int, decision: str) -> None:
-    plan = plan_stage(pd.DataFrame(rows(sizes, {"cuda": 1e-4})), stage, ONE_STAGE, 2)
+    plan = plan_stage(pd.DataFrame(rows(sizes, {"cuda": 1e-4})), stage, ONE_STAGE, OVER_SIZE, 2)
     assert dict(plan.trials) == {}
     assert [why["decision"] for why in plan.why] == [decision]
 
@@ -103,7 +114,7 @@ def test_between_neighbours_there_is_no_size_but_for_further_trials(rows: Rows) 
         {**one, "step_time_s": one["step_time_s"] / one["size"] * 2 ** one["size"]} if one["device"] == "cpu" else one
         for one in rows(range(6, 13), {"cuda": 7e-4}, **axes)
     ]
-    plan = plan_stage(pd.DataFrame(table), 1, ONE_STAGE, 2)
+    plan = plan_stage(pd.DataFrame(table), 1, ONE_STAGE, OVER_SIZE, 2)
     assert dict(plan.trials) == {}
     assert plan.why[0]["decision"] == "nothing: the workload has no size between 9 and 10 that is not measured"
 
