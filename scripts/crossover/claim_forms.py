@@ -8,12 +8,12 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crossover.errors import UserError
 from crossover.records import AXES, BASELINE, DEVICES, Measurement
-from crossover.studies import Study
+from crossover.studies import Cell, Study
 from crossover.validation import allowed_names, did_you_mean
 
 FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "same_quality")
@@ -128,7 +128,7 @@ def check_claims_of(study: Study, place: str, studies: Sequence[str]) -> None:
 
     `studies` are the names of all that there are.
     """
-    cells = [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in study.cells(DEVICES)]
+    cells = [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in main_cells(study)]
     for number, values in enumerate(study.claims):
         here = f"{place}: claims.{number}"
         form = read_claim(values, study.name, here).form
@@ -143,6 +143,11 @@ def check_claims_of(study: Study, place: str, studies: Sequence[str]) -> None:
             raise UserError(
                 f"{here}.same_quality.study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
             )
+
+
+def main_cells(study: Study) -> list[Cell]:
+    """The grid that claims speak of: the CPU on all of its cores, and every accelerator."""
+    return replace(study, cpu_threads=()).cells(DEVICES)
 
 
 def claims_of(studies: Sequence[Study]) -> list[dict[str, Any]]:
