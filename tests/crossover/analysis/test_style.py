@@ -5,6 +5,7 @@ import pytest
 from crossover.analysis.style import (
     PALETTE,
     bytes_text,
+    cores_text,
     count_text,
     device_label,
     ink,
@@ -117,3 +118,11 @@ def test_words_are_dark_enough_to_read() -> None:
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     assert min(1.05 / (luminance(ink(colour)) + 0.05) for colour in PALETTE) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(1, "1 core"), (2, "2 cores"), (5.64, "5.6 cores"), (9.96, "10 cores"), (11.3, "11 cores"), (128, "128 cores")],
+)
+def test_cores(count: float, text: str) -> None:
+    assert cores_text(count) == text
