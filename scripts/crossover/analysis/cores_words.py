@@ -8,8 +8,9 @@ import pandas as pd
 
 from crossover.analysis.naming import varying
 from crossover.analysis.sentences import line_words, merged
-from crossover.analysis.style import device_label, number_text, short_name
+from crossover.analysis.style import core_count_text, device_label
 from crossover.analysis.tables import LINE_AXES, records
+from crossover.records import BASELINE
 
 
 def cores_view(table: pd.DataFrame) -> dict[str, Any]:
@@ -37,18 +38,24 @@ def cores_answer(row: dict[str, Any]) -> str:
     """One sentence for one row of the table."""
     accelerator = f"the {device_label(row['contender'], row['contender_name'])}"
     place = f"At {row['size']:,} {row['size_name']}"
-    if row["status"] == "incomplete":
-        return f"{place} it cannot be said how many cores {accelerator} is worth: {row['message']}."
-    cpu = short_name(row["baseline_name"]) if row["baseline_name"] else "the CPU"
+    caution = " One trial a cell: indicative only." if row["trials"] == 1 else ""
+    if row["status"] in ("incomplete", "more_is_slower"):
+        return f"{place} it cannot be said how many cores {accelerator} is worth: {row['message']}.{caution}"
+    cpu = device_label(BASELINE, row["baseline_name"])
     known = f"95 % set: {set_words(row)}; " if set_words(row) else ""
     counts = ", ".join(map(str, row["measured_cores"]))
-    caution = " One trial a cell: indicative only." if row["trials"] == 1 else ""
-    return f"{place} {accelerator} is worth {row['message']} of {cpu} ({known}measured on {counts}).{caution}"
+    return f"{place} {accelerator} is worth {row['message']} of the {cpu} ({known}measured on {counts}).{caution}"
 
 
 def set_words(row: dict[str, Any]) -> str:
-    """'4.9 to 6.3', 'from 12 on'; empty where no end is known."""
-    low, high = (None if row[end] is None else number_text(row[end], 2) for end in ("cores_low", "cores_high"))
+    """'4.9 to 6.3', 'from 12 on'; empty where there is no set."""
+    if row["trials"] < 2 or row["status"] not in ("between", "more", "fewer"):
+        return ""
+    low, high = (None if row[end] is None else core_count_text(row[end]) for end in ("cores_low", "cores_high"))
     if low and high:
         return f"{low} to {high}"
-    return f"from {low} on" if low else f"up to {high}" if high else ""
+    if low:
+        return f"above {low}" if row["cores_low"] == max(row["measured_cores"]) else f"from {low} on"
+    if high:
+        return f"below {high}" if row["cores_high"] == min(row["measured_cores"]) else f"up to {high}"
+    return "any number measured"

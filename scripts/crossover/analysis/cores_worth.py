@@ -1,8 +1,9 @@
 """How many CPU cores an accelerator is worth: on how many the CPU would take the same time.
 
-Between the measured numbers of threads the logarithm of the CPU's time is taken as a straight line in the logarithm of
-their number, which is exact for a power law. Nothing is extrapolated. The 95 % set holds the numbers at which the two
-times do not differ by more than Welch's t quantile times the standard error of that line and the accelerator's time.
+The logarithm of the CPU's time is interpolated over the logarithm of its threads by PCHIP, which never swings beyond
+the measured points (Fritsch and Butland, 1984); nothing is extrapolated. The 95 % set holds the numbers at which the
+two times differ by no more than Welch's t quantile times the standard error, plus how far PCHIP lies from the straight
+line there: a curve that bends is known less well between two points.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats
+from scipy.interpolate import PchipInterpolator
 
 from crossover.analysis.style import cores_text
 from crossover.analysis.summary import CONFIDENCE
@@ -47,8 +50,10 @@ CORES_COLUMNS = {
 }
 """The columns of a number of cores beside the axes of its line and its size."""
 
-POINTS = 2000
-"""Places between two measured numbers of cores at which the 95 % set is looked for."""
+PLACES = 2000
+"""Between two measured numbers of cores, at which the answer and its 95 % set are looked for."""
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -88,52 +93,68 @@ def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence
         return CoresWorth("incomplete", CORES_STATUSES["incomplete"])
     sides = {threads: _Side.of(medians) for threads, medians in timed.items()}
     accelerator = _Side.of(accelerator_s)
-    ahead = {threads: side.mean - accelerator.mean for threads, side in sides.items()}
     fewest, most = min(sides), max(sides)
-    if min(ahead.values()) > 0:
-        low, _ = _set(sides, accelerator, most)
+    curve = _curve_of(sides, accelerator)
+    if all(side.mean > accelerator.mean for side in sides.values()):
+        low, _ = _set(curve, most)
         return CoresWorth("more", f"more than {cores_text(most)}", low=low)
-    if max(ahead.values()) < 0:
-        _, high = _set(sides, accelerator, fewest)
+    if all(side.mean < accelerator.mean for side in sides.values()):
+        _, high = _set(curve, fewest)
         return CoresWorth("fewer", f"less than {cores_text(fewest)}", high=high)
     for (few, slow), (many, fast) in pairwise(sides.items()):
         if fast.mean > slow.mean:
-            return CoresWorth("more_is_slower", f"no single number: {many} cores are slower than {few}")
-    root = _root(ahead)
-    return CoresWorth("between", f"about {cores_text(root)}", root, *_set(sides, accelerator, root))
+            return CoresWorth("more_is_slower", f"{cores_text(many)} are slower than {few}")
+    root = float(np.interp(0, curve.ahead[::-1], curve.threads[::-1]))  # it falls, as the measured points do
+    return CoresWorth("between", f"about {cores_text(root)}", root, *_set(curve, root))
 
 
-def _root(ahead: Mapping[int, float]) -> float:
-    """Where a falling line through the points, straight in the logarithm of the threads, is zero."""
-    threads = sorted(ahead, reverse=True)
-    return float(np.exp(np.interp(0, [ahead[count] for count in threads], np.log(threads))))
+@dataclass(frozen=True)
+class _Curve:
+    """Numbers of threads from the fewest to the most measured, and at each of them, in logarithms of time: how far the
+    accelerator is ahead, and by how much that may be off (NaN with one trial of a side).
+    """
+
+    threads: Floats
+    ahead: Floats
+    tolerance: Floats
 
 
-def _set(sides: Mapping[int, _Side], accelerator: _Side, held: float) -> tuple[float | None, float | None]:
+def _curve_of(sides: Mapping[int, _Side], accelerator: _Side) -> _Curve:
+    logs, means = np.log(list(sides)), np.array([side.mean for side in sides.values()])
+    last = len(logs) - 1
+    places = np.unique([np.linspace(few, many, PLACES) for few, many in pairwise(logs)]) if last else logs
+    below = np.clip(np.searchsorted(logs, places, side="right") - 1, 0, max(0, last - 1))
+    above = np.minimum(below + 1, last)
+    share = (places - logs[below]) / (logs[above] - logs[below]) if last else np.zeros(1)
+    straight = (1 - share) * means[below] + share * means[above]
+    smooth = PchipInterpolator(logs, means)(places) if last else means
+    spread = _spread(sides, accelerator, below, above, share)
+    return _Curve(np.exp(places), smooth - accelerator.mean, spread + np.abs(smooth - straight))
+
+
+def _spread(
+    sides: Mapping[int, _Side], accelerator: _Side, below: NDArray[np.int_], above: NDArray[np.int_], share: Floats
+) -> Floats:
+    """t times the standard error of the straight line less the accelerator's mean; NaN with one trial of a side."""
+    variances = np.array([side.variance for side in sides.values()])
+    freedoms = np.array([side.freedom for side in sides.values()])
+    own = np.full_like(share, accelerator.variance)
+    parts = np.stack([(1 - share) ** 2 * variances[below], share**2 * variances[above], own])
+    trials = np.stack([freedoms[below], freedoms[above], np.full_like(share, accelerator.freedom)])
+    variance = parts.sum(axis=0)
+    squares = np.divide(parts**2, trials, out=np.full_like(parts, np.nan), where=trials > 0).sum(axis=0)
+    freedom = np.divide(variance**2, squares, out=np.ones_like(share), where=squares > 0)
+    spread: Floats = stats.t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(variance)
+    return spread
+
+
+def _set(curve: _Curve, held: float) -> tuple[float | None, float | None]:
     """Ends of the 95 % set, which holds `held` at any rate; None where it is open, or with one trial of a side."""
-    if any(side.freedom == 0 for side in (*sides.values(), accelerator)):
+    if np.isnan(curve.tolerance).any():
         return None, None
-    inside = _undecided(sides, accelerator)
-    fewest, most = math.log(min(sides)), math.log(max(sides))
-    low, high = (math.exp(end([math.log(held), *inside])) for end in (min, max))
-    return (None if fewest in inside else low), (None if most in inside else high)
-
-
-def _undecided(sides: Mapping[int, _Side], accelerator: _Side) -> set[float]:
-    """Logarithms of the numbers of cores at which neither side is surely ahead, among POINTS between two measured."""
-    found: set[float] = set()
-    points = list(sides.items())
-    for (few, slow), (many, fast) in pairwise(points if len(points) > 1 else points * 2):
-        share = np.linspace(0, 1, POINTS if few < many else 1)
-        parts = np.stack([(1 - share) ** 2 * slow.variance, share**2 * fast.variance, share * 0 + accelerator.variance])
-        freedoms = np.array([[slow.freedom], [fast.freedom], [accelerator.freedom]])
-        variance, squares = parts.sum(axis=0), (parts**2 / freedoms).sum(axis=0)
-        freedom = np.divide(variance**2, squares, out=np.ones_like(share), where=squares > 0)
-        spread = stats.t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(variance)
-        distance = np.abs((1 - share) * slow.mean + share * fast.mean - accelerator.mean)
-        places = (1 - share) * math.log(few) + share * math.log(many)
-        found |= set(places[distance <= spread].tolist())
-    return found
+    inside = np.abs(curve.ahead) <= curve.tolerance
+    reached = [held, *curve.threads[inside].tolist()]
+    return (None if inside[0] else min(reached)), (None if inside[-1] else max(reached))
 
 
 def compare_cores(measurements: pd.DataFrame) -> pd.DataFrame:

@@ -67,8 +67,13 @@ def side_word(device: str, threads: float | None) -> str:
 
 def cores_text(count: float) -> str:
     """'1 core', '5.6 cores', '16 cores'."""
-    words = f"{count:.2g}" if count < 9.95 else f"{count:,.0f}"
+    words = core_count_text(count)
     return f"{words} core{'' if words == '1' else 's'}"
+
+
+def core_count_text(count: float) -> str:
+    """A number of cores, in whole ones from ten on: 1, 5.6, 16."""
+    return f"{count:.2g}" if count < 9.95 else f"{count:,.0f}"
 
 
 def side_look(device: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from crossover.analysis.cores_words import cores_view
+from crossover.analysis.cores_words import cores_view, set_words
 from crossover.analysis.cores_worth import compare_cores, worth_in_cores
 
 Row = Callable[..., dict[str, Any]]
@@ -24,11 +24,27 @@ def test_a_power_law_is_read_exactly(gpu_s: float, cores: float) -> None:
     assert found.cores == pytest.approx(cores)
 
 
-def test_of_an_imperfect_speed_up_only_the_neighbours_count() -> None:
+def test_between_two_points_there_is_a_straight_line() -> None:
     """From 8 to 16 cores the time falls from 2 to 1.5 s; its geometric mean lies at 8 x sqrt(2)."""
-    found = worth_in_cores({1: [8.0], 8: [2.0], 16: [1.5]}, [math.sqrt(2.0 * 1.5)])
+    found = worth_in_cores({8: [2.0], 16: [1.5]}, [math.sqrt(2.0 * 1.5)])
     assert found.cores == pytest.approx(8 * math.sqrt(2))
     assert found.message == "about 11 cores"
+
+
+@pytest.mark.parametrize("true", [1.5, 2, 4, 6, 11])
+def test_a_curve_that_bends_is_followed_and_trusted_less(true: float) -> None:
+    """A tenth of the work is not shared (Amdahl): the straight line from 1 to 8 cores puts 4 of them at 4.5."""
+    times = {cores: [0.1 + 0.9 / cores] * 2 for cores in (1, 8, 16)}
+    found = worth_in_cores(times, [0.1 + 0.9 / true] * 2)
+    few, many = (1, 8) if true < 8 else (8, 16)
+    share = math.log(times[few][0] / (0.1 + 0.9 / true)) / math.log(times[few][0] / times[many][0])
+    straight = few * (many / few) ** share
+    assert found.cores is not None
+    assert abs(math.log(found.cores / true)) < 0.5 * math.log(straight / true)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < true < found.high
+    assert found.high == pytest.approx(straight, rel=1e-3)  # where the line's distance is all there is
 
 
 def test_beyond_what_was_measured_there_is_a_bound_only() -> None:
@@ -42,7 +58,7 @@ def test_where_more_cores_are_slower_there_is_no_single_number() -> None:
     times = {1: [8.0], 8: [1.0], 16: [3.0]}
     found = worth_in_cores(times, [2.0])
     assert (found.status, found.cores) == ("more_is_slower", None)
-    assert found.message == "no single number: 16 cores are slower than 8"
+    assert found.message == "16 cores are slower than 8"
     assert worth_in_cores(times, [0.5]).status == "more"
     assert worth_in_cores(times, [9.0]).status == "fewer"
 
@@ -144,11 +160,41 @@ def test_the_report_answers_for_the_largest_size(measurements: pd.DataFrame) -> 
     assert view["answers"] == [
         (
             "",
-            "At 200 linear layers the GPU (Brand G1) is worth more than 16 cores of Brand C1 "
-            "(95 % set: from 16 on; measured on 1, 8, 16).",
+            "At 200 linear layers the GPU (Brand G1) is worth more than 16 cores of the CPU (Brand C1) "
+            "(95 % set: above 16; measured on 1, 8, 16).",
         )
     ]
     assert [(row["size"], row["worth"], row["set"]) for row in view["rows"]] == [
-        (100, "about 4 cores", "4.0 to 4.0"),
-        (200, "more than 16 cores", "from 16 on"),
+        (100, "about 4 cores", "4 to 4"),
+        (200, "more than 16 cores", "above 16"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"cores_low": 4.94, "cores_high": 11.2}, "4.9 to 11"),
+        ({"cores_low": 4.94}, "from 4.9 on"),
+        ({"cores_high": 11.2}, "up to 11"),
+        ({}, "any number measured"),
+        ({"status": "more", "cores_low": 14.0}, "from 14 on"),
+        ({"status": "more", "cores_low": 16}, "above 16"),
+        ({"status": "fewer", "cores_high": 1}, "below 1"),
+        ({"trials": 1}, ""),
+        ({"status": "more_is_slower"}, ""),
+    ],
+)
+def test_the_set_in_words(values: dict[str, Any], words: str) -> None:
+    row = {"status": "between", "cores_low": None, "cores_high": None, "trials": 3, "measured_cores": [1, 8, 16]}
+    assert set_words({**row, **values}) == words
+
+
+def test_where_no_number_is_given_the_sentence_says_why(measurements: pd.DataFrame) -> None:
+    """On 16 cores the CPU takes 5 s at size 200, on 8 it takes 2 s; the GPU, with one trial, 3 s."""
+    own = measurements[(measurements["size"] == 200) & (measurements["trial"] == 1)]
+    times = {"cpu-1": 16.0, "cpu-half": 2.0, "cpu": 5.0, "cuda": 3.0}
+    ((_, text),) = cores_view(compare_cores(own.assign(step_time_s=own["device"].map(times))))["answers"]
+    assert text == (
+        "At 200 linear layers it cannot be said how many cores the GPU (Brand G1) is worth: "
+        "16 cores are slower than 8. One trial a cell: indicative only."
+    )

@@ -359,7 +359,7 @@ def test_the_cores_that_a_gpu_is_worth_are_answered_and_tabled(power_laws: Power
     )
     rows = pd.concat([rows, one])
     text = Page(page(rows, figure, cores_worth=compare_cores(rows))).text
-    assert "At 4 linear layers the GPU (Brand G1) is worth more than 2 cores of Brand C1" in text
+    assert "At 4 linear layers the GPU (Brand G1) is worth more than 2 cores of the CPU (Brand C1)" in text
     assert "On how many CPU cores a step would take as long as on the accelerator" in text
     assert "measured on 1, 2" in text
     assert "CPU (Brand C1) and GPU (Brand G1);" in text  # the heading names each device once
