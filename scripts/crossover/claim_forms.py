@@ -13,7 +13,7 @@ from typing import Any
 
 from crossover.errors import UserError
 from crossover.records import AXES, BASELINE, DEVICES, Measurement
-from crossover.studies import Cell, Study
+from crossover.studies import Study
 from crossover.validation import allowed_names, did_you_mean
 
 FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "same_quality")
@@ -128,7 +128,8 @@ def check_claims_of(study: Study, place: str, studies: Sequence[str]) -> None:
 
     `studies` are the names of all that there are.
     """
-    cells = [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in main_cells(study)]
+    on_all_cores = replace(study, cpu_threads=())  # of the CPU, claims mean all cores
+    cells = [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in on_all_cores.cells(DEVICES)]
     for number, values in enumerate(study.claims):
         here = f"{place}: claims.{number}"
         form = read_claim(values, study.name, here).form
@@ -143,11 +144,6 @@ def check_claims_of(study: Study, place: str, studies: Sequence[str]) -> None:
             raise UserError(
                 f"{here}.same_quality.study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
             )
-
-
-def main_cells(study: Study) -> list[Cell]:
-    """The grid that claims speak of: the CPU on all of its cores, and every accelerator."""
-    return replace(study, cpu_threads=()).cells(DEVICES)
 
 
 def claims_of(studies: Sequence[Study]) -> list[dict[str, Any]]:
