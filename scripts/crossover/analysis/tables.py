@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -66,7 +67,7 @@ def at_common_sizes(trials: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
     """The rows without those of the CPU on fewer cores: what every comparison means that does not name them."""
-    return table[[threads_of_side(str(device)) is None for device in table["device"]]]
+    return table.loc[np.array([threads_of_side(str(device)) is None for device in table["device"]], dtype=bool)]
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

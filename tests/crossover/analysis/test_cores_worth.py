@@ -12,6 +12,7 @@ from scipy import stats
 
 from crossover.analysis.cores_words import cores_view, set_words
 from crossover.analysis.cores_worth import compare_cores, worth_in_cores
+from crossover.analysis.tables import on_all_cores
 
 Row = Callable[..., dict[str, Any]]
 
@@ -198,3 +199,8 @@ def test_where_no_number_is_given_the_sentence_says_why(measurements: pd.DataFra
         "At 200 linear layers it cannot be said how many cores the GPU (Brand G1) is worth: "
         "16 cores are slower than 8. One trial a cell: indicative only."
     )
+
+
+def test_a_table_without_rows_keeps_its_columns(measurements: pd.DataFrame) -> None:
+    assert on_all_cores(measurements)["device"].unique().tolist() == ["cpu", "cuda"]
+    assert on_all_cores(measurements.head(0)).columns.tolist() == measurements.columns.tolist()
