@@ -15,8 +15,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import claim_group, tally
 from crossover.analysis.comparisons import headline_rows
-from crossover.analysis.cost_models import model_words
 from crossover.analysis.cores_words import cores_view
+from crossover.analysis.cost_models import model_words
 from crossover.analysis.largest_batches import searches_view
 from crossover.analysis.loading import loading_answers
 from crossover.analysis.naming import varying

@@ -58,11 +58,13 @@ def ink(colour: str) -> str:
     return mpl.colors.to_hex((red * share, green * share, blue * share))
 
 
-def side_word(device: str, threads: float | None) -> str:
-    """'CPU, 8 cores': a device, and of the CPU the cores that it ran on, which is threads of torch; None: unknown."""
-    if threads is None or not is_cpu(device):
-        return DEVICE_WORDS[device.partition("-")[0]]
-    return f"CPU, {cores_text(threads)}"
+def side_word(device: str, threads: float | None = None) -> str:
+    """'CPU, 8 cores': a device, and of the CPU the cores that it ran on, by their number or a CPU side's name."""
+    asked = threads_of_side(device) if threads is None else threads
+    word = DEVICE_WORDS[device.partition("-")[0]]
+    if asked is None or not is_cpu(device):
+        return word
+    return f"{word}, half of its cores" if isinstance(asked, str) else f"{word}, {cores_text(asked)}"
 
 
 def cores_text(count: float) -> str:
@@ -86,7 +88,7 @@ def side_look(device: str) -> tuple[str, str]:
 
 def device_label(device: str, name: str | None) -> str:
     """'GPU (NVIDIA H200)'."""
-    word = DEVICE_WORDS[device]
+    word = side_word(device)
     return f"{word} ({short_name(name)})" if name else word
 
 

@@ -12,6 +12,7 @@ from crossover.analysis.style import (
     number_text,
     seconds_text,
     short_name,
+    side_word,
     small_text,
     spaced,
 )
@@ -126,3 +127,10 @@ def test_words_are_dark_enough_to_read() -> None:
 )
 def test_cores(count: float, text: str) -> None:
     assert cores_text(count) == text
+
+
+def test_a_cpu_side_is_named_by_its_cores() -> None:
+    assert side_word("cpu", 16) == "CPU, 16 cores"
+    assert (side_word("cpu-half", 8), side_word("cpu-half")) == ("CPU, 8 cores", "CPU, half of its cores")
+    assert (side_word("cpu"), side_word("cuda", 16)) == ("CPU", "GPU")
+    assert device_label("cpu-1", "Brand C1") == "CPU, 1 core (Brand C1)"
