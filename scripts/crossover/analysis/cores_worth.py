@@ -22,7 +22,7 @@ from scipy.interpolate import PchipInterpolator
 
 from crossover.analysis.style import cores_text
 from crossover.analysis.summary import CONFIDENCE
-from crossover.analysis.tables import LINE_AXES, with_ok_times
+from crossover.analysis.tables import LINE_AXES, at_common_sizes, with_ok_times
 from crossover.records import is_cpu
 
 CORES_STATUSES = {
@@ -158,15 +158,17 @@ def _set(curve: _Curve, held: float) -> tuple[float | None, float | None]:
 
 
 def compare_cores(measurements: pd.DataFrame) -> pd.DataFrame:
-    """One row for each line, size and accelerator.
+    """One row for each line, size and accelerator; none at a size that refinement added, which has one CPU side only.
 
     CPU sides that ran on the same number of threads count as one, with the trials of all.
     """
     rows = []
-    for key, cell in with_ok_times(measurements).groupby([*LINE_AXES, "size"], sort=False):
-        cpu = cell[cell["device"].map(is_cpu)]
-        for contender, own in cell[~cell["device"].map(is_cpu)].groupby("device", sort=False):
-            rows.append(dict(zip([*LINE_AXES, "size"], key, strict=True)) | _compare(str(contender), cpu, own))
+    for key, line in with_ok_times(measurements).groupby(LINE_AXES, sort=False):
+        for size, cell in at_common_sizes(line, "device").groupby("size"):
+            axes = dict(zip(LINE_AXES, key, strict=True)) | {"size": size}
+            cpu = cell[cell["device"].map(is_cpu)]
+            for contender, own in cell[~cell["device"].map(is_cpu)].groupby("device", sort=False):
+                rows.append(axes | _compare(str(contender), cpu, own))
     return pd.DataFrame(rows, columns=[*LINE_AXES, "size", *CORES_COLUMNS]).convert_dtypes()
 
 

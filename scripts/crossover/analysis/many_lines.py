@@ -125,9 +125,7 @@ def _plot(
     panels = []
     for _, own in cells.groupby(PANEL, sort=False):
         named_lines = [(one, _name(view, one, named)) for _, one in own.groupby(LINE, sort=False)]
-        lines = [
-            replace(line, refined=_refined(one)) for one, name in named_lines for line in maker(one, name, looks)
-        ]
+        lines = [replace(line, refined=_refined(one)) for one, name in named_lines for line in maker(one, name, looks)]
         panels.append(LinePanel(_title(first_row(own), titled), lines))
     panels = [panel for panel in panels if any(len(one.x) for one in panel.lines)] or panels
     return plot_line_panels(view.title, panels, _x_label(view), y_label, ticks, _x_words(view, cells), equal)

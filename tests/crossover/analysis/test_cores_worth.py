@@ -204,3 +204,8 @@ def test_where_no_number_is_given_the_sentence_says_why(measurements: pd.DataFra
 def test_a_table_without_rows_keeps_its_columns(measurements: pd.DataFrame) -> None:
     assert on_all_cores(measurements)["device"].unique().tolist() == ["cpu", "cuda"]
     assert on_all_cores(measurements.head(0)).columns.tolist() == measurements.columns.tolist()
+
+
+def test_a_size_that_refinement_added_has_no_row(measurements: pd.DataFrame) -> None:
+    added = measurements[(measurements["size"] == 200) & measurements["device"].isin(["cpu", "cuda"])].assign(size=150)
+    assert compare_cores(pd.concat([measurements, added]))["size"].tolist() == [100, 200]
