@@ -69,3 +69,27 @@ rule fit_cost_models:
         "Fitting cost models"
     script:
         "../scripts/fit_cost_models.py"
+
+
+rule estimate_cores_worth:
+    input:
+        measurements=rules.collect_measurements.output.measurements,
+        library=ANALYSIS_LIBRARY,
+    output:
+        parquet=f"{RESULTS}/cores_worth.parquet",
+        csv=report(
+            f"{RESULTS}/cores_worth.csv",
+            caption="../report/cores_worth.rst",
+            category="Tables",
+            labels={"table": "cores worth"},
+        ),
+    log:
+        f"{RESULTS}/logs/estimate_cores_worth.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        studies=ON_FEWER_CORES,
+    message:
+        "Estimating how many CPU cores each accelerator is worth"
+    script:
+        "../scripts/estimate_cores_worth.py"

@@ -16,7 +16,7 @@ from crossover.configuration import (
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.efforts import effort_of
-from crossover.records import BASELINE
+from crossover.records import BASELINE, is_cpu, threads_of_side
 from crossover.stages import measured_late, planned_trials, refinement_of, stages_of
 from crossover.studies import (
     CELL_PATH,
@@ -70,11 +70,14 @@ RESULTS = CONFIG.results
 STUDIES = {study.name: study for study in CONFIG.studies}
 MEASURED = [study.name for study in CONFIG.studies if study.cells(DEVICES)]
 CELLS = [cell for study in CONFIG.studies for cell in study.cells(DEVICES)]
+ON_FEWER_CORES = sorted({cell.study for cell in CELLS if threads_of_side(cell.device) is not None})
 TRIALS = range(1, CONFIG.trials + 1)
 ROUNDS = list(in_rounds(CELLS, CONFIG.trials, CONFIG.seed))
+# What fits does not depend on the number of threads.
 SEARCHES = {
     f"{RESULTS}/largest_batch/{SEARCH_PATH}.json".format(**asdict(cell)): STUDIES[cell.study]
     for cell in CELLS
+    if threads_of_side(cell.device) is None
 }
 # Those that are part of the main job.
 SHOWN_SEARCHES = [path for path, study in SEARCHES.items() if study.largest_batch]
@@ -202,7 +205,7 @@ def environment_of(wildcards):
     """What a number depends on beside its options: measured again when it changes."""
     return {
         "torch": MACHINE.torch_version,
-        "driver": None if wildcards.device == BASELINE else MACHINE.driver_version,
+        "driver": None if is_cpu(wildcards.device) else MACHINE.driver_version,
     }
 
 
@@ -220,7 +223,7 @@ def all_cores():
 def threads_of(wildcards):
     """A CPU cell takes all of Snakemake's cores, so that nothing runs beside it; a cluster job the threads it uses."""
     threads = 1 if CONFIG.cpu_threads == "auto" else CONFIG.cpu_threads
-    return max(threads, all_cores()) if wildcards.device == BASELINE else threads
+    return max(threads, all_cores()) if is_cpu(wildcards.device) else threads
 
 
 def gpus_of(wildcards):
@@ -290,7 +293,7 @@ def compared_measurements(_wildcards):
 
 def gpu_if_any(devices):
     """One GPU where one of the devices is an accelerator; None, never 0, otherwise."""
-    return 1 if set(devices) - {BASELINE} else None
+    return None if all(map(is_cpu, devices)) else 1
 
 
 def isolation_trials(wildcards):

@@ -11,9 +11,11 @@ rule render_report:
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
         # Only where a study asks for them.
         largest_batches=rules.collect_largest_batches.output.parquet if SHOWN_SEARCHES else [],
+        # Only where a study times the CPU on fewer cores too.
+        cores_worth=rules.estimate_cores_worth.output.parquet if ON_FEWER_CORES else [],
         parts=[
             house(f"report/{part}.html.j2")
-            for part in ("quality", "other_crossovers", "largest_batches", "cost_models")
+            for part in ("quality", "other_crossovers", "largest_batches", "cores_worth", "cost_models")
         ],
         library=ANALYSIS_LIBRARY,
     output:

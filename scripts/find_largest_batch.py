@@ -35,7 +35,7 @@ from crossover.options import (
     tell,
     whole,
 )
-from crossover.records import BASELINE
+from crossover.records import is_cpu
 from crossover.studies import BatchSearch
 
 CPU_SHARE = 0.8
@@ -81,7 +81,7 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.requests import BatchTry
 
     memory_limit = options.memory_limit
-    if memory_limit is None and cell.device == BASELINE:
+    if memory_limit is None and is_cpu(cell.device):
         memory_limit = int(CPU_SHARE * available_bytes())
     with holding(cell.device, options.cpu_threads, f"{options.output}, search for the largest batch") as held:
         first = BatchTry(

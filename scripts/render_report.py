@@ -30,6 +30,7 @@ def render_report(
     path_to_quality: Path | None = None,
     path_to_searches: Path | None = None,
     path_to_cost_models: Path | None = None,
+    path_to_cores_worth: Path | None = None,
 ) -> None:
     """Write one self-contained HTML page; only its link to the method leads out of it."""
     page = render(
@@ -48,6 +49,7 @@ def render_report(
         read_table(path_to_quality) if path_to_quality else None,
         read_table(path_to_searches) if path_to_searches else None,
         read_table(path_to_cost_models) if path_to_cost_models else None,
+        read_table(path_to_cores_worth) if path_to_cores_worth else None,
     )
     with atomic_path(path_to_report) as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -69,4 +71,5 @@ if __name__ == "__main__":
             path_to_quality=Path(snakemake.input.quality) if snakemake.input.quality else None,
             path_to_searches=Path(snakemake.input.largest_batches) if snakemake.input.largest_batches else None,
             path_to_cost_models=Path(snakemake.input.cost_models),
+            path_to_cores_worth=Path(snakemake.input.cores_worth) if snakemake.input.cores_worth else None,
         )

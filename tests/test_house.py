@@ -14,6 +14,7 @@ import yaml
 from crossover import records
 from crossover.analysis.claims import CLAIM_COLUMNS
 from crossover.analysis.comparisons import CROSSOVER_COLUMNS
+from crossover.analysis.cores_worth import CORES_COLUMNS
 from crossover.analysis.cost_models import COST_MODEL_COLUMNS
 from crossover.analysis.largest_batches import SEARCH_COLUMNS
 from crossover.analysis.quality import QUALITY_COLUMNS
@@ -232,6 +233,7 @@ def test_results_readme_describes_every_column_as_the_code_does() -> None:
             CELL_COLUMNS,
             CROSSOVER_COLUMNS,
             COST_MODEL_COLUMNS,
+            CORES_COLUMNS,
             CLAIM_COLUMNS,
             QUALITY_COLUMNS,
             SEARCH_COLUMNS,

@@ -194,7 +194,7 @@ def test_help_works_in_a_bare_environment() -> None:
         ({"--block-min-s": "nan"}, "argument --block-min-s: nan is not allowed"),
         ({"--latency-steps": "299"}, "argument --latency-steps: 299 is not allowed; allowed: 0, or at least 300"),
         ({"--isolation": "jail"}, "argument --isolation: invalid choice: 'jail'"),
-        ({"--device": "tpu"}, "argument --device: invalid choice: 'tpu'"),
+        ({"--device": "tpu"}, "argument --device: tpu is not allowed; allowed: cpu, cuda"),
         ({"--precision": "fp8"}, "argument --precision: invalid choice: 'fp8'"),
         ({"--batch-size": "5000"}, "error: batch size 5000 is larger than the dataset"),
         ({"--dataset": "nowhere.safetensors"}, "error: --dataset: nowhere.safetensors does not exist"),

@@ -355,3 +355,15 @@ def test_a_study_that_asks_for_its_largest_batches_has_them_in_the_main_job(fres
     assert pd.read_csv(fresh.path / "results/largest_batches.csv")["largest"].tolist() == [2000]
     said = "largest batch tried: 2,000, which fits (limit 1 GB)"
     assert said in (fresh.path / "results/report.html").read_text()
+
+
+def test_the_cpu_on_fewer_cores_is_measured_where_a_study_asks_for_it(fresh: House) -> None:
+    """Two devices, and two more sides of the CPU, whose largest batch is that of the CPU."""
+    rules = ("measure_cell", "estimate_cores_worth", "find_largest_batch")
+    fresh.config(studies=["disc_depth"], devices=["cpu", "cuda"], check_devices=False)
+    fresh.edit("studies/disc_depth", sizes=[2], claims=[])
+    plain = fresh.would_run("all", "largest_batches")
+    fresh.edit("studies/disc_depth", cpu_threads=[1, "half"])
+    fewer = fresh.would_run("all", "largest_batches")
+    assert [plain[rule] for rule in rules] == [2, 0, 2]
+    assert [fewer[rule] for rule in rules] == [4, 1, 2]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crossover.errors import UserError
@@ -128,7 +128,8 @@ def check_claims_of(study: Study, place: str, studies: Sequence[str]) -> None:
 
     `studies` are the names of all that there are.
     """
-    cells = [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in study.cells(DEVICES)]
+    on_all_cores = replace(study, cpu_threads=())  # of the CPU, claims mean all cores
+    cells = [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in on_all_cores.cells(DEVICES)]
     for number, values in enumerate(study.claims):
         here = f"{place}: claims.{number}"
         form = read_claim(values, study.name, here).form

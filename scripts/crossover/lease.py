@@ -14,6 +14,7 @@ from typing import Any
 from crossover.errors import UserError
 from crossover.gpus import VisibleGpu, visible_gpus
 from crossover.holders import read_holder, write_holder
+from crossover.records import is_cpu
 
 LEASES = "CROSSOVER_LEASES"
 """The environment variable that names another folder for the locks."""
@@ -134,7 +135,7 @@ def _take_one(
 
 def _offered(device: str, environment: Mapping[str, str], nvml: Any) -> list[str]:
     """Names of the locks that will do: NVIDIA's GPUs have one each, every other kind of device one for the machine."""
-    if device == "cpu":
+    if is_cpu(device):
         return []
     if device != "cuda":
         return [device]

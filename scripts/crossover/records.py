@@ -33,6 +33,7 @@ WORKFLOW = "CROSSOVER_WORKFLOW"
 
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""
+HALF = "half"
 
 FLAGS = {
     "drift": "the last third of the samples is over 5 % off the first: let the machine cool down, measure again",
@@ -61,6 +62,12 @@ def is_cpu(device: str) -> bool:
     return device.partition("-")[0] == BASELINE
 
 
+def threads_of_side(device: str) -> int | str | None:
+    """Threads of a CPU side: 1 for `cpu-1`, HALF (of the cores) for `cpu-half`; None for every other device."""
+    name = device.partition("-")[2]
+    return int(name) if name.isdigit() else name or None
+
+
 def column(doc: str, unit: str = "") -> Any:
     """A field of `Measurement` that knows what it holds and in which unit."""
     return field(default=None, metadata={"doc": doc, "unit": unit})
@@ -79,7 +86,7 @@ class Measurement:
     precision: str | None = column("arithmetic of the step")
     execution: str | None = column("how the step runs: " + ", ".join(EXECUTIONS))
     size: int | None = column("position on the workload's size axis")
-    device: str | None = column("kind of device")
+    device: str | None = column("kind of device; `cpu-1`, `cpu-half`: the CPU on fewer cores")
     trial: int | None = column("number of the trial, from 1")
 
     size_name: str | None = column("what the size axis counts")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.errors import UserError
-from crossover.records import AXES, PLAIN
+from crossover.records import AXES, BASELINE, PLAIN
 
 WORKLOADS_FOLDER = Path(__file__).parent / "measurement" / "workloads"
 
@@ -149,6 +149,8 @@ class Study:
     variants: tuple[str, ...] = (PLAIN,)
     devices: tuple[str, ...] | None = None
     """The only devices to measure on; None: all of the run's."""
+    cpu_threads: tuple[int | str, ...] = ()
+    """Fewer cores to time the CPU on as well."""
     x_axis: str = "size"
     figures: tuple[str, ...] = ("times", "speedups")
     effort: Mapping[str, Any] = field(default_factory=dict)
@@ -171,10 +173,16 @@ class Study:
         """Those of the run's devices that the study is for."""
         return [device for device in devices if self.devices is None or device in self.devices]
 
+    def sides_among(self, devices: Sequence[str]) -> list[str]:
+        """The same, and the CPU sides that the study asks for, after the CPU."""
+        fewer = [f"{BASELINE}-{threads}" for threads in self.cpu_threads]
+        own = self.devices_among(devices)
+        return [side for device in own for side in (device, *(fewer if device == BASELINE else ()))]
+
     def cells(self, devices: Sequence[str]) -> list[Cell]:
         """The study's grid on those of the given devices that it is for; none where it times nothing."""
         axes = (self.variants, self.protocols, self.batch_sizes, self.precisions, self.executions, self.sizes)
-        grid = product(*axes, self.devices_among(devices) if self.timed else ())
+        grid = product(*axes, self.sides_among(devices) if self.timed else ())
         return [
             Cell(self.name, self.workload, protocol, batch_size, precision, execution, size, device, variant)
             for variant, protocol, batch_size, precision, execution, size, device in grid

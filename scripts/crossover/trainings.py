@@ -35,10 +35,10 @@ def quality_of(study: Study) -> Quality | None:
 
 
 def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells whose models a study trains; neither the loading nor the execution of a step changes a model."""
+    """The cells whose models a study trains; loading, execution and the number of threads change no model."""
     if study.quality is None:
         return []
-    return replace(study, timed=True, protocols=("resident",), executions=("eager",)).cells(devices)
+    return replace(study, timed=True, protocols=("resident",), executions=("eager",), cpu_threads=()).cells(devices)
 
 
 def training_options(

@@ -546,3 +546,24 @@ def test_prices_are_numbers_wherever_they_come_from(folder: Folder) -> None:
     given = folder.read(price_per_hour={"cpu": "0.8", "cuda": 4}, currency="USD")
     assert (given.price_per_hour, given.currency) == ({"cpu": 0.8, "cuda": 4}, "USD")
     assert (folder.read().price_per_hour, folder.read().currency) == (None, None)
+
+
+def test_a_study_may_ask_for_fewer_cores(folder: Folder) -> None:
+    assert folder.read().studies[0].cpu_threads == ()
+    folder.study(cpu_threads=[1, "half"])
+    assert folder.read().studies[0].cpu_threads == (1, "half")
+
+
+@pytest.mark.parametrize("threads", [[0], ["all"], [1, 1], 1, [1.5]])
+def test_a_number_of_cores_that_is_none_is_one_line(folder: Folder, threads: Any) -> None:
+    folder.study(cpu_threads=threads)
+    assert "studies/mine.yaml: cpu_threads" in one_line(folder.read)
+
+
+def test_a_claim_means_the_cpu_on_all_cores(folder: Folder) -> None:
+    claim = {"statement": "said", "ratio_below": {"metric": "step_time_s", "limit": 1, "of": {}, "over": {}}}
+    pinned = {"of": {"size": 2}, "over": {"size": 3}, "where": {"device": "cpu"}}
+    folder.study(
+        cpu_threads=[1], devices=["cpu"], claims=[{**claim, "ratio_below": {**claim["ratio_below"], **pinned}}]
+    )
+    assert folder.read().studies[0].claims

@@ -409,3 +409,9 @@ def test_a_killed_holders_gpu_is_free_though_its_children_live(workers: Callable
         if child:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
+
+
+def test_the_cpu_on_fewer_cores_needs_no_lease_either(leaser: Leaser, folder: Path) -> None:
+    with leaser("cpu-half") as held:
+        assert (held.uuid, held.environment) == (None, {})
+    assert not folder.exists()

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from crossover.options import memory_size, whole
+from crossover.options import device, memory_size, whole
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,15 @@ def test_a_whole_number_may_be_0() -> None:
     assert [whole("0"), whole("7")] == [0, 7]
     with pytest.raises(argparse.ArgumentTypeError, match=r"^-1 is not allowed; allowed: a whole number of at least 0$"):
         whole("-1")
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda", "mps", "xpu", "cpu-1", "cpu-16", "cpu-half"])
+def test_a_device_may_be_the_cpu_on_fewer_cores(name: str) -> None:
+    assert device(name) == name
+
+
+@pytest.mark.parametrize("name", ["tpu", "cpu-0", "cpu-01", "cpu-", "cpu-all", "cuda-1", "cpu-half-1", "cpu-1\n"])
+def test_another_device_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError) as caught:
+        device(name)
+    assert "allowed: cpu, cuda, mps, xpu; cpu-1, cpu-half" in str(caught.value)

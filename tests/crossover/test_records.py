@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.records import COLUMNS, Measurement, arrow_schema, write_record
+from crossover.records import COLUMNS, HALF, Measurement, arrow_schema, is_cpu, threads_of_side, write_record
 
 
 def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
@@ -45,3 +45,12 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON"):
         write_record(Measurement(step_time_s=float("nan")), tmp_path / "row.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("device", "on_cpu", "threads"),
+    [("cpu", True, None), ("cpu-1", True, 1), ("cpu-16", True, 16), ("cpu-half", True, HALF), ("cuda", False, None)],
+)
+def test_a_cpu_side_is_a_cpu_with_threads_of_its_own(device: str, on_cpu: bool, threads: int | str | None) -> None:
+    assert is_cpu(device) is on_cpu
+    assert threads_of_side(device) == threads

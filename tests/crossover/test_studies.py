@@ -130,3 +130,12 @@ def test_each_variant_is_a_cell() -> None:
     cells = replace(STUDY, variants=("plain", "other")).cells(["cpu"])
     assert len(cells) == 2 * len(STUDY.cells(["cpu"]))
     assert {cell.variant for cell in cells} == {"plain", "other"}
+
+
+def test_the_cpu_on_fewer_cores_stands_beside_the_cpu_only() -> None:
+    study = replace(STUDY, cpu_threads=(1, "half"), sizes=(2,), batch_sizes=(100,))
+    assert [cell.device for cell in study.cells(["cpu", "cuda"])] == ["cpu", "cpu-1", "cpu-half", "cuda"]
+    assert [cell.device for cell in study.cells(["cuda"])] == ["cuda"]
+    assert [cell.device for cell in replace(study, devices=("cuda",)).cells(["cpu", "cuda"])] == ["cuda"]
+    assert study.devices_among(["cpu", "cuda"]) == ["cpu", "cuda"]
+    assert study.cells(["cpu"])[1].path.endswith("/size-2/cpu-1")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
 from crossover.records import AXES
 from crossover.studies import Cell, Study
@@ -65,3 +65,7 @@ def test_the_command_line_gives_back_the_training() -> None:
 
 def test_a_row_names_its_cell() -> None:
     assert tuple(f.name for f in fields(Training))[1 : len(AXES) + 1] == AXES
+
+
+def test_the_number_of_threads_changes_no_model() -> None:
+    assert {cell.device for cell in trained_cells(replace(STUDY, cpu_threads=(1,)), ["cpu", "cuda"])} == {"cpu", "cuda"}

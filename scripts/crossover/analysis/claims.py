@@ -13,6 +13,7 @@ from crossover.analysis.claim_quantities import quantity, x_axis_words
 from crossover.analysis.claim_ratios import check_ratio
 from crossover.analysis.findings import NOT_TESTABLE, VERDICTS, Finding
 from crossover.analysis.selections import NothingToTestError
+from crossover.analysis.tables import on_all_cores
 from crossover.claim_forms import Claim, CrossoverBetween, RatioWithin, read_claim
 
 CLAIM_COLUMNS = {
@@ -44,6 +45,7 @@ def check_claims(
     of its published run. Raises UserError where a claim is not in one of the forms, or selects several cells.
     """
     rows = []
+    measurements = on_all_cores(measurements) if len(measurements) else measurements
     for number, values in enumerate(claims):
         study = str(values["study"])
         claim = read_claim(values, study, f"study '{study}': claims.{number}")

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from crossover.analysis.naming import varying
-from crossover.analysis.style import DEVICE_COLOURS, HALO, PALETTE, PUBLISHED_COLOUR, ink
+from crossover.analysis.style import HALO, PALETTE, PUBLISHED_COLOUR, ink, side_look
 
 DASHES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "v", "P", "X", "D")
@@ -49,7 +49,7 @@ class Looks:
         places = [ranks[row[axis]] for axis, ranks in self.ranks.items()]
         scales: Sequence[Sequence[str]] = (PALETTE, DASHES, MARKERS)
         chosen = [scale[place % len(scale)] for scale, place in zip(scales, places, strict=False)]
-        return Look(*chosen) if chosen else Look(DEVICE_COLOURS[row["device"]])
+        return Look(*chosen) if chosen else Look(*side_look(row["device"]))
 
 
 def looks_of(cells: pd.DataFrame, axes: Sequence[str]) -> Looks:

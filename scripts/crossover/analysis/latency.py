@@ -33,6 +33,7 @@ NAME_LETTERS = 32
 def plot_latency(view: StudyView) -> Figure:
     """A panel a cell, a box a way to measure: quartiles, 1st to 99th percentile, what lies beyond, and the mean."""
     use_style()
+    view = view.on_all_cores()
     panels = []
     for cell in records(view.cells):
         trials = view.measurements

@@ -11,27 +11,37 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, Formatter, StrMethodFormatter
 
-from crossover.analysis.curves import Looks, looks_of
+from crossover.analysis.curves import Look, Looks, looks_of
 from crossover.analysis.guides import guide_of
 from crossover.analysis.line_panels import Line, LinePanel, plot_line_panels
 from crossover.analysis.naming import name_by, varying
-from crossover.analysis.style import DEVICE_WORDS, PROTOCOL_WORDS, count_text, number_text, short_name
+from crossover.analysis.style import (
+    DEVICE_WORDS,
+    PROTOCOL_WORDS,
+    cores_text,
+    count_text,
+    number_text,
+    short_name,
+    side_look,
+    side_word,
+)
 from crossover.analysis.summary import speedups
-from crossover.analysis.tables import first_row
+from crossover.analysis.tables import first_row, on_all_cores
 from crossover.analysis.views import StudyView
-from crossover.records import BASELINE
+from crossover.records import BASELINE, is_cpu
 
 PANEL = ["workload", "protocol", "batch_size", "execution"]
 LINE = ["precision", "variant", "device"]
 """The axes that a panel keeps fixed, and those that tell its lines apart."""
 
-Maker = Callable[[pd.DataFrame, str, Looks], Line]
+Maker = Callable[[pd.DataFrame, str, Looks], list[Line]]
+"""Makes a line of a cell's sizes, or several, from their rows, their name, and how lines look."""
 
 
 def plot_many_times(view: StudyView) -> Figure:
     """Time over size, log-log, a panel for each execution; of a run where the study has one, else of a step."""
 
-    def line(cells: pd.DataFrame, name: str, looks: Looks) -> Line:
+    def lines(cells: pd.DataFrame, name: str, looks: Looks) -> list[Line]:
         scale = view.run_steps(cells["batch_size"].iloc[0]) or 1
         timed = cells.dropna(subset=["step_time_s"])
         y, low, high = (
@@ -39,31 +49,53 @@ def plot_many_times(view: StudyView) -> Figure:
         )
         first, x = first_row(cells), timed["x"].to_numpy(float)
         guide = guide_of(view, first, cells, scale)
-        return Line(name + _lost(cells), looks.of(first), x, y, low, high, guide=guide)
+        return [Line(name + _lost(cells), looks.of(first), x, y, low, high, guide=guide)]
 
     ticks = EngFormatter("s") if view.steps_per_run is None else StrMethodFormatter("{x:,g}")
-    return _plot(view, view.cells, line, view.time_label(), ticks)
+    return _plot(view, view.cells, lines, view.time_label(), ticks)
 
 
 def plot_many_speedups(view: StudyView) -> Figure:
-    """Time on the CPU over time on the accelerator at the same precision, log-log, a panel for each execution."""
+    """Time on the CPU over time on the accelerator at the same precision, log-log, a panel for each execution.
 
-    def line(cells: pd.DataFrame, name: str, looks: Looks) -> Line:
+    Where the CPU was also timed on fewer cores, there is a line over each number of them.
+    """
+
+    def lines(cells: pd.DataFrame, name: str, looks: Looks) -> list[Line]:
         first = first_row(cells)
         trials = view.trials_of(first)
-        found = speedups(trials[trials["device"].isin([BASELINE, first["device"]])], BASELINE, first["device"])
-        x, y, low, high = (found[column].to_numpy(float) for column in ("x", "speedup", "low", "high"))
-        said = _lost(cells) if len(found) else ": no time on both devices"
-        return Line(name + said, looks.of(first), x, y, low, high)
+        return [_over(side, cells, trials, name + words, looks.of(first)) for side, words in sides.items()]
 
-    contending = view.cells[view.cells["device"] != BASELINE]
-    return _plot(view, contending, line, "speed-up over the CPU", StrMethodFormatter("{x:,g}×"), equal=1)
+    sides = _cpu_sides(view)
+    contending = view.cells[~view.cells["device"].map(is_cpu)]
+    return _plot(view, contending, lines, "speed-up over the CPU", StrMethodFormatter("{x:,g}×"), equal=1)
+
+
+def _cpu_sides(view: StudyView) -> dict[str, str]:
+    """What speed-ups are over, and how a line's name ends then: ' over 8 cores', where there are several."""
+    if not view.has_fewer_cores:
+        return {BASELINE: ""}
+    cells = view.cells[view.cells["device"].map(is_cpu)]
+    return {
+        str(device): f" over {cores_text(own['threads'].max())}" for device, own in cells.groupby("device", sort=False)
+    }
+
+
+def _over(baseline: str, cells: pd.DataFrame, trials: pd.DataFrame, name: str, look: Look) -> Line:
+    """The speed-up of an accelerator's cells over the CPU, on all of its cores or on fewer."""
+    contender = str(cells["device"].iloc[0])
+    found = speedups(trials[trials["device"].isin([baseline, contender])], baseline, contender)
+    x, y, low, high = (found[column].to_numpy(float) for column in ("x", "speedup", "low", "high"))
+    said = _lost(cells) if len(found) else ": no time on both devices"
+    if baseline != BASELINE:
+        look = replace(look, dashes=side_look(baseline)[1])
+    return Line(name + said, look, x, y, low, high)
 
 
 def plot_utilisation(view: StudyView) -> Figure:
     """Achieved TFLOP/s over size, log-log, and at its best the share of what a matrix product reached on the device."""
 
-    def line(cells: pd.DataFrame, name: str, looks: Looks) -> Line:
+    def lines(cells: pd.DataFrame, name: str, looks: Looks) -> list[Line]:
         rated = cells.dropna(subset=["achieved_tflops", "step_time_s"])
         rate = rated["achieved_tflops"].to_numpy(float)
         best = int(np.argmax(rate)) if len(rate) else None
@@ -76,13 +108,15 @@ def plot_utilisation(view: StudyView) -> Figure:
             rated[f"step_time{end}_s"].to_numpy(float, na_value=np.nan) for end in ("", "_high", "_low")
         )
         look = looks.of(first_row(cells))
-        return Line(name + said, look, rated["x"].to_numpy(float), rate, rate * time / slow, rate * time / fast, best)
+        low, high = rate * time / slow, rate * time / fast
+        return [Line(name + said, look, rated["x"].to_numpy(float), rate, low, high, best)]
 
-    return _plot(view, view.cells, line, "achieved TFLOP/s", StrMethodFormatter("{x:g}"))
+    view = view.on_all_cores()
+    return _plot(view, view.cells, lines, "achieved TFLOP/s", StrMethodFormatter("{x:g}"))
 
 
 def _plot(
-    view: StudyView, cells: pd.DataFrame, line: Maker, y_label: str, ticks: Formatter, equal: float | None = None
+    view: StudyView, cells: pd.DataFrame, maker: Maker, y_label: str, ticks: Formatter, equal: float | None = None
 ) -> Figure:
     cells = cells.assign(x=cells[view.x_axis].astype(float))
     looks = looks_of(cells, LINE if varying(cells, ["precision", "variant"]) else [])
@@ -90,10 +124,8 @@ def _plot(
     titled = varying(cells, PANEL)
     panels = []
     for _, own in cells.groupby(PANEL, sort=False):
-        lines = [
-            replace(line(one, _name(first_row(one), named), looks), refined=_refined(one))
-            for _, one in own.groupby(LINE, sort=False)
-        ]
+        named_lines = [(one, _name(view, one, named)) for _, one in own.groupby(LINE, sort=False)]
+        lines = [replace(line, refined=_refined(one)) for one, name in named_lines for line in maker(one, name, looks)]
         panels.append(LinePanel(_title(first_row(own), titled), lines))
     panels = [panel for panel in panels if any(len(one.x) for one in panel.lines)] or panels
     return plot_line_panels(view.title, panels, _x_label(view), y_label, ticks, _x_words(view, cells), equal)
@@ -103,8 +135,10 @@ def _refined(cells: pd.DataFrame) -> frozenset[float]:
     return frozenset(cells.loc[cells["refined"].astype(bool), "x"])
 
 
-def _name(row: dict[str, Any], axes: list[str]) -> str:
-    return ", ".join(words for words in (DEVICE_WORDS[row["device"]], name_by(row, axes)) if words)
+def _name(view: StudyView, cells: pd.DataFrame, axes: list[str]) -> str:
+    row = first_row(cells)
+    device = side_word(row["device"], cells["threads"].max() if view.has_fewer_cores else None)
+    return ", ".join(words for words in (device, name_by(row, axes)) if words)
 
 
 def _title(row: dict[str, Any], axes: list[str]) -> str:
@@ -127,7 +161,7 @@ def _share(share: float) -> str:
 
 def _x_label(view: StudyView) -> str:
     unit = "parameters" if view.x_axis == "parameters" else str(view.cells["size_name"].iloc[0])
-    devices = view.cells.dropna(subset=["device_name"]).drop_duplicates("device")
+    devices = on_all_cores(view.cells).dropna(subset=["device_name"]).drop_duplicates("device")
     names = [f"{DEVICE_WORDS[row['device']]}: {short_name(row['device_name'])}" for _, row in devices.iterrows()]
     return "\n".join([unit, "; ".join(names)])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from crossover.analysis.tables import LINE_AXES, at_common_sizes
+from crossover.analysis.tables import LINE_AXES, at_common_sizes, on_all_cores
 from crossover.records import BASELINE, EXECUTIONS, PRECISIONS, is_cpu
 
 PAIRS = ("device", "precision", "execution")
@@ -64,9 +64,7 @@ def _of_devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
 def _on_one_device(measurements: pd.DataFrame, pair: str) -> Iterator[Pairing]:
     fixed = [axis for axis in (*LINE_AXES, "device") if axis != pair]
     baseline = PLAIN_SIDES[pair]
-    fewer_threads = measurements["device"].map(is_cpu) & (measurements["device"] != BASELINE)
-    measurements = measurements[~fewer_threads]
-    for key, rows in measurements.groupby(fixed, sort=False):
+    for key, rows in on_all_cores(measurements).groupby(fixed, sort=False):
         *_, device = key
         # A side that the device does not offer is no side.
         offered = list(rows.loc[rows["status"] != "unsupported", pair].unique())

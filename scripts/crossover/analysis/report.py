@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import claim_group, tally
 from crossover.analysis.comparisons import headline_rows
+from crossover.analysis.cores_words import cores_view
 from crossover.analysis.cost_models import model_words
 from crossover.analysis.largest_batches import searches_view
 from crossover.analysis.loading import loading_answers
@@ -24,7 +25,7 @@ from crossover.analysis.quality import METRICS
 from crossover.analysis.quality_words import quality_answer, quality_view
 from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
 from crossover.analysis.style import device_label, seconds_text
-from crossover.analysis.tables import LINE_AXES, records, with_ok_times
+from crossover.analysis.tables import LINE_AXES, on_all_cores, records, with_ok_times
 from crossover.records import FLAGS
 
 CAPTIONS = {
@@ -91,11 +92,13 @@ def render(
     quality: pd.DataFrame | None = None,
     searches: pd.DataFrame | None = None,
     cost_models: pd.DataFrame | None = None,
+    cores_worth: pd.DataFrame | None = None,
 ) -> str:
     """Fill the template. `studies` maps names to their files; `facts` says how and when the report was made.
 
     `quality` holds the quality of trained models, where a study trains any, `searches` the largest batches, where a
-    study has them searched; `cost_models` is what `model_lines` gives.
+    study has them searched; `cost_models` is what `model_lines` gives; `cores_worth` is how many cores an accelerator
+    is worth, where a study times the CPU on fewer.
     """
     environment = Environment(
         loader=FileSystemLoader(template.parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -106,6 +109,7 @@ def render(
         | _quality(name, quality)
         | _searches(name, searches)
         | {"cost_models": _cost_models(name, spec, cost_models)}
+        | _cores_worth(name, cores_worth)
         | claim_group(claims[claims["study"] == name], spec["published"])
         for name, spec in studies.items()
     ]
@@ -197,6 +201,12 @@ def _cost_models(name: str, spec: Mapping[str, Any], models: pd.DataFrame | None
     return [model_words(row, several) for row in records(own)]
 
 
+def _cores_worth(name: str, table: pd.DataFrame | None) -> dict[str, Any]:
+    """What the numbers of cores add to a study's section; nothing where the CPU ran on all of them only."""
+    own = None if table is None else table[table["study"] == name]
+    return {"cores": None if own is None or own.empty else cores_view(own)}
+
+
 def _range(counts: pd.Series) -> str:
     if counts.empty:
         return "0"
@@ -223,7 +233,7 @@ MACHINE_COLUMNS = {
 def _machines(tables: Sequence[pd.DataFrame]) -> list[dict[str, str]]:
     """The distinct combinations of device, host and software that measured or trained."""
     columns = ["device", "device_name", *MACHINE_COLUMNS]
-    rows = pd.concat([table[columns].astype(object) for table in tables if len(table)])
+    rows = pd.concat([on_all_cores(table)[columns].astype(object) for table in tables if len(table)])
     machines = []
     for _, row in rows.drop_duplicates().iterrows():
         facts = {words: str(row[key]) for key, words in MACHINE_COLUMNS.items() if not pd.isna(row[key])}

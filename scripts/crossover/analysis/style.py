@@ -9,8 +9,12 @@ import matplotlib as mpl
 import seaborn as sns
 from matplotlib.patheffects import withStroke
 
+from crossover.records import HALF, is_cpu, threads_of_side
+
 DEVICE_COLOURS = {"cpu": "#0072B2", "cuda": "#D55E00", "mps": "#D55E00", "xpu": "#D55E00"}
 """Okabe and Ito's palette, safe for colour-blind readers."""
+CPU_SIDE_COLOUR = "#56B4E9"
+"""The CPU on fewer cores: the CPU's colour, lighter."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
 """The same palette for what is told apart within a device: the devices' colours last, its faint yellow not at all."""
 PUBLISHED_COLOUR = "#666666"
@@ -54,9 +58,37 @@ def ink(colour: str) -> str:
     return mpl.colors.to_hex((red * share, green * share, blue * share))
 
 
+def side_word(device: str, threads: float | None = None) -> str:
+    """'CPU, 8 cores': a device, and of the CPU the cores that it ran on, by their number or a CPU side's name."""
+    asked = threads_of_side(device) if threads is None else threads
+    word = DEVICE_WORDS[device.partition("-")[0]]
+    if asked is None or not is_cpu(device):
+        return word
+    return f"{word}, half of its cores" if isinstance(asked, str) else f"{word}, {cores_text(asked)}"
+
+
+def cores_text(count: float) -> str:
+    """'1 core', '5.6 cores', '16 cores'."""
+    words = core_count_text(count)
+    return f"{words} core{'' if words == '1' else 's'}"
+
+
+def core_count_text(count: float) -> str:
+    """A number of cores, in whole ones from ten on: 1, 5.6, 16."""
+    return f"{count:.2g}" if count < 9.95 else f"{count:,.0f}"
+
+
+def side_look(device: str) -> tuple[str, str]:
+    """Colour and dashes of a device's line; the fewer cores a CPU side has, the lighter it looks."""
+    threads = threads_of_side(device)
+    if threads is None:
+        return DEVICE_COLOURS[device], "-"
+    return CPU_SIDE_COLOUR, "--" if threads == HALF else ":"
+
+
 def device_label(device: str, name: str | None) -> str:
     """'GPU (NVIDIA H200)'."""
-    word = DEVICE_WORDS[device]
+    word = side_word(device)
     return f"{word} ({short_name(name)})" if name else word
 
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crossover.errors import UserError
 from crossover.files import atomic_path
-from crossover.records import AXES, Measurement, arrow_schema
+from crossover.records import AXES, Measurement, arrow_schema, threads_of_side
 
 CELL_AXES = list(AXES)
 LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
@@ -62,6 +63,11 @@ def at_common_sizes(trials: pd.DataFrame, axis: str) -> pd.DataFrame:
     A size that refinement added for the sake of one device, or one precision, is none that the others lack.
     """
     return trials[trials.groupby("size")[axis].transform("nunique") == trials[axis].nunique()]
+
+
+def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows without those of the CPU on fewer cores: what every comparison means that does not name them."""
+    return table.loc[np.array([threads_of_side(str(device)) is None for device in table["device"]], dtype=bool)]
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ import pandas as pd
 from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.largest_batches import SEARCH_AXES
 from crossover.analysis.published import on_line, read_published
-from crossover.analysis.tables import LINE_AXES, first_row, records, with_ok_times
-from crossover.records import DEVICES
+from crossover.analysis.tables import LINE_AXES, first_row, on_all_cores, records, with_ok_times
+from crossover.records import DEVICES, HALF, threads_of_side
 from crossover.studies import steps_of_run
 
 
@@ -56,6 +56,15 @@ class StudyView:
     def lines(self) -> list[dict[str, Any]]:
         """One crossover row for each line, in the order of the study's grid."""
         return records(self.crossovers.drop_duplicates(LINE_AXES))
+
+    @property
+    def has_fewer_cores(self) -> bool:
+        """Whether the CPU was also timed on fewer than all cores."""
+        return len(on_all_cores(self.cells)) < len(self.cells)
+
+    def on_all_cores(self) -> StudyView:
+        """The same without the CPU on fewer cores, for a figure that has no place for it."""
+        return replace(self, measurements=on_all_cores(self.measurements), cells=on_all_cores(self.cells))
 
     def rows(self, line: dict[str, Any], table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a table that belong to a line."""
@@ -129,10 +138,18 @@ GRID_KEYS = {
 
 def in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
     """The rows in the order in which the study's file lists its variants, precisions and so on; the CPU comes first."""
-    listed = {axis: spec.get(key, ()) for axis, key in GRID_KEYS.items()} | {"device": DEVICES}
+    devices = sorted(rows["device"].dropna().unique(), key=_device_place) if "device" in rows else ()
+    listed = {axis: spec.get(key, ()) for axis, key in GRID_KEYS.items()} | {"device": devices}
     places = {axis: {value: place for place, value in enumerate(values)} for axis, values in listed.items()}
     axes = [axis for axis in ("size", *listed) if axis in rows]
     return rows.sort_values(
         axes,
         key=lambda column: column.map(places[str(column.name)]).astype(float) if column.name in places else column,
     )
+
+
+def _device_place(device: str) -> tuple[int, float]:
+    """The CPU on all cores, on half, on ever fewer; then the accelerators."""
+    threads = threads_of_side(device)
+    fewer = 2 - 1 / threads if isinstance(threads, int) else 0.5 * (threads == HALF)
+    return DEVICES.index(device.partition("-")[0]), fewer

@@ -20,8 +20,9 @@ from crossover.measurement.execution import prepare
 from crossover.measurement.host import describe_host
 from crossover.measurement.memory_limit import limit_memory
 from crossover.measurement.nvml import driver_version
-from crossover.measurement.precision import arithmetic_of, set_switches
+from crossover.measurement.precision import UnsupportedError, arithmetic_of, set_switches
 from crossover.measurement.requests import BatchTry
+from crossover.measurement.threads import lacking_cores, usable_cores
 from crossover.measurement.timing import Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.trial import read_dataset, wrong_device
 from crossover.measurement.workloads import build_task, workload_code
@@ -85,6 +86,8 @@ def _facts(target: OpenDevice) -> dict[str, Any]:
 
 def _run_steps(job: BatchTry, target: OpenDevice, found: dict[str, Any]) -> str | None:
     """Run the steps, each one waited for, and time batches into `found`; returns why the result is invalid, if so."""
+    if reason := lacking_cores(job.cell.device, usable_cores()):
+        raise UnsupportedError(reason)
     set_switches(job.cell.precision)
     torch.manual_seed(job.seed)
     workload_code(job.cell.workload)  # what it imports is none of the cell's memory

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from crossover.errors import UserError
+from crossover.records import is_cpu
 
 
 def _no_wait() -> None:
@@ -30,8 +31,8 @@ class OpenDevice:
 
 
 def open_device(kind: str) -> OpenDevice:
-    """Open the first visible device of a kind; raises UserError where torch cannot use one."""
-    if kind == "cpu":
+    """Open the first visible device of a kind, or a CPU side; raises UserError where torch cannot use one."""
+    if is_cpu(kind):
         return OpenDevice(torch.device("cpu"), _no_wait)
     if kind == "cuda" and torch.cuda.is_available():
         properties = torch.cuda.get_device_properties(0)

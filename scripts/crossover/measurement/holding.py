@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from crossover.lease import lease
 from crossover.measurement.supervision import exit_statuses, interruptible
-from crossover.measurement.threads import export_threads, usable_cores
+from crossover.measurement.threads import export_threads, threads_for, usable_cores
 from crossover.options import tell
 
 
@@ -27,10 +27,10 @@ class Held:
 def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
     """Hold a device while the block runs; `holder` is what others read while they wait for it.
 
-    `cpu_threads` is a number, or auto for the usable cores. A signal, or a measuring process that failed, ends the
-    program with the status that a shell expects.
+    `cpu_threads` is a number, or auto for the usable cores; a CPU side has its own. A signal, or a measuring process
+    that failed, ends the program with the status that a shell expects.
     """
-    threads = usable_cores() if cpu_threads == "auto" else int(cpu_threads)
+    threads = threads_for(device, cpu_threads, usable_cores())
     export_threads(threads)
     with exit_statuses(), interruptible(), lease(device, os.environ, holder=holder, tell=tell) as leased:
         os.environ.update(leased.environment)

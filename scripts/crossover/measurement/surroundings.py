@@ -15,7 +15,7 @@ from crossover.measurement.gpu_state import GpuState, gpu_between, read_gpu, wit
 from crossover.measurement.nvml import driver_version
 from crossover.measurement.timing import Timing
 from crossover.measurement.trust import others_disturb
-from crossover.records import BASELINE
+from crossover.records import is_cpu
 
 
 class Surroundings:
@@ -34,11 +34,11 @@ class Surroundings:
     @property
     def driver_version(self) -> str | None:
         """The GPU driver; None for a CPU trial."""
-        return None if self.device == BASELINE else driver_version(self.nvml)
+        return None if is_cpu(self.device) else driver_version(self.nvml)
 
     def counts(self, compilations: Callable[[], int]) -> dict[str, int]:
         """Counters to read before and after the timed blocks; the energy is read with them."""
-        self.energy.append(read_rapl() if self.device == BASELINE else read_gpu_energy_mj(self.uuid, self.nvml))
+        self.energy.append(read_rapl() if is_cpu(self.device) else read_gpu_energy_mj(self.uuid, self.nvml))
         counts = {"recompiles": compilations()}
         if (switches := involuntary_switches()) is not None:
             counts["involuntary_switches"] = switches
@@ -58,7 +58,7 @@ class Surroundings:
         found |= gpu_between(self.gpu_before, self.gpu_after, with_threads({os.getpid()}))
         before, after = self.energy
         window = (timing.timed_s, timing.timed_steps)
-        if self.device == BASELINE:
+        if is_cpu(self.device):
             facts = {**found, "device": self.device, "threads": threads, "physical_cores": physical_cores}
             return found | cpu_energy_between(before, after, *window, others_disturb(facts))
         return found | energy_between(before, after, *window, found["foreign_processes"])

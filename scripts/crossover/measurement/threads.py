@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from crossover.measurement.kernel import cpu_control_groups
+from crossover.records import HALF, threads_of_side
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -37,6 +38,26 @@ def usable_cores(
     if environment.get("SLURM_CPUS_PER_TASK", "").isdigit():
         limits.append(int(environment["SLURM_CPUS_PER_TASK"]))
     return max(1, min(limits))
+
+
+def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
+    """Threads that a trial on a device is to run on, of so many usable cores; at least 1.
+
+    A CPU side names its own; every other device has `cpu_threads`, a number, or auto for all usable cores.
+    """
+    asked = threads_of_side(device)
+    if asked == HALF:
+        return max(1, cores // 2)
+    asked = cpu_threads if asked is None else asked
+    return cores if asked == "auto" else int(asked)
+
+
+def lacking_cores(device: str, cores: int) -> str | None:
+    """Why a CPU side cannot be measured on so many usable cores; None where it can, and for every other device."""
+    asked = threads_of_side(device)
+    if not isinstance(asked, int) or asked <= cores:
+        return None
+    return f"{device} needs {asked} physical cores, and this job may use {cores}: give it more, or leave the side out"
 
 
 def physical_cores(cpus: set[int], root: Path = Path("/")) -> int:

@@ -31,9 +31,10 @@ from crossover.measurement.devices import OpenDevice, open_device
 from crossover.measurement.endings import early_end
 from crossover.measurement.host import describe_host
 from crossover.measurement.nvml import driver_version
-from crossover.measurement.precision import Arithmetic, arithmetic_of, set_switches
+from crossover.measurement.precision import Arithmetic, UnsupportedError, arithmetic_of, set_switches
 from crossover.measurement.requests import TrainingRun
 from crossover.measurement.tasks import Task, TrainingTask
+from crossover.measurement.threads import lacking_cores, usable_cores
 from crossover.measurement.timing import TooSlowError
 from crossover.measurement.trial import read_dataset, wrong_device
 from crossover.measurement.workloads import build_task, count_parameters, whole_batches
@@ -93,6 +94,8 @@ def _known(job: TrainingRun, target: OpenDevice) -> dict[str, Any]:
 
 def _train_and_predict(job: TrainingRun, target: OpenDevice) -> dict[str, Any]:
     """The columns that depend on how the training ends."""
+    if reason := lacking_cores(job.cell.device, usable_cores()):
+        raise UnsupportedError(reason)
     arithmetic = arithmetic_of(job.cell.precision, target.device)
     training, held_out = split(read_dataset(job.dataset), job.test_share)
     whole_batches(training, job.cell.batch_size)

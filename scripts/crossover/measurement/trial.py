@@ -27,11 +27,12 @@ from crossover.measurement.latency import measure_latencies, measure_mistakes, t
 from crossover.measurement.memory import measure_memory
 from crossover.measurement.memory_split import Subject
 from crossover.measurement.nvml import session
-from crossover.measurement.precision import arithmetic_of, set_switches
+from crossover.measurement.precision import UnsupportedError, arithmetic_of, set_switches
 from crossover.measurement.profiling import busy_s
 from crossover.measurement.requests import Request
 from crossover.measurement.surroundings import Surroundings
 from crossover.measurement.tasks import Task, TrainingTask
+from crossover.measurement.threads import lacking_cores
 from crossover.measurement.timing import Stopwatch, find_flags, time_steps
 from crossover.measurement.timing_columns import timing_columns
 from crossover.measurement.trust import host_flags, why_invalid
@@ -102,9 +103,11 @@ def _measure_all(
 ) -> str | None:
     """Fill `columns` pass by pass: time, numerical check, memory, profile; returns why the result is invalid, if so."""
     cell = request.cell
+    if reason := lacking_cores(cell.device, facts["physical_cores"]):
+        raise UnsupportedError(reason)
     torch.manual_seed(request.seed + request.trial)
     task = build_task(cell, read_dataset(request.dataset), arithmetic_of(cell.precision, target.device))
-    if reason := wrong_device(task, target, request.uuid):
+    if reason := wrong_device(task, target, request.uuid) or wrong_threads(target, request.threads):
         return reason
     execution = prepare(task, cell.execution)
     watch = _stopwatch(target, surroundings, execution)
@@ -122,7 +125,8 @@ def _measure_all(
     columns |= measure_latencies(execution.step, request.latency_steps, watch)
     if request.latency_mistakes:
         columns |= measure_mistakes(task, cell.execution, execution.step, request.latency_steps, watch)
-    if reason := wrong_device(task, target, request.uuid):  # the steps may have moved it
+    # The steps may have moved it, or have set the threads.
+    if reason := wrong_device(task, target, request.uuid) or wrong_threads(target, request.threads):
         return reason
     diverged = not _finite(task)
 
@@ -212,6 +216,14 @@ def wrong_device(task: Task, target: OpenDevice, uuid: str | None) -> str | None
     if uuid is not None and uuid.startswith("GPU-") and target.uuid != uuid:
         return f"{target.uuid} ran, not the leased {uuid}: something changed CUDA_VISIBLE_DEVICES"
     return None
+
+
+def wrong_threads(target: OpenDevice, threads: int) -> str | None:
+    """Why a CPU step did not run on the threads asked for; None if it did, and on every other device."""
+    found = torch.get_num_threads()
+    if target.device.type != "cpu" or found == threads:
+        return None
+    return f"torch computes on {found} threads, not on {threads}: the workload, or what it imports, must not set them"
 
 
 def not_compiled(asked: str, execution: Execution) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crossover.measurement.gpu_state import SLOWDOWN
-from crossover.records import BASELINE
+from crossover.records import is_cpu
 
 CLOCK_MIN_SHARE = 0.75
 """Below this share of its default clock, a GPU is not the one that its data sheet describes (nvbench's threshold)."""
@@ -30,7 +30,7 @@ def host_flags(facts: Mapping[str, Any]) -> list[str]:
     """Why the host or the GPU makes an ok result deserve less trust; names as in `records.FLAGS`."""
     checks = {
         "throttled": _clock_was_low(facts),
-        "interrupted": facts.get("device") == BASELINE
+        "interrupted": _on_cpu(facts)
         and _per(facts, "involuntary_switches", "timed_s") > SWITCHES_PER_S * (facts.get("threads") or 1),
         "busy_host": others_disturb(facts),
         "quota": _per(facts, "cgroup_throttled_s", "timed_s") > THROTTLED_SHARE,
@@ -46,7 +46,7 @@ def others_disturb(facts: Mapping[str, Any]) -> bool:
     others, cores = facts.get("others_cpus"), facts.get("physical_cores")
     if others is None or not cores:
         return False
-    needed = facts.get("threads") or cores if facts.get("device") == BASELINE else 1
+    needed = facts.get("threads") or cores if _on_cpu(facts) else 1
     spare = max(0, cores - needed)
     return bool(others > spare + min(OTHERS_MIN_SHARE * cores, OTHERS_MAX_CPUS))
 
@@ -81,6 +81,10 @@ def _clock_was_low(facts: Mapping[str, Any]) -> bool:
     if clock is None or not expected or "gpu_idle" in (facts.get("throttle_reasons") or ()):
         return False
     return bool(clock < CLOCK_MIN_SHARE * expected)
+
+
+def _on_cpu(facts: Mapping[str, Any]) -> bool:
+    return is_cpu(facts.get("device") or "")
 
 
 def _per(facts: Mapping[str, Any], counted: str, over: str) -> float:

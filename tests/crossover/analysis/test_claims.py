@@ -450,3 +450,12 @@ def test_quality_that_cannot_be_judged(row: Row, quality: pd.DataFrame | None, w
 def test_no_claims_are_an_empty_table(row: Row) -> None:
     table = check_claims([], pd.DataFrame([row()]), pd.DataFrame())
     assert (len(table), list(table.columns)) == (0, list(CLAIM_COLUMNS))
+
+
+def test_the_cpu_on_fewer_cores_is_no_side_of_a_claim(row: Row) -> None:
+    rows = [*pair(row, 4.5, 0.01), *trials(row, 1.0, 0.01, device="cpu-1")]
+    of_one_device = {"ratio_below": {"metric": "step_time_s", "of": {"size": 4}, "over": {"size": 5}, "limit": 1.0}}
+    larger = [*trials(row, 2.0, 0.01, size=5), *trials(row, 3.0, 0.01, size=5, device="cpu-1")]
+    cpu_only = [*trials(row, 1.0, 0.01), *trials(row, 9.0, 0.01, device="cpu-1"), *larger]
+    assert verdict(SPEEDUP, rows) == verdict(SPEEDUP, pair(row, 4.5, 0.01))
+    assert verdict(of_one_device, cpu_only)["measured"] == pytest.approx(0.5)

@@ -125,3 +125,44 @@ def test_of_one_precision_the_lines_have_the_devices_colours(row: Row, view_of: 
     ]
     for axes in plot_times(view_of(rows)).axes:
         assert [line.get_color() for line in axes.lines] == [DEVICE_COLOURS["cpu"], DEVICE_COLOURS["cuda"]]
+
+
+@pytest.fixture
+def fewer(row: Row, view_of: Views) -> StudyView:
+    """One size apart: 8 s on 1 core, 2 s on 8, 1 s on 16, 0.5 s on the GPU."""
+    times = {"cuda": (16, 0.5), "cpu-1": (1, 8.0), "cpu-half": (8, 2.0), "cpu": (16, 1.0)}
+    return view_of(
+        [
+            row(device=device, threads=threads, step_time_s=time, size=size, size_name="width")
+            | {"device_name": "Brand G1" if device == "cuda" else "Brand C1"}
+            for device, (threads, time) in times.items()
+            for size in (10, 100)
+        ]
+    )
+
+
+def test_times_name_the_cores_of_each_cpu_line(fewer: StudyView) -> None:
+    (axes,) = plot_times(fewer).axes
+    assert texts(axes) == ["CPU, 16 cores", "CPU, 8 cores", "CPU, 1 core", "GPU"]
+    assert [line.get_linestyle() for line in axes.lines] == ["-", "--", ":", "-"]
+    assert [np.asarray(line.get_ydata())[0] for line in axes.lines] == pytest.approx([1, 2, 8, 0.5])
+    full, half, one, gpu = (line.get_color() for line in axes.lines)
+    assert (full, gpu) == (DEVICE_COLOURS["cpu"], DEVICE_COLOURS["cuda"])
+    assert half == one != full
+    assert axes.get_xlabel() == "width\nCPU: Brand C1; GPU: Brand G1"
+
+
+def test_speedups_have_a_line_over_each_number_of_cores(fewer: StudyView) -> None:
+    (axes,) = plot_speedups(fewer).axes
+    assert texts(axes) == ["GPU over 16 cores", "GPU over 8 cores", "GPU over 1 core"]
+    assert [np.asarray(line.get_ydata())[0] for line in axes.lines[1:]] == pytest.approx([2, 4, 16])
+    assert [line.get_linestyle() for line in axes.lines[1:]] == ["-", "--", ":"]
+
+
+def test_other_figures_show_the_cpu_on_all_cores_alone(fewer: StudyView) -> None:
+    assert fewer.has_fewer_cores
+    assert fewer.on_all_cores().cells["device"].unique().tolist() == ["cpu", "cuda"]
+    assert [text.split("\n")[0] for text in texts(plot_utilisation(fewer).axes[0])] == [
+        "CPU: operations not counted",
+        "GPU: operations not counted",
+    ]

@@ -12,6 +12,7 @@ import pytest
 
 from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.cores_worth import compare_cores
 from crossover.analysis.cost_models import model_lines
 from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
 from crossover.analysis.report import FigureFile, link_to, render
@@ -64,6 +65,7 @@ def page(
     studies: Mapping[str, str] = MappingProxyType({"disc_depth": "From which size on?"}),
     searches: pd.DataFrame | None = None,
     prices: Mapping[str, float] | None = None,
+    cores_worth: pd.DataFrame | None = None,
     **changes: Any,
 ) -> str:
     published = {"statement": "it starts at 700", "source": "Somebody (2019)"}
@@ -85,7 +87,8 @@ def page(
     checked = check_claims([{"source": "Somebody (2019)", **claim} for claim in claims], rows, crossovers)
     models = model_lines(rows, dict.fromkeys(studies))
     tables = (rows, summarise(rows), crossovers, checked)
-    return render(TEMPLATE, specs, *tables, [figure], facts, searches=searches, cost_models=models)
+    more = {"searches": searches, "cost_models": models, "cores_worth": cores_worth}
+    return render(TEMPLATE, specs, *tables, [figure], facts, **more)
 
 
 def test_the_page_opens_with_the_answer_and_the_verdicts_under_it(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -346,3 +349,18 @@ def test_both_protocols_stand_side_by_side(power_laws: PowerLaws, figure: Figure
     section = text[text.index("With and without transfers") :]
     assert "2.7 linear layers, 2,000 parameters 2.5 linear layers, 1,000 parameters" in section
     assert "2.00 times as many parameters with transfers" in section
+
+
+def test_the_cores_that_a_gpu_is_worth_are_answered_and_tabled(power_laws: PowerLaws, figure: FigureFile) -> None:
+    """A GPU of 1 ms and a CPU of 2 ms on 2 threads; made to take 8 ms on one."""
+    rows = power_laws({4: 2000}, trials=2).assign(threads=2)
+    one = rows[rows["device"] == "cpu"].assign(
+        device="cpu-1", threads=1, step_time_s=lambda own: own["step_time_s"] * 4
+    )
+    rows = pd.concat([rows, one])
+    text = Page(page(rows, figure, cores_worth=compare_cores(rows))).text
+    assert "At 4 linear layers the GPU (Brand G1) is worth more than 2 cores of the CPU (Brand C1)" in text
+    assert "On how many CPU cores a step would take as long as on the accelerator" in text
+    assert "measured on 1, 2" in text
+    assert "CPU (Brand C1) and GPU (Brand G1);" in text  # the heading names each device once
+    assert "On how many CPU cores" not in Page(page(rows, figure)).text

@@ -5,12 +5,14 @@ import pytest
 from crossover.analysis.style import (
     PALETTE,
     bytes_text,
+    cores_text,
     count_text,
     device_label,
     ink,
     number_text,
     seconds_text,
     short_name,
+    side_word,
     small_text,
     spaced,
 )
@@ -117,3 +119,18 @@ def test_words_are_dark_enough_to_read() -> None:
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     assert min(1.05 / (luminance(ink(colour)) + 0.05) for colour in PALETTE) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(1, "1 core"), (2, "2 cores"), (5.64, "5.6 cores"), (9.96, "10 cores"), (11.3, "11 cores"), (128, "128 cores")],
+)
+def test_cores(count: float, text: str) -> None:
+    assert cores_text(count) == text
+
+
+def test_a_cpu_side_is_named_by_its_cores() -> None:
+    assert side_word("cpu", 16) == "CPU, 16 cores"
+    assert (side_word("cpu-half", 8), side_word("cpu-half")) == ("CPU, 8 cores", "CPU, half of its cores")
+    assert (side_word("cpu"), side_word("cuda", 16)) == ("CPU", "GPU")
+    assert device_label("cpu-1", "Brand C1") == "CPU, 1 core (Brand C1)"

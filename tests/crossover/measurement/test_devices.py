@@ -75,3 +75,8 @@ def test_a_device_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(UserError, match=f"--device: '{kind}' cannot be used here by torch") as caught:
         open_device(kind)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("side", ["cpu-1", "cpu-half"])
+def test_the_cpu_on_fewer_cores_is_the_cpu_to_torch(side: str) -> None:
+    assert open_device(side).device == torch.device("cpu")

@@ -125,3 +125,14 @@ def test_without_nvml_the_gpu_is_not_known(fake_nvml: Callable[..., Any], monkey
 def test_a_kernel_that_counts_no_switches(monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]) -> None:
     monkeypatch.setattr(surroundings, "involuntary_switches", lambda: None)
     assert Surroundings("mps", None, fake_nvml({})).counts(lambda: 1) == {"recompiles": 1}
+
+
+@pytest.mark.usefixtures("host", "packages")
+def test_the_cpu_on_fewer_cores_uses_the_package_and_no_gpu(fake_nvml: Callable[..., Any]) -> None:
+    around = Surroundings("cpu-1", None, fake_nvml({}))
+    around.counts(lambda: 0)
+    around.counts(lambda: 0)
+    around.read_under_load()
+    found = around.columns(TIMING, threads=1, physical_cores=2)
+    assert (around.driver_version, found["energy_source"]) == (None, "RAPL")
+    assert found["energy_per_step_j"] == 400 / 20

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from crossover.measurement.threads import THREAD_VARIABLES, cgroup_quota, export_threads, physical_cores, usable_cores
+from crossover.measurement.threads import (
+    THREAD_VARIABLES,
+    cgroup_quota,
+    export_threads,
+    lacking_cores,
+    physical_cores,
+    threads_for,
+    usable_cores,
+)
 
 
 @pytest.fixture
@@ -71,3 +79,33 @@ def test_the_thread_variables_are_overwritten(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv(name, "1")
     export_threads(7)
     assert {os.environ[name] for name in THREAD_VARIABLES} == {"7"}
+
+
+@pytest.mark.parametrize(
+    ("device", "cpu_threads", "threads"),
+    [
+        ("cpu", "auto", 16),
+        ("cpu", 4, 4),
+        ("cuda", "auto", 16),
+        ("cuda", 4, 4),
+        ("cpu-1", "auto", 1),
+        ("cpu-1", 4, 1),
+        ("cpu-half", "auto", 8),
+        ("cpu-half", 4, 8),
+        ("cpu-12", "auto", 12),
+        ("cpu-64", "auto", 64),
+    ],
+)
+def test_a_cpu_side_has_threads_of_its_own(device: str, cpu_threads: int | str, threads: int) -> None:
+    assert threads_for(device, cpu_threads, 16) == threads
+
+
+@pytest.mark.parametrize(("cores", "half"), [(1, 1), (2, 1), (3, 1), (4, 2), (7, 3)])
+def test_half_is_rounded_down_and_at_least_one(cores: int, half: int) -> None:
+    assert threads_for("cpu-half", "auto", cores) == half
+
+
+def test_a_side_may_ask_for_no_more_cores_than_there_are() -> None:
+    words = "cpu-3 needs 3 physical cores, and this job may use 2: give it more, or leave the side out"
+    assert lacking_cores("cpu-3", 2) == words
+    assert [lacking_cores(device, 1) for device in ("cpu", "cpu-1", "cpu-half", "cuda")] == [None] * 4

@@ -380,3 +380,33 @@ def test_a_dataset_that_is_not_there_or_not_one_is_one_line(request_: Request, t
     Path(request_.dataset).write_bytes(b"no tensors")
     with pytest.raises(UserError, match=r"--dataset: .*data\.safetensors is not a readable safetensors file"):
         run_trial(request_)
+
+
+@pytest.mark.parametrize("device", ["cpu-1", "cpu-half"])
+def test_a_trial_on_fewer_cores_runs_on_as_many_threads(request_: Request, device: str) -> None:
+    row = run_trial(replace(request_, cell=replace(CELL, device=device), threads=1))
+    assert (row.status, row.device, row.threads) == ("ok", device, 1)
+    assert row.device_name == row.cpu_model
+
+
+def test_more_cores_than_there_are_is_unsupported(request_: Request) -> None:
+    row = run_trial(replace(request_, cell=replace(CELL, device="cpu-5000"), threads=5000))
+    assert (row.status, row.step_time_s) == ("unsupported", None)
+    assert (row.reason or "").startswith("cpu-5000 needs 5000 physical cores, and this job may use ")
+
+
+@pytest.mark.parametrize("when", ["while it is built", "in a step"])
+def test_threads_that_something_else_sets_make_a_cpu_trial_invalid(
+    request_: Request, changed: Callable[[Change], None], when: str
+) -> None:
+    def set_threads(task: Task) -> None:
+        step = task.step
+        task.step = lambda: (torch.set_num_threads(2), step())  # type: ignore[method-assign, assignment]
+        if when == "while it is built":
+            torch.set_num_threads(2)
+
+    changed(set_threads)
+    row = run_trial(replace(request_, threads=1))
+    assert row.status == "invalid"
+    assert row.reason == "torch computes on 2 threads, not on 1: the workload, or what it imports, must not set them"
+    assert (row.step_time_s is None) is (when == "while it is built")

@@ -126,3 +126,11 @@ def test_reasons_do_not_hide_each_other() -> None:
 )
 def test_what_is_only_a_note_does_not_make_a_result_invalid(changes: dict[str, Any]) -> None:
     assert why_invalid({**GPU, **changes}) is None
+
+
+def test_the_cpu_on_fewer_cores_needs_only_those() -> None:
+    """One thread on 8 cores: 7 are spare, and it may lose its CPU 80 times a second, not 640 times."""
+    side = {**CPU, "device": "cpu-1", "threads": 1, "involuntary_switches": 800, "others_cpus": 7.4}
+    assert host_flags(side) == []
+    assert host_flags({**side, "involuntary_switches": 801}) == ["interrupted"]
+    assert host_flags({**side, "others_cpus": 7.41}) == ["busy_host"]

@@ -1,0 +1,61 @@
+"""How many cores an accelerator is worth, in words: a sentence a line for its largest size, and a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.naming import varying
+from crossover.analysis.sentences import line_words, merged
+from crossover.analysis.style import core_count_text, device_label
+from crossover.analysis.tables import LINE_AXES, records
+from crossover.records import BASELINE
+
+
+def cores_view(table: pd.DataFrame) -> dict[str, Any]:
+    """What the report says of one study, from its rows of `compare_cores`: `answers` with their lines, and `rows`."""
+    several = varying(table, LINE_AXES)
+    largest = table[table["size"] == table.groupby([*LINE_AXES, "contender"])["size"].transform("max")]
+    return {
+        "answers": merged((line_words(row, several), cores_answer(row)) for row in records(largest)),
+        "rows": [
+            {
+                "line": line_words(row, several),
+                "size": row["size"],
+                "accelerator": device_label(row["contender"], row["contender_name"]),
+                "worth": row["message"],
+                "set": set_words(row),
+                "measured": ", ".join(map(str, row["measured_cores"])),
+                "trials": row["trials"],
+            }
+            for row in records(table)
+        ],
+    }
+
+
+def cores_answer(row: dict[str, Any]) -> str:
+    """One sentence for one row of the table."""
+    accelerator = f"the {device_label(row['contender'], row['contender_name'])}"
+    place = f"At {row['size']:,} {row['size_name']}"
+    caution = " One trial a cell: indicative only." if row["trials"] == 1 else ""
+    if row["status"] in ("incomplete", "more_is_slower"):
+        return f"{place} it cannot be said how many cores {accelerator} is worth: {row['message']}.{caution}"
+    cpu = device_label(BASELINE, row["baseline_name"])
+    known = f"95 % set: {set_words(row)}; " if set_words(row) else ""
+    counts = ", ".join(map(str, row["measured_cores"]))
+    return f"{place} {accelerator} is worth {row['message']} of the {cpu} ({known}measured on {counts}).{caution}"
+
+
+def set_words(row: dict[str, Any]) -> str:
+    """'4.9 to 6.3', 'from 12 on'; empty where there is no set."""
+    if row["trials"] < 2 or row["status"] not in ("between", "more", "fewer"):
+        return ""
+    low, high = (None if row[end] is None else core_count_text(row[end]) for end in ("cores_low", "cores_high"))
+    if low and high:
+        return f"{low} to {high}"
+    if low:
+        return f"above {low}" if row["cores_low"] == max(row["measured_cores"]) else f"from {low} on"
+    if high:
+        return f"below {high}" if row["cores_high"] == min(row["measured_cores"]) else f"up to {high}"
+    return "any number measured"
