@@ -25,13 +25,15 @@ def early_end(error: Exception) -> tuple[str, str] | None:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out: by its type (torch's, Python's) or words (C++'s, the CPU's, MPS's)."""
+    """Whether an error says that memory ran out: by its type (torch's, Python's) or words (the others')."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError) or str(error) == "std::bad_alloc":
         return True
     messages = (
         "DefaultCPUAllocator: can't allocate memory",
         "MPS backend out of memory",
         "Cannot allocate memory (12)",  # torch could not map a dataset's file
+        "CUBLAS_STATUS_ALLOC_FAILED",  # tensors left too little for a library's workspace (seen on an H200)
+        "CUDNN_STATUS_ALLOC_FAILED",
     )
     return any(message in str(error) for message in messages)
 

@@ -16,6 +16,8 @@ from crossover.measurement.timing import TooSlowError
         (RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"), True),
         (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
         (RuntimeError("std::bad_alloc"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm`"), False),
         (RuntimeError("unable to mmap 16 bytes from file <a>: Cannot allocate memory (12)"), True),
         (RuntimeError("could not create a primitive"), False),
         (RuntimeError("CUDA error: device-side assert triggered"), False),
