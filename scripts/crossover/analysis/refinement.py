@@ -46,10 +46,10 @@ def plan_refinement(
     """
     found = estimate_crossover(measurements, baseline, contender)
     measured = {round(size) for size in measurements["size"]}
-    return plan_stage(found, measured, stage, trials, refinement, granularity, sizes, to_x)
+    return plan_after(found, measured, stage, trials, refinement, granularity, sizes, to_x)
 
 
-def plan_stage(
+def plan_after(
     found: Crossover,
     measured: Collection[int],
     stage: int,
