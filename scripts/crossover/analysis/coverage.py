@@ -12,7 +12,7 @@ import pandas as pd
 from crossover.analysis.crossover import crossover_of
 from crossover.analysis.crossover_cells import Floats, advantages_of_cells
 from crossover.analysis.refinement import plan_after
-from crossover.analysis.simulation import NOISES, SHAPES, Machine, crossing_at, true_crossings
+from crossover.analysis.simulation import KINKS, NOISES, SHAPES, Machine, crossing_at, true_crossings
 from crossover.analysis.simulation_methods import Estimate, medians, others
 from crossover.studies import Refinement
 
@@ -44,7 +44,7 @@ class Case:
 
 def cases() -> list[Case]:
     """All settings, those with a crossing inside the range first."""
-    plain = [Case(INSIDE, shape, trials, 3) for shape in SHAPES for trials in (3, 5)]
+    plain = [Case(INSIDE, shape, trials, 3) for shape in (*SHAPES, *KINKS) for trials in (3, 5)]
     grids = [Case(INSIDE, shape, trials, factor) for shape in CURVED for trials in (3, 5) for factor in (2, 3.5)]
     outside = [Case(where, shape, trials, 3) for where in OUTSIDE for shape in STEEP_AND_SHALLOW for trials in (3, 5)]
     none = [Case(where, "", trials, 3) for where in (NEVER, TIE, PLATEAU) for trials in (3, 5)]

@@ -54,12 +54,20 @@ def t_errors(variance: Floats, fourth: Floats, quantile: float) -> Floats:
 
 
 def advantages_of_table(measurements: pd.DataFrame, baseline: str, contender: str) -> Advantages:
-    """The advantages in a table with columns size, side and step_time_s (in seconds; NaN or 0: a trial without one)."""
+    """The advantages in a table with columns size, side, trial and step_time_s (in seconds; NaN, 0 or infinity where a
+    trial gave none).
+
+    Several rows of one trial are one process, and count as one: by the mean of their logarithms.
+    """
     table = measurements[measurements["side"].isin([baseline, contender])]
     seconds = table["step_time_s"].to_numpy(float, na_value=np.nan)
-    sizes, sides = table["size"].to_numpy(float), (table["side"] == contender).to_numpy(bool)
     logs = np.full(len(seconds), np.nan)
-    logs[seconds > 0] = np.log(seconds[seconds > 0])
+    good = np.isfinite(seconds) & (seconds > 0)
+    logs[good] = np.log(seconds[good])
+    keys = [table["size"].to_numpy(float), (table["side"] == contender).to_numpy(bool), table["trial"].to_numpy()]
+    trials = pd.Series(logs).groupby(keys, dropna=False).mean()
+    sizes, sides = (trials.index.get_level_values(level).to_numpy() for level in (0, 1))
+    logs = trials.to_numpy()
     order = np.lexsort((logs, sides, sizes))  # so that the order of rows cannot change the last digit
     sizes, sides, logs = sizes[order], sides[order], logs[order]
     ends = np.flatnonzero(np.diff(sizes, append=np.inf))

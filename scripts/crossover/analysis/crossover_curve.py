@@ -41,8 +41,8 @@ class Curve:
     def excess(self, gap: int, share: Floats) -> Floats:
         """|L~| less all that may be off, at shares of the way through a gap; at most 0: within the set.
 
-        What may be off is t x se + |L~ - l|, where l is the straight line between both ends; se and the degrees of
-        freedom are those of a point on that line.
+        What may be off is t x se plus the bend: how far L~ lies from the straight line between both ends, or from where
+        the neighbouring lines lead, whichever is more. se and the degrees of freedom are those of a point on the line.
         """
         own = self.advantages
         (low, high), (v_low, v_high), (f_low, f_high) = (
@@ -52,8 +52,24 @@ class Curve:
         line = (1 - share) * low + share * high
         variance = _weighed(v_low, v_high, share, 2)
         trials = t_errors(variance, _weighed(f_low, f_high, share, 4), (1 + LEVEL) / 2)
-        found: Floats = np.abs(value) - np.abs(value - line) - trials
+        bend = np.maximum(np.abs(value - line), np.abs(value - self._kinked(gap, share, line)))
+        found: Floats = np.abs(value) - bend - trials
         return found
+
+    def _kinked(self, gap: int, share: Floats, line: Floats) -> Floats:
+        """The furthest from the line between a gap's ends that L may lie if it bends one way only: on the nearer of the
+        two neighbouring lines, led on into the gap. The line itself where these lie on either side of it, or one is
+        missing.
+        """
+        if not 0 < gap < len(self.log_sizes) - 2:
+            return line
+        sizes, mean = self.log_sizes[gap - 1 : gap + 3], self.advantages.mean[gap - 1 : gap + 3]
+        slopes = np.diff(mean) / np.diff(sizes)
+        log_size = sizes[1] + share * (sizes[2] - sizes[1])
+        before = mean[1] + slopes[0] * (log_size - sizes[1]) - line
+        after = mean[2] + slopes[2] * (log_size - sizes[2]) - line
+        nearer = np.where(np.abs(before) < np.abs(after), before, after)
+        return line + np.where(before * after > 0, nearer, 0.0)
 
     def leaves_set(self, log_size: float, gap: int, step: int) -> float | None:
         """ln(size) where the part of the set around a point of a gap ends, to the left (step -1) or right (1).

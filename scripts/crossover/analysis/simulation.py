@@ -62,6 +62,8 @@ SHAPES: Mapping[str, Callable[[Floats], Floats]] = {
     "bending": _bending,
 }
 """ln(baseline time / contender time) over the size, up to a constant, which says where they cross."""
+KINKS: Mapping[str, tuple[float, float]] = {"kink_up": (0.25, 1.6), "kink_down": (1.6, 0.25)}
+"""The hardest place for a knee, the crossing itself: slopes over ln(size) on either side of it."""
 
 
 @dataclass
@@ -111,7 +113,10 @@ class Machine:
 
 
 def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
-    """The advantage of a shape whose sides take the same time at a size."""
+    """The advantage of a shape or kink whose sides take the same time at a size."""
+    if shape in KINKS:
+        below, above = KINKS[shape]
+        return lambda n: np.where(n < size, below, above) * np.log(n / size)
     curve = SHAPES[shape]
     offset = float(curve(np.array([size]))[0])
     return lambda n: curve(n) - offset

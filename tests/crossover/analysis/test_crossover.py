@@ -106,9 +106,10 @@ def test_without_a_contender_there_is_no_accelerator() -> None:
     assert found({1: 1.0, 2: 2.0}, {}).status == "no_accelerator"
 
 
-def test_a_measurement_without_a_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="every measurement needs its size"):
-        found({math.nan: 1.0}, {1: 1.0})
+@pytest.mark.parametrize("size", [math.nan, math.inf, 0.0, -1.0])
+def test_a_measurement_without_a_proper_size_is_refused(size: float) -> None:
+    with pytest.raises(ValueError, match="every measurement needs its size, a finite number above 0"):
+        found({size: 1.0}, {1: 1.0})
 
 
 def test_trials_are_averaged_on_the_log_scale() -> None:

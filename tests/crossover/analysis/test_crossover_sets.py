@@ -70,7 +70,13 @@ def independent(cells: Trials) -> tuple[float, float, float]:
         w = (point - x[j]) / (x[j + 1] - x[j])
         weighed = np.array([(1 - w) ** 2, w**2])[:, None] * parts[j : j + 2]
         t = stats.t.ppf((1 + LEVEL) / 2, weighed.sum() ** 2 / (weighed**2 / freedom[j : j + 2]).sum())
-        inside.append(abs(value) <= t * math.sqrt(weighed.sum()) + abs(value - (1 - w) * mean[j] - w * mean[j + 1]))
+        line = (1 - w) * mean[j] + w * mean[j + 1]
+        bend = abs(value - line)
+        if 0 < j < len(x) - 2:  # nearest to the line of what both neighbouring lines lead to, if on one side of it
+            led = [np.polyval(np.polyfit(x[k : k + 2], mean[k : k + 2], 1), point) for k in (j - 1, j + 1)]
+            if (led[0] > line) == (led[1] > line):
+                bend = max(bend, abs(value - min(led, key=lambda one: abs(one - line))))
+        inside.append(abs(value) <= t * math.sqrt(weighed.sum()) + bend)
     root = int(np.flatnonzero(np.diff(np.sign(curve)))[0])
     outside = np.flatnonzero(~np.array(inside))
     low, high = outside[outside < root].max(), outside[outside > root].min()
@@ -78,13 +84,39 @@ def independent(cells: Trials) -> tuple[float, float, float]:
     return float(found[0]), float(found[1]), float(found[2])
 
 
-def test_root_and_set_are_those_of_a_brute_force_scan() -> None:
-    cells = drawn(3, GRID)
+@pytest.mark.parametrize(("seed", "noise"), [(3, 0.08), (4, 0.001), (8, 0.001)])
+def test_root_and_set_are_those_of_a_brute_force_scan(seed: int, noise: float) -> None:
+    cells = drawn(seed, GRID, noise=noise)
     result = estimate(cells)
     root, low, high = independent(cells)
     assert result.status == "bracketed"
     assert (result.size, result.low, result.high) == pytest.approx((root, low, high), rel=3e-3)
-    assert low < 0.99 * root < root < 0.99 * high
+    assert noise < 0.01 or low < 0.99 * root < root < 0.99 * high
+
+
+@pytest.mark.parametrize("slopes", [(0.25, 1.6), (1.6, 0.25)])
+def test_a_knee_at_the_crossing_is_within_the_set(slopes: tuple[float, float]) -> None:
+    """Two straight lines that meet at 300, between two sizes: the curve cuts the corner, by more than the trials vary."""
+    sizes = (20.0, 60.0, 180.0, 540.0, 1620.0)
+    result = estimate({n: around((n / 300) ** slopes[n > 300], spread=0.001) for n in sizes})
+    assert result.size is not None
+    assert result.low is not None
+    assert result.high is not None
+    assert abs(math.log(result.size / 300)) > 0.2
+    assert result.low * 0.999 < 300 < result.high * 1.001
+
+
+def test_several_rows_of_a_trial_count_once() -> None:
+    cells = {size: around(ratio) for size, ratio in ((1, 0.2), (2, 0.5), (4, 2.0), (8, 4.0))}
+    apart = [table(cells).assign(step_time_s=lambda rows, by=by: rows["step_time_s"] * by) for by in (0.5, 1.0, 2.0)]
+    once, often = estimate(cells), estimate_crossover(pd.concat(apart), "cpu", "gpu")
+    assert (often.low, often.size, often.high) == pytest.approx((once.low, once.size, once.high))
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan, 0.0])
+def test_a_time_that_is_no_time_counts_as_missing(seconds: float) -> None:
+    cells = {size: around(ratio) for size, ratio in ((1, 0.2), (2, 0.5), (4, 2.0), (8, 4.0))}
+    assert estimate({**cells, 16: ([seconds] * 3, [1.0] * 3)}).high == estimate(cells).high
 
 
 @pytest.mark.parametrize("seed", range(20))
