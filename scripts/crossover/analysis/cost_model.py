@@ -1,8 +1,8 @@
 """The cost model of a line: time = a + b n^c, a guide for the eye and for a size that was not measured.
 
 It is fitted to the logarithms of the cells' times, where a miss is a share of the time whatever the size, by least
-squares in which a large miss counts by its size, not its square (scipy's `soft_l1`). No interval is given: those of
-such fits are far too narrow (docs/method.md, "Cost model").
+squares in which a large miss counts by its size, not its square (scipy's `soft_l1`). No interval is given: one
+would hold only if the curve did (docs/method.md, "Cost model").
 """
 
 from __future__ import annotations

@@ -86,9 +86,17 @@ def crossover_of(advantages: Advantages) -> Crossover:
     crossings = [[zero for zero in zeros if low <= zero.below and zero.above <= high] for low, high in changes]
     roots = tuple(_root(advantages, _middle(own)) for own in crossings)
     if len(crossings) > 1:
-        return Crossover("multiple", f"the sides cross {len(crossings)} times", roots=roots)
+        message = f"the sides cross {len(crossings)} times"
+        if holes := [size for size in advantages.incomplete if _spans(advantages, crossings, size)]:
+            message += f"; size {holes[0]:g} in between lacks a side"
+        return Crossover("multiple", message, roots=roots)
     status = "bracketed" if sure[decided[0]] < 0 else "reversed"
     return _single_crossing(status, curve, crossings[0], zeros)
+
+
+def _spans(own: Advantages, crossings: list[list[_Zero]], size: float) -> bool:
+    """Whether a size lies between the sizes that one of the crossings was found between."""
+    return any(own.sizes[zeros[0].below] < size < own.sizes[zeros[-1].above] for zeros in crossings)
 
 
 def _zeros(curve: Curve) -> list[_Zero]:

@@ -67,7 +67,9 @@ def plan_after(
         offered = _around(low, high, granularity) if sizes is None else sizes
         middle = _nearest_to_middle(low, high, set(offered).difference(measured))
         return Plan() if middle is None else Plan(sizes=(middle,))
-    helps = trials > 1 and refinement.extra_trials > 0 and _too_wide(found, refinement.target_width, to_x)
+    width = half_width(found, to_x)
+    too_wide = width is None or width > refinement.target_width
+    helps = trials > 1 and refinement.extra_trials > 0 and too_wide
     if stage > refinement.bisections + 1 or not helps:
         return Plan()
     return Plan(trials=dict.fromkeys((low, high), trials + refinement.extra_trials))
@@ -86,9 +88,7 @@ def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
     return min(between, key=lambda size: abs(math.log(size) - middle), default=None)
 
 
-def _too_wide(found: Crossover, target_width: float, to_x: Callable[[float], float | None]) -> bool:
-    """Whether half the interval's width is over the target, a share of the crossover; an open end is."""
+def half_width(found: Crossover, to_x: Callable[[float], float | None]) -> float | None:
+    """Half the interval's width as a share of the crossover, in what it is read over; None where an end is open."""
     low, middle, high = (None if size is None else to_x(size) for size in (found.low, found.size, found.high))
-    if low is None or middle is None or high is None:
-        return True
-    return (high - low) / 2 > target_width * middle
+    return None if low is None or middle is None or high is None else (high - low) / 2 / middle

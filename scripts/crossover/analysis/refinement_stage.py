@@ -10,7 +10,7 @@ import pandas as pd
 
 from crossover.analysis.crossover import Crossover, estimate_crossover
 from crossover.analysis.interpolation import Interpolation
-from crossover.analysis.refinement import REFINED, Plan, plan_refinement
+from crossover.analysis.refinement import REFINED, Plan, half_width, plan_refinement
 from crossover.analysis.tables import LINE_AXES, at_common_sizes, records, with_ok_times
 from crossover.records import BASELINE, is_cpu
 from crossover.stages import StagePlan
@@ -45,7 +45,8 @@ def plan_stage(
             for size, own in numbers.items():
                 for device in (BASELINE, contender):
                     wanted[Cell(**axes, size=size, device=device)].update(own)
-            why.append(axes | _reason(found, contender, _decision(found, plan, stage, trials, refinement)))
+            reason = _reason(found, contender, _decision(found, plan, stage, trials, refinement))
+            why.append(axes | reason | {"half_width": half_width(found, to_x), "over": x_axes[axes["study"]]})
     in_order = sorted(wanted, key=lambda cell: cell.path)
     return StagePlan(stage, {cell: sorted(wanted[cell]) for cell in in_order}, why)
 

@@ -36,12 +36,18 @@ def answer(row: dict[str, Any]) -> str:
             f"{bound}, if at all."
         )
     elif row["status"] == "below_range":
-        text = f"On this machine {gpu} beats {cpu} at every size measured on both; the crossover lies below the range."
+        text = (
+            f"On this machine {gpu} beats {cpu} at every size measured on both; if they cross at all, it is at smaller "
+            "sizes."
+        )
     elif row["status"] == "above_range":
         text = f"On this machine {cpu} beats {gpu} at every size measured on both; no crossover up to the largest."
+    elif row["status"] == "multiple":
+        places = ", ".join(count_text(root) for root in row["roots"])
+        text = f"No single crossover of {gpu} over {cpu} can be given: they cross near {places} {unit}."
     else:
         text = f"No crossover of {gpu} over {cpu} can be given: {row['message']}."
-    decided = row["status"] in ("bracketed", "reversed", "below_range", "above_range", "edge_tie")
+    decided = row["status"] in ("bracketed", "reversed", "below_range", "above_range", "edge_tie", "multiple")
     return _with_caution(f"{text}{_doubt_sentence(row)}", row) if decided else text
 
 

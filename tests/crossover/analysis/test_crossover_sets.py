@@ -96,7 +96,7 @@ def test_root_and_set_are_those_of_a_brute_force_scan(seed: int, noise: float) -
 
 @pytest.mark.parametrize("slopes", [(0.25, 1.6), (1.6, 0.25)])
 def test_a_knee_at_the_crossing_is_within_the_set(slopes: tuple[float, float]) -> None:
-    """Two straight lines that meet at 300, between two sizes: the curve cuts the corner, by more than the trials vary."""
+    """Two straight lines that meet at 300, between two sizes: the curve cuts the corner, more than trials vary."""
     sizes = (20.0, 60.0, 180.0, 540.0, 1620.0)
     result = estimate({n: around((n / 300) ** slopes[n > 300], spread=0.001) for n in sizes})
     assert result.size is not None
@@ -256,6 +256,13 @@ def test_a_size_that_lacks_a_side_in_the_bracket_is_not_filled_in() -> None:
     result = estimate(cells)
     assert (result.status, result.bracket, result.size, result.low) == ("incomplete", (2, 4), None, None)
     assert "size 3" in result.message
+
+
+def test_a_hole_in_one_of_several_crossings_is_said() -> None:
+    cells = {1: around(0.2), 2: ([1.0, 1.1], []), 4: around(4), 8: around(0.2)}
+    result = estimate(cells)
+    assert (result.status, len(result.roots)) == ("multiple", 2)
+    assert result.message.endswith("; size 2 in between lacks a side")
 
 
 def test_other_sides_of_the_table_do_not_matter() -> None:

@@ -43,7 +43,14 @@ def test_an_open_end_and_what_is_in_doubt_are_said(power_laws: PowerLaws) -> Non
     assert "from about 1,000 (at least 902) parameters on" in text
     assert text.endswith("with the 95 % interval over trials). Near 5 they may cross again.")
     above = said(power_laws, status="below_range", message="it is ahead; not beyond doubt at 100")
-    assert above.endswith("the crossover lies below the range. Not beyond doubt at 100.")
+    assert above.endswith("if they cross at all, it is at smaller sizes. Not beyond doubt at 100.")
+
+
+def test_several_crossings_are_all_named(power_laws: PowerLaws) -> None:
+    text = said(
+        power_laws, status="multiple", roots=[120.0, 3400.0], trials=1, message="they cross; size 9 lacks a side"
+    )
+    assert "they cross near 120, 3,400 parameters. Size 9 lacks a side. One trial a cell: indicative only." in text
 
 
 @pytest.mark.parametrize(
