@@ -21,6 +21,9 @@ from crossover.studies import steps_of_run
 BOUND = 0.5
 """Share of a step above which what takes it bounds the run."""
 
+SMALLEST_PERCENT = 0.001
+"""What is smaller reads 0 %."""
+
 PAIRED_AXES = [axis for axis in CELL_AXES if axis != "protocol"]
 
 
@@ -64,28 +67,41 @@ def _pair(rows: pd.DataFrame) -> Loading | None:
 
 def _sentence(device: str, pairs: Sequence[Loading], steps_per_run: int | Mapping[str, int] | None) -> str:
     """Loading bounds the run where it surely takes more than BOUND of each step, by the intervals' lower ends."""
-    lows = [pair.share.low for pair in pairs if pair.share.low is not None]
-    highs = [pair.share.high for pair in pairs if pair.share.high is not None]
-    decided = len(lows) == len(pairs)
-    least = min(lows) if decided else None
-    if least is not None and least > BOUND:
-        what = "the loader, not the network, bounds the run: it takes"
-    elif least is not None and least <= 0:
-        what = "it is not certain that the loader slows every step down: it takes"
-    else:
-        what = "the loader takes"
-    share = _span([pair.share.ratio for pair in pairs], _percent)
-    interval = f" (95 % intervals from {_percent(min(lows))} to {_percent(max(highs))})" if decided else ""
+    timed_again = [pair.share for pair in pairs if pair.share.low is not None and pair.share.high is not None]
+    lows = [share.low for share in timed_again if share.low is not None]
+    highs = [share.high for share in timed_again if share.high is not None]
+    certain = len(timed_again) == len(pairs)
+    shares = [pair.share.ratio for pair in pairs]
+    what, sign = "the loader takes {share} of a step", 1
+    if certain and min(lows) > BOUND:
+        what = "the loader, not the network, bounds the run: it takes {share} of a step"
+    elif certain and max(highs) < 0:
+        # A negative share of a step is what the step takes longer without the loader.
+        what, sign = "the loader does not slow a step down: on resident data a step takes {share} longer", -1
+    elif lows and min(highs) < 0:
+        what = "the loader does not slow every step down: it takes {share} of a step"
+    elif lows and min(lows) <= 0:
+        what = "it is not certain that the loader slows every step down: it takes {share} of a step"
+    ends = sorted(sign * end for end in (*lows, *highs))
+    interval = f" (95 % intervals from {_percent(ends[0])} to {_percent(ends[-1])})" if ends else ""
     unit, factor = _unit(steps_per_run)
     published, resident = (
         _span([getattr(pair, name) * factor(pair.batch_size) for pair in pairs], seconds_text)
         for name in ("published_s", "resident_s")
     )
-    caution = "" if decided else " One trial a cell: indicative only."
     return (
-        f"On the {device} {what} {share} of a step{interval}. {unit} takes {published} with the loader, and {resident} "
-        f"with the data on the device.{caution}"
+        f"On the {device} {what.format(share=_span([sign * share for share in shares], _percent))}{interval}. "
+        f"{unit} takes {published} with the loader, and {resident} with the data on the device."
+        f"{_caution(len(pairs), len(timed_again))}"
     )
+
+
+def _caution(pairs: int, timed_again: int) -> str:
+    """What to say of the pairs that have no interval, with one trial on a side."""
+    if not timed_again:
+        return " One trial a cell: indicative only."
+    alone = pairs - timed_again
+    return f" The intervals leave out {alone} of {pairs} cells, which have one trial only." if alone else ""
 
 
 def _unit(steps_per_run: int | Mapping[str, int] | None) -> tuple[str, Callable[[int], int]]:
@@ -97,7 +113,9 @@ def _unit(steps_per_run: int | Mapping[str, int] | None) -> tuple[str, Callable[
 
 
 def _percent(share: float) -> str:
-    return f"{round(100 * share)} %"
+    """'88 %'; below one percent a digit of it, '0.2 %'."""
+    percent = 100 * share
+    return f"{percent:.1g} %" if SMALLEST_PERCENT <= abs(percent) < 1 else f"{round(percent)} %"
 
 
 def _span(values: Sequence[float], text: Callable[[float], str]) -> str:

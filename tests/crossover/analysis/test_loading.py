@@ -67,3 +67,34 @@ def test_each_device_has_a_sentence_and_a_cell_without_its_pair_none(row: Row) -
     assert loading_answers(rows[rows["protocol"] == "resident"], None) == []
     other = rows.assign(batch_size=rows["batch_size"].where(rows["protocol"] == "resident", 7))
     assert loading_answers(other, None) == []
+
+
+def test_a_pair_of_one_trial_leaves_the_others_their_intervals(row: Row) -> None:
+    """Two of 90 % twice, exactly; one of 1 - 5 / 20 = 75 % once: nothing certain is said of all three."""
+    twice = [
+        table(row, *[("as_published", 0.02), ("resident", 0.002)] * 2, precision=name) for name in ("fp32", "bf16")
+    ]
+    once = table(row, ("as_published", 0.02), ("resident", 0.005), precision="fp16")
+    (text,) = loading_answers(pd.concat([*twice, once]), None)
+    assert "the loader takes 75 % to 90 % of a step (95 % intervals from 90 % to 90 %)" in text
+    assert text.endswith("The intervals leave out 1 of 3 cells, which have one trial only.")
+    assert "indicative" not in text
+
+
+def test_a_resident_step_that_is_surely_slower_is_said_to_be(row: Row) -> None:
+    """24 for 20 ms: 20 % longer; beside a cell in which the loader takes a half, from -20 % to 50 %."""
+    slower = table(row, *[("as_published", 0.02), ("resident", 0.024)] * 2)
+    (text,) = loading_answers(slower, None)
+    assert text.startswith(
+        "On the GPU (Brand G1) the loader does not slow a step down: on resident data a step takes 20 % longer (95 % "
+        "intervals from 20 % to 20 %). A step takes 20.0 ms with the loader"
+    )
+    half = table(row, *[("as_published", 0.02), ("resident", 0.01)] * 2, precision="bf16")
+    (text,) = loading_answers(pd.concat([slower, half]), None)
+    assert "the loader does not slow every step down: it takes -20 % to 50 % of a step (95 % intervals" in text
+
+
+def test_a_small_share_is_not_nothing(row: Row) -> None:
+    """1 - 19.96 / 20 = 0.2 %."""
+    (text,) = loading_answers(table(row, *[("as_published", 0.02), ("resident", 0.01996)] * 2), None)
+    assert "the loader takes 0.2 % of a step (95 % intervals from 0.2 % to 0.2 %)" in text
