@@ -22,7 +22,8 @@ SEARCH_COLUMNS = {
     "status": "how the search ended: ok, oom (not even one row fits), timeout, invalid, unsupported",
     "reason": "why, where the status is not ok",
     "largest": "largest batch that fitted, every time it was tried; empty unless the status is ok",
-    "smallest_failing": "smallest batch that did not fit; empty where all fit up to `limit`, or the search was stopped",
+    "largest_fitting": "largest batch that fitted before the search was stopped; empty unless it was",
+    "smallest_failing": "smallest batch that did not fit; empty where all that were tried fit",
     "throughput_samples_per_s": "samples per second at the largest batch; empty where it was not timed",
     "timed_batches": "batches that were timed for it",
     "timed_s": "their seconds",
@@ -43,7 +44,16 @@ SEARCH_COLUMNS = {
 }
 """The columns of a search beside its axes."""
 
-_WHOLE = ("largest", "smallest_failing", "timed_batches", "start", "limit", "memory_limit_bytes", "threads")
+_WHOLE = (
+    "largest",
+    "largest_fitting",
+    "smallest_failing",
+    "timed_batches",
+    "start",
+    "limit",
+    "memory_limit_bytes",
+    "threads",
+)
 _NUMBERS = ("throughput_samples_per_s", "timed_s")
 
 
@@ -73,15 +83,22 @@ def _row(path: Path) -> dict[str, Any]:
 
 
 def largest_words(found: Mapping[str, Any]) -> str:
-    """'largest batch that fits: 14,336 (limit 8 GB)'; or how the search ended without one."""
+    """'largest batch that fits: 14,336 (limit 8 GB)'; or how the search ended without one, and what it knew by then."""
     limit = "" if found["memory_limit_bytes"] is None else f" (limit {_memory_words(found['memory_limit_bytes'])})"
     if found["status"] == "oom":
         return f"not even a batch of {found['smallest_failing']:,} fits{limit}"
+    if found["status"] != "ok" and found["largest_fitting"] is not None:
+        return f"largest batch: at least {found['largest_fitting']:,}{limit}, then {_ending_words(found)}"
     if found["status"] != "ok":
         return f"largest batch not found: {found['status']}"
     if found["smallest_failing"] is None:
         return f"largest batch tried: {found['largest']:,}, which fits{limit}"
     return f"largest batch that fits: {found['largest']:,}{limit}"
+
+
+def _ending_words(found: Mapping[str, Any]) -> str:
+    """'timeout: batch 8192: not done after 300 s': how a search was stopped, without the advice after a semicolon."""
+    return f"{found['status']}: {found['reason']}".partition(";")[0]
 
 
 def _memory_words(size: int) -> str:

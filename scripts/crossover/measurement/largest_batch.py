@@ -46,11 +46,13 @@ class LargestBatch:
     largest: int | None
     """The largest batch that fitted, every time it was tried; None unless the status is ok."""
     smallest_failing: int | None
-    """The smallest batch that did not fit; None where none was found, or the search was stopped."""
+    """The smallest batch that did not fit; None where none was found."""
     tries: list[Try] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     """What ran: host, device and versions."""
     throughput: Throughput = field(default_factory=Throughput)
+    largest_fitting: int | None = None
+    """The largest batch that fitted before the search was stopped, below all that did not fit; None unless it was."""
 
 
 class _StoppedError(Exception):
@@ -84,13 +86,21 @@ def search_largest(
     try:
         found = find_largest(fits, first.cell.batch_size, limit)
     except _StoppedError:
-        last = tries[-1]
-        return LargestBatch(last.status, f"batch {last.batch_size}: {last.reason}", None, None, tries, facts)
+        return _stopped(tries, facts)
     if found.largest is None:
         smallest = min(tries, key=lambda one: one.batch_size)
         reason = f"batch {smallest.batch_size} does not fit: {smallest.reason}"
         return LargestBatch("oom", reason, None, found.smallest_failing, tries, facts)
     return LargestBatch("ok", None, found.largest, found.smallest_failing, tries, facts)
+
+
+def _stopped(tries: list[Try], facts: dict[str, Any]) -> LargestBatch:
+    """What a search learnt before its last try stopped it; a batch that once did not fit counts as failing."""
+    last = tries[-1]
+    failing = min((one.batch_size for one in tries if one.status == "oom"), default=None)
+    fitted = [one.batch_size for one in tries if one.status == "ok" and (failing is None or one.batch_size < failing)]
+    reason = f"batch {last.batch_size}: {last.reason}"
+    return LargestBatch(last.status, reason, None, failing, tries, facts, largest_fitting=max(fitted, default=None))
 
 
 def time_largest(

@@ -84,6 +84,12 @@ def test_however_a_search_ends_it_is_said(tmp_path: Path) -> None:
     row = words(tmp_path, STOPPED)
     assert row["words"] == "largest batch not found: timeout"
     assert row["reason"] == "batch 64: not done after 300 s"
+    late = LargestBatch("timeout", "batch 8192: not done after 300 s; raise it", None, None, largest_fitting=4096)
+    assert words(tmp_path, late)["words"] == (
+        "largest batch: at least 4,096, then timeout: batch 8192: not done after 300 s"
+    )
+    assert words(tmp_path, late, 10**9)["words"].startswith("largest batch: at least 4,096 (limit 1 GB), then timeout")
+    assert words(tmp_path, late)["reason"] == "batch 8192: not done after 300 s; raise it"
     row = words(tmp_path, LargestBatch("ok", None, 4096, None))
     assert row["words"] == "largest batch tried: 4,096, which fits"
     untimed = LargestBatch("ok", None, 10, 11, throughput=Throughput(throughput_reason="timeout: not done"))

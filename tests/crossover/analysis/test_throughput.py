@@ -116,7 +116,12 @@ def test_a_hollow_square_marks_the_largest_batch_of_its_line(row: Row, view_of: 
 def test_without_a_throughput_the_largest_batch_is_said_only(row: Row, view_of: Views) -> None:
     untimed = {"throughput_samples_per_s": None}
     stopped = {**untimed, "largest": None, "smallest_failing": None, "status": "timeout"}
-    for found, said in ((untimed, "largest batch that fits: 4,096 (limit 8 GB)"), (stopped, "not found: timeout")):
+    partly = {**stopped, "largest_fitting": 2048, "reason": "batch 4096: late"}
+    for found, said in (
+        (untimed, "largest batch that fits: 4,096 (limit 8 GB)"),
+        (stopped, "not found: timeout"),
+        (partly, "largest batch: at least 2,048 (limit 8 GB), then timeout: batch 4096: late"),
+    ):
         searches = pd.DataFrame([searched(row(), **found)])
         (axes,) = plot_throughput(replace(view_of([row(batch_size=8)]), searches=searches)).axes
         assert squares(axes) == []

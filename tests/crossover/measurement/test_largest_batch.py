@@ -65,8 +65,37 @@ def test_every_try_is_kept_and_told() -> None:
 def test_any_other_end_stops_the_search(status: str) -> None:
     found, _ = search(lambda size: "ok" if size < 400 else status)
     assert (found.status, found.reason) == (status, "batch 400: 400 is too much")
-    assert (found.largest, found.smallest_failing) == (None, None)
+    assert (found.largest, found.smallest_failing, found.largest_fitting) == (None, None, 200)
+    assert describe(FIRST, None, found, "")["largest_fitting"] == 200
     assert [one.batch_size for one in found.tries] == [100, 200, 400]
+
+
+def test_a_stopped_search_keeps_what_did_not_fit_as_well() -> None:
+    """100, 200 and 400 fit, 800 does not; 600 is stopped."""
+    found, _ = search(lambda size: {800: "oom", 600: "timeout"}.get(size, "ok"))
+    assert [one.batch_size for one in found.tries] == [100, 200, 400, 800, 600]
+    assert (found.status, found.largest, found.largest_fitting, found.smallest_failing) == ("timeout", None, 400, 800)
+
+
+def test_a_batch_that_fitted_once_and_then_no_more_is_no_batch_that_fits() -> None:
+    """Up to 150 once; when 150 is tried again it does not fit, and the try of 149 after it is stopped."""
+    seen: list[int] = []
+
+    def status_of(size: int) -> str:
+        seen.append(size)
+        if 150 in seen[:-1] and seen.count(150) == 2:
+            return "oom" if size == 150 else "invalid"
+        return "ok" if size <= 150 else "oom"
+
+    found, _ = search(status_of)
+    assert [one.batch_size for one in found.tries][-2:] == [150, 149]
+    largest_before = max(size for size in seen if size < 149)
+    assert (found.status, found.largest_fitting, found.smallest_failing) == ("invalid", largest_before, 150)
+
+
+def test_an_ended_search_has_no_batch_that_fits_so_far() -> None:
+    for found, _ in (search(lambda size: "ok" if size < 150 else "oom"), search(lambda _: "oom")):
+        assert found.largest_fitting is None
 
 
 def test_nothing_fits() -> None:
