@@ -175,8 +175,13 @@ def overrides_of(study):
     """Effort and time limit of a study's trials: its own, or the run's, as `effort_of` says."""
     return {
         "effort": effort_of(study, CONFIG.effort),
-        "time_limit_s": study.time_limit_s or CONFIG.time_limit_s,
+        "time_limit_s": time_limit_of(study),
     }
+
+
+def time_limit_of(study):
+    """Seconds that a trial of a study, a try of a search or a training may take: its own limit, or the run's."""
+    return study.time_limit_s or CONFIG.time_limit_s
 
 
 def search_options_of(wildcards):
@@ -185,7 +190,7 @@ def search_options_of(wildcards):
         wildcards,
         CONFIG.largest_batch,
         **shared_options(),
-        time_limit_s=CONFIG.time_limit_s,
+        time_limit_s=time_limit_of(STUDIES[wildcards.study]),
         isolation=CONFIG.isolation,
     )
 
@@ -196,7 +201,7 @@ def training_options_of(wildcards):
         cell_of(wildcards),
         quality_of(STUDIES[wildcards.study]),
         cpu_threads=CONFIG.cpu_threads,
-        time_limit_s=CONFIG.time_limit_s,
+        time_limit_s=time_limit_of(STUDIES[wildcards.study]),
         isolation=CONFIG.isolation,
     )
 
@@ -238,12 +243,12 @@ def mem_mb_of(wildcards, attempt):
 
 def runtime_of(wildcards, attempt):
     """Minutes of a trial: its own limit, and as much again as starting up may take."""
-    return (math.ceil(overrides_of(STUDIES[wildcards.study])["time_limit_s"] / 60) + 5) * attempt
+    return (math.ceil(time_limit_of(STUDIES[wildcards.study]) / 60) + 5) * attempt
 
 
 def search_runtime_of(wildcards, attempt):
     """Minutes of a search: some fifty tries, each far below its own limit."""
-    return (math.ceil(CONFIG.time_limit_s / 60) + 60) * attempt
+    return (math.ceil(time_limit_of(STUDIES[wildcards.study]) / 60) + 60) * attempt
 
 
 def real_files(options):

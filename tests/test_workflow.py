@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -323,6 +324,26 @@ def test_a_study_that_only_trains_ends_in_a_report(fresh: House) -> None:
     fresh.edit("studies/quality", quality={"seeds": 3, "classes": ["outside", "inside"]})
     jobs = fresh.would_run()
     assert (jobs["train_model"], jobs["make_dataset"]) == (1, 0)
+
+
+def test_a_studys_own_time_limit_holds_for_its_trials_trainings_and_searches(fresh: House) -> None:
+    fresh.config(studies=["disc_depth", "quality"], time_limit_s=90, devices=["cpu"])
+    fresh.edit("studies/disc_depth", sizes=[2], claims=[], largest_batch=True)
+    small = {"workload": "disc_mlp", "sizes": [2], "batch_sizes": [100], "precisions": ["fp32"]}
+    fresh.edit("studies/quality", **small, quality={"seeds": 1}, timed=True, largest_batch=True, time_limit_s=45)
+    done = fresh.snakemake("--dry-run", "--printshellcmds", "all")
+    assert done.returncode == 0, done.stderr
+    limits: dict[tuple[str, str], set[float]] = {}
+    for line in done.stdout.splitlines():
+        if found := re.search(r"(\w+)\.py .*--study=(\w+) .*--time-limit-s=([\d.]+)", line):
+            limits.setdefault((found[1], found[2]), set()).add(float(found[3]))
+    assert limits == {
+        ("measure_cell", "disc_depth"): {90},
+        ("find_largest_batch", "disc_depth"): {90},
+        ("measure_cell", "quality"): {45},
+        ("find_largest_batch", "quality"): {45},
+        ("train_model", "quality"): {45},
+    }
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep a limit on memory")
