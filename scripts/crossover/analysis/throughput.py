@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,9 @@ def _line(line: pd.DataFrame, named: list[str], looks: Looks, search: dict[str, 
     timed = line.dropna(subset=["samples_per_s"]).sort_values("batch_size")
     batch, rate = timed["batch_size"].to_numpy(float), timed["samples_per_s"].to_numpy(float)
     best = int(np.argmax(rate)) if len(rate) else None
-    said = [f"best: {rate_text(rate[best])} at batch {batch[best]:,.0f}"] if best is not None else []
+    # The largest batch, which a process of its own timed, may be faster than all of the line.
+    of = "best of the timed sizes" if search else "best"
+    said = [f"{of}: {rate_text(rate[best])} at batch {batch[best]:,.0f}"] if best is not None else []
     lost = line[line["samples_per_s"].isna()].sort_values("batch_size")
     if len(lost):
         said.append(f"{lost['status'].iloc[0]} at {lost['batch_size'].iloc[0]:,}")
@@ -67,9 +70,14 @@ def _published(view: StudyView, device: str) -> list[Tag]:
         return []
     results = view.published_results[view.published_results["device"] == device].dropna(subset=needed)
     differing = varying(results, LINE)
+    points = [(result["hardware"] or "published", name_by(result, differing), result) for result in records(results)]
+    named = Counter((hardware, name, result["batch_size"]) for hardware, name, result in points)
     tags = []
-    for result in records(results):
-        words = [result["hardware"] or "published", name_by(result, differing), rate_text(result["samples_per_s"])]
-        point = (result["batch_size"], result["samples_per_s"])
-        tags.append(Tag(", ".join(word for word in words if word), point=point))
+    for hardware, name, result in points:
+        # Points that hardware and axes leave alike differ in what their source calls them.
+        label = result.get("label") if named[hardware, name, result["batch_size"]] > 1 else None
+        words = [hardware, label, name, rate_text(result["samples_per_s"])]
+        tags.append(
+            Tag(", ".join(word for word in words if word), point=(result["batch_size"], result["samples_per_s"]))
+        )
     return tags

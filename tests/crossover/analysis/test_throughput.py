@@ -71,6 +71,23 @@ def test_published_rates_stand_in_their_devices_panel(row: Row, view_of: Views) 
     assert diamonds == [[8926], [9832]]
 
 
+def test_published_rates_that_hardware_and_axes_leave_alike_have_their_labels(row: Row, view_of: Views) -> None:
+    """Two of one batch, told apart by the source's label; a third of another batch and a fourth of other hardware."""
+    rows = [row(device="cuda", batch_size=batch) for batch in (8, 512)]
+    published = [
+        {"device": "cuda", "hardware": hardware, "label": label, "batch_size": batch, "samples_per_s": rate}
+        for hardware, label, batch, rate in (
+            ("RTX", "torch 1.13", 512, 1000.0),
+            ("RTX", "torch 2.0", 512, 2000.0),
+            ("RTX", "torch 2.0", 256, 3000.0),
+            ("T4", "torch 2.0", 512, 4000.0),
+        )
+    ]
+    (axes,) = plot_throughput(view_of(rows, published)).axes
+    said = {text for text in texts(axes) if text.startswith(("RTX", "T4"))}
+    assert said == {"RTX, torch 1.13, 1,000/s", "RTX, torch 2.0, 2,000/s", "RTX, 3,000/s", "T4, 4,000/s"}
+
+
 def test_the_interval_is_the_times_turned_round(row: Row, view_of: Views) -> None:
     rows = [row(trial=trial, batch_size=batch, step_time_s=0.1 * trial) for trial in (1, 2) for batch in (1, 10)]
     view = view_of(rows)
@@ -107,7 +124,7 @@ def test_a_hollow_square_marks_the_largest_batch_of_its_line(row: Row, view_of: 
     assert [np.asarray(line.get_ydata()).tolist() for line in joints] == [pytest.approx([64_000, 20_000])]
     assert texts(axes) == [
         "plain\nbest: 64,000/s at batch 64",
-        "channels last\nbest: 64,000/s at batch 64\nlargest batch that fits: 4,096 (limit 8 GB)",
+        "channels last\nbest of the timed sizes: 64,000/s at batch 64\nlargest batch that fits: 4,096 (limit 8 GB)",
     ]
     assert axes.get_xlim()[1] > 4096
     assert axes.get_ylim()[0] < 8000 <= 64_000 < axes.get_ylim()[1]
