@@ -3,7 +3,8 @@
 The same fresh weights and the same rows of a batch go through the cell's model, in its precision and execution, and
 through a double-precision copy. Compared are the first result of the forward pass (a training's loss, an inference's
 outputs) and, where the step has a backward pass, the gradient of all parameters as one vector. An inference's model
-gets the whole batch, as the step does: what was compiled or chosen for its shape is what was timed.
+gets the whole batch, as the step does: what was compiled or chosen for its shape is what was timed. Rows spread over
+the batch are compared.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def compare_with_reference(task: Task, fresh_model: Callable[[], nn.Module]) -> 
         return Errors()
     task.model.load_state_dict(fresh.state_dict())
     batch = task.next_inputs()
-    rows = tuple(tensor[: task.checked_rows] for tensor in batch)
+    rows = tuple(_checked(task, tensor) for tensor in batch)
     # A loss and its gradient are means over the batch, so both sides need the same rows; outputs are a row's own.
     inputs = rows if isinstance(task, GradientTask) else batch
     reference = fresh.to(torch.float64).train(task.model.training)
@@ -86,6 +87,21 @@ def compare_with_reference(task: Task, fresh_model: Callable[[], nn.Module]) -> 
         theirs = _evaluate(task, reference, REFERENCE, tuple(map(REFERENCE.place, rows)))
     result, gradient = (relative_error(mine, exact) for mine, exact in zip(ours, theirs, strict=True))
     return Errors(result, gradient)
+
+
+def checked_rows(rows: int, most: int) -> torch.Tensor:
+    """Indices of up to `most` rows, spread evenly over so many: the first, the last and others between them.
+
+    A kernel's tiles divide a batch, and its rest comes last: what is wrong in one of them need not be in the first.
+    """
+    return torch.linspace(0, rows - 1, min(rows, most), dtype=torch.float64).round().long()
+
+
+def _checked(task: Task, tensor: torch.Tensor) -> torch.Tensor:
+    """The rows of a batch's tensor that are compared: an inference's spread over it, a training's first."""
+    if isinstance(task, GradientTask):
+        return tensor[: task.checked_rows]
+    return tensor[checked_rows(len(tensor), task.checked_rows).to(tensor.device)]
 
 
 def _evaluate(
@@ -103,7 +119,8 @@ def _evaluate(
         with torch.set_grad_enabled(training), arithmetic.autocast():
             result = task.forward(model, *inputs)[0]
         if not training:
-            return [result[: task.checked_rows].clone()], []  # a copy, lest the whole batch's stay beside the reference
+            # A copy, lest the whole batch's stay beside the reference.
+            return [_checked(task, result)], []
         scaled = _gradients(result * scale, model)
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
             # Not divided by 1, which would hold all gradients twice.

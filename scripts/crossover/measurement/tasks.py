@@ -23,7 +23,8 @@ class Task(ABC):
     """Whether the host reads results in the midst of a step, which no CUDA graph can hold."""
     optimizer: torch.optim.Optimizer | None = None
     checked_rows: int = 32
-    """First rows of a batch that the numerical check compares: enough to see a wrong kernel, few enough for a CPU."""
+    """Rows of a batch that the numerical check compares, a training's first ones, an inference's spread over the batch:
+    enough to see a wrong kernel, few enough for a CPU."""
     gradient_slack: float = 10.0
     """How many times less exact than the result a gradient may be: it is a sum of terms of either sign."""
 

@@ -17,6 +17,7 @@ from crossover.measurement.correctness import (
     GRADIENT_LIMIT,
     RESULT_TOLERANCES,
     Errors,
+    checked_rows,
     compare_with_reference,
     relative_error,
 )
@@ -273,15 +274,36 @@ def inference_of(
     return compare_with_reference(task, lambda: model(exact)), ours, exact
 
 
-def test_an_inference_runs_the_whole_batch_that_was_timed_and_compares_its_first_rows() -> None:
+def test_an_inference_runs_the_whole_batch_that_was_timed_and_compares_some_rows() -> None:
     errors, ours, exact = inference_of(torch.ones(1000, 1))
     assert (ours, exact) == ([1000], [ROWS])
     assert errors == Errors(result=0.0, gradient=None)
 
 
-@pytest.mark.parametrize(("row", "found"), [(0, True), (ROWS - 1, True), (ROWS, False)])
+@pytest.mark.parametrize(
+    ("rows", "most", "chosen"),
+    [(9, 3, [0, 4, 8]), (1000, 4, [0, 333, 666, 999]), (3, 32, [0, 1, 2]), (1, 32, [0]), (7, 1, [0])],
+)
+def test_the_rows_compared_are_spread_over_the_batch(rows: int, most: int, chosen: list[int]) -> None:
+    assert checked_rows(rows, most).tolist() == chosen
+
+
+def test_no_row_of_a_large_batch_is_compared_twice() -> None:
+    chosen = checked_rows(2**24 + 1, 32).tolist()  # more rows than fp32 tells apart
+    assert (chosen[0], chosen[-1], len(set(chosen))) == (0, 2**24, 32)
+
+
+def test_each_row_is_compared_with_its_own() -> None:
+    """Inputs that differ from row to row: a check that paired other rows would find all of them wrong."""
+    errors, _, _ = inference_of(torch.arange(1.0, 1001).unsqueeze(1))
+    assert errors.result == 0
+
+
+@pytest.mark.parametrize(("row", "found"), [(0, True), (516, True), (999, True), (1, False)])
 def test_one_wrong_row_of_those_compared_is_found(row: int, found: bool) -> None:
-    """Outputs of 2 and one of 4: an error of 2 in a vector of the norm 2 sqrt(32)."""
+    """Outputs of 2 and one of 4: an error of 2 in a vector of the norm 2 sqrt(32). Of 1000 rows each 999 / 31st is
+    compared: the first, the 17th, which is row 515.6, rounded 516, and the last.
+    """
     wrong = torch.ones(1000, 1)
     wrong[row] = 2
     errors, _, _ = inference_of(torch.ones(1000, 1), lambda outputs: outputs * wrong)
