@@ -23,7 +23,7 @@ from crossover.analysis.naming import varying
 from crossover.analysis.other_crossovers import other_crossovers, price_words, transfers
 from crossover.analysis.quality import METRICS
 from crossover.analysis.quality_words import quality_answer, quality_view
-from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
+from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged, missing_half
 from crossover.analysis.style import device_label, seconds_text
 from crossover.analysis.tables import LINE_AXES, on_all_cores, records, with_ok_times
 from crossover.records import FLAGS
@@ -113,12 +113,14 @@ def render(
         | claim_group(claims[claims["study"] == name], spec["published"])
         for name, spec in studies.items()
     ]
+    measured = [measurements] if quality is None else [measurements, quality]
     raised = sorted({flag for flags in cells["flags"] for flag in flags})
     return environment.get_template(template.name).render(
         tally=tally(claims) if len(claims) else None,
         sections=sections,
         cells=records(cells),
-        machines=_machines([measurements] if quality is None else [measurements, quality]),
+        machines=_machines(measured),
+        missing_half=missing_half(device for table in measured for device in table["device"]),
         flags={flag: FLAGS[flag] for flag in raised},
         facts=facts,
         prices=price_words(facts["price_per_hour"], facts["currency"]),

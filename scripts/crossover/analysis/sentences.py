@@ -7,7 +7,17 @@ from itertools import takewhile
 from typing import Any
 
 from crossover.analysis.style import PROTOCOL_WORDS, count_text, device_label, seconds_text, spaced
-from crossover.records import PLAIN
+from crossover.records import PLAIN, is_cpu
+
+
+def missing_half(devices: Iterable[str]) -> str | None:
+    """What the report's head says of a run that used no accelerator, whatever its studies ask; None for another."""
+    if not all(map(is_cpu, devices)):
+        return None
+    return (
+        "This run used the CPU only, no GPU: the GPU's half of every answer is missing. To get it, run the same "
+        "command on a machine that has a GPU, with devices set to auto in the config."
+    )
 
 
 def axis_words(row: dict[str, Any]) -> str:
@@ -18,10 +28,7 @@ def axis_words(row: dict[str, Any]) -> str:
 def answer(row: dict[str, Any]) -> str:
     """One sentence for one row of the crossovers' table."""
     if row["status"] == "no_accelerator":
-        return (
-            f"Only the CPU ({row['baseline_name']}) was measured, no GPU: half of the answer is missing. To get it, "
-            "run the same command on a machine that has a GPU, with devices set to auto in the config."
-        )
+        return f"Only the CPU ({row['baseline_name']}) was measured, no GPU: half of the answer is missing."
     gpu, cpu = _sides(row)
     unit = axis_words(row)
     if row["status"] == "bracketed":

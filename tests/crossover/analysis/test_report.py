@@ -240,6 +240,19 @@ def test_a_page_without_accelerator_says_what_is_missing(power_laws: PowerLaws, 
     assert "half of the answer is missing" in text
 
 
+@pytest.mark.parametrize("kind", ["times", "throughput", "comparison"])
+def test_the_head_of_a_page_without_accelerator_says_so_whatever_is_asked(
+    power_laws: PowerLaws, figure: FigureFile, kind: str
+) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    said = "This run used the CPU only, no GPU: the GPU's half of every answer is missing."
+    asked = {"figures": [kind], "steps_per_run": None}
+    text = Page(page(rows[rows["device"] == "cpu"], figure, claims=[], **asked)).text
+    assert text.count(said) == 1
+    assert text.index(said) < text.index("From which size on?")
+    assert said not in Page(page(rows, figure, claims=[], **asked)).text
+
+
 def test_the_figures_stand_in_the_order_given_with_their_captions(tmp_path: Path, figure: FigureFile) -> None:
     other = FigureFile(tmp_path / "other_study" / "comparison.svg")
     assert (figure.study, other.study) == ("disc_depth", "other_study")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from crossover.analysis.comparisons import compare_lines
-from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
+from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged, missing_half
 from crossover.analysis.tables import records
 
 PowerLaws = Callable[..., pd.DataFrame]
@@ -90,7 +90,16 @@ def test_without_accelerator_the_missing_half_is_named(power_laws: PowerLaws) ->
     found = sentence(rows[rows["device"] == "cpu"])
     assert "Only the CPU (Brand C1) was measured" in found
     assert "half of the answer is missing" in found
-    assert "run the same command on a machine that has a GPU" in found
+
+
+@pytest.mark.parametrize(
+    ("devices", "said"),
+    [(["cpu"], True), (["cpu", "cpu-1", "cpu-half"], True), (["cpu", "cuda"], False), (["mps"], False)],
+)
+def test_a_run_without_accelerator_says_how_to_get_one(devices: list[str], said: bool) -> None:
+    found = missing_half(devices)
+    assert (found is not None) is said
+    assert not said or "run the same command on a machine that has a GPU" in str(found)
 
 
 def test_an_incomplete_search_says_why(power_laws: PowerLaws) -> None:
