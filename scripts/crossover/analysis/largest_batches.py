@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import pandas as pd
@@ -43,6 +44,9 @@ SEARCH_COLUMNS = {
     "command": "command that searches again",
 }
 """The columns of a search beside its axes."""
+
+ENDING_WIDTH = 60
+"""Most characters of how a search was stopped."""
 
 _WHOLE = (
     "largest",
@@ -97,8 +101,11 @@ def largest_words(found: Mapping[str, Any]) -> str:
 
 
 def _ending_words(found: Mapping[str, Any]) -> str:
-    """'timeout: batch 8192: not done after 300 s': how a search was stopped, without the advice after a semicolon."""
-    return f"{found['status']}: {found['reason']}".partition(";")[0]
+    """'timeout: batch 8192: not done after 300 s': how a search was stopped, without the advice after a semicolon.
+
+    Short enough for a figure; the report shows the whole reason beside it.
+    """
+    return shorten(f"{found['status']}: {found['reason']}".partition(";")[0], ENDING_WIDTH, placeholder=" …")
 
 
 def _memory_words(size: int) -> str:

@@ -90,6 +90,11 @@ def test_however_a_search_ends_it_is_said(tmp_path: Path) -> None:
     )
     assert words(tmp_path, late, 10**9)["words"].startswith("largest batch: at least 4,096 (limit 1 GB), then timeout")
     assert words(tmp_path, late)["reason"] == "batch 8192: not done after 300 s; raise it"
+    long = LargestBatch("invalid", "batch 8: RuntimeError:\n" + "much " * 99, None, None, largest_fitting=4)
+    said = words(tmp_path, long)["words"].removeprefix("largest batch: at least 4, then ")
+    assert said.startswith("invalid: batch 8: RuntimeError: much much")
+    assert said.endswith("much …")
+    assert len(said) <= 60
     row = words(tmp_path, LargestBatch("ok", None, 4096, None))
     assert row["words"] == "largest batch tried: 4,096, which fits"
     untimed = LargestBatch("ok", None, 10, 11, throughput=Throughput(throughput_reason="timeout: not done"))
