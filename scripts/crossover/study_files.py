@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from crossover.claim_forms import check_claims_of
+from crossover.claim_checks import check_claims_of
 from crossover.errors import UserError
 from crossover.published_rows import read_published_rows
 from crossover.studies import Study, check_offered, known_workloads, workload_traits

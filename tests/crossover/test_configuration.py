@@ -33,6 +33,9 @@ STUDY = {
     "batch_sizes": [100],
 }
 
+SAID = {"statement": "x", "source": "Somebody (2019)"}
+"""A claim but for its form."""
+
 
 class Folder:
     """A config folder with one study, written anew for each test."""
@@ -211,7 +214,7 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ({"batch_sizes": [32.0]}, "batch_sizes.0: 32.0 is not allowed; allowed: a whole number at least 1"),
         ({"batch_sizes": [1001]}, "batch_sizes: 1001 is more than dataset 'disc' has; allowed: at most its 1000 rows"),
         (
-            {"published": {"statement": "x", "source": "y", "crossover": [5, 2]}},
+            {"published": {**SAID, "source": "y", "crossover": [5, 2]}},
             "published.crossover: [5, 2] is reversed",
         ),
         ({"sizes": [99]}, "sizes: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
@@ -252,7 +255,7 @@ def test_a_bad_study_is_one_line(folder: Folder, changes: dict[str, Any], messag
 
 
 def test_an_unknown_metric_is_told_where_all_are_described_not_all_of_them(folder: Folder) -> None:
-    folder.study(claims=[{"statement": "x", "ratio_between": {**RATIO, "metric": "speed"}}])
+    folder.study(claims=[{**SAID, "ratio_between": {**RATIO, "metric": "speed"}}])
     text = one_line(folder.read)
     assert text == (
         "studies/mine.yaml: claims.0.ratio_between: metric 'speed' is unknown; allowed: samples_per_s, run_time_s, "
@@ -263,7 +266,7 @@ def test_an_unknown_metric_is_told_where_all_are_described_not_all_of_them(folde
 
 def test_a_claim_may_rest_on_another_study_that_is_not_run(folder: Folder) -> None:
     (folder.path / "studies" / "other.yaml").write_text("not even read")
-    folder.study(claims=[{"statement": "x", "same_quality": {"metric": "accuracy", "within": 0.1, "study": "other"}}])
+    folder.study(claims=[{**SAID, "same_quality": {"metric": "accuracy", "within": 0.1, "study": "other"}}])
     assert len(folder.read().studies[0].claims) == 1
 
 
@@ -352,7 +355,7 @@ def test_how_many_rows_a_folder_holds_is_not_known_before_it_is_read(folder: Fol
 
 
 def test_published_results_are_read_before_any_job(folder: Folder) -> None:
-    published = {"statement": "x", "source": "y", "results": "runs.csv"}
+    published = {**SAID, "source": "y", "results": "runs.csv"}
     folder.study(published=published)
     assert one_line(folder.read).startswith(
         "studies/mine.yaml: published.results: published/runs.csv does not exist; name a CSV file in config/published/"
@@ -440,12 +443,36 @@ def test_a_mistake_in_a_claim_is_one_line(folder: Folder, claim: dict[str, Any],
             key: given(value) if isinstance(value, dict) else value for key, value in values.items() if value is not ...
         }
 
-    folder.study(claims=[given({"statement": "x", **claim})])
+    folder.study(claims=[given({**SAID, **claim})])
     assert one_line(folder.read).startswith(f"studies/mine.yaml: {message}")
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (None, "missing; allowed: author, title and date, or 'ours'"),
+        ("  ", "missing; allowed: author, title and date, or 'ours'"),
+        ("Ours", "'Ours' is not allowed; allowed: author, title and date, or 'ours'"),
+        ("ours ", "'ours ' is not allowed; allowed: author, title and date, or 'ours'"),
+    ],
+)
+def test_a_claim_says_whose_it_is(folder: Folder, source: str | None, message: str) -> None:
+    claims = [{**SAID, "ratio_between": RATIO}, {**SAID, "source": source, "ratio_between": RATIO}]
+    folder.study(claims=claims)
+    assert one_line(folder.read) == f"studies/mine.yaml: claims.1.source: {message}"
+
+
+def test_a_claim_takes_the_studys_source(folder: Folder) -> None:
+    claims = [{"statement": "x", "ratio_between": RATIO}]
+    folder.study(claims=claims, published={"statement": "x", "source": "Somebody (2019)"})
+    (study,) = folder.read().studies
+    assert [claim["source"] for claim in claims_of([study])] == ["Somebody (2019)"]
+    folder.study(claims=claims, published={"statement": "x", "source": "OURS"})
+    assert one_line(folder.read).startswith("studies/mine.yaml: published.source: 'OURS' is not allowed; allowed: ")
+
+
 def test_a_crossover_needs_one_line_of_the_grid(folder: Folder) -> None:
-    claim = {"statement": "x", "crossover_between": {"range": [1, 2]}}
+    claim = {**SAID, "crossover_between": {"range": [1, 2]}}
     folder.study(claims=[claim])
     assert len(folder.read().studies[0].claims) == 1
     folder.study(claims=[claim], precisions=["fp32", "bf16"], batch_sizes=[10, 20])
@@ -454,7 +481,7 @@ def test_a_crossover_needs_one_line_of_the_grid(folder: Folder) -> None:
 
 def test_a_size_that_the_study_no_longer_has_is_no_mistake(folder: Folder) -> None:
     """Whoever cuts the sizes down keeps the claims, which are then not testable."""
-    folder.study(claims=[{"statement": "x", "speedup_between": {**SPEEDUP, "where": {"size": 4}}}])
+    folder.study(claims=[{**SAID, "speedup_between": {**SPEEDUP, "where": {"size": 4}}}])
     assert len(folder.read().studies[0].claims) == 1
 
 
@@ -561,7 +588,7 @@ def test_a_number_of_cores_that_is_none_is_one_line(folder: Folder, threads: Any
 
 
 def test_a_claim_means_the_cpu_on_all_cores(folder: Folder) -> None:
-    claim = {"statement": "said", "ratio_below": {"metric": "step_time_s", "limit": 1, "of": {}, "over": {}}}
+    claim = {**SAID, "ratio_below": {"metric": "step_time_s", "limit": 1, "of": {}, "over": {}}}
     pinned = {"of": {"size": 2}, "over": {"size": 3}, "where": {"device": "cpu"}}
     folder.study(
         cpu_threads=[1], devices=["cpu"], claims=[{**claim, "ratio_below": {**claim["ratio_below"], **pinned}}]
