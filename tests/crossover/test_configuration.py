@@ -265,9 +265,50 @@ def test_an_unknown_metric_is_told_where_all_are_described_not_all_of_them(folde
 
 
 def test_a_claim_may_rest_on_another_study_that_is_not_run(folder: Folder) -> None:
-    (folder.path / "studies" / "other.yaml").write_text("not even read")
-    folder.study(claims=[{**SAID, "same_quality": {"metric": "accuracy", "within": 0.1, "study": "other"}}])
+    trains = {**STUDY, "precisions": ["fp32", "bf16"], "quality": {}}
+    (folder.path / "studies" / "other.yaml").write_text(yaml.safe_dump(trains))
+    same = {"metric": "accuracy", "within": 0.1, "study": "other"}
+    folder.study(claims=[{**SAID, "same_quality": {**same, "where": {"precision": "bf16"}}}])
     assert len(folder.read().studies[0].claims) == 1
+    folder.study(claims=[{**SAID, "same_quality": {**same, "where": {"precision": "tf32"}}}])
+    assert one_line(folder.read) == (
+        "studies/mine.yaml: claims.0.same_quality.where.precision: 'tf32' is not measured by study 'other'; "
+        "allowed: fp32, bf16"
+    )
+    (folder.path / "studies" / "other.yaml").write_text(yaml.safe_dump(STUDY))
+    assert one_line(folder.read) == (
+        "studies/mine.yaml: claims.0.same_quality.study: 'other' trains no models; allowed: a study with quality"
+    )
+
+
+SAME = {"metric": "accuracy", "within": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "same", "message"),
+    [
+        ({"quality": None}, SAME, "study: 'mine' trains no models; allowed: a study with quality"),
+        (
+            {"precisions": ["fp32", "bf16"]},
+            {**SAME, "where": {"precision": "tf32"}},
+            "where.precision: 'tf32' is not measured by study 'mine'; allowed: fp32, bf16",
+        ),
+        (
+            {"precisions": ["fp32", "bf16"]},
+            {**SAME, "where": {"device": "cpu", "precision": "fp32"}},
+            "where: it leaves the CPU in fp32 alone, which is what the others are compared with; allowed: another "
+            "device, or another precision of fp32, bf16",
+        ),
+        ({}, {**SAME, "where": {"device": "cpu"}}, "where: it leaves the CPU in fp32 alone"),
+    ],
+)
+def test_a_claim_of_quality_rests_on_trainings(
+    folder: Folder, changes: dict[str, Any], same: dict[str, Any], message: str
+) -> None:
+    folder.study(**{"quality": {}, "claims": [{**SAID, "same_quality": same}], **changes})
+    assert one_line(folder.read).startswith(f"studies/mine.yaml: claims.0.same_quality.{message}")
+    folder.study(**{"quality": {}, "claims": [{**SAID, "same_quality": SAME}]})
+    folder.read()
 
 
 def test_models_may_be_trained_beside_a_protocol_that_is_only_timed(folder: Folder) -> None:
@@ -469,6 +510,67 @@ def test_a_claim_takes_the_studys_source(folder: Folder) -> None:
     assert [claim["source"] for claim in claims_of([study])] == ["Somebody (2019)"]
     folder.study(claims=claims, published={"statement": "x", "source": "OURS"})
     assert one_line(folder.read).startswith("studies/mine.yaml: published.source: 'OURS' is not allowed; allowed: ")
+
+
+@pytest.mark.parametrize(
+    ("part", "pinned", "own"),
+    [
+        ("where", {"precision": "tf32"}, "'tf32' is not measured by study 'mine'; allowed: fp32, bf16"),
+        ("where", {"variant": "other"}, "'other' is not measured by study 'mine'; allowed: plain"),
+        ("of", {"execution": "compile"}, "'compile' is not measured by study 'mine'; allowed: eager"),
+        ("over", {"protocol": "as_published"}, "'as_published' is not measured by study 'mine'; allowed: resident"),
+        ("over", {"batch_size": 64}, "64 is not measured by study 'mine'; allowed: 100"),
+    ],
+)
+def test_a_claim_pins_values_that_the_study_measures(
+    folder: Folder, part: str, pinned: dict[str, Any], own: str
+) -> None:
+    sides: dict[str, Any] = {"of": {"size": 2}, "over": {"size": 3}, "where": {"device": "cpu"}}
+    sides["where"] |= {} if "precision" in pinned else {"precision": "fp32"}
+    sides[part] = {**sides[part], **pinned}
+    folder.study(precisions=["fp32", "bf16"], claims=[{**SAID, "ratio_between": {**RATIO, **sides}}])
+    (axis,) = pinned
+    assert one_line(folder.read) == f"studies/mine.yaml: claims.0.ratio_between.{part}.{axis}: {own}"
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"of": {"metric": "latencies_s"}, "over": {"metric": "step_time_s"}}, "latencies_s needs latency_steps, "),
+        ({"of": {"metric": "step_time_s"}, "over": {"metric": "latency_p99_s"}}, "latency_p99_s needs latency_steps, "),
+    ],
+)
+def test_a_claim_on_latencies_needs_them_measured(folder: Folder, form: dict[str, Any], message: str) -> None:
+    claim = {**SAID, "ratio_between": {"range": [1, 2], "where": {"device": "cpu", "size": 2}, **form}}
+    folder.study(claims=[claim])
+    assert one_line(folder.read) == f"studies/mine.yaml: claims.0: {message}which is 0; allowed: at least 300"
+    folder.study(claims=[claim], latency_steps=300)
+    folder.read()
+
+
+def test_a_claim_on_a_latency_measured_wrongly_needs_it_measured_so(folder: Folder) -> None:
+    sides = {"of": {"metric": "latencies_cold_s"}, "over": {"metric": "latencies_s"}}
+    claim = {**SAID, "ratio_between": {"range": [1, 2], "where": {"device": "cpu", "size": 2}, **sides}}
+    folder.study(claims=[claim], latency_steps=300)
+    assert "claims.0: latencies_cold_s needs latency_mistakes, which is false; set it" in one_line(folder.read)
+    folder.study(claims=[claim], latency_steps=300, latency_mistakes=True)
+    folder.read()
+
+
+@pytest.mark.parametrize("sides", [({"size": 2}, {"size": 2}), ({"size": 2}, {"size": 2, "precision": "fp32"})])
+def test_a_cell_over_itself_is_no_claim(folder: Folder, sides: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    folder.study(claims=[{**SAID, "ratio_between": {**RATIO, "of": sides[0], "over": sides[1]}}])
+    assert one_line(folder.read) == (
+        "studies/mine.yaml: claims.0.ratio_between: both sides are the same cell (device cpu, size 2); "
+        "let them differ in an axis"
+    )
+
+
+def test_a_study_that_times_nothing_claims_no_times(folder: Folder) -> None:
+    folder.study(timed=False, quality={}, claims=[{**SAID, "ratio_between": RATIO}])
+    assert one_line(folder.read) == (
+        "studies/mine.yaml: claims.0.ratio_between: the study times nothing; allowed: same_quality, or timed: true"
+    )
 
 
 def test_a_crossover_needs_one_line_of_the_grid(folder: Folder) -> None:
