@@ -45,10 +45,17 @@ def read_study(
         )
     if (complete["latency_mistakes"] or "latency" in complete["figures"]) and not complete["latency_steps"]:
         raise UserError(f"{shown}: latency_steps: latency needs steps to time; allowed: at least 300")
+    if complete["largest_batch"] and not complete["timed"]:
+        raise UserError(f"{shown}: largest_batch: true, but the study times nothing; allowed: false, or timed: true")
     published = complete["published"]
     if published and published["crossover"] and published["crossover"] != sorted(published["crossover"]):
         raise UserError(f"{shown}: published.crossover: {published['crossover']} is reversed; allowed: lowest, highest")
     if published and published["results"]:
+        if {"/", "\\"} & set(published["results"]):
+            raise UserError(
+                f"{shown}: published.results: '{published['results']}' is a path; "
+                "allowed: the name of a CSV file in config/published/"
+            )
         _check_results(folder / "published" / published["results"], complete["steps_per_run"], shown)
     _check_quality(complete, shown)
     study = _study(name, complete)

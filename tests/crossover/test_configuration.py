@@ -17,6 +17,7 @@ from crossover.configuration import (
     read_configuration,
 )
 from crossover.discovery import Machine
+from crossover.efforts import effort_of
 from crossover.errors import UserError
 from crossover.records import DEVICES
 from crossover.studies import BatchSearch, Effort, Refinement
@@ -240,6 +241,18 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ({"effort": {"block_min": 1}}, "effort.block_min: unknown key; allowed: warmup_min_steps"),
         ({"latency_mistakes": True}, "latency_steps: latency needs steps to time; allowed: at least 300"),
         ({"figures": ["latency"]}, "latency_steps: latency needs steps to time; allowed: at least 300"),
+        (
+            {"timed": False, "quality": {}, "largest_batch": True},
+            "largest_batch: true, but the study times nothing; allowed: false, or timed: true",
+        ),
+        (
+            {"published": {"statement": "x", "source": "y", "results": "../results/runs.csv"}},
+            "published.results: '../results/runs.csv' is a path; allowed: the name of a CSV file in config/published/",
+        ),
+        (
+            {"published": {"statement": "x", "source": "y", "results": "more\\runs.csv"}},
+            "published.results: 'more\\runs.csv' is a path; allowed: the name of a CSV file in config/published/",
+        ),
         ({"steps_per_run": {"epochs": 2}}, "steps_per_run: key 'samples' is missing"),
         ({"timed": False}, "timed: false, and quality is null: nothing is left to do; set one of them"),
         ({"quality": {}, "precisions": ["tf32"]}, "precisions: ['tf32'] lacks fp32, which quality compares with; add"),
@@ -341,6 +354,12 @@ def test_a_studys_effort_must_fit_the_runs(folder: Folder, own: dict[str, Any], 
     fitting = {"warmup_min_s": 0.5, "timed_max_s": 20}
     if own != {"timed_min_s": 3, "timed_max_s": 2.5}:
         assert folder.read(effort=fitting).studies[0].effort == own
+
+
+def test_a_warm_up_that_is_cut_short_needs_no_shorter_long_one(folder: Folder) -> None:
+    """So that one key cuts a study short: a `warmup_long_s` above `warmup_max_s` never comes to count."""
+    folder.study(effort={"warmup_max_s": 2})
+    assert effort_of(folder.read().studies[0], Effort()) == Effort(warmup_max_s=2.0, warmup_long_s=5.0)
 
 
 def test_the_message_names_the_file_that_set_the_value(folder: Folder) -> None:
