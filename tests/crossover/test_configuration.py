@@ -391,6 +391,27 @@ def test_a_yaml_mistake_names_file_line_and_column(folder: Folder) -> None:
     assert one_line(folder.read).startswith("studies/mine.yaml: line 3, column ")
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("sizes: [2]\nquestion: x\nsizes: [3]\n", "sizes"),
+        ("published:\n  source: x\n  source: y\n", "source"),
+        ('question: x\ntitle: y\n"title": z\n', "title"),
+    ],
+)
+def test_a_key_that_stands_twice_is_one_line(folder: Folder, text: str, key: str) -> None:
+    (folder.path / "studies" / "mine.yaml").write_text(text)
+    column = 3 if key == "source" else 1
+    assert one_line(folder.read) == (
+        f"studies/mine.yaml: line 3, column {column}: not valid YAML: key '{key}' stands twice; allowed: each key once"
+    )
+
+
+def test_keys_of_a_merge_may_be_overridden(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("one: &x {a: 1, b: 2}\ntwo: &y {<<: *x, b: 3}\nthree: {<<: *y, a: 4, c: [a, a]}\n")
+    assert read_yaml(tmp_path / "a.yaml")["three"] == {"a": 4, "b": 3, "c": ["a", "a"]}
+
+
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     assert "no such file" in one_line(lambda: read_yaml(tmp_path / "none.yaml"))
 
