@@ -76,6 +76,7 @@ def test_analysis_wing_imports_no_torch() -> None:
         "gpus.py",
         "lease.py",
         "options.py",
+        "claim_checks.py",
         "claim_forms.py",
         "published_rows.py",
         "stages.py",

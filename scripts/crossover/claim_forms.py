@@ -1,4 +1,4 @@
-"""Published statements in checkable form: a study's claims as values, and what a schema cannot say of them.
+"""Published statements in checkable form: a study's claims as values.
 
 Both the configuration and the analysis read this module, so it imports neither torch nor pandas.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from crossover.errors import UserError
-from crossover.records import AXES, BASELINE, DEVICES, Measurement
+from crossover.records import AXES, BASELINE, Measurement
 from crossover.studies import Study
 from crossover.validation import allowed_names, did_you_mean
 
@@ -123,29 +123,6 @@ def read_claim(values: Mapping[str, Any], study: str, place: str) -> Claim:
     )
 
 
-def check_claims_of(study: Study, place: str, studies: Sequence[str]) -> None:
-    """Raise UserError naming the key where a claim of a study cannot be checked, whatever is measured.
-
-    `studies` are the names of all that there are.
-    """
-    on_all_cores = replace(study, cpu_threads=())  # of the CPU, claims mean all cores
-    cells = [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in on_all_cores.cells(DEVICES)]
-    for number, values in enumerate(study.claims):
-        here = f"{place}: claims.{number}"
-        form = read_claim(values, study.name, here).form
-        if isinstance(form, CrossoverBetween):
-            _check_single(form.where, cells, [axis for axis in PINNABLE if axis not in ("size", "device")], here)
-        elif isinstance(form, RatioWithin):
-            for side in (form.of, form.over):
-                _check_single(side.axes, cells, PINNABLE, here)
-                if side.metric == "run_time_s" and study.steps_per_run is None:
-                    raise UserError(f"{here}: run_time_s needs the steps of the published run; set steps_per_run")
-        elif form.study is not None and form.study not in studies:
-            raise UserError(
-                f"{here}.same_quality.study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
-            )
-
-
 def claims_of(studies: Sequence[Study]) -> list[dict[str, Any]]:
     """All claims of the studies, each with its study and, unless it names another one, the study's source."""
     return [
@@ -230,14 +207,6 @@ def _check_axes(axes: Mapping[str, Any], place: str) -> None:
     for axis in axes:
         if axis not in PINNABLE:
             raise UserError(f"{place}: {axis}: unknown axis; {allowed_names(axis, PINNABLE)}")
-
-
-def _check_single(axes: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], free: Sequence[str], place: str) -> None:
-    """A selection must leave one value of every axis, wherever it lies on the study's grid."""
-    chosen = [cell for cell in cells if selects(axes, cell)]
-    loose = [axis for axis in free if len({cell[axis] for cell in chosen}) > 1]
-    if loose:
-        raise UserError(f"{place}: {several_cells(axes, loose)}")
 
 
 def several_cells(axes: Mapping[str, Any], loose: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from crossover.claim_forms import check_claims_of
+from crossover.claim_checks import check_claims_of
 from crossover.errors import UserError
 from crossover.published_rows import read_published_rows
 from crossover.studies import Study, check_offered, known_workloads, workload_traits
@@ -36,10 +36,8 @@ def read_study(
     known = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
     if name not in known:
         raise UserError(f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, known)}")
-    file = folder / "studies" / f"{name}.yaml"
-    shown = shown_path(file)
-    values = read_yaml(file)
-    complete = check(values, schema, Locator([file], values))
+    shown = shown_path(folder / "studies" / f"{name}.yaml")
+    complete = _read_keys(name, folder, schema)
     workloads = known_workloads()
     if complete["workload"] not in workloads:
         raise UserError(
@@ -47,23 +45,40 @@ def read_study(
         )
     if (complete["latency_mistakes"] or "latency" in complete["figures"]) and not complete["latency_steps"]:
         raise UserError(f"{shown}: latency_steps: latency needs steps to time; allowed: at least 300")
+    if complete["largest_batch"] and not complete["timed"]:
+        raise UserError(f"{shown}: largest_batch: true, but the study times nothing; allowed: false, or timed: true")
     published = complete["published"]
     if published and published["crossover"] and published["crossover"] != sorted(published["crossover"]):
         raise UserError(f"{shown}: published.crossover: {published['crossover']} is reversed; allowed: lowest, highest")
     if published and published["results"]:
+        if {"/", "\\"} & set(published["results"]):
+            raise UserError(
+                f"{shown}: published.results: '{published['results']}' is a path; "
+                "allowed: the name of a CSV file in config/published/"
+            )
         _check_results(folder / "published" / published["results"], complete["steps_per_run"], shown)
-    fields: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in complete.items()
-    }
-    fields["sizes"] = tuple(sorted(complete["sizes"]))
     _check_quality(complete, shown)
-    study = Study(name=name, **fields)
+    study = _study(name, complete)
     keys = {axis: f"{shown}: {axis}s" for axis in ("size", "batch_size", "protocol", "variant")}
     for point in product(study.sizes, study.batch_sizes, study.protocols, study.variants):
         check_offered(study.workload, dict(zip(keys, point, strict=True)), keys)
     _check_batches(study, datasets, shown)
-    check_claims_of(study, shown, known)
+    check_claims_of(study, shown, known, lambda other: _study(other, _read_keys(other, folder, schema)))
     return study
+
+
+def _read_keys(name: str, folder: Path, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a study's file with their defaults, each by itself as the schema allows."""
+    file = folder / "studies" / f"{name}.yaml"
+    values = read_yaml(file)
+    return check(values, schema, Locator([file], values))
+
+
+def _study(name: str, complete: Mapping[str, Any]) -> Study:
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in complete.items()
+    }
+    return Study(name=name, **{**fields, "sizes": tuple(sorted(complete["sizes"]))})
 
 
 def _check_results(file: Path, steps_per_run: object, shown: str) -> None:

@@ -27,10 +27,25 @@ TYPE_WORDS = {
 }
 
 
+class _UniqueKeys(yaml.SafeLoader):
+    """The safe loader, but for a key that stands twice in a mapping, of which PyYAML silently takes the last."""
+
+    def compose_mapping_node(self, anchor: Any) -> Any:
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            name = (key.tag, str(key.value))
+            if name in seen:
+                problem = f"key '{key.value}' stands twice; allowed: each key once"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            seen.add(name)
+        return node
+
+
 def read_yaml(path: Path) -> Any:
-    """Read a YAML file; raise UserError naming the line where it is missing or malformed."""
+    """Read a YAML file; raise UserError naming the line where it is missing or malformed, or names a key twice."""
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
     except FileNotFoundError:
         raise UserError(f"{shown_path(path)}: no such file") from None
     except UnicodeDecodeError:

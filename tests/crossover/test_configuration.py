@@ -17,6 +17,7 @@ from crossover.configuration import (
     read_configuration,
 )
 from crossover.discovery import Machine
+from crossover.efforts import effort_of
 from crossover.errors import UserError
 from crossover.records import DEVICES
 from crossover.studies import BatchSearch, Effort, Refinement
@@ -32,6 +33,9 @@ STUDY = {
     "sizes": [3, 2],
     "batch_sizes": [100],
 }
+
+SAID = {"statement": "x", "source": "Somebody (2019)"}
+"""A claim but for its form."""
 
 
 class Folder:
@@ -211,7 +215,7 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ({"batch_sizes": [32.0]}, "batch_sizes.0: 32.0 is not allowed; allowed: a whole number at least 1"),
         ({"batch_sizes": [1001]}, "batch_sizes: 1001 is more than dataset 'disc' has; allowed: at most its 1000 rows"),
         (
-            {"published": {"statement": "x", "source": "y", "crossover": [5, 2]}},
+            {"published": {**SAID, "source": "y", "crossover": [5, 2]}},
             "published.crossover: [5, 2] is reversed",
         ),
         ({"sizes": [99]}, "sizes: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
@@ -237,6 +241,18 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ({"effort": {"block_min": 1}}, "effort.block_min: unknown key; allowed: warmup_min_steps"),
         ({"latency_mistakes": True}, "latency_steps: latency needs steps to time; allowed: at least 300"),
         ({"figures": ["latency"]}, "latency_steps: latency needs steps to time; allowed: at least 300"),
+        (
+            {"timed": False, "quality": {}, "largest_batch": True},
+            "largest_batch: true, but the study times nothing; allowed: false, or timed: true",
+        ),
+        (
+            {"published": {"statement": "x", "source": "y", "results": "../results/runs.csv"}},
+            "published.results: '../results/runs.csv' is a path; allowed: the name of a CSV file in config/published/",
+        ),
+        (
+            {"published": {"statement": "x", "source": "y", "results": "more\\runs.csv"}},
+            "published.results: 'more\\runs.csv' is a path; allowed: the name of a CSV file in config/published/",
+        ),
         ({"steps_per_run": {"epochs": 2}}, "steps_per_run: key 'samples' is missing"),
         ({"timed": False}, "timed: false, and quality is null: nothing is left to do; set one of them"),
         ({"quality": {}, "precisions": ["tf32"]}, "precisions: ['tf32'] lacks fp32, which quality compares with; add"),
@@ -252,7 +268,7 @@ def test_a_bad_study_is_one_line(folder: Folder, changes: dict[str, Any], messag
 
 
 def test_an_unknown_metric_is_told_where_all_are_described_not_all_of_them(folder: Folder) -> None:
-    folder.study(claims=[{"statement": "x", "ratio_between": {**RATIO, "metric": "speed"}}])
+    folder.study(claims=[{**SAID, "ratio_between": {**RATIO, "metric": "speed"}}])
     text = one_line(folder.read)
     assert text == (
         "studies/mine.yaml: claims.0.ratio_between: metric 'speed' is unknown; allowed: samples_per_s, run_time_s, "
@@ -262,9 +278,50 @@ def test_an_unknown_metric_is_told_where_all_are_described_not_all_of_them(folde
 
 
 def test_a_claim_may_rest_on_another_study_that_is_not_run(folder: Folder) -> None:
-    (folder.path / "studies" / "other.yaml").write_text("not even read")
-    folder.study(claims=[{"statement": "x", "same_quality": {"metric": "accuracy", "within": 0.1, "study": "other"}}])
+    trains = {**STUDY, "precisions": ["fp32", "bf16"], "quality": {}}
+    (folder.path / "studies" / "other.yaml").write_text(yaml.safe_dump(trains))
+    same = {"metric": "accuracy", "within": 0.1, "study": "other"}
+    folder.study(claims=[{**SAID, "same_quality": {**same, "where": {"precision": "bf16"}}}])
     assert len(folder.read().studies[0].claims) == 1
+    folder.study(claims=[{**SAID, "same_quality": {**same, "where": {"precision": "tf32"}}}])
+    assert one_line(folder.read) == (
+        "studies/mine.yaml: claims.0.same_quality.where.precision: 'tf32' is not measured by study 'other'; "
+        "allowed: fp32, bf16"
+    )
+    (folder.path / "studies" / "other.yaml").write_text(yaml.safe_dump(STUDY))
+    assert one_line(folder.read) == (
+        "studies/mine.yaml: claims.0.same_quality.study: 'other' trains no models; allowed: a study with quality"
+    )
+
+
+SAME = {"metric": "accuracy", "within": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "same", "message"),
+    [
+        ({"quality": None}, SAME, "study: 'mine' trains no models; allowed: a study with quality"),
+        (
+            {"precisions": ["fp32", "bf16"]},
+            {**SAME, "where": {"precision": "tf32"}},
+            "where.precision: 'tf32' is not measured by study 'mine'; allowed: fp32, bf16",
+        ),
+        (
+            {"precisions": ["fp32", "bf16"]},
+            {**SAME, "where": {"device": "cpu", "precision": "fp32"}},
+            "where: it leaves the CPU in fp32 alone, which is what the others are compared with; allowed: another "
+            "device, or another precision of fp32, bf16",
+        ),
+        ({}, {**SAME, "where": {"device": "cpu"}}, "where: it leaves the CPU in fp32 alone"),
+    ],
+)
+def test_a_claim_of_quality_rests_on_trainings(
+    folder: Folder, changes: dict[str, Any], same: dict[str, Any], message: str
+) -> None:
+    folder.study(**{"quality": {}, "claims": [{**SAID, "same_quality": same}], **changes})
+    assert one_line(folder.read).startswith(f"studies/mine.yaml: claims.0.same_quality.{message}")
+    folder.study(**{"quality": {}, "claims": [{**SAID, "same_quality": SAME}]})
+    folder.read()
 
 
 def test_models_may_be_trained_beside_a_protocol_that_is_only_timed(folder: Folder) -> None:
@@ -299,6 +356,12 @@ def test_a_studys_effort_must_fit_the_runs(folder: Folder, own: dict[str, Any], 
         assert folder.read(effort=fitting).studies[0].effort == own
 
 
+def test_a_warm_up_that_is_cut_short_needs_no_shorter_long_one(folder: Folder) -> None:
+    """So that one key cuts a study short: a `warmup_long_s` above `warmup_max_s` never comes to count."""
+    folder.study(effort={"warmup_max_s": 2})
+    assert effort_of(folder.read().studies[0], Effort()) == Effort(warmup_max_s=2.0, warmup_long_s=5.0)
+
+
 def test_the_message_names_the_file_that_set_the_value(folder: Folder) -> None:
     assert one_line(lambda: folder.read(override={"trials": -1})).startswith("override.yaml: trials: -1")
     assert one_line(lambda: folder.read(override={"seed": 1}, trials=-1)).startswith("config.yaml: trials: -1")
@@ -328,6 +391,27 @@ def test_a_yaml_mistake_names_file_line_and_column(folder: Folder) -> None:
     assert one_line(folder.read).startswith("studies/mine.yaml: line 3, column ")
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("sizes: [2]\nquestion: x\nsizes: [3]\n", "sizes"),
+        ("published:\n  source: x\n  source: y\n", "source"),
+        ('question: x\ntitle: y\n"title": z\n', "title"),
+    ],
+)
+def test_a_key_that_stands_twice_is_one_line(folder: Folder, text: str, key: str) -> None:
+    (folder.path / "studies" / "mine.yaml").write_text(text)
+    column = 3 if key == "source" else 1
+    assert one_line(folder.read) == (
+        f"studies/mine.yaml: line 3, column {column}: not valid YAML: key '{key}' stands twice; allowed: each key once"
+    )
+
+
+def test_keys_of_a_merge_may_be_overridden(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("one: &x {a: 1, b: 2}\ntwo: &y {<<: *x, b: 3}\nthree: {<<: *y, a: 4, c: [a, a]}\n")
+    assert read_yaml(tmp_path / "a.yaml")["three"] == {"a": 4, "b": 3, "c": ["a", "a"]}
+
+
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     assert "no such file" in one_line(lambda: read_yaml(tmp_path / "none.yaml"))
 
@@ -352,7 +436,7 @@ def test_how_many_rows_a_folder_holds_is_not_known_before_it_is_read(folder: Fol
 
 
 def test_published_results_are_read_before_any_job(folder: Folder) -> None:
-    published = {"statement": "x", "source": "y", "results": "runs.csv"}
+    published = {**SAID, "source": "y", "results": "runs.csv"}
     folder.study(published=published)
     assert one_line(folder.read).startswith(
         "studies/mine.yaml: published.results: published/runs.csv does not exist; name a CSV file in config/published/"
@@ -440,12 +524,97 @@ def test_a_mistake_in_a_claim_is_one_line(folder: Folder, claim: dict[str, Any],
             key: given(value) if isinstance(value, dict) else value for key, value in values.items() if value is not ...
         }
 
-    folder.study(claims=[given({"statement": "x", **claim})])
+    folder.study(claims=[given({**SAID, **claim})])
     assert one_line(folder.read).startswith(f"studies/mine.yaml: {message}")
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (None, "missing; allowed: author, title and date, or 'ours'"),
+        ("  ", "missing; allowed: author, title and date, or 'ours'"),
+        ("Ours", "'Ours' is not allowed; allowed: author, title and date, or 'ours'"),
+        ("ours ", "'ours ' is not allowed; allowed: author, title and date, or 'ours'"),
+    ],
+)
+def test_a_claim_says_whose_it_is(folder: Folder, source: str | None, message: str) -> None:
+    claims = [{**SAID, "ratio_between": RATIO}, {**SAID, "source": source, "ratio_between": RATIO}]
+    folder.study(claims=claims)
+    assert one_line(folder.read) == f"studies/mine.yaml: claims.1.source: {message}"
+
+
+def test_a_claim_takes_the_studys_source(folder: Folder) -> None:
+    claims = [{"statement": "x", "ratio_between": RATIO}]
+    folder.study(claims=claims, published={"statement": "x", "source": "Somebody (2019)"})
+    (study,) = folder.read().studies
+    assert [claim["source"] for claim in claims_of([study])] == ["Somebody (2019)"]
+    folder.study(claims=claims, published={"statement": "x", "source": "OURS"})
+    assert one_line(folder.read).startswith("studies/mine.yaml: published.source: 'OURS' is not allowed; allowed: ")
+
+
+@pytest.mark.parametrize(
+    ("part", "pinned", "own"),
+    [
+        ("where", {"precision": "tf32"}, "'tf32' is not measured by study 'mine'; allowed: fp32, bf16"),
+        ("where", {"variant": "other"}, "'other' is not measured by study 'mine'; allowed: plain"),
+        ("of", {"execution": "compile"}, "'compile' is not measured by study 'mine'; allowed: eager"),
+        ("over", {"protocol": "as_published"}, "'as_published' is not measured by study 'mine'; allowed: resident"),
+        ("over", {"batch_size": 64}, "64 is not measured by study 'mine'; allowed: 100"),
+    ],
+)
+def test_a_claim_pins_values_that_the_study_measures(
+    folder: Folder, part: str, pinned: dict[str, Any], own: str
+) -> None:
+    sides: dict[str, Any] = {"of": {"size": 2}, "over": {"size": 3}, "where": {"device": "cpu"}}
+    sides["where"] |= {} if "precision" in pinned else {"precision": "fp32"}
+    sides[part] = {**sides[part], **pinned}
+    folder.study(precisions=["fp32", "bf16"], claims=[{**SAID, "ratio_between": {**RATIO, **sides}}])
+    (axis,) = pinned
+    assert one_line(folder.read) == f"studies/mine.yaml: claims.0.ratio_between.{part}.{axis}: {own}"
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"of": {"metric": "latencies_s"}, "over": {"metric": "step_time_s"}}, "latencies_s needs latency_steps, "),
+        ({"of": {"metric": "step_time_s"}, "over": {"metric": "latency_p99_s"}}, "latency_p99_s needs latency_steps, "),
+    ],
+)
+def test_a_claim_on_latencies_needs_them_measured(folder: Folder, form: dict[str, Any], message: str) -> None:
+    claim = {**SAID, "ratio_between": {"range": [1, 2], "where": {"device": "cpu", "size": 2}, **form}}
+    folder.study(claims=[claim])
+    assert one_line(folder.read) == f"studies/mine.yaml: claims.0: {message}which is 0; allowed: at least 300"
+    folder.study(claims=[claim], latency_steps=300)
+    folder.read()
+
+
+def test_a_claim_on_a_latency_measured_wrongly_needs_it_measured_so(folder: Folder) -> None:
+    sides = {"of": {"metric": "latencies_cold_s"}, "over": {"metric": "latencies_s"}}
+    claim = {**SAID, "ratio_between": {"range": [1, 2], "where": {"device": "cpu", "size": 2}, **sides}}
+    folder.study(claims=[claim], latency_steps=300)
+    assert "claims.0: latencies_cold_s needs latency_mistakes, which is false; set it" in one_line(folder.read)
+    folder.study(claims=[claim], latency_steps=300, latency_mistakes=True)
+    folder.read()
+
+
+@pytest.mark.parametrize("sides", [({"size": 2}, {"size": 2}), ({"size": 2}, {"size": 2, "precision": "fp32"})])
+def test_a_cell_over_itself_is_no_claim(folder: Folder, sides: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    folder.study(claims=[{**SAID, "ratio_between": {**RATIO, "of": sides[0], "over": sides[1]}}])
+    assert one_line(folder.read) == (
+        "studies/mine.yaml: claims.0.ratio_between: both sides are the same cell (device cpu, size 2); "
+        "let them differ in an axis"
+    )
+
+
+def test_a_study_that_times_nothing_claims_no_times(folder: Folder) -> None:
+    folder.study(timed=False, quality={}, claims=[{**SAID, "ratio_between": RATIO}])
+    assert one_line(folder.read) == (
+        "studies/mine.yaml: claims.0.ratio_between: the study times nothing; allowed: same_quality, or timed: true"
+    )
+
+
 def test_a_crossover_needs_one_line_of_the_grid(folder: Folder) -> None:
-    claim = {"statement": "x", "crossover_between": {"range": [1, 2]}}
+    claim = {**SAID, "crossover_between": {"range": [1, 2]}}
     folder.study(claims=[claim])
     assert len(folder.read().studies[0].claims) == 1
     folder.study(claims=[claim], precisions=["fp32", "bf16"], batch_sizes=[10, 20])
@@ -454,7 +623,7 @@ def test_a_crossover_needs_one_line_of_the_grid(folder: Folder) -> None:
 
 def test_a_size_that_the_study_no_longer_has_is_no_mistake(folder: Folder) -> None:
     """Whoever cuts the sizes down keeps the claims, which are then not testable."""
-    folder.study(claims=[{"statement": "x", "speedup_between": {**SPEEDUP, "where": {"size": 4}}}])
+    folder.study(claims=[{**SAID, "speedup_between": {**SPEEDUP, "where": {"size": 4}}}])
     assert len(folder.read().studies[0].claims) == 1
 
 
@@ -561,7 +730,7 @@ def test_a_number_of_cores_that_is_none_is_one_line(folder: Folder, threads: Any
 
 
 def test_a_claim_means_the_cpu_on_all_cores(folder: Folder) -> None:
-    claim = {"statement": "said", "ratio_below": {"metric": "step_time_s", "limit": 1, "of": {}, "over": {}}}
+    claim = {**SAID, "ratio_below": {"metric": "step_time_s", "limit": 1, "of": {}, "over": {}}}
     pinned = {"of": {"size": 2}, "over": {"size": 3}, "where": {"device": "cpu"}}
     folder.study(
         cpu_threads=[1], devices=["cpu"], claims=[{**claim, "ratio_below": {**claim["ratio_below"], **pinned}}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from crossover.analysis.findings import DIFFERS, NOT_TESTABLE, REPRODUCED, Finding, judge
+from crossover.analysis.findings import DIFFERS, MORE_SEEDS, NOT_TESTABLE, REPRODUCED, Finding, judge
 from crossover.analysis.quality_pairs import BASELINE_PRECISION, difference_over_seeds, is_baseline, paired_by_seed
 from crossover.analysis.selections import NothingToTestError, pinned
 from crossover.claim_forms import SameQuality
@@ -48,12 +48,17 @@ def _compare(form: SameQuality, trainings: pd.DataFrame, reference: pd.DataFrame
     name = f"{first['device']} in {first['precision']} against {BASELINE} in {BASELINE_PRECISION}"
     if (failed := trainings.loc[trainings[form.metric].isna(), "status"]).size:
         return Finding(NOT_TESTABLE, f"{name}: trainings failed ({', '.join(dict.fromkeys(failed))})", None)
+    failed = pairs.loc[pairs[f"{form.metric}_baseline"].isna(), "status_baseline"]
+    if len(differences) < 2 and failed.size:
+        statuses = ", ".join(dict.fromkeys(failed))
+        reason = f"{name}: trainings of {BASELINE} in {BASELINE_PRECISION} failed ({statuses})"
+        return Finding(NOT_TESTABLE, reason, None)
     if len(differences) < 2:
         point = float(differences.iloc[0]) if len(differences) else None
-        return Finding(NOT_TESTABLE, f"{name}: fewer than two seeds that both were trained with: add seeds", point)
+        return Finding(NOT_TESTABLE, f"{name}: fewer than two seeds that both were trained with: {MORE_SEEDS}", point)
     found = difference_over_seeds(differences.tolist())
     what = f"{form.claimed}, for {name} over {len(differences)} seeds"
-    return judge(found.mean, found.low, found.high, -form.within, form.within, what)
+    return judge(found.mean, found.low, found.high, -form.within, form.within, what, MORE_SEEDS)
 
 
 def _largest(findings: list[Finding], verdict: str) -> Finding | None:

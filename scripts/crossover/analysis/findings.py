@@ -10,6 +10,7 @@ NOT_TESTABLE = "not_testable"
 VERDICTS = (REPRODUCED, DIFFERS, NOT_TESTABLE)
 
 MORE_TRIALS = "add trials"
+MORE_SEEDS = "add seeds"
 
 ROUNDING = 1e-9
 """Share by which an interval may miss the end of a claimed range through rounding in logarithms."""
@@ -26,10 +27,19 @@ class Finding:
     high: float | None = None
 
 
-def judge(measured: float, low: float | None, high: float | None, least: float, most: float, what: str) -> Finding:
+def judge(
+    measured: float,
+    low: float | None,
+    high: float | None,
+    least: float,
+    most: float,
+    what: str,
+    remedy: str = MORE_TRIALS,
+) -> Finding:
     """Hold a 95 % interval against a claimed range, its ends included; `what` names the range in words.
 
-    Reproduced if the whole interval lies within, differs if it lies outside, else not testable; so also without one.
+    `remedy` says what would narrow the interval. Reproduced if the whole interval lies within, differs if it lies
+    outside, else not testable; so also without one.
     """
     if low is None or high is None:
         reason = f"a cell has one ok trial only, so that there is no 95 % interval: {MORE_TRIALS}"
@@ -40,7 +50,7 @@ def judge(measured: float, low: float | None, high: float | None, least: float, 
     elif high < least or low > most:
         verdict, reason = DIFFERS, f"no part of the 95 % interval lies {what}"
     else:
-        verdict, reason = NOT_TESTABLE, f"the 95 % interval lies only partly {what}: {MORE_TRIALS}"
+        verdict, reason = NOT_TESTABLE, f"the 95 % interval lies only partly {what}: {remedy}"
     return Finding(verdict, reason, measured, low, high)
 
 

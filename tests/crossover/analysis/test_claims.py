@@ -377,6 +377,8 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
     assert found["measured_low"] == pytest.approx(steps[1] - spread)
     assert found["measured_high"] == pytest.approx(steps[1] + spread)
     assert found["published"] == "within ±0.01"
+    assert found["reason"].endswith(": add seeds") == (expected == "not_testable")
+    assert "trials" not in found["reason"]
 
 
 def test_a_precision_that_a_device_lacks_leaves_the_others_to_be_judged(row: Row) -> None:
@@ -412,6 +414,19 @@ def test_a_training_that_failed_keeps_the_claim_open(row: Row) -> None:
         "not_testable",
         "cuda in fp32 against cpu in fp32: trainings failed (oom)",
     )
+
+
+def test_a_training_of_the_cpu_that_failed_is_no_lack_of_seeds(row: Row) -> None:
+    """Of three seeds the CPU in fp32 ends one, so that there is a single difference; with two there is an interval."""
+    quality = ratings(cpu_fp32=[0.8, math.nan, math.nan], cuda_fp32=[0.8, 0.81, 0.82])
+    quality["status"] = ["timeout" if math.isnan(accuracy) else "ok" for accuracy in quality["accuracy"]]
+    found = verdict(SAME, [row()], quality)
+    assert (found["verdict"], found["reason"]) == (
+        "not_testable",
+        "cuda in fp32 against cpu in fp32: trainings of cpu in fp32 failed (timeout)",
+    )
+    quality.loc[1, ["accuracy", "status"]] = [0.81, "ok"]
+    assert verdict(SAME, [row()], quality)["verdict"] == "reproduced"
 
 
 def test_models_are_compared_with_their_own_like(row: Row) -> None:
