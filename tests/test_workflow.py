@@ -214,7 +214,7 @@ def test_a_failing_cell_keeps_the_others_and_shows_its_line(fresh: House) -> Non
         (fresh.path / f"{name}.csv").write_text("lep_pt_1,lep_pt_2\n" + "1.5,2.5\n3.5,4.5\n" * 40)
     csv = {"signal": "signal.csv", "background": "background.csv"}
     fresh.config(studies=["hsf_width"], datasets={"higgs": {"csv": csv}})
-    fresh.edit("studies/hsf_width", batch_sizes=[32, 5000], protocols=["resident"])
+    fresh.edit("studies/hsf_width", batch_sizes=[32, 5000], protocols=["resident"], claims=[])
     done = fresh.snakemake()
     assert done.returncode != 0
     assert (
