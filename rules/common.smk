@@ -17,7 +17,7 @@ from crossover.configuration import (
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.efforts import effort_of
 from crossover.records import BASELINE, is_cpu, threads_of_side
-from crossover.stages import measured_late, planned_trials, refinement_of, stages_of
+from crossover.stages import measured_late, planned_trials, refinement_on, stages_of
 from crossover.studies import (
     CELL_PATH,
     SEARCH_PATH,

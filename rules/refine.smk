@@ -35,7 +35,7 @@ checkpoint plan_refinement:
         "../envs/analysis.yaml"
     params:
         refinements={
-            name: asdict(refinement_of(STUDIES[name], CONFIG.refinement))
+            name: asdict(refinement_on(STUDIES[name], DEVICES, CONFIG.refinement))
             for name, stages in REFINED.items()
             if stages
         },

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from crossover.files import atomic_path
-from crossover.records import BASELINE
+from crossover.records import BASELINE, EXECUTIONS, PRECISIONS
 from crossover.studies import Cell, Refinement, Study
 
 CROSSOVER_FIGURES = {"times", "speedups"}
-"""The figures that show crossovers; a study without them has none to narrow down."""
+"""The figures that show crossovers of devices; a study without them has none of these to narrow down."""
+
+PLAIN_SIDES = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
+"""What the other precisions and executions of a device are compared with."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class StagePlan:
     trials: Mapping[Cell, Sequence[int]]
     """The numbers of the trials to measure, by cell."""
     why: Sequence[Mapping[str, Any]]
-    """For each line and accelerator what was found, and what follows from it, in words."""
+    """For each line and pair of sides what was found, and what follows from it, in words."""
 
 
 def refinement_of(study: Study, run: Refinement) -> Refinement | None:
@@ -33,12 +36,29 @@ def refinement_of(study: Study, run: Refinement) -> Refinement | None:
     return None if study.refinement is None else replace(run, **study.refinement)
 
 
+def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refinement | None:
+    """The same with those pairs only that the study has on the run's devices; None where it has none of those asked."""
+    refinement = refinement_of(study, run)
+    if refinement is None or not study.timed or len(study.sizes) == 1:
+        return None
+    sides = study.devices_among(devices)
+    compared = {
+        "device": BASELINE in sides and len(sides) > 1 and not CROSSOVER_FIGURES.isdisjoint(study.figures),
+        "precision": bool(sides) and _with_others(PLAIN_SIDES["precision"], study.precisions),
+        "execution": bool(sides) and _with_others(PLAIN_SIDES["execution"], study.executions),
+    }
+    pairs = tuple(pair for pair in refinement.pairs if compared[pair])
+    return replace(refinement, pairs=pairs) if pairs else None
+
+
+def _with_others(plain: str, values: Sequence[str]) -> bool:
+    return plain in values and len(values) > 1
+
+
 def stages_of(study: Study, devices: Sequence[str], trials: int, run: Refinement) -> int:
     """Stages of a study's refinement on the run's devices; 0 where there is no crossover to narrow down."""
-    refinement = refinement_of(study, run)
-    sides = study.devices_among(devices)
-    compared = study.timed and len(study.sizes) > 1 and not CROSSOVER_FIGURES.isdisjoint(study.figures)
-    if refinement is None or not compared or BASELINE not in sides or len(sides) == 1:
+    refinement = refinement_on(study, devices, run)
+    if refinement is None:
         return 0
     more_trials = trials > 1 and refinement.extra_trials > 0
     return refinement.bisections + (1 if more_trials else 0)

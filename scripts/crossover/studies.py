@@ -59,6 +59,11 @@ class Refinement:
     """Half width of the crossover's interval as a share of the crossover; a wider one asks for further trials."""
     extra_trials: int = 3
     """Most further trials of a cell."""
+    pairs: tuple[str, ...] = ("device",)
+    """What is compared where crossovers are narrowed down."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pairs", tuple(self.pairs))  # a file's is a list
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from crossover.analysis.tables import LINE_AXES, at_common_sizes, on_all_cores
-from crossover.records import BASELINE, EXECUTIONS, PRECISIONS, is_cpu
+from crossover.records import BASELINE, is_cpu
+from crossover.stages import PLAIN_SIDES
 
 PAIRS = ("device", "precision", "execution")
 """The axes whose values are compared."""
-
-PLAIN_SIDES = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
-"""What the other precisions and executions of a device are compared with."""
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,18 @@
-"""A stage of the refinement: what all lines and accelerators of a run ask for together, and why."""
+"""A stage of the refinement: what all lines and pairs of sides of a run ask for together, and why."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from crossover.analysis.crossover import Crossover, estimate_crossover
 from crossover.analysis.interpolation import Interpolation
+from crossover.analysis.pairings import Pairing, pairings
 from crossover.analysis.refinement import REFINED, Plan, half_width, plan_refinement
-from crossover.analysis.tables import LINE_AXES, at_common_sizes, records, with_ok_times
-from crossover.records import BASELINE, is_cpu
+from crossover.analysis.tables import LINE_AXES, first_row, with_ok_times
 from crossover.stages import StagePlan
 from crossover.studies import Cell, Refinement, workload_traits
 
@@ -24,50 +24,50 @@ def plan_stage(
     x_axes: Mapping[str, str],
     trials: int,
 ) -> StagePlan:
-    """Plan a stage, from 1, for every line of the measured studies and each accelerator against the CPU.
+    """Plan a stage, from 1, for every line of the measured studies and each pair of its sides that is asked for.
 
     `refinements` says by study how it is refined, `x_axes` what its crossovers are read over (size or parameters),
     `trials` how many trials a cell of the run has.
     """
+    timed = with_ok_times(measurements)
+    lines = dict(iter(timed.groupby(LINE_AXES)))
     wanted: dict[Cell, set[int]] = defaultdict(set)
     why = []
-    for _, line in with_ok_times(measurements).groupby(LINE_AXES, sort=False):
-        axes = records(line[LINE_AXES].head(1))[0]
-        refinement = refinements[axes["study"]]
-        for contender in [device for device in line["device"].unique() if not is_cpu(device)]:
-            pair = at_common_sizes(line[line["device"].isin([BASELINE, contender])], "device")
-            table = pair.rename(columns={"device": "side"})[["size", "side", "trial", "step_time_s"]]
-            found = estimate_crossover(table, BASELINE, contender)
-            to_x = Interpolation(line["size"], line[x_axes[axes["study"]]])
-            plan = _plan(table, contender, stage, trials, refinement, axes["workload"], to_x)
-            numbers = {size: range(1, trials + 1) for size in plan.sizes}
-            numbers |= {size: range(trials + 1, most + 1) for size, most in plan.trials.items()}
-            for size, own in numbers.items():
-                for device in (BASELINE, contender):
-                    wanted[Cell(**axes, size=size, device=device)].update(own)
-            reason = _reason(found, contender, _decision(found, plan, stage, trials, refinement))
-            why.append(axes | reason | {"half_width": half_width(found, to_x), "over": x_axes[axes["study"]]})
+    for pairing, contender in _asked_for(timed, refinements):
+        line = lines[tuple(pairing.line[axis] for axis in LINE_AXES)]
+        axes = first_row(line[LINE_AXES])
+        refinement, over = refinements[axes["study"]], x_axes[axes["study"]]
+        table = pairing.trials[["size", "side", "trial", "step_time_s"]]
+        found = estimate_crossover(table, pairing.baseline, contender)
+        to_x = Interpolation(line["size"], line[over])
+        own = workload_traits(axes["workload"])
+        plan = plan_refinement(
+            table, pairing.baseline, contender, stage, trials, refinement, own.granularity, own.sizes, to_x
+        )
+        numbers = {size: range(1, trials + 1) for size in plan.sizes}
+        numbers |= {size: range(trials + 1, most + 1) for size, most in plan.trials.items()}
+        for size, added in numbers.items():
+            for side in (pairing.baseline, contender):
+                cell = {**axes, "size": size, "device": pairing.device, pairing.pair: side}
+                wanted[Cell(**cell)].update(added)
+        sides = {"pair": pairing.pair, "device": pairing.device, "baseline": pairing.baseline, "contender": contender}
+        decision = _decision(found, plan, stage, trials, refinement)
+        why.append(axes | sides | _reason(found, decision) | {"half_width": half_width(found, to_x), "over": over})
     in_order = sorted(wanted, key=lambda cell: cell.path)
     return StagePlan(stage, {cell: sorted(wanted[cell]) for cell in in_order}, why)
 
 
-def _plan(
-    table: pd.DataFrame,
-    contender: str,
-    stage: int,
-    trials: int,
-    refinement: Refinement,
-    workload: str,
-    to_x: Interpolation,
-) -> Plan:
-    own = workload_traits(workload)
-    return plan_refinement(table, BASELINE, contender, stage, trials, refinement, own.granularity, own.sizes, to_x)
+def _asked_for(measurements: pd.DataFrame, refinements: Mapping[str, Refinement]) -> Iterator[tuple[Pairing, str]]:
+    """The pairings to narrow down, each with its contender; of devices, those with the CPU on all of its cores."""
+    for pairing in pairings(measurements):
+        asked = pairing.pair in refinements[str(pairing.line["study"])].pairs
+        if asked and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
+            yield pairing, pairing.contender
 
 
-def _reason(found: Crossover, contender: str, decision: str) -> dict[str, Any]:
+def _reason(found: Crossover, decision: str) -> dict[str, Any]:
     interval = None if found.low is None and found.high is None else [found.low, found.high]
     return {
-        "contender": contender,
         "status": found.status,
         "bracket": None if found.bracket is None else list(found.bracket),
         "crossover": found.size,
