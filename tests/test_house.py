@@ -17,6 +17,7 @@ from crossover.analysis.comparisons import CROSSOVER_COLUMNS
 from crossover.analysis.cores_worth import CORES_COLUMNS
 from crossover.analysis.cost_models import COST_MODEL_COLUMNS
 from crossover.analysis.largest_batches import SEARCH_COLUMNS
+from crossover.analysis.pairings import PAIRS
 from crossover.analysis.quality import QUALITY_COLUMNS
 from crossover.analysis.report import CAPTIONS
 from crossover.analysis.summary import CELL_COLUMNS
@@ -167,6 +168,7 @@ def test_effort_of_the_command_line_is_that_of_the_schema() -> None:
 
 def test_refinement_is_that_of_the_schema() -> None:
     assert Refinement(**with_defaults({}, SCHEMA)["refinement"]) == Refinement()
+    assert SCHEMA["properties"]["refinement"]["properties"]["pairs"]["items"]["enum"] == list(PAIRS)
 
 
 def test_a_search_by_hand_begins_as_the_config_does() -> None:

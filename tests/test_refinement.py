@@ -26,7 +26,7 @@ from pathlib import Path
 options = dict(part[2:].split("=", 1) for part in sys.argv[1:] if "=" in part)
 with open("measured.txt", "a") as file:
     print(options["size"], options["device"], options["trial"], file=file)
-row, output = Path("made", "{size}-{device}-{trial}.parquet".format(**options)), Path(options["output"])
+row, output = Path("made", "{size}-{device}-{precision}-{trial}.parquet".format(**options)), Path(options["output"])
 if not row.exists():
     sys.exit("error: this trial fails")
 output.parent.mkdir(parents=True, exist_ok=True)
@@ -53,13 +53,22 @@ class MadeUp(House):
         self.edit("studies/linear_stack", **axes, figures=["times"], claims=[], published=None, batch_sizes=[100])
         self.config(studies=["linear_stack"], trials=2, devices=["cpu", "cuda"], check_devices=False)
         self.config(refinement={"bisections": 1, "extra_trials": 1, "target_width": 0.02})
-        for size, device, trial in product((50, 77, 120, 141, 400), ("cpu", "cuda"), (1, 2, 3)):
-            time_s = {"cpu": 1e-6 * size, "cuda": 1e-4}[device] * (1.02 if trial == 2 else 1)
-            names = {"study": "linear_stack", "workload": "linear_stack", "size": size, "device": device}
-            values = row(**names, trial=trial, step_time_s=time_s, schema_version=Measurement.schema_version)
-            table = pa.Table.from_pylist([values], schema=arrow_schema())
-            pq.write_table(table, path / "made" / f"{size}-{device}-{trial}.parquet")
+        for size, device in product((50, 77, 120, 141, 400), ("cpu", "cuda")):
+            self.make(row, {"cpu": 1e-6 * size, "cuda": 1e-4}[device], size=size, device=device)
         self.put((50, 400))
+
+    def make(self, row: Row, time_s: float, **names: Any) -> None:
+        """Make the rows of three trials of a cell."""
+        for trial in (1, 2, 3):
+            values = row(
+                **{"study": "linear_stack", "workload": "linear_stack", **names},
+                trial=trial,
+                step_time_s=time_s * (1.02 if trial == 2 else 1),
+                schema_version=Measurement.schema_version,
+            )
+            table = pa.Table.from_pylist([values], schema=arrow_schema())
+            name = "{size}-{device}-{precision}-{trial}".format(**values)
+            pq.write_table(table, self.path / "made" / f"{name}.parquet")
 
     def put(self, sizes: Sequence[int]) -> None:
         """Have both trials of these sizes measured."""
@@ -67,7 +76,7 @@ class MadeUp(House):
             cell = Cell("linear_stack", "linear_stack", "resident", 100, "fp32", "eager", size, device)
             output = self.path / "results" / "cells" / cell.path / f"trial-{trial}.parquet"
             output.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(self.path / "made" / f"{size}-{device}-{trial}.parquet", output)
+            shutil.copy(self.path / "made" / f"{size}-{device}-fp32-{trial}.parquet", output)
 
     def run(self) -> int:
         return self.snakemake(TARGET).returncode
@@ -102,7 +111,7 @@ def test_the_bracket_is_measured_and_a_failed_trial_is_taken_up_again(tmp_path: 
     house = MadeUp(tmp_path / "house", row)
     jobs = house.would_run(TARGET)
     assert (jobs["plan_refinement"], jobs["measure_cell"], jobs["collect_measurements"]) == (1, 0, 1)
-    lost = house.path / "made" / "141-cuda-2.parquet"
+    lost = house.path / "made" / "141-cuda-fp32-2.parquet"
     kept = lost.rename(lost.with_suffix(".kept"))
     assert house.run() != 0
     first = house.measured()
@@ -148,3 +157,38 @@ def test_where_nothing_is_to_be_refined_nothing_is_planned(tmp_path: Path, row: 
     house = MadeUp(tmp_path / "house", row)
     jobs = house.would_run(TARGET, "--config", config)
     assert {name for name in jobs if name.islower()} - {"total"} == {"collect_measurements", "summarise_cells"}
+
+
+def test_two_precisions_of_a_gpu_alone_are_refined_where_that_is_asked_for(tmp_path: Path, row: Row) -> None:
+    """fp32 takes 0.1 ms, amp-bf16 1 us x size: sqrt(50 x 400) is 141.4."""
+    house = MadeUp(tmp_path / "house", row)
+    for size in (50, 141, 400):
+        house.make(row, 1e-6 * size, size=size, device="cuda", precision="amp-bf16")
+    house.config(devices=["cuda"])
+    house.edit("studies/linear_stack", precisions=["fp32", "amp-bf16"])
+    assert "plan_refinement" not in house.would_run(TARGET)
+    house.edit("studies/linear_stack", refinement={"pairs": ["precision"], "extra_trials": 0})
+    assert house.run() == 0
+    assert Counter(house.measured()) == Counter(
+        {
+            **{(size, "cuda", trial): 1 for size in (50, 400) for trial in (1, 2)},
+            (141, "cuda", 1): 2,
+            (141, "cuda", 2): 2,
+        }
+    )
+    table = pd.read_parquet(house.path / TARGET)
+    refined = table.loc[table["refined"], ["size", "device", "precision", "trials"]]
+    assert sorted(refined.itertuples(index=False, name=None)) == [
+        (141, "cuda", "amp-bf16", 2),
+        (141, "cuda", "fp32", 2),
+    ]
+    (plan,) = house.plans()
+    (why,) = plan["why"]
+    assert [why[key] for key in ("pair", "device", "baseline", "contender", "precision", "bracket")] == [
+        "precision",
+        "cuda",
+        "fp32",
+        "amp-bf16",
+        "amp-bf16",
+        [50, 400],
+    ]

@@ -147,7 +147,8 @@ def test_an_override_may_set_part_of_the_effort(folder: Folder) -> None:
 def test_a_study_says_only_what_differs_from_the_runs_refinement(folder: Folder) -> None:
     assert folder.read().refinement == Refinement()
     assert folder.read(refinement={"bisections": 1}).refinement == Refinement(bisections=1)
-    for own in ({}, {"bisections": 0}, None):
+    assert folder.read(refinement={"pairs": ["precision"]}).refinement == Refinement(pairs=("precision",))
+    for own in ({}, {"bisections": 0}, {"pairs": ["execution"]}, None):
         folder.study(refinement=own)
         assert folder.read().studies[0].refinement == own
     folder.study(refinement={"bisection": 1})
@@ -159,6 +160,11 @@ def test_a_study_says_only_what_differs_from_the_runs_refinement(folder: Folder)
     [
         ({"refinement": {"bisections": -1}}, "refinement.bisections: -1 is not allowed; allowed: a whole number at"),
         ({"refinement": {"target_width": 0}}, "refinement.target_width: 0 is not allowed; allowed: a number above 0"),
+        (
+            {"refinement": {"pairs": ["devices"]}},
+            "refinement.pairs.0: 'devices' is not allowed; allowed: device, precision",
+        ),
+        ({"refinement": {"pairs": []}}, "refinement.pairs: the list is empty"),
         ({"studies": ["mime"]}, "studies: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),
         ({"studies": []}, "studies: the list is empty; allowed: a list of 1 or more values, each a text"),
         ({"studies": "mine"}, "studies: 'mine' is not allowed; allowed: a list"),

@@ -2,10 +2,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from crossover.stages import StagePlan, measured_late, planned_trials, refinement_of, stages_of, write_plan
+from crossover.stages import (
+    StagePlan,
+    measured_late,
+    planned_trials,
+    refinement_of,
+    refinement_on,
+    stages_of,
+    write_plan,
+)
 from crossover.studies import Cell, Refinement, Study
 
 STUDY = Study(
@@ -54,6 +63,49 @@ def test_without_a_crossover_to_narrow_down_there_is_no_stage(study: Study) -> N
 
 def test_a_machine_with_one_kind_of_device_has_no_stage() -> None:
     assert [stages_of(STUDY, (device,), 3, RUN) for device in BOTH] == [0, 0]
+    mixed = replace(STUDY, precisions=("fp32", "tf32"), executions=("eager", "compile"))
+    assert [stages_of(mixed, (device,), 3, RUN) for device in BOTH] == [0, 0]
+
+
+ALL = replace(RUN, pairs=("device", "precision", "execution"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "devices", "pairs"),
+    [
+        ({}, BOTH, ("device",)),
+        ({"precisions": ("tf32", "fp32")}, BOTH, ("device", "precision")),
+        ({"precisions": ("tf32", "fp32")}, ("cuda",), ("precision",)),
+        ({"precisions": ("tf32", "fp32"), "devices": ("cuda",)}, BOTH, ("precision",)),
+        ({"precisions": ("tf32", "bf16"), "executions": ("eager", "compile")}, ("cpu",), ("execution",)),
+        # No figure shows crossovers of precisions; the table of crossovers has them in every study.
+        ({"precisions": ("tf32", "fp32"), "figures": ("comparison",)}, BOTH, ("precision",)),
+    ],
+)
+def test_of_the_pairs_asked_for_those_are_refined_that_the_study_has(
+    changes: dict[str, Any], devices: tuple[str, ...], pairs: tuple[str, ...]
+) -> None:
+    study = replace(STUDY, **changes)
+    assert refinement_on(study, devices, ALL) == replace(RUN, pairs=pairs)
+    assert stages_of(study, devices, 3, ALL) == 3
+    own = replace(study, refinement={"pairs": list(pairs)})
+    assert refinement_on(own, devices, RUN) == replace(RUN, pairs=pairs)
+
+
+@pytest.mark.parametrize(
+    ("changes", "devices"),
+    [
+        ({}, ("cuda",)),
+        ({"precisions": ("tf32", "bf16")}, ("cuda",)),
+        ({"precisions": ("fp32", "tf32"), "sizes": (10,)}, ("cuda",)),
+        ({"precisions": ("fp32", "tf32"), "timed": False}, ("cuda",)),
+        ({"precisions": ("fp32", "tf32"), "refinement": None}, ("cuda",)),
+        ({"precisions": ("fp32", "tf32"), "devices": ("cuda",)}, ("cpu",)),
+    ],
+)
+def test_a_study_with_none_of_the_pairs_has_no_stage(changes: dict[str, Any], devices: tuple[str, ...]) -> None:
+    assert refinement_on(replace(STUDY, **changes), devices, ALL) is None
+    assert stages_of(replace(STUDY, **changes), devices, 3, ALL) == 0
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:

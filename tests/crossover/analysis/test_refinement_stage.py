@@ -131,3 +131,107 @@ def test_trials_that_are_not_ok_have_no_time(rows: Rows) -> None:
         for one in rows((50, 400), {"cuda": 1e-4})
     ]
     assert planned(table) == {}
+
+
+def on_devices(row: Row, sizes: Sequence[int], times: Mapping[tuple[str, str, str], float]) -> list[dict[str, Any]]:
+    """Rows by device, precision and execution: fp32 in eager execution takes 1 us x size, the others what is given.
+
+    Odd and even trials are 2 % apart.
+    """
+    return [
+        row(
+            study="mine",
+            workload="linear_stack",
+            device=device,
+            precision=precision,
+            execution=execution,
+            size=size,
+            trial=trial,
+            step_time_s=time * (size if (precision, execution) == ("fp32", "eager") else 1) * (1 + 0.02 * (trial % 2)),
+        )
+        for (device, precision, execution), time in times.items()
+        for size in sizes
+        for trial in (1, 2)
+    ]
+
+
+def planned_cells(rows: Sequence[Mapping[str, Any]], *pairs: str, stage: int = 1) -> dict[tuple[Any, ...], list[int]]:
+    """Numbers of the planned trials by device, precision, execution and size."""
+    plan = plan_stage(pd.DataFrame(rows), stage, {"mine": Refinement(1, 0.02, 2, pairs)}, OVER_SIZE, 2)
+    return {
+        (cell.device, cell.precision, cell.execution, cell.size): list(numbers) for cell, numbers in plan.trials.items()
+    }
+
+
+PRECISIONS_ON_BOTH = {
+    ("cpu", "fp32", "eager"): 1e-6,
+    ("cpu", "amp-bf16", "eager"): 1e-3,
+    ("cpu-1", "fp32", "eager"): 1e-6,
+    ("cpu-1", "amp-bf16", "eager"): 1e-4,
+    ("cuda", "fp32", "eager"): 1e-6,
+    ("cuda", "amp-bf16", "eager"): 1e-4,
+}
+
+
+def test_two_precisions_have_a_size_of_their_own_on_each_device(row: Row) -> None:
+    """Crossings at 1000 on the CPU and at 100 on the GPU; the CPU on one core, at 100 too, has no place in it."""
+    table = on_devices(row, (50, 400, 3200), PRECISIONS_ON_BOTH)
+    assert planned_cells(table, "precision") == {
+        (device, precision, "eager", size): [1, 2]
+        for device, size in (("cpu", 1131), ("cuda", 141))
+        for precision in ("fp32", "amp-bf16")
+    }
+
+
+def test_only_the_pairs_that_are_asked_for_are_planned(row: Row) -> None:
+    """In amp-bf16 the CPU would cross nothing: 1 ms against 0.1 ms; in fp32 both devices are as fast."""
+    table = on_devices(row, (50, 400, 3200), PRECISIONS_ON_BOTH)
+    assert planned_cells(table, "device") == {}
+    assert planned_cells(table, "execution") == {}
+    assert len(planned_cells(table, "device", "precision", "execution")) == 4
+
+
+def test_precisions_of_a_gpu_alone_are_planned_until_the_last_stage(row: Row) -> None:
+    """amp-bf16 crosses at 100, fp64 at 1000; what is added for one is no gap of the other."""
+    times = {
+        ("cuda", "fp32", "eager"): 1e-6,
+        ("cuda", "amp-bf16", "eager"): 1e-4,
+        ("cuda", "fp64", "eager"): 1e-3,
+    }
+    table = on_devices(row, (50, 400, 3200), times)
+    assert planned_cells(table, "precision") == {
+        ("cuda", precision, "eager", size): [1, 2]
+        for other, size in (("amp-bf16", 141), ("fp64", 1131))
+        for precision in ("fp32", other)
+    }
+    table += on_devices(row, (141,), {key: time for key, time in times.items() if key[1] != "fp64"})
+    table += on_devices(row, (1131,), {key: time for key, time in times.items() if key[1] != "amp-bf16"})
+    assert planned_cells(table, "precision", stage=2) == {
+        ("cuda", precision, "eager", size): [3, 4]
+        for other, sizes in (("amp-bf16", (50, 141)), ("fp64", (400, 1131)))
+        for size in sizes
+        for precision in ("fp32", other)
+    }
+
+
+def test_executions_keep_the_precision_of_their_line(row: Row) -> None:
+    """Eager and a CUDA graph cross at 100; compile is not supported here, so there is nothing to say of it."""
+    times = {("cuda", "fp32", "eager"): 1e-6, ("cuda", "fp32", "cuda-graph"): 1e-4}
+    table = on_devices(row, (50, 400), times)
+    lacking = on_devices(row, (50, 400), {("cuda", "fp32", "compile"): 1e-4})
+    table += [{**one, "status": "unsupported", "step_time_s": None} for one in lacking]
+    assert planned_cells(table, "execution") == {
+        ("cuda", "fp32", execution, 141): [1, 2] for execution in ("eager", "cuda-graph")
+    }
+
+
+def test_the_reason_names_both_sides_and_their_device(row: Row, rows: Rows) -> None:
+    table = on_devices(row, (50, 400), {("xpu", "fp32", "eager"): 1e-6, ("xpu", "tf32", "eager"): 1e-4})
+    table += rows((50, 400), {"cuda": 1e-4}, protocol="as_published")
+    refinements = {"mine": Refinement(pairs=("device", "precision"))}
+    plan = plan_stage(pd.DataFrame(table), 1, refinements, OVER_SIZE, 2)
+    keys = ("pair", "device", "baseline", "contender", "protocol", "precision", "bracket")
+    found = [tuple(why[key] for key in keys) for why in plan.why if why["protocol"] == "as_published"]
+    assert found == [("device", "cuda", "cpu", "cuda", "as_published", "fp32", [50, 400])]
+    found = [tuple(why[key] for key in keys) for why in plan.why if why["pair"] == "precision"]
+    assert found == [("precision", "xpu", "fp32", "tf32", "resident", "tf32", [50, 400])]
