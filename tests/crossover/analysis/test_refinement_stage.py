@@ -74,6 +74,15 @@ def test_two_accelerators_are_each_compared_with_the_cpu(rows: Rows) -> None:
     ]
 
 
+def test_the_cpu_on_fewer_cores_is_not_refined(rows: Rows) -> None:
+    """All cores cross at 100; one core, four times as slow, would at 25, between 10 and 50."""
+    table = rows((10, 50, 400), {"cuda": 1e-4})
+    slower = [
+        {**one, "device": "cpu-1", "step_time_s": 4 * one["step_time_s"]} for one in table if one["device"] == "cpu"
+    ]
+    assert planned(table + slower) == {("resident", 141, device): [1, 2] for device in ("cpu", "cuda")}
+
+
 def test_the_last_stage_adds_trials_at_both_ends_of_a_wide_bracket(rows: Rows) -> None:
     table = rows((50, 141, 400), {"cuda": 1e-4})
     assert planned(table, stage=2) == {
@@ -220,8 +229,9 @@ def test_executions_keep_the_precision_of_their_line(row: Row) -> None:
     table = on_devices(row, (50, 400), times)
     lacking = on_devices(row, (50, 400), {("cuda", "fp32", "compile"): 1e-4})
     table += [{**one, "status": "unsupported", "step_time_s": None} for one in lacking]
+    table = [{**one, "precision": "bf16"} for one in table]
     assert planned_cells(table, "execution") == {
-        ("cuda", "fp32", execution, 141): [1, 2] for execution in ("eager", "cuda-graph")
+        ("cuda", "bf16", execution, 141): [1, 2] for execution in ("eager", "cuda-graph")
     }
 
 
