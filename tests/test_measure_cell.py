@@ -148,7 +148,9 @@ def test_the_parent_never_imports_torch(dataset: Path, tmp_path: Path) -> None:
 
 
 def test_latencies_are_single_steps(dataset: Path, tmp_path: Path) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", CELL, "--latency-steps=300")
+    # A busy machine may stall the step that is looked at for whether 300 of its kind fit into the limit.
+    row = measure(dataset, tmp_path / "row.parquet", CELL, "--latency-steps=300", "--time-limit-s=600")
+    assert row["status"] == "ok", row["reason"]
     assert len(row["latencies_s"]) == 300
     for percent in (50, 95, 99):
         assert row[f"latency_p{percent}_s"] == pytest.approx(np.percentile(row["latencies_s"], percent))
