@@ -10,7 +10,7 @@ from crossover.analysis.costs import COSTS, with_costs
 from crossover.analysis.crossover import estimate_crossover
 from crossover.analysis.interpolation import Interpolation
 from crossover.analysis.pairings import PAIRS, Pairing, pairings
-from crossover.analysis.tables import LINE_AXES
+from crossover.analysis.tables import LINE_AXES, device_name_of
 from crossover.records import BASELINE
 
 CROSSOVER_COLUMNS = {
@@ -123,5 +123,4 @@ def _fewest_trials(sides: pd.DataFrame, cost: str) -> int:
 
 
 def _device_name(line: pd.DataFrame, device: str | None) -> str | None:
-    names = line.loc[line["device"] == device, "device_name"].dropna()
-    return str(names.iloc[0]) if len(names) else None
+    return device_name_of(line[line["device"] == device])

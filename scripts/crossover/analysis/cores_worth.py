@@ -22,7 +22,7 @@ from scipy.interpolate import PchipInterpolator
 
 from crossover.analysis.style import cores_text
 from crossover.analysis.summary import CONFIDENCE
-from crossover.analysis.tables import LINE_AXES, at_common_sizes, with_ok_times
+from crossover.analysis.tables import LINE_AXES, at_common_sizes, device_name_of, with_ok_times
 from crossover.records import is_cpu
 
 CORES_STATUSES = {
@@ -189,11 +189,6 @@ def _compare(contender: str, cpu: pd.DataFrame, own: pd.DataFrame) -> dict[str, 
         "cores_high": found.high,
         "measured_cores": sorted(cpu_s),
         "trials": min(map(len, (*cpu_s.values(), own_s))),
-        "baseline_name": _name(cpu),
-        "contender_name": _name(own),
+        "baseline_name": device_name_of(cpu),
+        "contender_name": device_name_of(own),
     }
-
-
-def _name(rows: pd.DataFrame) -> str | None:
-    names = rows["device_name"].dropna()
-    return str(names.iloc[0]) if len(names) else None

@@ -10,7 +10,7 @@ import pandas as pd
 from crossover.analysis.cost_model import CostModel, NoModelError, fit_cost_model, trial_spread
 from crossover.analysis.sentences import line_words
 from crossover.analysis.style import count_text, device_label, number_text, seconds_text
-from crossover.analysis.tables import LINE_AXES, records, with_ok_times
+from crossover.analysis.tables import LINE_AXES, device_name_of, records, rows_with, with_ok_times
 from crossover.studies import steps_of_run
 
 MODEL_AXES = [*LINE_AXES, "device"]
@@ -41,14 +41,13 @@ def model_lines(measurements: pd.DataFrame, steps_per_run: Mapping[str, Any]) ->
     rows = []
     for key, line in with_ok_times(measurements).groupby(MODEL_AXES, sort=False):
         axes = dict(zip(MODEL_AXES, key, strict=True))
-        names = line["device_name"].dropna()
         rows.append(
             axes
             | _fitted(line.dropna(subset=["step_time_s"]))
             | {
                 "run_steps": steps_of_run(steps_per_run[str(axes["study"])], int(axes["batch_size"])),  # type: ignore[call-overload]
                 "size_name": line["size_name"].iloc[0],
-                "device_name": names.iloc[0] if len(names) else None,
+                "device_name": device_name_of(line),
             }
         )
     return pd.DataFrame(rows, columns=[*MODEL_AXES, *COST_MODEL_COLUMNS]).convert_dtypes()
@@ -69,8 +68,8 @@ def cost_model_of(row: Mapping[str, Any]) -> CostModel | None:
 
 def models_of(models: pd.DataFrame, line: Mapping[str, Any]) -> dict[str, CostModel]:
     """The models of a line, by device; `line` has the line's axes."""
-    own = models[(models[LINE_AXES] == pd.Series(dict(line))[LINE_AXES]).all(axis=1)]
-    return {row["device"]: model for row in records(own) if (model := cost_model_of(row))}
+    own = records(rows_with(models, LINE_AXES, line))
+    return {row["device"]: model for row in own if (model := cost_model_of(row))}
 
 
 def model_words(row: Mapping[str, Any], varying: list[str]) -> dict[str, str]:

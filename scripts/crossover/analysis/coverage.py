@@ -11,7 +11,7 @@ import pandas as pd
 
 from crossover.analysis.crossover import crossover_of
 from crossover.analysis.crossover_cells import Floats, advantages_of_cells
-from crossover.analysis.refinement import plan_after
+from crossover.analysis.refinement import plan_refinement
 from crossover.analysis.simulation import KINKS, NOISES, SHAPES, Machine, crossing_at, true_crossings
 from crossover.analysis.simulation_methods import Estimate, medians, others
 from crossover.studies import Refinement
@@ -78,7 +78,7 @@ def refine(machine: Machine, sizes: Sequence[int], trials: int, refinement: Refi
     found = crossover_of(advantages_of_cells(medians(machine.samples)))
     history = [found]
     for stage in range(1, refinement.bisections + 2):
-        plan = plan_after(found, {round(size) for size in machine.samples}, stage, trials, refinement)
+        plan = plan_refinement(found, {round(size) for size in machine.samples}, stage, trials, refinement)
         machine.measure(plan.sizes, trials)
         for size, wanted in plan.trials.items():
             machine.measure([size], wanted)

@@ -13,6 +13,7 @@ from crossover.analysis.sentences import axis_words, bound_words, doubt_words, l
 from crossover.analysis.style import device_label, number_text
 from crossover.analysis.tables import LINE_AXES, records
 from crossover.records import BASELINE, is_cpu
+from crossover.stages import PLAIN_SIDES
 
 TRANSFERS, RESIDENT = "as_published", "resident"
 """The protocols whose data come from the host in each step, and wait on the device."""
@@ -104,8 +105,9 @@ def price_words(price_per_hour: Mapping[str, float] | None, currency: str | None
 
 
 def _line(row: dict[str, Any], several: Collection[str]) -> str:
-    plain = {"precision": {"precision": "fp32"}, "execution": {"execution": "eager"}}
-    return line_words(row | plain.get(row["pair"], {}), several)
+    """A row's line; what is compared, it does not name."""
+    plain = {axis: side for axis, side in PLAIN_SIDES.items() if axis == row["pair"]}
+    return line_words(row | plain, several)
 
 
 def _sides(row: dict[str, Any]) -> tuple[str, str]:

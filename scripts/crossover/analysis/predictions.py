@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 
 from crossover.analysis.cost_model import FLAT, CostModel
-from crossover.analysis.cost_models import cost_model_of
+from crossover.analysis.cost_models import MODEL_AXES, cost_model_of
 from crossover.analysis.interpolation import Interpolation
 from crossover.analysis.naming import varying
 from crossover.analysis.sentences import line_words
 from crossover.analysis.style import count_text, device_label, number_text, seconds_text
-from crossover.analysis.tables import LINE_AXES, records
+from crossover.analysis.tables import LINE_AXES, records, rows_with
 from crossover.errors import UserError
 
 LARGE_RESIDUAL = 0.25
@@ -64,8 +64,7 @@ def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size:
 
 
 def _cells_of(cells: pd.DataFrame, row: dict[str, Any]) -> list[dict[str, Any]]:
-    axes = [*LINE_AXES, "device"]
-    return records(cells[(cells[axes] == pd.Series(row)[axes]).all(axis=1)])
+    return records(rows_with(cells, MODEL_AXES, row))
 
 
 def _heading(cells: pd.DataFrame, study: str, size: int, size_name: str) -> str:

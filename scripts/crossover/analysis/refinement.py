@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-import pandas as pd
-
-from crossover.analysis.crossover import Crossover, estimate_crossover
+from crossover.analysis.crossover import Crossover
 from crossover.studies import Refinement
 
 REFINED = ("bracketed", "reversed")
@@ -26,30 +24,6 @@ class Plan:
 
 
 def plan_refinement(
-    measurements: pd.DataFrame,
-    baseline: str,
-    contender: str,
-    stage: int,
-    trials: int,
-    refinement: Refinement,
-    granularity: int,
-    sizes: tuple[int, ...] | None,
-    to_x: Callable[[float], float | None] = float,
-) -> Plan:
-    """Plan a stage, from 1, on what the stages before it measured.
-
-    Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket; the one after
-    them adds trials at both ends of the bracket where the interval is wider than the target. `measurements` is the
-    table of `estimate_crossover` with `size` on the size axis, `trials` the run's number of trials per cell. New sizes
-    are multiples of `granularity`, or taken from `sizes` where the workload can build only these. `to_x` leads from a
-    size to what the crossover is read over, where the target holds.
-    """
-    found = estimate_crossover(measurements, baseline, contender)
-    measured = {round(size) for size in measurements["size"]}
-    return plan_after(found, measured, stage, trials, refinement, granularity, sizes, to_x)
-
-
-def plan_after(
     found: Crossover,
     measured: Collection[int],
     stage: int,
@@ -59,7 +33,14 @@ def plan_after(
     sizes: tuple[int, ...] | None = None,
     to_x: Callable[[float], float | None] = float,
 ) -> Plan:
-    """Plan a stage on the crossover that is known so far; `measured` are the sizes that need no measuring any more."""
+    """Plan a stage, from 1, on the crossover that the stages before it left.
+
+    Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket; the one after
+    them adds trials at both ends of the bracket where the interval is wider than the target. `found` is on the size
+    axis, `measured` are the sizes that need no measuring any more, `trials` is the run's number of trials per cell. New
+    sizes are multiples of `granularity`, or taken from `sizes` where the workload can build only these. `to_x` leads
+    from a size to what the crossover is read over, where the target holds.
+    """
     if found.status not in REFINED or found.bracket is None:
         return Plan()
     low, high = (round(end) for end in found.bracket)

@@ -41,9 +41,8 @@ def plan_stage(
         found = estimate_crossover(table, pairing.baseline, contender)
         to_x = Interpolation(line["size"], line[over])
         own = workload_traits(axes["workload"])
-        plan = plan_refinement(
-            table, pairing.baseline, contender, stage, trials, refinement, own.granularity, own.sizes, to_x
-        )
+        measured = {round(size) for size in table["size"]}
+        plan = plan_refinement(found, measured, stage, trials, refinement, own.granularity, own.sizes, to_x)
         numbers = {size: range(1, trials + 1) for size in plan.sizes}
         numbers |= {size: range(trials + 1, most + 1) for size, most in plan.trials.items()}
         for size, added in numbers.items():

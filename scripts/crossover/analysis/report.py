@@ -25,8 +25,9 @@ from crossover.analysis.quality import METRICS
 from crossover.analysis.quality_words import quality_answer, quality_view
 from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged, missing_half
 from crossover.analysis.style import device_label, seconds_text
-from crossover.analysis.tables import LINE_AXES, on_all_cores, records, with_ok_times
+from crossover.analysis.tables import LINE_AXES, on_all_cores, records, rows_with, with_ok_times
 from crossover.records import FLAGS
+from crossover.stages import CROSSOVER_FIGURES
 
 CAPTIONS = {
     "times": "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
@@ -169,14 +170,14 @@ def _loading(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[str]:
 
 
 def _asks_for_crossovers(spec: Mapping[str, Any]) -> bool:
-    return bool({"times", "speedups"} & set(spec["figures"]))
+    return not CROSSOVER_FIGURES.isdisjoint(spec["figures"])
 
 
 def _answer(row: dict[str, Any], cells: pd.DataFrame, spec: Mapping[str, Any]) -> str | None:
     """The answer for a line: its crossover where that is the question, or how much faster one side is at one size."""
     if _asks_for_crossovers(spec):
         return answer(row)
-    line = cells[(cells[LINE_AXES] == pd.Series(row)[LINE_AXES]).all(axis=1)].dropna(subset=["step_time_s"])
+    line = rows_with(cells, LINE_AXES, row).dropna(subset=["step_time_s"])
     seconds = dict(zip(line["device"], line["step_time_s"], strict=False))
     at_one_size = len(line) == len(seconds)
     return answer_at_one_size(row, seconds) if at_one_size else None

@@ -1,4 +1,4 @@
-"""Ways to a crossover with an interval, ours and common ones, for the simulation to hold against each other."""
+"""Common ways to a crossover with an interval, for the simulation to hold against ours."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
-from crossover.analysis.crossover import crossover_of
-from crossover.analysis.crossover_cells import Floats, advantages_of_cells
+from crossover.analysis.crossover_cells import Floats
 
 Samples = Mapping[float, tuple[Floats, Floats]]
 """ln(seconds) of each trial's samples, trial by sample, by size in ascending order; the baseline's first."""
@@ -31,12 +30,6 @@ class Estimate:
 def medians(samples: Samples) -> dict[float, tuple[Floats, Floats]]:
     """ln of the trials' medians, as the estimator takes them."""
     return {size: (np.median(base, 1), np.median(own, 1)) for size, (base, own) in samples.items()}
-
-
-def ours(samples: Samples) -> Estimate:
-    """The estimator of this workflow."""
-    found = crossover_of(advantages_of_cells(medians(samples)))
-    return Estimate(found.status, found.size, found.low, found.high)
 
 
 def steps_bootstrap(samples: Samples, generator: np.random.Generator) -> Estimate:

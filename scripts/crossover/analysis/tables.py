@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,17 @@ def at_common_sizes(trials: pd.DataFrame, axis: str) -> pd.DataFrame:
 def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
     """The rows without those of the CPU on fewer cores: what every comparison means that does not name them."""
     return table.loc[np.array([threads_of_side(str(device)) is None for device in table["device"]], dtype=bool)]
+
+
+def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows of a table that have a row's values on these axes."""
+    return table[(table[axes] == pd.Series(dict(values))[axes]).all(axis=1)]
+
+
+def device_name_of(rows: pd.DataFrame) -> str | None:
+    """The name of the device that ran, of the first row that knows it; None where none does."""
+    names = rows["device_name"].dropna()
+    return str(names.iloc[0]) if len(names) else None
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

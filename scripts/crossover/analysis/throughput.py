@@ -15,7 +15,7 @@ from crossover.analysis.largest_batches import largest_words
 from crossover.analysis.line_panels import Line, LinePanel, plot_line_panels
 from crossover.analysis.naming import name_by, varying
 from crossover.analysis.style import device_label, rate_text
-from crossover.analysis.tables import first_row, records
+from crossover.analysis.tables import device_name_of, first_row, records
 from crossover.analysis.views import StudyView
 from crossover.records import DEVICES
 
@@ -33,11 +33,10 @@ def plot_throughput(view: StudyView) -> Figure:
     panels = []
     for device in (device for device in DEVICES if device in set(view.cells["device"])):
         cells = view.cells[view.cells["device"] == device]
-        names = cells["device_name"].dropna()
         lines = [
             _line(line, named, looks, view.search_of(first_row(line))) for _, line in cells.groupby(LINE, sort=False)
         ]
-        title = device_label(device, names.iloc[0] if len(names) else None)
+        title = device_label(device, device_name_of(cells))
         panels.append(LinePanel(title, lines, _published(view, device)))
     batches = {float(batch): f"{batch:,}" for batch in view.cells["batch_size"]}
     return plot_line_panels(view.title, panels, "batch size", "samples per second", EngFormatter(sep=""), batches)

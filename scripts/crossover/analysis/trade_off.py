@@ -15,7 +15,7 @@ from crossover.analysis.curves import Tag, write_tags
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
 from crossover.analysis.panels import stacked_panels, tick_values
 from crossover.analysis.style import DEVICE_COLOURS, PUBLISHED_COLOUR, bytes_text, device_label, seconds_text, spaced
-from crossover.analysis.tables import records
+from crossover.analysis.tables import device_name_of, records
 from crossover.analysis.views import StudyView
 from crossover.records import BASELINE, DEVICES
 
@@ -30,8 +30,7 @@ def plot_trade_off(view: StudyView) -> Figure:
     heights = [max(2.6, 0.4 + 0.17 * len(own)) for own in tags.values()]
     figure, panels = stacked_panels(view.title, heights, [tag.text for own in tags.values() for tag in own])
     for axes, device in zip(panels, devices, strict=True):
-        names = view.cells.loc[view.cells["device"] == device, "device_name"].dropna()
-        axes.set_title(device_label(device, names.iloc[0] if len(names) else None))
+        axes.set_title(device_label(device, device_name_of(view.cells[view.cells["device"] == device])))
         axes.set(ylabel="time of a sample")
         axes.set_xlabel("\n".join([_memory_words(view, device), *_sources(view, device)]), labelpad=2)
         _draw(axes, tags[device], DEVICE_COLOURS[device])

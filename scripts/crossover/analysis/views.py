@@ -12,7 +12,7 @@ import pandas as pd
 from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.largest_batches import SEARCH_AXES
 from crossover.analysis.published import on_line, read_published
-from crossover.analysis.tables import LINE_AXES, first_row, on_all_cores, records, with_ok_times
+from crossover.analysis.tables import LINE_AXES, first_row, on_all_cores, records, rows_with, with_ok_times
 from crossover.records import DEVICES, HALF, threads_of_side
 from crossover.studies import steps_of_run
 
@@ -68,7 +68,7 @@ class StudyView:
 
     def rows(self, line: dict[str, Any], table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a table that belong to a line."""
-        return table[(table[LINE_AXES] == pd.Series(line)[LINE_AXES]).all(axis=1)]
+        return rows_with(table, LINE_AXES, line)
 
     def cells_of(self, line: dict[str, Any]) -> pd.DataFrame:
         """The cells of a line, in the order of column `x`: the size, or the parameters."""
@@ -94,8 +94,8 @@ class StudyView:
         """The search for the largest batch on a line's device; None where there was none."""
         if self.searches is None:
             return None
-        own = (self.searches[SEARCH_AXES] == pd.Series(line)[SEARCH_AXES]).all(axis=1)
-        return first_row(self.searches[own]) if own.any() else None
+        own = rows_with(self.searches, SEARCH_AXES, line)
+        return first_row(own) if len(own) else None
 
     def _with_x(self, rows: pd.DataFrame) -> pd.DataFrame:
         return rows.assign(x=rows[self.x_axis].astype(float))

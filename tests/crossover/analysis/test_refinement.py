@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import pytest
 
-from crossover.analysis import refinement
-from crossover.analysis.crossover import Crossover
+from crossover.analysis.crossover import Crossover, estimate_crossover
 from crossover.analysis.refinement import Plan, plan_refinement
 from crossover.studies import Refinement
 
@@ -29,10 +28,11 @@ def plan(
     refinement: Refinement = Refinement(),  # noqa: B008
     granularity: int = 1,
     sizes: Sequence[int] | None = None,
+    found: Crossover | None = None,
 ) -> Plan:
-    return plan_refinement(
-        table(cpu, trials), "cpu", "gpu", stage, trials, refinement, granularity, None if sizes is None else (*sizes,)
-    )
+    found = found or estimate_crossover(table(cpu, trials), "cpu", "gpu")
+    offered = None if sizes is None else (*sizes,)
+    return plan_refinement(found, set(cpu), stage, trials, refinement, granularity, offered)
 
 
 def test_a_bracket_is_halved_on_the_log_axis() -> None:
@@ -89,33 +89,31 @@ def test_without_one_bracket_nothing_is_planned(cpu: Mapping[int, float], stage:
     assert plan(cpu, stage=stage) == Plan()
 
 
-def with_interval(monkeypatch: pytest.MonkeyPatch, low: float | None, high: float | None) -> None:
-    found = Crossover("bracketed", "", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
-    monkeypatch.setattr(refinement, "estimate_crossover", lambda *_: found)
+def with_interval(low: float | None, high: float | None) -> Crossover:
+    return Crossover("bracketed", "", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
 
 
 @pytest.mark.parametrize(
     ("low", "high", "wide"), [(181.0, 220.0, False), (179.0, 221.0, True), (None, 220.0, True), (181.0, None, True)]
 )
 def test_further_trials_where_the_interval_is_wider_than_the_target(
-    monkeypatch: pytest.MonkeyPatch, low: float | None, high: float | None, wide: bool
+    low: float | None, high: float | None, wide: bool
 ) -> None:
     """Within 10 % of 200 to either side is a width of 40; an end that the trials leave open is no narrow one."""
-    with_interval(monkeypatch, low, high)
     expected = Plan(trials={100: 6, 400: 6}) if wide else Plan()
-    assert plan({100: 0.5, 400: 2.0}, stage=3) == expected
+    assert plan({100: 0.5, 400: 2.0}, stage=3, found=with_interval(low, high)) == expected
 
 
-def test_the_refinement_sets_number_of_stages_width_and_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_interval(monkeypatch, 150.0, 250.0)
-    cpu = {100: 0.5, 400: 2.0}
-    assert plan(cpu, 1, refinement=Refinement(bisections=0, extra_trials=2)) == Plan(trials={100: 5, 400: 5})
-    assert plan(cpu, 2, refinement=Refinement(bisections=0, extra_trials=2)) == Plan()
-    assert plan(cpu, 3, refinement=Refinement(extra_trials=0)) == Plan()
-    assert plan(cpu, 3, refinement=Refinement(target_width=0.25)) == Plan()
-    assert plan(cpu, 3, refinement=Refinement(target_width=0.24)) == Plan(trials={100: 6, 400: 6})
+def test_the_refinement_sets_number_of_stages_width_and_trials() -> None:
+    cpu, found = {100: 0.5, 400: 2.0}, with_interval(150.0, 250.0)
+    assert plan(cpu, 1, refinement=Refinement(bisections=0, extra_trials=2), found=found) == Plan(
+        trials={100: 5, 400: 5}
+    )
+    assert plan(cpu, 2, refinement=Refinement(bisections=0, extra_trials=2), found=found) == Plan()
+    assert plan(cpu, 3, refinement=Refinement(extra_trials=0), found=found) == Plan()
+    assert plan(cpu, 3, refinement=Refinement(target_width=0.25), found=found) == Plan()
+    assert plan(cpu, 3, refinement=Refinement(target_width=0.24), found=found) == Plan(trials={100: 6, 400: 6})
 
 
-def test_one_trial_has_no_interval_that_further_trials_could_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_interval(monkeypatch, 150.0, 250.0)
-    assert plan({100: 0.5, 400: 2.0}, stage=3, trials=1) == Plan()
+def test_one_trial_has_no_interval_that_further_trials_could_narrow() -> None:
+    assert plan({100: 0.5, 400: 2.0}, stage=3, trials=1, found=with_interval(150.0, 250.0)) == Plan()
