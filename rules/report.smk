@@ -1,6 +1,13 @@
+# The templates of the page, with its style sheets and scripts.
+PAGE_FILES = sorted(
+    house(path.relative_to(workflow.basedir))
+    for path in Path(workflow.basedir, "report/page").rglob("*")
+    if path.is_file()
+)
+
+
 rule render_report:
     input:
-        template=house("report/report.html.j2"),
         measurements=rules.collect_measurements.output.measurements,
         cells=rules.summarise_cells.output.parquet,
         crossovers=rules.estimate_crossovers.output.parquet,
@@ -10,13 +17,10 @@ rule render_report:
         # Only where a study trains models.
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
         # Only where a study asks for them.
-        largest_batches=rules.collect_largest_batches.output.parquet if SHOWN_SEARCHES else [],
+        searches=rules.collect_largest_batches.output.parquet if SHOWN_SEARCHES else [],
         # Only where a study times the CPU on fewer cores too.
         cores_worth=rules.estimate_cores_worth.output.parquet if ON_FEWER_CORES else [],
-        parts=[
-            house(f"report/{part}.html.j2")
-            for part in ("quality", "other_crossovers", "largest_batches", "cores_worth", "cost_models")
-        ],
+        page=PAGE_FILES,
         library=ANALYSIS_LIBRARY,
     output:
         report=f"{RESULTS}/report.html",
@@ -25,6 +29,7 @@ rule render_report:
     conda:
         "../envs/analysis.yaml"
     params:
+        templates=house("report/page"),
         studies={name: asdict(study) for name, study in STUDIES.items()},
         facts={
             "effort": asdict(CONFIG.effort),

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossover.analysis.report import FigureFile, link_to, render
+from crossover.analysis.report import render
+from crossover.analysis.report_figures import FigureFile, link_to
+from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.tables import read_table
 from crossover.errors import logged
 from crossover.files import atomic_path
@@ -17,40 +19,22 @@ if TYPE_CHECKING:
 
 
 def render_report(
-    path_to_template: Path,
-    path_to_measurements: Path,
-    path_to_cells: Path,
-    path_to_crossovers: Path,
-    path_to_claims: Path,
+    path_to_templates: Path,
+    paths_to_tables: Mapping[str, str],
     figures: Sequence[FigureFile],
     studies: Mapping[str, Mapping[str, Any]],
     facts: Mapping[str, Any],
     path_to_method: Path,
     path_to_report: Path,
-    path_to_quality: Path | None = None,
-    path_to_searches: Path | None = None,
-    path_to_cost_models: Path | None = None,
-    path_to_cores_worth: Path | None = None,
 ) -> None:
-    """Write one self-contained HTML page; only its link to the method leads out of it."""
-    page = render(
-        path_to_template,
-        studies,
-        read_table(path_to_measurements),
-        read_table(path_to_cells),
-        read_table(path_to_crossovers),
-        read_table(path_to_claims),
-        figures,
-        {
-            **facts,
-            "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            "method": link_to(path_to_method, path_to_report),
-        },
-        read_table(path_to_quality) if path_to_quality else None,
-        read_table(path_to_searches) if path_to_searches else None,
-        read_table(path_to_cost_models) if path_to_cost_models else None,
-        read_table(path_to_cores_worth) if path_to_cores_worth else None,
-    )
+    """Write one self-contained HTML page; only its link to the method leads out of it.
+
+    `paths_to_tables` has a path for each field of `ReportTables`; one that no study asks for may be empty.
+    """
+    tables = ReportTables(**{name: read_table(Path(path)) for name, path in paths_to_tables.items() if path})
+    made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    method = link_to(path_to_method, path_to_report)
+    page = render(path_to_templates, studies, tables, figures, {**facts, "made_at": made_at, "method": method})
     with atomic_path(path_to_report) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
@@ -58,18 +42,11 @@ def render_report(
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
         render_report(
-            path_to_template=Path(snakemake.input.template),
-            path_to_measurements=Path(snakemake.input.measurements),
-            path_to_cells=Path(snakemake.input.cells),
-            path_to_crossovers=Path(snakemake.input.crossovers),
-            path_to_claims=Path(snakemake.input.claims),
+            path_to_templates=Path(snakemake.params.templates),
+            paths_to_tables={field: snakemake.input[field] for field in ReportTables.__dataclass_fields__},
             figures=[FigureFile(Path(path)) for path in snakemake.input.figures],
             studies=snakemake.params.studies,
             facts=snakemake.params.facts,
             path_to_method=Path(snakemake.params.method),
             path_to_report=Path(snakemake.output.report),
-            path_to_quality=Path(snakemake.input.quality) if snakemake.input.quality else None,
-            path_to_searches=Path(snakemake.input.largest_batches) if snakemake.input.largest_batches else None,
-            path_to_cost_models=Path(snakemake.input.cost_models),
-            path_to_cores_worth=Path(snakemake.input.cores_worth) if snakemake.input.cores_worth else None,
         )

@@ -19,7 +19,7 @@ from crossover.analysis.cost_models import COST_MODEL_COLUMNS
 from crossover.analysis.largest_batches import SEARCH_COLUMNS
 from crossover.analysis.pairings import PAIRS
 from crossover.analysis.quality import QUALITY_COLUMNS
-from crossover.analysis.report import CAPTIONS
+from crossover.analysis.report_figures import CAPTIONS
 from crossover.analysis.summary import CELL_COLUMNS
 from crossover.analysis.verdicts import COMPARISON_COLUMNS
 from crossover.claim_forms import FORMS, PINNABLE

@@ -15,11 +15,13 @@ from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.cores_worth import compare_cores
 from crossover.analysis.cost_models import model_lines
 from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
-from crossover.analysis.report import FigureFile, link_to, render
+from crossover.analysis.report import render
+from crossover.analysis.report_figures import FigureFile, link_to
+from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.summary import summarise
 
 PowerLaws = Callable[..., pd.DataFrame]
-TEMPLATE = Path(__file__).parents[3] / "report" / "report.html.j2"
+TEMPLATES = Path(__file__).parents[3] / "report" / "page"
 METHOD = "../docs/method.md"
 
 
@@ -86,9 +88,9 @@ def page(
     crossovers = compare_lines(rows, dict.fromkeys(studies, "parameters"), prices)
     checked = check_claims([{"source": "Somebody (2019)", **claim} for claim in claims], rows, crossovers)
     models = model_lines(rows, dict.fromkeys(studies))
-    tables = (rows, summarise(rows), crossovers, checked)
-    more = {"searches": searches, "cost_models": models, "cores_worth": cores_worth}
-    return render(TEMPLATE, specs, *tables, [figure], facts, **more)
+    more = {"searches": searches, "cores_worth": cores_worth}
+    tables = ReportTables(rows, summarise(rows), crossovers, checked, models, **more)
+    return render(TEMPLATES, specs, tables, [figure], facts)
 
 
 def test_the_page_opens_with_the_answer_and_the_verdicts_under_it(power_laws: PowerLaws, figure: FigureFile) -> None:

@@ -1,0 +1,25 @@
+"""The tables that the report is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class ReportTables:
+    """What a run's stages left; None stands for a table that no study of the run asks for."""
+
+    measurements: pd.DataFrame
+    cells: pd.DataFrame
+    crossovers: pd.DataFrame
+    claims: pd.DataFrame
+    cost_models: pd.DataFrame
+    """What `model_lines` gives."""
+    quality: pd.DataFrame | None = None
+    """The quality of trained models."""
+    searches: pd.DataFrame | None = None
+    """The largest batches that were searched."""
+    cores_worth: pd.DataFrame | None = None
+    """How many CPU cores an accelerator is worth."""
