@@ -49,6 +49,7 @@ def row() -> Callable[..., dict[str, Any]]:
             "precision": "fp32",
             "execution": "eager",
             "size": 4,
+            "machine": "here",
             "device": "cpu",
             "trial": 1,
             "size_name": "linear layers",

@@ -25,8 +25,8 @@ DERIVED_METRICS = ("samples_per_s", "run_time_s")
 OURS = "ours"
 """The source of a statement of our own."""
 
-PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload"))
-"""The axes that a claim may pin; a study has one name and one workload."""
+PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
+"""The axes that a claim may pin; a study has one name and one workload, and each machine is held to it by itself."""
 
 
 @dataclass(frozen=True)

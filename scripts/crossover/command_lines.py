@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from crossover.records import AXES
+from crossover.records import AXES, HERE
 from crossover.studies import BatchSearch, Cell, Effort
 
 
@@ -23,7 +23,7 @@ def trial_options(
 ) -> list[str]:
     """Command-line options of scripts/measure_cell.py that are the same for every trial of a cell."""
     values = {
-        **{axis: getattr(cell, axis) for axis in AXES},
+        **cell_values(vars(cell)),
         "seed": seed,
         "cpu_threads": cpu_threads,
         "time_limit_s": time_limit_s,
@@ -46,7 +46,7 @@ def search_options(
 ) -> list[str]:
     """Command-line options of scripts/find_largest_batch.py for a cell; its batch size does not count."""
     values = {
-        **{axis: axes[axis] for axis in AXES if axis != "batch_size"},
+        **{axis: value for axis, value in cell_values(axes).items() if axis != "batch_size"},
         **{f.name: getattr(search, f.name) for f in fields(BatchSearch)},
         "seed": seed,
         "cpu_threads": cpu_threads,
@@ -54,6 +54,12 @@ def search_options(
         "isolation": isolation,
     }
     return as_options(values)
+
+
+def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
+    """The axes of a cell as values of options; a machine without a name is None, which asks for no option."""
+    machine = axes.get("machine", HERE)
+    return {axis: axes.get(axis) for axis in AXES} | {"machine": None if machine == HERE else machine}
 
 
 def as_options(values: Mapping[str, Any]) -> list[str]:

@@ -16,12 +16,14 @@ from typing import Any
 
 from crossover.command_lines import option_name
 from crossover.errors import UserError
-from crossover.records import BASELINE, DEVICES, EXECUTIONS, HALF, PLAIN, PRECISIONS, PROTOCOLS
+from crossover.records import BASELINE, DEVICES, EXECUTIONS, HALF, HERE, PLAIN, PRECISIONS, PROTOCOLS
 from crossover.studies import Cell, check_offered, known_workloads, workload_traits
 
 LONGEST_S = 1e6
 
 DEVICE_CHOICES = f"{', '.join(DEVICES)}; {BASELINE}-1, {BASELINE}-{HALF} and the like"
+
+MACHINE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
 MEMORY_UNITS = {
     "": 1,
@@ -55,6 +57,7 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
     cell.add_argument("--precision", default="fp32", choices=PRECISIONS)
     cell.add_argument("--execution", default="eager", choices=EXECUTIONS)
     cell.add_argument("--size", required=True, type=positive, help="position on the workload's size axis")
+    cell.add_argument("--machine", default=HERE, type=machine, help="name of this machine, or of its class of nodes")
     cell.add_argument("--device", required=True, type=device, help=f"{DEVICE_CHOICES}: the CPU on fewer cores")
     return cell
 
@@ -90,6 +93,13 @@ def device(text: str) -> str:
     """A device, or the CPU on a number of cores or half of them: cuda, cpu, cpu-1, cpu-half."""
     if text not in DEVICES and not re.fullmatch(rf"{BASELINE}-({HALF}|[1-9][0-9]*)", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: {DEVICE_CHOICES}")
+    return text
+
+
+def machine(text: str) -> str:
+    """The name of a machine, which a path can hold."""
+    if not re.fullmatch(MACHINE_NAME, text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; allowed: letters, digits, '.', '_' and '-'")
     return text
 
 

@@ -23,7 +23,7 @@ COUNTS = ("batch_size", "size")
 TEXTS = ("label", "hardware")
 """What the source calls a run, and what it ran on."""
 
-AXES_OF_RESULTS = tuple(axis for axis in AXES if axis not in ("study", "workload"))
+AXES_OF_RESULTS = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
 
 METRICS = (
     "run_time_s",

@@ -42,8 +42,7 @@ FLAGS = {
     "few_blocks": "the time cap came before the least number of blocks: raise effort.timed_max_s",
     "imprecise": "the time cap came before the interval over batch medians was as narrow as asked: stop other work on "
     "the machine, or raise effort.timed_max_s",
-    "diverged": "a weight was no longer a number when timing ended: the times are those of such arithmetic; take "
-    "another precision",
+    "diverged": "a weight was no number when timing ended: the times are of such arithmetic; take another precision",
     "trials_differ": "the 95 % interval over trials is wider than ±5 %: stop other work on the machine, add trials",
     "warmup_capped": "the warm-up reached its cap before it was long and steady enough: raise effort.warmup_max_s",
     "throttled": "the GPU's clock ended below 75 % of its default: see to its cooling and its power limit",
@@ -53,8 +52,10 @@ FLAGS = {
 }
 """Why an `ok` result deserves less trust, and what to do about it."""
 
-AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "device")
+AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "machine", "device")
 """The columns that name a cell, in the order of its path under results/cells/."""
+HERE = "here"
+"""The machine of a run that names none; its path has no level for it."""
 
 
 def is_cpu(device: str) -> bool:
@@ -86,6 +87,7 @@ class Measurement:
     precision: str | None = column("arithmetic of the step")
     execution: str | None = column("how the step runs: " + ", ".join(EXECUTIONS))
     size: int | None = column("position on the workload's size axis")
+    machine: str = field(default=HERE, metadata={"doc": "machine, or class of nodes, as it was named", "unit": ""})
     device: str | None = column("kind of device; `cpu-1`, `cpu-half`: the CPU on fewer cores")
     trial: int | None = column("number of the trial, from 1")
 
@@ -196,9 +198,7 @@ class Measurement:
     interop_threads: int | None = column("threads of torch across operations, read back")
     backend_settings: str | None = column("precision switches as read back, JSON")
     effort: str | None = column("measuring effort, JSON")
-    isolation: str | None = column(
-        "where the trial ran: a fork of the trial `server`, a fresh `process`, `none` (by hand)"
-    )
+    isolation: str | None = column("where it ran: a fork of the trial `server`, a fresh `process`, `none` (by hand)")
     attempts: int | None = column("times this trial was measured: 2 where the first was invalid")
     lease_wait_s: float | None = column("seconds that the trial waited for a free GPU", "s")
     torch_version: str | None = column("version of torch")

@@ -76,7 +76,9 @@ def planned_trials(path: Path) -> list[tuple[Cell, int]]:
     """The trials, each a cell and a number, that the plan in a file asks for."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     axes = [field.name for field in fields(Cell)]
-    return [(Cell(**{axis: one[axis] for axis in axes}), trial) for one in cells for trial in one["trials"]]
+    return [
+        (Cell(**{axis: one[axis] for axis in axes if axis in one}), trial) for one in cells for trial in one["trials"]
+    ]
 
 
 def measured_late(cell: Cell, trial: int, seed: int) -> float:

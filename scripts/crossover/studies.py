@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.errors import UserError
-from crossover.records import AXES, BASELINE, PLAIN
+from crossover.records import AXES, BASELINE, HERE, PLAIN
 
 WORKLOADS_FOLDER = Path(__file__).parent / "measurement" / "workloads"
 
@@ -79,16 +79,19 @@ class Cell:
     size: int
     device: str
     variant: str = PLAIN
+    machine: str = HERE
 
     @property
     def path(self) -> str:
         """The cell's folder under results/cells/, one level per axis."""
-        return CELL_PATH.format(**{axis: getattr(self, axis) for axis in AXES})
+        pattern = CELL_PATH if self.machine == HERE else MACHINE_PATH
+        return pattern.format(**{axis: getattr(self, axis) for axis in AXES})
 
 
 CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
 """Pattern of a cell's folder; its placeholders are the axes, and the wildcards of the rule that measures."""
-
+MACHINE_PATH = CELL_PATH.replace("/{device}", "/{machine}/{device}")
+"""The same where machines are named."""
 
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
 """Pattern of the path of a search for the largest batch: a cell's without the batch size."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from crossover.command_lines import as_options
-from crossover.records import AXES, column
+from crossover.command_lines import as_options, cell_values
+from crossover.records import HERE, column
 from crossover.studies import CELL_PATH, Cell, Study
 
 SCHEMA_VERSION = 1
@@ -46,7 +46,7 @@ def training_options(
 ) -> list[str]:
     """Command-line options of scripts/train_model.py that are the same for every seed of a cell."""
     values = {
-        **{axis: getattr(cell, axis) for axis in AXES},
+        **cell_values(vars(cell)),
         "epochs": quality.epochs,
         "test_share": quality.test_share,
         "cpu_threads": cpu_threads,
@@ -69,6 +69,7 @@ class Training:
     precision: str | None = column("arithmetic of the training and of the predictions")
     execution: str | None = column("always `eager`")
     size: int | None = column("position on the workload's size axis")
+    machine: str = field(default=HERE, metadata={"doc": "machine, or class of nodes, as it was named", "unit": ""})
     device: str | None = column("kind of device")
     seed: int | None = column("seed of weights and order of rows, drawn on the host for every device")
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from crossover.command_lines import search_options, trial_options
 from crossover.records import AXES
@@ -13,7 +13,7 @@ def test_a_search_has_every_axis_but_the_batch_size_and_no_option_that_is_not_se
     options = search_options(vars(CELL), BatchSearch(start=8, memory_limit="8GB"), **shared)
     given = dict(option.removeprefix("--").split("=") for option in options)
     assert given == {
-        **{axis: str(getattr(CELL, axis)) for axis in AXES if axis != "batch_size"},
+        **{axis: str(getattr(CELL, axis)) for axis in AXES if axis not in ("batch_size", "machine")},
         "start": "8",
         "memory-limit": "8GB",
         "timed-batches": "100",
@@ -35,7 +35,7 @@ def test_options_name_every_axis_and_every_effort() -> None:
     options = trial_options(CELL, seed=1, cpu_threads="auto", time_limit_s=60.0, effort=Effort())
     names = {option.split("=")[0] for option in options}
     expected = {
-        *AXES,
+        *(axis for axis in AXES if axis != "machine"),
         "seed",
         "cpu_threads",
         "time_limit_s",
@@ -44,3 +44,12 @@ def test_options_name_every_axis_and_every_effort() -> None:
         *(field.name for field in fields(Effort)),
     }
     assert names == {f"--{name.replace('_', '-')}" for name in expected}
+
+
+def test_only_a_machine_that_has_a_name_is_an_option() -> None:
+    named = replace(CELL, machine="h200")
+    shared = {"seed": 1, "cpu_threads": "auto", "time_limit_s": 60.0}
+    assert set(trial_options(named, **shared, effort=Effort())) - set(
+        trial_options(CELL, **shared, effort=Effort())
+    ) == {"--machine=h200"}
+    assert "--machine=h200" in search_options(vars(named), BatchSearch(), **shared)

@@ -44,7 +44,9 @@ def test_the_grid_is_the_product_of_the_axes() -> None:
 def test_a_cell_has_one_path_level_per_axis() -> None:
     cell = Cell("disc_depth", "disc_mlp", "resident", 100, "fp32", "eager", 10, "cuda")
     assert cell.path == "disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-10/cuda"
-    assert len(cell.path.split("/")) == len(AXES) == len(fields(Cell))
+    assert len(cell.path.split("/")) + 1 == len(AXES) == len(fields(Cell))
+    named = replace(cell, machine="h200")
+    assert named.path == "disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-10/h200/cuda"
 
 
 def test_rounds_are_complete_shuffled_and_reproducible() -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 from crossover.analysis.findings import DIFFERS, NOT_TESTABLE, REPRODUCED
 from crossover.analysis.tables import records
 from crossover.claim_forms import OURS, short_number
+from crossover.records import HERE
 
 VERDICT_WORDS = {REPRODUCED: "reproduced", DIFFERS: "differs", NOT_TESTABLE: "not testable here"}
 VERDICT_MARKS = {REPRODUCED: "✓", DIFFERS: "✗", NOT_TESTABLE: "–"}
@@ -49,6 +50,7 @@ def claim_rows(claims: pd.DataFrame) -> list[dict[str, Any]]:
             "verdict_words": (OWN_WORDS if row["source"] == OURS else VERDICT_WORDS)[row["verdict"]],
             "mark": VERDICT_MARKS[row["verdict"]],
         }
+        | ({} if row.get("machine", HERE) == HERE else {"quantity": f"{row['quantity']}, on {row['machine']}"})
         for row in records(claims)
     ]
 
@@ -67,7 +69,17 @@ def measured_text(value: float | None, low: float | None, high: float | None) ->
 
 
 def tally(claims: pd.DataFrame) -> str:
-    """How the verdicts are shared out: 'Of 3 published statements, 2 are reproduced, 1 differs.' And of our own."""
+    """How the verdicts are shared out: 'Of 3 published statements, 2 are reproduced, 1 differs.' And of our own.
+
+    Where machines are named, each is told by itself: 'On h200: of 3 published statements, ...'
+    """
+    if "machine" in claims and (claims["machine"] != HERE).any():
+        told = [(machine, _tally(own)) for machine, own in claims.groupby("machine", sort=False)]
+        return " ".join(f"On {machine}: {text[0].lower()}{text[1:]}" for machine, text in told)
+    return _tally(claims)
+
+
+def _tally(claims: pd.DataFrame) -> str:
     own = (claims["source"] == OURS).fillna(False).astype(bool)
     kinds = (("published {}", claims[~own], _predicate), ("{} of our own", claims[own], _own_predicate))
     return " ".join(_shares(words, table["verdict"], predicate) for words, table, predicate in kinds if len(table))

@@ -15,9 +15,11 @@ from crossover.analysis.findings import NOT_TESTABLE, VERDICTS, Finding
 from crossover.analysis.selections import NothingToTestError
 from crossover.analysis.tables import on_all_cores
 from crossover.claim_forms import Claim, CrossoverBetween, RatioWithin, read_claim
+from crossover.records import HERE
 
 CLAIM_COLUMNS = {
     "study": "study that the claim belongs to",
+    "machine": "machine whose measurements it is held against",
     "statement": "what the source says, or we do",
     "source": "author, title and date of the source; `ours` for a statement of our own",
     "published": "value that the source gives, and the range that is tested where that is another; of ours, the latter",
@@ -38,7 +40,7 @@ def check_claims(
     quality: pd.DataFrame | None = None,
     steps_per_run: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """One row a claim, in their order.
+    """One row a claim and machine, in the claims' order; a machine that lacks the study has none, unless all lack it.
 
     A claim has the keys of config/schema.yaml and `study`. `measurements` has one row a trial, `crossovers` one a line
     and accelerator (as `compare_lines` makes it), `quality` one a training; `steps_per_run` maps a study to the steps
@@ -49,24 +51,42 @@ def check_claims(
     for number, values in enumerate(claims):
         study = str(values["study"])
         claim = read_claim(values, study, f"study '{study}': claims.{number}")
-        found = _check(claim, measurements, crossovers, quality, (steps_per_run or {}).get(study))
-        rows.append(
-            {
-                "study": claim.study,
-                "statement": claim.statement,
-                "source": claim.source,
-                "published": claim.published,
-                "measured": found.measured,
-                "measured_low": found.low,
-                "measured_high": found.high,
-                "quantity": quantity(claim, x_axis_words(crossovers, study)),
-                "verdict": found.verdict,
-                "reason": found.reason,
-            }
-        )
+        for machine in _machines(claim, measurements, quality):
+            own, lines, models = (_of_machine(table, machine) for table in (measurements, crossovers, quality))
+            found = _check(claim, own, lines, models, (steps_per_run or {}).get(study))
+            rows.append(
+                {
+                    "study": claim.study,
+                    "machine": machine,
+                    "statement": claim.statement,
+                    "source": claim.source,
+                    "published": claim.published,
+                    "measured": found.measured,
+                    "measured_low": found.low,
+                    "measured_high": found.high,
+                    "quantity": quantity(claim, x_axis_words(crossovers, study)),
+                    "verdict": found.verdict,
+                    "reason": found.reason,
+                }
+            )
     table = pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
     numbers = ("measured", "measured_low", "measured_high")
     return table.astype({name: "Float64" if name in numbers else "string" for name in CLAIM_COLUMNS})
+
+
+def _machines(claim: Claim, *tables: pd.DataFrame | None) -> list[str]:
+    """The machines that measured or trained what a claim is about; HERE stands for none."""
+    studies = {claim.study, getattr(claim.form, "study", None)}
+    found = [
+        table.loc[table["study"].isin(studies), "machine"].tolist()
+        for table in tables
+        if table is not None and "machine" in table
+    ]
+    return list(dict.fromkeys(name for names in found for name in names)) or [HERE]
+
+
+def _of_machine(table: Any, machine: str) -> Any:
+    return table[table["machine"] == machine] if table is not None and "machine" in table else table
 
 
 def _check(

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pandas as pd
 from matplotlib import pyplot as plt
@@ -35,6 +34,7 @@ from crossover.analysis.style import (
     small_text,
     use_style,
 )
+from crossover.analysis.tables import device_name_of
 from crossover.analysis.views import StudyView
 from crossover.records import BASELINE
 
@@ -231,7 +231,7 @@ def _scale(axes: Axes, known: pd.DataFrame, panel: Panel, labels: list[str], wid
 def _name_rows(
     axes: Axes, view: StudyView, rows: pd.DataFrame, places: list[float], heads: dict[str, float], height: float
 ) -> None:
-    names: dict[str, Any] = dict(view.cells.dropna(subset=["device_name"]).groupby("device")["device_name"].first())
+    names = {device: device_name_of(own) for device, own in view.cells.groupby("device")}
     measured = set(view.cells["device"])
     headings = [
         device_label(device, names.get(device)) if device in measured else f"{device_label(device, None)}, not measured"

@@ -1,23 +1,28 @@
-"""Crossovers of every line of every study: of devices, precisions and executions, in time, energy and money."""
+"""Crossovers of every line of every study: of devices, precisions, executions and machines, in each cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 import pandas as pd
 
 from crossover.analysis.costs import COSTS, with_costs
 from crossover.analysis.crossover import estimate_crossover
 from crossover.analysis.interpolation import Interpolation
+from crossover.analysis.machine_pairings import MACHINES, machine_pairings
 from crossover.analysis.pairings import PAIRS, Pairing, pairings
 from crossover.analysis.tables import LINE_AXES, device_name_of
 from crossover.records import BASELINE
 
 CROSSOVER_COLUMNS = {
-    "pair": "what is compared: " + ", ".join(PAIRS) + "; the axis of that name holds the contender's value",
+    "pair": "what is compared: "
+    + ", ".join((*PAIRS, MACHINES))
+    + "; the axis of that name holds the contender's value",
     "cost": "in what: " + ", ".join(COSTS) + " of a step; money only where the config gives `price_per_hour`",
     "device": "the contender's device; of two precisions or executions, the device on which both ran",
-    "baseline": "what is compared with: a CPU, `fp32` or `eager`",
+    "baseline": "what is compared with: a CPU, `fp32`, `eager`, or the first machine",
+    "baseline_machine": "machine of the baseline; another than `machine`, the contender's, where machines are compared",
     "contender": "what is compared; empty where the machine has no accelerator",
     "x_axis": "what the crossover is read over: size or parameters",
     "status": "how the search ended",
@@ -51,9 +56,10 @@ def compare_lines(
 
     `x_axes` maps a study to what its crossovers are read over, `price_per_hour` a device to the price of its machine.
     """
+    priced = with_costs(measurements, price_per_hour)
     rows = [
         _compare(pairing, cost, x_axes[str(pairing.line["study"])])
-        for pairing in pairings(with_costs(measurements, price_per_hour))
+        for pairing in chain(pairings(priced), machine_pairings(priced))
         for cost in COSTS
         if pairing.trials[cost].notna().any() or (pairing.is_headline and cost == "time")
     ]
@@ -61,11 +67,14 @@ def compare_lines(
 
 
 def headline_rows(crossovers: pd.DataFrame) -> pd.DataFrame:
-    """The rows that figures, claims and answers speak of: the time of each accelerator against all of the CPU."""
+    """The rows that figures, claims and answers speak of: each accelerator's time against all of the CPU beside it."""
     if crossovers.empty:
         return crossovers
     return crossovers[
-        (crossovers["pair"] == "device") & (crossovers["cost"] == "time") & (crossovers["baseline"] == BASELINE)
+        (crossovers["pair"] == "device")
+        & (crossovers["cost"] == "time")
+        & (crossovers["baseline"] == BASELINE)
+        & (crossovers["baseline_machine"] == crossovers["machine"])
     ]
 
 
@@ -83,6 +92,7 @@ def _compare(pairing: Pairing, cost: str, x_axis: str) -> dict[str, object]:
         "cost": cost,
         "device": pairing.device,
         "baseline": pairing.baseline,
+        "baseline_machine": pairing.baseline_machine,
         "contender": pairing.contender,
         "x_axis": x_axis,
         "status": found.status,
@@ -103,8 +113,8 @@ def _compare(pairing: Pairing, cost: str, x_axis: str) -> dict[str, object]:
         "roots": list(found.roots),
         "trials": _fewest_trials(trials, cost),
         "size_name": trials["size_name"].iloc[0],
-        "baseline_name": _device_name(trials, pairing.baseline_device),
-        "contender_name": _device_name(trials, pairing.device),
+        "baseline_name": _device_name(trials, pairing.baseline_machine, pairing.baseline_device),
+        "contender_name": _device_name(trials, pairing.line["machine"], pairing.device),
     }
 
 
@@ -122,5 +132,5 @@ def _fewest_trials(sides: pd.DataFrame, cost: str) -> int:
     return int(counts.min()) if len(counts) else 0
 
 
-def _device_name(line: pd.DataFrame, device: str | None) -> str | None:
-    return device_name_of(line[line["device"] == device])
+def _device_name(line: pd.DataFrame, machine: object, device: str | None) -> str | None:
+    return device_name_of(line[(line["machine"] == machine) & (line["device"] == device)])

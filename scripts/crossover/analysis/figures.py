@@ -50,7 +50,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 def plot_times(view: StudyView) -> Figure:
     """Time over size, log-log: one line a device, every trial a dot, intervals, the published figures beside ours."""
-    if len(view.lines()) > MOST_SINGLE or view.has_fewer_cores:
+    if len(view.lines()) > MOST_SINGLE or view.has_fewer_cores or view.has_machines:
         return plot_many_times(view)
     figure, panels = _panels(view)
     for axes, line in zip(panels, view.lines(), strict=True):
@@ -67,7 +67,7 @@ def plot_times(view: StudyView) -> Figure:
 
 def plot_speedups(view: StudyView) -> Figure:
     """Time on the CPU over time on each accelerator, log-log, with the line at 1."""
-    if len(view.lines()) > MOST_SINGLE or view.has_fewer_cores:
+    if len(view.lines()) > MOST_SINGLE or view.has_fewer_cores or view.has_machines:
         return plot_many_speedups(view)
     figure, panels = _panels(view)
     for axes, line in zip(panels, view.lines(), strict=True):

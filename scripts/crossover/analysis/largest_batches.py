@@ -14,6 +14,7 @@ from crossover.analysis.naming import name_by, varying
 from crossover.analysis.style import bytes_text, device_label, rate_text
 from crossover.analysis.tables import CELL_AXES, records
 from crossover.errors import UserError
+from crossover.records import HERE
 from crossover.studies import SEARCH_VERSION
 
 SEARCH_AXES = [axis for axis in CELL_AXES if axis != "batch_size"]
@@ -81,6 +82,7 @@ def _row(path: Path) -> dict[str, Any]:
     tries = found["tries"]
     return {
         **{name: found.get(name) for name in (*SEARCH_AXES, *SEARCH_COLUMNS)},
+        "machine": found.get("machine", HERE),
         "tries_count": len(tries),
         "search_s": float(sum(one["duration_s"] for one in tries)),
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,7 @@ import pandas as pd
 from crossover.analysis.style import device_label, seconds_text
 from crossover.analysis.summary import Ratio, ratio_over_trials, time_over_trials
 from crossover.analysis.tables import CELL_AXES
-from crossover.records import DEVICES
+from crossover.records import DEVICES, HERE
 from crossover.studies import steps_of_run
 
 BOUND = 0.5
@@ -39,17 +40,19 @@ class Loading:
 
 
 def loading_answers(trials: pd.DataFrame, steps_per_run: int | Mapping[str, int] | None) -> list[str]:
-    """One sentence a device on which cells of both protocols have an ok trial.
+    """One sentence a machine and device on which cells of both protocols have an ok trial.
 
     `trials` are a study's, as `with_ok_times` leaves them. Times are of an epoch where the study's run has some.
     """
     timed = trials.dropna(subset=["step_time_s"])
     answers = []
-    for device in DEVICES:
-        own = timed[timed["device"] == device]
+    sides = product(DEVICES, timed["machine"].unique())
+    for device, machine in sides:
+        own = timed[(timed["device"] == device) & (timed["machine"] == machine)]
         pairs = [pair for _, rows in own.groupby(PAIRED_AXES, sort=False) if (pair := _pair(rows))]
         if pairs:
-            answers.append(_sentence(device_label(device, own["device_name"].iloc[0]), pairs, steps_per_run))
+            name = device_label(device, own["device_name"].iloc[0]) + ("" if machine == HERE else f" of {machine}")
+            answers.append(_sentence(name, pairs, steps_per_run))
     return answers
 
 

@@ -31,7 +31,7 @@ from crossover.analysis.views import StudyView
 from crossover.records import BASELINE, is_cpu
 
 PANEL = ["workload", "protocol", "batch_size", "execution"]
-LINE = ["precision", "variant", "device"]
+LINE = ["precision", "variant", "machine", "device"]
 """The axes that a panel keeps fixed, and those that tell its lines apart."""
 
 Maker = Callable[[pd.DataFrame, str, Looks], list[Line]]
@@ -64,18 +64,18 @@ def plot_many_speedups(view: StudyView) -> Figure:
     def lines(cells: pd.DataFrame, name: str, looks: Looks) -> list[Line]:
         first = first_row(cells)
         trials = view.trials_of(first)
+        sides = _cpu_sides(view, first["machine"])
         return [_over(side, cells, trials, name + words, looks.of(first)) for side, words in sides.items()]
 
-    sides = _cpu_sides(view)
     contending = view.cells[~view.cells["device"].map(is_cpu)]
     return _plot(view, contending, lines, "speed-up over the CPU", StrMethodFormatter("{x:,g}×"), equal=1)
 
 
-def _cpu_sides(view: StudyView) -> dict[str, str]:
-    """What speed-ups are over, and how a line's name ends then: ' over 8 cores', where there are several."""
+def _cpu_sides(view: StudyView, machine: str) -> dict[str, str]:
+    """What a machine's speed-ups are over, and how a line's name ends then: ' over 8 cores', where there are several."""
     if not view.has_fewer_cores:
         return {BASELINE: ""}
-    cells = view.cells[view.cells["device"].map(is_cpu)]
+    cells = view.cells[view.cells["device"].map(is_cpu) & (view.cells["machine"] == machine)]
     return {
         str(device): f" over {cores_text(own['threads'].max())}" for device, own in cells.groupby("device", sort=False)
     }
@@ -119,8 +119,8 @@ def _plot(
     view: StudyView, cells: pd.DataFrame, maker: Maker, y_label: str, ticks: Formatter, equal: float | None = None
 ) -> Figure:
     cells = cells.assign(x=cells[view.x_axis].astype(float))
-    looks = looks_of(cells, LINE if varying(cells, ["precision", "variant"]) else [])
-    named = varying(cells, ["variant", "precision"])
+    looks = looks_of(cells, LINE if varying(cells, ["precision", "variant", "machine"]) else [])
+    named = varying(cells, ["machine", "variant", "precision"])
     titled = varying(cells, PANEL)
     panels = []
     for _, own in cells.groupby(PANEL, sort=False):
@@ -161,8 +161,11 @@ def _share(share: float) -> str:
 
 def _x_label(view: StudyView) -> str:
     unit = "parameters" if view.x_axis == "parameters" else str(view.cells["size_name"].iloc[0])
-    devices = on_all_cores(view.cells).dropna(subset=["device_name"]).drop_duplicates("device")
-    names = [f"{DEVICE_WORDS[row['device']]}: {short_name(row['device_name'])}" for _, row in devices.iterrows()]
+    devices = on_all_cores(view.cells).dropna(subset=["device_name"]).drop_duplicates(["machine", "device"])
+    names = [
+        f"{row['machine']}, " * view.has_machines + f"{DEVICE_WORDS[row['device']]}: {short_name(row['device_name'])}"
+        for _, row in devices.iterrows()
+    ]
     return "\n".join([unit, "; ".join(names)])
 
 

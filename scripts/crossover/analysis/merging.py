@@ -6,7 +6,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crossover.analysis.tables import with_machine
 from crossover.errors import UserError
+from crossover.records import HERE
 
 ENVIRONMENT_COLUMNS = (
     "hostname",
@@ -42,18 +44,22 @@ def differing_environments(first: pd.DataFrame, second: pd.DataFrame) -> list[st
 
 
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
-    """Raise UserError naming the fields in which the rows of a device differ; hosts may, if `several_hosts`.
+    """Raise UserError naming the fields in which the rows of a machine's device differ; hosts may, if `several_hosts`.
 
     Fields that the rows do not hold are passed over.
     """
+    rows = with_machine(rows)
     passed_over = {"hostname"} if several_hosts else set()
     columns = [name for name in ENVIRONMENT_COLUMNS if name in rows.column_names and name not in passed_over]
-    for device in rows["device"].unique().to_pylist():
-        own = rows.filter(pc.field("device") == device)
+    sides = rows.select(["machine", "device"]).group_by(["machine", "device"]).aggregate([]).to_pylist()
+    for side in sides:
+        machine, device = side["machine"], side["device"]
+        own = rows.filter((pc.field("machine") == machine) & (pc.field("device") == device))
         values = {column: own[column].unique().to_pylist() for column in columns}
         unlike = [f"{column} ({', '.join(map(str, found))})" for column, found in values.items() if len(found) > 1]
         if unlike:
+            whose = f"device '{device}'" if machine == HERE else f"device '{device}' of machine '{machine}'"
             raise UserError(
-                f"the rows of device '{device}' come from unlike environments: {'; '.join(unlike)}; delete the rows of "
-                "one, use another results folder, or set several_hosts to true in the config if only hosts differ"
+                f"the rows of {whose} come from unlike environments: {'; '.join(unlike)}; delete the rows of one, use "
+                "another results folder, or set several_hosts to true in the config if only hosts differ"
             )

@@ -9,7 +9,7 @@ import pandas as pd
 
 from crossover.analysis.style import spaced
 
-NAMED_AXES = ("size", "variant", "protocol", "batch_size", "precision", "execution")
+NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision", "execution")
 """The axes that a name is made of, in its order; the device has a panel, a group or a colour of its own."""
 
 
@@ -29,4 +29,4 @@ def _word(row: Mapping[str, Any], axis: str) -> str:
         return f"{value:,} {row.get('size_name') or ''}".strip()
     if axis == "batch_size":
         return f"batch {value:,}"
-    return spaced(str(value))
+    return str(value) if axis == "machine" else spaced(str(value))

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.analysis.comparisons import headline_rows
+from crossover.analysis.machine_pairings import MACHINES
 from crossover.analysis.naming import varying
 from crossover.analysis.sentences import axis_words, bound_words, doubt_words, line_words, place
 from crossover.analysis.style import device_label, number_text
@@ -63,6 +64,8 @@ def found_sentence(row: dict[str, Any]) -> str:
         text = f"{contender} and {baseline} cross {bound}, if at all"
     else:
         return f"No crossover can be given: {row['message']}."
+    if row["pair"] == "device" and row["baseline_machine"] != row["machine"]:
+        text = f"across machines, {text}"
     if row["pair"] != "device":
         text = f"on the {_device_words(row['device'])} {text}"
     cautions = [doubt_words(row), "one trial a cell, indicative only" if row["trials"] == 1 else ""]
@@ -114,13 +117,21 @@ def _sides(row: dict[str, Any]) -> tuple[str, str]:
     """What is compared, the contender first."""
     if row["pair"] != "device":
         return row["contender"], row["baseline"]
-    return f"the {_device_words(row['contender'])}", f"the {_device_words(row['baseline'])}"
+    sides = f"the {_device_words(row['contender'])}", f"the {_device_words(row['baseline'])}"
+    if row["baseline_machine"] == row["machine"]:
+        return sides
+    return f"{sides[0]} of {row['machine']}", f"{sides[1]} of {row['baseline_machine']}"
 
 
 def _compared(row: dict[str, Any]) -> str:
-    if row["pair"] == "device":
-        return f"{_device_words(row['contender'], row['contender_name'])} against {_device_words(row['baseline'])}"
-    return f"{row['contender']} against {row['baseline']}, on the {_device_words(row['device'], row['contender_name'])}"
+    contender = _device_words(row["device"], row["contender_name"])
+    if row["pair"] == "device" and row["baseline_machine"] == row["machine"]:
+        return f"{contender} against {_device_words(row['baseline'])}"
+    if row["pair"] in ("device", MACHINES):
+        device = row["baseline"] if row["pair"] == "device" else row["device"]
+        baseline = _device_words(device, row["baseline_name"])
+        return f"{contender} of {row['machine']} against {baseline} of {row['baseline_machine']}"
+    return f"{row['contender']} against {row['baseline']}, on the {contender}"
 
 
 def _device_words(device: str, name: str | None = None) -> str:

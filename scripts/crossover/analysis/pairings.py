@@ -12,7 +12,7 @@ from crossover.records import BASELINE, is_cpu
 from crossover.stages import PLAIN_SIDES
 
 PAIRS = ("device", "precision", "execution")
-"""The axes whose values are compared."""
+"""The axes whose values are compared within a machine."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Pairing:
     contender: str | None
     trials: pd.DataFrame
     """The trials of both sides, named in column `side`."""
+    other_machine: str | None = None
+    """The baseline's machine; None: the contender's, which is the line's."""
 
     @property
     def baseline_device(self) -> str | None:
@@ -35,13 +37,18 @@ class Pairing:
         return self.baseline if self.pair == "device" else self.device
 
     @property
+    def baseline_machine(self) -> object:
+        """The machine of the baseline."""
+        return self.other_machine or self.line["machine"]
+
+    @property
     def is_headline(self) -> bool:
-        """Whether it is the question that every line has: its accelerator against all of the CPU."""
-        return self.pair == "device" and self.baseline == BASELINE
+        """Whether it is the question that every line has: its accelerator against all of the CPU beside it."""
+        return self.pair == "device" and self.baseline == BASELINE and self.other_machine is None
 
 
 def pairings(measurements: pd.DataFrame) -> Iterator[Pairing]:
-    """Every pairing of every line: first the devices, then the precisions, then the executions."""
+    """Every pairing of every line within a machine: first the devices, then the precisions, then the executions."""
     yield from _of_devices(measurements)
     for pair in PLAIN_SIDES:
         yield from _on_one_device(measurements, pair)

@@ -56,7 +56,9 @@ def _measured(
         "answers": [
             *[("", text) for text in _loading(trials, spec)],
             *merged(
-                (line_words(row, several), text) for row in records(headlines) if (text := _answer(row, own, spec))
+                (line_words(row, [axis for axis in several if axis != "machine"]), text)
+                for row in records(headlines)
+                if (text := _answer(row, own, spec))
             ),
         ],
         "figures": [figure for figure in figures if figure.study == name],

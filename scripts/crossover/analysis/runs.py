@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crossover.analysis.merging import ENVIRONMENT_COLUMNS, differing_environments
-from crossover.analysis.tables import CELL_AXES
+from crossover.analysis.tables import CELL_AXES, with_machine
 from crossover.analysis.verdicts import FASTER, MISSING, SLOWER, VERDICTS, Summary, summary
 from crossover.errors import UserError
 from crossover.validation import allowed_names
 
-NEEDED_COLUMNS = [*CELL_AXES, "status", "step_time_s"]
+NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
 MOST_LINES = 40
 """Cells that the terminal shows; the file holds all."""
 
@@ -38,8 +38,10 @@ def _read_run(path: Path, study: str | None) -> pd.DataFrame:
         missing = [column for column in NEEDED_COLUMNS if column not in file.schema_arrow.names]
         if missing:
             raise UserError(f"{path}: column '{missing[0]}' is missing; name the results folder of a finished run")
-        columns = [name for name in (*NEEDED_COLUMNS, *ENVIRONMENT_COLUMNS) if name in file.schema_arrow.names]
-        trials: pd.DataFrame = file.read(columns).to_pandas()
+        columns = [
+            name for name in (*NEEDED_COLUMNS, "machine", *ENVIRONMENT_COLUMNS) if name in file.schema_arrow.names
+        ]
+        trials: pd.DataFrame = with_machine(file.read(columns)).to_pandas()
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(f"{path}: not a readable table ({str(error).splitlines()[0]}); make it again") from None
     known = sorted(trials["study"].unique())

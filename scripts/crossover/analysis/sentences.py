@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from crossover.analysis.style import PROTOCOL_WORDS, count_text, device_label, seconds_text, spaced
-from crossover.records import PLAIN, is_cpu
+from crossover.records import HERE, PLAIN, is_cpu
 
 
 def missing_half(devices: Iterable[str]) -> str | None:
@@ -28,27 +28,28 @@ def axis_words(row: dict[str, Any]) -> str:
 def answer(row: dict[str, Any]) -> str:
     """One sentence for one row of the crossovers' table."""
     if row["status"] == "no_accelerator":
-        return f"Only the CPU ({row['baseline_name']}) was measured, no GPU: half of the answer is missing."
+        cpu = f"the CPU ({row['baseline_name']})"
+        return f"Only {cpu} was measured{_of_several(row)}, no GPU: half of the answer is missing."
     gpu, cpu = _sides(row)
     unit = axis_words(row)
     if row["status"] == "bracketed":
-        text = f"On this machine {gpu} beats {cpu} from about {place(row)} {unit} on ({_how(row, unit)})."
+        text = f"{on_machine(row)} {gpu} beats {cpu} from about {place(row)} {unit} on ({_how(row, unit)})."
     elif row["status"] == "reversed":
         where = f"{place(row)} {unit} ({_how(row, unit)})"
-        text = f"On this machine {gpu} is ahead only below about {where}; above, {cpu} wins."
+        text = f"{on_machine(row)} {gpu} is ahead only below about {where}; above, {cpu} wins."
     elif bound := bound_words(row):
         edge = "largest" if row["crossover_low"] else "smallest"
         text = (
-            f"On this machine {gpu} and {cpu} cannot be told apart at the {edge} size measured on both: they cross "
+            f"{on_machine(row)} {gpu} and {cpu} cannot be told apart at the {edge} size measured on both: they cross "
             f"{bound}, if at all."
         )
     elif row["status"] == "below_range":
         text = (
-            f"On this machine {gpu} beats {cpu} at every size measured on both; if they cross at all, it is at smaller "
-            "sizes."
+            f"{on_machine(row)} {gpu} beats {cpu} at every size measured on both; if they cross at all, it is at "
+            "smaller sizes."
         )
     elif row["status"] == "above_range":
-        text = f"On this machine {cpu} beats {gpu} at every size measured on both; no crossover up to the largest."
+        text = f"{on_machine(row)} {cpu} beats {gpu} at every size measured on both; no crossover up to the largest."
     elif row["status"] == "multiple":
         places = ", ".join(count_text(root) for root in row["roots"])
         text = f"No single crossover of {gpu} over {cpu} can be given: they cross near {places} {unit}."
@@ -56,6 +57,16 @@ def answer(row: dict[str, Any]) -> str:
         text = f"No crossover of {gpu} over {cpu} can be given: {row['message']}."
     decided = row["status"] in ("bracketed", "reversed", "below_range", "above_range", "edge_tie", "multiple")
     return _with_caution(f"{text}{_doubt_sentence(row)}", row) if decided else text
+
+
+def on_machine(row: Mapping[str, Any]) -> str:
+    """Where something was measured: 'On this machine', or 'On h200' where machines are named."""
+    machine = row.get("machine", HERE)
+    return "On this machine" if machine == HERE else f"On {machine}"
+
+
+def _of_several(row: Mapping[str, Any]) -> str:
+    return "" if row.get("machine", HERE) == HERE else f" on {row['machine']}"
 
 
 def place(row: dict[str, Any], column: str = "crossover") -> str:
@@ -101,7 +112,7 @@ def answer_at_one_size(row: dict[str, Any], seconds: Mapping[str, float]) -> str
     cpu_s, gpu_s = seconds[row["baseline"]], seconds[row["contender"]]
     ahead, behind, ratio = (gpu, cpu, cpu_s / gpu_s) if gpu_s <= cpu_s else (cpu, gpu, gpu_s / cpu_s)
     text = (
-        f"On this machine {ahead} is {ratio:.3g} times as fast as {behind} "
+        f"{on_machine(row)} {ahead} is {ratio:.3g} times as fast as {behind} "
         f"(a step takes {seconds_text(min(cpu_s, gpu_s))}, not {seconds_text(max(cpu_s, gpu_s))})."
     )
     return _with_caution(text, row)
@@ -121,7 +132,8 @@ def _with_caution(text: str, row: dict[str, Any]) -> str:
 
 def line_words(row: dict[str, Any], varying: Collection[str] = ()) -> str:
     """What sets a line apart: protocol, batch size, and whatever else is not the plain case or varies in the study."""
-    words = [PROTOCOL_WORDS[row["protocol"]], f"batch {row['batch_size']:,}"]
+    words = [row["machine"]] if "machine" in varying else []
+    words += [PROTOCOL_WORDS[row["protocol"]], f"batch {row['batch_size']:,}"]
     for axis, plain in (("variant", PLAIN), ("precision", "fp32"), ("execution", "eager")):
         if row[axis] != plain or axis in varying:
             words.append(spaced(row[axis]))

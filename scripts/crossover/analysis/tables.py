@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from crossover.errors import UserError
 from crossover.files import atomic_path
-from crossover.records import AXES, Measurement, arrow_schema, threads_of_side
+from crossover.records import AXES, HERE, Measurement, arrow_schema, threads_of_side
 
 CELL_AXES = list(AXES)
 LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
@@ -29,16 +29,26 @@ def collect_rows(paths: Sequence[Path], record: type[Any] = Measurement, number:
     tables = []
     for path in paths:
         try:
-            table = pq.read_table(path, partitioning=None)
+            table = with_machine(pq.read_table(path, partitioning=None))
         except (pa.ArrowInvalid, OSError) as error:
             raise UserError(
                 f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again"
             ) from None
-        if table.column_names != schema.names or table["schema_version"].to_pylist() != [record.schema_version]:
+        if set(table.column_names) != set(schema.names) or table["schema_version"].to_pylist() != [
+            record.schema_version
+        ]:
             raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
-        tables.append(table.cast(schema))
+        tables.append(table.select(schema.names).cast(schema))
     order = [(axis, "ascending") for axis in (*AXES, number)]
     return pa.concat_tables(tables).sort_by(order) if tables else schema.empty_table()
+
+
+def with_machine(rows: pa.Table) -> pa.Table:
+    """The rows with column `machine`, which those of earlier versions lack, as do those made elsewhere."""
+    if "machine" in rows.column_names:
+        place = rows.column_names.index("machine")
+        return rows.set_column(place, "machine", rows["machine"].cast(pa.string()).fill_null(HERE))
+    return rows.append_column("machine", pa.array([HERE] * rows.num_rows, pa.string()))
 
 
 def write_rows(table: pa.Table, path: Path) -> None:
@@ -48,8 +58,9 @@ def write_rows(table: pa.Table, path: Path) -> None:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a Parquet file that this workflow wrote."""
-    return pd.read_parquet(path)
+    """Read a Parquet file that this workflow wrote; a table by cells or lines gets column `machine` if it lacks it."""
+    table = pd.read_parquet(path)
+    return table if "machine" in table or "study" not in table else table.assign(machine=HERE)
 
 
 def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
@@ -76,9 +87,9 @@ def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -
 
 
 def device_name_of(rows: pd.DataFrame) -> str | None:
-    """The name of the device that ran, of the first row that knows it; None where none does."""
-    names = rows["device_name"].dropna()
-    return str(names.iloc[0]) if len(names) else None
+    """The name of the device that ran; None where no row knows it, or where machines have several."""
+    names = rows["device_name"].dropna().unique()
+    return str(names[0]) if len(names) == 1 else None
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

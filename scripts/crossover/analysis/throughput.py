@@ -19,7 +19,7 @@ from crossover.analysis.tables import device_name_of, first_row, records
 from crossover.analysis.views import StudyView
 from crossover.records import DEVICES
 
-LINE = ["size", "variant", "protocol", "precision", "execution"]
+LINE = ["machine", "size", "variant", "protocol", "precision", "execution"]
 """The axes that tell the lines of a panel apart."""
 
 
@@ -28,7 +28,7 @@ def plot_throughput(view: StudyView) -> Figure:
 
     A ring marks a line's optimum, a hollow square the largest batch that fits, where it was searched.
     """
-    looks = looks_of(view.cells, ["precision", "variant", "execution", "size", "protocol"])
+    looks = looks_of(view.cells, ["precision", "variant", "execution", "size", "protocol", "machine"])
     named = varying(view.cells, LINE)
     panels = []
     for device in (device for device in DEVICES if device in set(view.cells["device"])):

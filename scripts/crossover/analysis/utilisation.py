@@ -20,11 +20,11 @@ def matmul_peak(cells: pd.DataFrame) -> pd.Series:
 
     The cells have column achieved_tflops. It is a measured peak, not the data sheet's: a cell may exceed it.
     """
-    keys = ["device", "precision"]
+    keys = ["machine", "device", "precision"]
     products = cells[cells["workload"] == PEAK_WORKLOAD]
     peaks = products["achieved_tflops"].astype(float).groupby([products[key] for key in keys]).max()
     return pd.Series(
-        [peaks.get((row["device"], row["precision"]), float("nan")) for _, row in cells.iterrows()],
+        [peaks.get(tuple(row[key] for key in keys), float("nan")) for _, row in cells.iterrows()],
         index=cells.index,
         dtype=float,
     )

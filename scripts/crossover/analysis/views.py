@@ -62,6 +62,11 @@ class StudyView:
         """Whether the CPU was also timed on fewer than all cores."""
         return len(on_all_cores(self.cells)) < len(self.cells)
 
+    @property
+    def has_machines(self) -> bool:
+        """Whether several machines measured."""
+        return self.cells["machine"].nunique() > 1
+
     def on_all_cores(self) -> StudyView:
         """The same without the CPU on fewer cores, for a figure that has no place for it."""
         return replace(self, measurements=on_all_cores(self.measurements), cells=on_all_cores(self.cells))

@@ -40,6 +40,7 @@ def training(predictions: Sequence[int] | None = PREDICTED, **values: Any) -> di
         "precision": "fp32",
         "execution": "eager",
         "size": 100,
+        "machine": "here",
         "device": "cpu",
         "seed": 1,
         "status": "ok",
