@@ -37,6 +37,11 @@ rule all:
         TRAININGS,
 
 
+rule merge:
+    input:
+        merged_report,
+
+
 rule quality:
     input:
         rules.summarise_quality.output,

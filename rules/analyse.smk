@@ -15,7 +15,8 @@ rule summarise_cells:
     conda:
         "../envs/analysis.yaml"
     params:
-        sizes={name: study.sizes for name, study in STUDIES.items()},
+        # Where runs are merged, the sizes of their own studies are not known.
+        sizes=None if MERGED else {name: study.sizes for name, study in STUDIES.items()},
     message:
         "Summarising trials into cells"
     script:

@@ -5,13 +5,14 @@ rule find_largest_batch:
         workload=workload_of,
         dataset=dataset_of,
     output:
-        f"{RESULTS}/largest_batch/{SEARCH_PATH}.json",
+        f"{RESULTS}/largest_batch/{PLACED_SEARCH}.json",
     log:
-        f"{RESULTS}/logs/find_largest_batch/{SEARCH_PATH}.log",
+        f"{RESULTS}/logs/find_largest_batch/{PLACED_SEARCH}.log",
     conda:
         "../envs/benchmark.yaml"
     threads: threads_of
     resources:
+        **CLASS_RESOURCES,
         gpu=gpus_of,
         mem_mb=mem_mb_of,
         runtime=search_runtime_of,

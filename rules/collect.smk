@@ -1,6 +1,6 @@
 rule collect_measurements:
     input:
-        rows=measured_rows,
+        rows=merged_files if MERGED else measured_rows,
         library=ANALYSIS_LIBRARY,
     output:
         measurements=f"{RESULTS}/measurements.parquet",
@@ -10,6 +10,8 @@ rule collect_measurements:
         "../envs/analysis.yaml"
     params:
         several_hosts=CONFIG.several_hosts,
+        # Folders of machines, each with its name, where their runs are merged.
+        merged=[(run.folder, run.name) for run in MERGED],
     message:
         "Collecting the rows of all trials"
     script:

@@ -12,11 +12,21 @@ from crossover.configuration import (
     check_compared,
     check_device_list,
     check_executor,
+    check_merge,
     read_configuration,
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.efforts import effort_of
-from crossover.records import BASELINE, is_cpu, threads_of_side
+from crossover.hardware import (
+    check_classes,
+    check_sent,
+    devices_of,
+    on_classes,
+    placed,
+    resource_of,
+    resources_asked,
+)
+from crossover.records import BASELINE, HERE, is_cpu, threads_of_side
 from crossover.stages import measured_late, planned_trials, refinement_on, stages_of
 from crossover.studies import (
     CELL_PATH,
@@ -41,11 +51,25 @@ with one_line_errors():
     # The config file named in the Snakefile comes last in Snakemake's list, but is overridden by the others.
     *overriding, own = map(Path, workflow.configfiles)
     CONFIG = read_configuration(config, Path(workflow.basedir) / "config", [own, *overriding])
+    check_classes(CONFIG.hardware, CONFIG.devices)
+    MERGED = []
+    if CONFIG.merge:
+        from crossover.analysis.merged_runs import measured_there, merged_runs
+
+        # Nothing is measured: studies and devices are those that the folders hold.
+        MERGED = merged_runs(CONFIG.merge, f"{CONFIG.results}/merged")
+        found = measured_there(MERGED, Path(workflow.basedir) / "config" / "studies")
+        CONFIG = read_configuration(
+            {**config, **found, "results": f"{CONFIG.results}/merged", "check_devices": False},
+            Path(workflow.basedir) / "config",
+            [own, *overriding],
+        )
 
     # What enters `params` must read the same on every host, so the main process looks once and its jobs are told.
     MACHINE = find_machine() if workflow.is_main_process else handed_down()
     hand_down(MACHINE)
-    DEVICES = CONFIG.devices or MACHINE.devices
+    RUN_DEVICES = CONFIG.devices or MACHINE.devices
+    DEVICES = devices_of(CONFIG.hardware, RUN_DEVICES)
     if CONFIG.check_devices and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
     check_any_for(CONFIG.studies, DEVICES)
@@ -55,6 +79,7 @@ onstart:
     # The executor is known from here on only.
     with one_line_errors():
         check_executor(CONFIG, local=workflow.local_exec)
+        check_sent(CONFIG.hardware, local=workflow.local_exec)
 
 
 envvars:
@@ -69,26 +94,36 @@ resource_scopes:
 RESULTS = CONFIG.results
 STUDIES = {study.name: study for study in CONFIG.studies}
 MEASURED = [study.name for study in CONFIG.studies if study.cells(DEVICES)]
-CELLS = [cell for study in CONFIG.studies for cell in study.cells(DEVICES)]
-ON_FEWER_CORES = sorted({cell.study for cell in CELLS if threads_of_side(cell.device) is not None})
+GRID = on_classes(
+    [cell for study in CONFIG.studies for cell in study.cells(DEVICES)], CONFIG.hardware, RUN_DEVICES
+)
+# Where runs are merged, all rows are there.
+CELLS = [] if MERGED else GRID
+ON_FEWER_CORES = sorted({cell.study for cell in GRID if threads_of_side(cell.device) is not None})
 TRIALS = range(1, CONFIG.trials + 1)
 ROUNDS = list(in_rounds(CELLS, CONFIG.trials, CONFIG.seed))
+# The patterns of paths, where classes of nodes are named with a level for them.
+PLACED_CELL, PLACED_SEARCH, PLACED_TRAINING = (
+    placed(pattern, CONFIG.hardware) for pattern in (CELL_PATH, SEARCH_PATH, TRAINING_PATH)
+)
 # What fits does not depend on the number of threads.
 SEARCHES = {
-    f"{RESULTS}/largest_batch/{SEARCH_PATH}.json".format(**asdict(cell)): STUDIES[cell.study]
+    f"{RESULTS}/largest_batch/{PLACED_SEARCH}.json".format(**asdict(cell)): STUDIES[cell.study]
     for cell in CELLS
     if threads_of_side(cell.device) is None
 }
 # Those that are part of the main job.
 SHOWN_SEARCHES = [path for path, study in SEARCHES.items() if study.largest_batch]
 TRAININGS = [
-    f"{RESULTS}/trainings/{TRAINING_PATH}.parquet".format(**asdict(cell), seed=CONFIG.seed + number)
+    f"{RESULTS}/trainings/{PLACED_TRAINING}.parquet".format(**asdict(cell), seed=CONFIG.seed + number)
     for study in CONFIG.studies
-    for cell in trained_cells(study, DEVICES)
+    if not MERGED
+    for cell in on_classes(trained_cells(study, DEVICES), CONFIG.hardware, RUN_DEVICES)
     for number in range(1, quality_of(study).seeds + 1)
 ]
 REFINED = {
-    study.name: stages_of(study, DEVICES, CONFIG.trials, CONFIG.refinement) for study in CONFIG.studies
+    study.name: 0 if MERGED else stages_of(study, DEVICES, CONFIG.trials, CONFIG.refinement)
+    for study in CONFIG.studies
 }
 STAGES = max(REFINED.values())
 PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enumerate(ROUNDS)}
@@ -98,6 +133,7 @@ wildcard_constraints:
     study="|".join(STUDIES),
     dataset="|".join(CONFIG.datasets),
     variant=r"\w+",
+    machine="|".join(CONFIG.hardware or (HERE,)),
     batch_size=r"\d+",
     size=r"\d+",
     trial=r"\d+",
@@ -117,6 +153,7 @@ def cell_of(wildcards):
         int(wildcards.size),
         wildcards.device,
         wildcards.variant,
+        wildcards.get("machine", HERE),
     )
 
 
@@ -236,6 +273,15 @@ def gpus_of(wildcards):
     return gpu_if_any([wildcards.device])
 
 
+def class_resource(name):
+    """A resource that the classes of nodes set, for jobs on them."""
+    return lambda wildcards: resource_of(CONFIG.hardware, name, wildcards.machine, wildcards.device)
+
+
+# What jobs ask for beside what their rules say, so that they reach the nodes of their class.
+CLASS_RESOURCES = {name: class_resource(name) for name in resources_asked(CONFIG.hardware)}
+
+
 def mem_mb_of(wildcards, attempt):
     """Memory of a trial: enough for torch on a GPU host and for the models of the shipped studies."""
     return 4000 * attempt
@@ -294,6 +340,20 @@ def compared_measurements(_wildcards):
         check_compared(CONFIG)
     spell = os.path.relpath if os.path.isabs(RESULTS) else os.path.abspath
     return [spell(run.measurements) for run in CONFIG.compare]
+
+
+def merged_files(_wildcards):
+    """The tables or rows of the runs to merge, as they are: their paths are spelled as no rule's output is."""
+    spell = os.path.relpath if os.path.isabs(RESULTS) else os.path.abspath
+    with one_line_errors():
+        return [spell(file) for run in MERGED for file in run.files]
+
+
+def merged_report(_wildcards):
+    """The report of merged runs."""
+    with one_line_errors():
+        check_merge(CONFIG)
+    return rules.render_report.output
 
 
 def gpu_if_any(devices):

@@ -5,14 +5,15 @@ rule measure_cell:
         workload=workload_of,
         dataset=dataset_of,
     output:
-        f"{RESULTS}/cells/{CELL_PATH}/trial-{{trial}}.parquet",
+        f"{RESULTS}/cells/{PLACED_CELL}/trial-{{trial}}.parquet",
     log:
-        f"{RESULTS}/logs/measure_cell/{CELL_PATH}/trial-{{trial}}.log",
+        f"{RESULTS}/logs/measure_cell/{PLACED_CELL}/trial-{{trial}}.log",
     priority: turn_of
     conda:
         "../envs/benchmark.yaml"
     threads: threads_of
     resources:
+        **CLASS_RESOURCES,
         gpu=gpus_of,
         mem_mb=mem_mb_of,
         runtime=runtime_of,

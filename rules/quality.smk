@@ -5,13 +5,14 @@ rule train_model:
         workload=workload_of,
         dataset=dataset_of,
     output:
-        f"{RESULTS}/trainings/{TRAINING_PATH}.parquet",
+        f"{RESULTS}/trainings/{PLACED_TRAINING}.parquet",
     log:
-        f"{RESULTS}/logs/train_model/{TRAINING_PATH}.log",
+        f"{RESULTS}/logs/train_model/{PLACED_TRAINING}.log",
     conda:
         "../envs/benchmark.yaml"
     threads: threads_of
     resources:
+        **CLASS_RESOURCES,
         gpu=gpus_of,
         mem_mb=mem_mb_of,
         runtime=runtime_of,

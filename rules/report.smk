@@ -35,9 +35,10 @@ rule render_report:
             "effort": asdict(CONFIG.effort),
             "cpu_threads": CONFIG.cpu_threads,
             "seed": CONFIG.seed,
-            "note": MACHINE.note,
+            "note": None if MERGED else MACHINE.note,
             "price_per_hour": CONFIG.price_per_hour,
             "currency": CONFIG.currency,
+            "merged": [run.folder for run in MERGED],
         },
         # Linked only, so not an input: its edit need not make the report again.
         method=house("docs/method.md"),

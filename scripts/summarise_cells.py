@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def summarise_cells(
-    path_to_measurements: Path, sizes: Mapping[str, Collection[int]], path_to_parquet: Path, path_to_csv: Path
+    path_to_measurements: Path, sizes: Mapping[str, Collection[int]] | None, path_to_parquet: Path, path_to_csv: Path
 ) -> None:
-    """Write one row a cell, as Parquet and as CSV; `sizes` are those of each study's first grid."""
+    """Write one row a cell, as Parquet and as CSV; `sizes` are those of each study's first grid, None: not known."""
     write_table(summarise(read_table(path_to_measurements), sizes), path_to_parquet, path_to_csv)
 
 

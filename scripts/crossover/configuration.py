@@ -57,6 +57,12 @@ class Configuration:
     """Of the machine that holds a device; None: crossovers in money are not asked for."""
     currency: str | None
     datasets: Mapping[str, Mapping[str, Any]]
+    merge: Sequence[str] | Mapping[str, str] | None
+    """Results folders to join, and the names of their machines if they are given."""
+    merge_from: str
+    """The file that names them."""
+    hardware: Mapping[str, Mapping[str, Any]] | None
+    """Classes of nodes; None: all nodes are alike."""
     compare: tuple[ComparedRun, ...]
     """Two runs, or none."""
     compare_from: str
@@ -77,6 +83,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
     _check_folder(complete["datasets"]["mnist"]["folder"], locate)
     effort = Effort(**{key: type(getattr(Effort, key))(value) for key, value in complete["effort"].items()})
     check_effort(effort, locate)
+    _check_prices(complete, locate)
     studies = tuple(
         read_study(name, folder, study_schema(schema), complete["datasets"], locate) for name in complete["studies"]
     )
@@ -101,6 +108,9 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
         price_per_hour=complete["price_per_hour"],
         currency=complete["currency"],
         datasets=complete["datasets"],
+        merge=complete["merge"],
+        merge_from=locate(("merge",)),
+        hardware=complete["hardware"],
         compare=tuple(_compared_run(name) for name in complete["compare"] or ()),
         compare_from=locate(("compare",)),
     )
@@ -120,6 +130,15 @@ def check_compared(configuration: Configuration) -> None:
                 f"{where}: {run.measurements} does not exist; allowed: the results folder of a finished run, or "
                 f"folder:study; `snakemake --cores 1 --config results={run.folder}` makes it"
             )
+
+
+def check_merge(configuration: Configuration) -> None:
+    """Raise UserError where there are no runs to merge."""
+    if not configuration.merge:
+        raise UserError(
+            f"{configuration.merge_from}: merge: null, but merge needs results folders of two machines or more; "
+            "name them, as --config merge='{laptop: results_a, h200: results_b}'"
+        )
 
 
 def _check_memory_limit(size: int | str | None, locate: Locator) -> None:
@@ -153,6 +172,15 @@ def check_executor(configuration: Configuration, local: bool) -> None:
         raise UserError(
             f"{configuration.devices_from}: devices: 'auto' takes this machine's, but the jobs run elsewhere; name "
             "them, as profiles/slurm does (--config on the command line replaces all of a profile's config)"
+        )
+
+
+def _check_prices(complete: Mapping[str, Any], locate: Locator) -> None:
+    """Raise UserError where there are several machines, but prices of one."""
+    if complete["price_per_hour"] and (complete["merge"] or len(complete["hardware"] or ()) > 1):
+        raise UserError(
+            f"{locate(('price_per_hour',))}: price_per_hour: the prices are of one machine, but several are named by "
+            "merge or hardware; allowed: null"
         )
 
 

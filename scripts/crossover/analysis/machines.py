@@ -8,6 +8,7 @@ import pandas as pd
 
 from crossover.analysis.style import device_label
 from crossover.analysis.tables import on_all_cores
+from crossover.records import HERE
 
 MACHINE_COLUMNS = {
     "hostname": "host",
@@ -27,10 +28,12 @@ MACHINE_COLUMNS = {
 
 def machines(tables: Sequence[pd.DataFrame]) -> list[dict[str, str]]:
     """The distinct combinations of device, host and software that measured or trained."""
-    columns = ["device", "device_name", *MACHINE_COLUMNS]
+    columns = ["machine", "device", "device_name", *MACHINE_COLUMNS]
     rows = pd.concat([on_all_cores(table)[columns].astype(object) for table in tables if len(table)])
     found = []
     for _, row in rows.drop_duplicates().iterrows():
         facts = {words: str(row[key]) for key, words in MACHINE_COLUMNS.items() if not pd.isna(row[key])}
-        found.append({"device": device_label(row["device"], row["device_name"])} | facts)
+        label = device_label(row["device"], row["device_name"])
+        whose = "" if row["machine"] == HERE else f" of {row['machine']}"
+        found.append({"device": label + whose} | facts)
     return found

@@ -72,7 +72,7 @@ def plot_many_speedups(view: StudyView) -> Figure:
 
 
 def _cpu_sides(view: StudyView, machine: str) -> dict[str, str]:
-    """What a machine's speed-ups are over, and how a line's name ends then: ' over 8 cores', where there are several."""
+    """What a machine's speed-ups are over, and how a line's name ends then: ' over 8 cores' where there are several."""
     if not view.has_fewer_cores:
         return {BASELINE: ""}
     cells = view.cells[view.cells["device"].map(is_cpu) & (view.cells["machine"] == machine)]
