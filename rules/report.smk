@@ -32,13 +32,13 @@ rule render_report:
         templates=house("report/page"),
         studies={name: asdict(study) for name, study in STUDIES.items()},
         facts={
-            "effort": asdict(CONFIG.effort),
+            # Of merged runs each had its own.
+            "effort": None if MERGED else asdict(CONFIG.effort),
             "cpu_threads": CONFIG.cpu_threads,
             "seed": CONFIG.seed,
             "note": None if MERGED else MACHINE.note,
             "price_per_hour": CONFIG.price_per_hour,
             "currency": CONFIG.currency,
-            "merged": [run.folder for run in MERGED],
         },
         # Linked only, so not an input: its edit need not make the report again.
         method=house("docs/method.md"),

@@ -120,7 +120,7 @@ def _plot(
 ) -> Figure:
     cells = cells.assign(x=cells[view.x_axis].astype(float))
     looks = looks_of(cells, LINE if varying(cells, ["precision", "variant", "machine"]) else [])
-    named = varying(cells, ["machine", "variant", "precision"])
+    named = ["machine"] * view.has_machines + varying(cells, ["variant", "precision"])
     titled = varying(cells, PANEL)
     panels = []
     for _, own in cells.groupby(PANEL, sort=False):

@@ -16,6 +16,7 @@ from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_sections import study_section
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import missing_half
+from crossover.analysis.side_by_side import machine_notes
 from crossover.analysis.style import seconds_text
 from crossover.analysis.tables import records
 from crossover.records import FLAGS
@@ -41,6 +42,7 @@ def render(
             sections=[study_section(name, spec, tables, figures) for name, spec in studies.items()],
             cells=records(tables.cells),
             machines=machines(measured),
+            machine_notes=machine_notes(tables.measurements),
             missing_half=missing_half(device for table in measured for device in table["device"]),
             flags={flag: FLAGS[flag] for flag in raised},
             facts=facts,

@@ -20,6 +20,7 @@ from crossover.analysis.quality_words import quality_answer, quality_view
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
+from crossover.analysis.side_by_side import side_by_side
 from crossover.analysis.tables import LINE_AXES, records, rows_with, with_ok_times
 from crossover.stages import CROSSOVER_FIGURES
 
@@ -64,6 +65,7 @@ def _measured(
         "figures": [figure for figure in figures if figure.study == name],
         "transfers": transfers(of_study) if asks_where else [],
         "others": other_crossovers(of_study) if asks_where else [],
+        "machines": side_by_side(trials),
         "not_ok": records(own[own["status"] != "ok"]),
         "flagged": int((own["flags"].map(len) > 0).sum()),
         "count": len(own),
