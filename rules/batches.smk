@@ -21,7 +21,7 @@ rule find_largest_batch:
         options=search_options_of,
         environment=environment_of,
     message:
-        "Searching {wildcards.study} for the largest batch: size {wildcards.size} on {wildcards.device}, {wildcards.precision}, {wildcards.protocol}"
+        f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
     shell:
         "python3 {input.script:q} {params.options:q} {params.dataset:q} --output={output:q} > {log:q} 2>&1"
 

@@ -20,6 +20,7 @@ from crossover.efforts import effort_of
 from crossover.hardware import (
     check_classes,
     check_sent,
+    cores_of,
     devices_of,
     on_classes,
     placed,
@@ -127,6 +128,10 @@ REFINED = {
 }
 STAGES = max(REFINED.values())
 PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enumerate(ROUNDS)}
+
+
+# How a job's message names its class of nodes.
+OF_CLASS = " of {wildcards.machine}" if CONFIG.hardware else ""
 
 
 wildcard_constraints:
@@ -265,7 +270,9 @@ def all_cores():
 def threads_of(wildcards):
     """A CPU cell takes all of Snakemake's cores, so that nothing runs beside it; a cluster job the threads it uses."""
     threads = 1 if CONFIG.cpu_threads == "auto" else CONFIG.cpu_threads
-    return max(threads, all_cores()) if is_cpu(wildcards.device) else threads
+    if is_cpu(wildcards.device):
+        return cores_of(CONFIG.hardware, wildcards.get("machine")) or max(threads, all_cores())
+    return threads
 
 
 def gpus_of(wildcards):
@@ -279,7 +286,12 @@ def class_resource(name):
 
 
 # What jobs ask for beside what their rules say, so that they reach the nodes of their class.
+# What the profile says of all nodes does not count then.
 CLASS_RESOURCES = {name: class_resource(name) for name in resources_asked(CONFIG.hardware)}
+OF_PROFILE = workflow.resource_settings.overwrite_resources
+for rule_name, asked in OF_PROFILE.items():
+    kept = {name: value for name, value in asked.items() if name not in CLASS_RESOURCES}
+    OF_PROFILE[rule_name] = type(asked)(kept)
 
 
 def mem_mb_of(wildcards, attempt):

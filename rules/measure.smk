@@ -22,7 +22,7 @@ rule measure_cell:
         options=options_of,
         environment=environment_of,
     message:
-        "Measuring {wildcards.study}: size {wildcards.size} on {wildcards.device}, {wildcards.precision}, {wildcards.protocol}, trial {wildcards.trial}"
+        f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}"
     shell:
         "python3 {input.script:q} {params.options:q} --trial={wildcards.trial}"
         " {params.dataset:q} --output={output:q} > {log:q} 2>&1"

@@ -21,7 +21,7 @@ rule train_model:
         options=training_options_of,
         environment=environment_of,
     message:
-        "Training {wildcards.study}: size {wildcards.size} on {wildcards.device}, {wildcards.precision}, seed {wildcards.seed}"
+        f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
     shell:
         "python3 {input.script:q} {params.options:q} --seed={wildcards.seed}"
         " {params.dataset:q} --output={output:q} > {log:q} 2>&1"

@@ -16,6 +16,12 @@ Classes = Mapping[str, Mapping[str, Any]]
 GPU_ONLY = "gpu_model"
 """The resource that a job without a GPU must not ask for."""
 
+NO_RESOURCES = ("devices", "cores")
+"""What a class says beside the resources of its jobs."""
+
+OF_ALL = ("slurm_partition", "slurm_account", "qos")
+"""Resources that every class must set if one does, since what the profile says of all nodes then counts for none."""
+
 
 def devices_of(classes: Classes | None, devices: Sequence[str]) -> tuple[str, ...]:
     """All devices of a run: those of its classes of nodes, or, where there are none, `devices`."""
@@ -42,7 +48,7 @@ def placed(pattern: str, classes: Classes | None) -> str:
 
 def resources_asked(classes: Classes | None) -> list[str]:
     """The resources that any class sets."""
-    return sorted({name for one in (classes or {}).values() for name in one if name != "devices"})
+    return sorted({name for one in (classes or {}).values() for name in one if name not in NO_RESOURCES})
 
 
 def resource_of(classes: Classes, name: str, machine: str, device: str) -> str | None:
@@ -63,6 +69,13 @@ def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> Non
                 f"hardware.{name}.devices: missing, and devices is auto, which would take this machine's; name the "
                 "devices of these nodes, as [cpu, cuda]"
             )
+        for missing in (key for key in OF_ALL if key in resources_asked(classes) and key not in one):
+            raise UserError(f"hardware.{name}.{missing}: missing, but another class has it; give each class its own")
+
+
+def cores_of(classes: Classes | None, machine: str) -> int | None:
+    """The cores of a node of a class; None where it does not say."""
+    return (classes or {}).get(machine, {}).get("cores")
 
 
 def check_sent(classes: Classes | None, local: bool) -> None:
