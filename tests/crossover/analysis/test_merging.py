@@ -56,3 +56,10 @@ def test_a_count_reads_the_same_where_another_row_lacks_it() -> None:
         {"threads": float}
     )
     assert differing_environments(partly, second) == ["threads: 2, none against 4 (cpu)"]
+
+
+def test_classes_of_nodes_may_differ_from_each_other_but_not_within() -> None:
+    a100, h200 = {"machine": "a100", "device_name": "A100"}, {"machine": "h200", "device_name": "H200"}
+    check_environments(rows(a100, h200), several_hosts=False)
+    with pytest.raises(UserError, match=r"rows of device 'cuda' of machine 'h200' come .*device_name \(H200, A100\)"):
+        check_environments(rows(a100, h200, {**h200, "device_name": "A100"}), several_hosts=False)

@@ -65,3 +65,10 @@ def test_a_table_is_written_for_machines_and_for_people(tmp_path: Path) -> None:
     write_table(table, tmp_path / "t.parquet", tmp_path / "t.csv")
     assert [list(flags) for flags in read_table(tmp_path / "t.parquet")["flags"]] == [["drift", "noisy"], []]
     assert (tmp_path / "t.csv").read_text() == "size,flags\n1,drift noisy\n2,\n"
+
+
+def test_a_row_of_a_run_without_machines_stays_valid(tmp_path: Path) -> None:
+    path = written(tmp_path, size=1)
+    pq.write_table(pq.read_table(path).drop_columns(["machine"]), path)
+    assert collect_rows([path])["machine"].to_pylist() == ["here"]
+    assert read_table(path)["machine"].tolist() == ["here"]
