@@ -166,3 +166,21 @@ def test_other_figures_show_the_cpu_on_all_cores_alone(fewer: StudyView) -> None
         "CPU: operations not counted",
         "GPU: operations not counted",
     ]
+
+
+def test_two_machines_share_a_panel_and_each_line_names_its_own(row: Row, view_of: Views) -> None:
+    """The CPU of `a` takes 1 s, that of `b` 4 s and its GPU 2 s: twice as fast as the CPU beside it."""
+    sides = (("a", "cpu", 1.0), ("b", "cpu", 4.0), ("b", "cuda", 2.0))
+    rows = [
+        row(machine=machine, device=device, size=size, step_time_s=time)
+        for size in (2, 4)
+        for machine, device, time in sides
+    ]
+    view = view_of(rows)
+    (times,) = plot_times(view).axes
+    assert sorted(texts(times)) == ["CPU, a", "CPU, b", "GPU, b"]
+    assert times.get_xlabel() == "linear layers\na, CPU: Brand C1; b, CPU: Brand C1; b, GPU: Brand G1"
+    (speedups,) = plot_speedups(view).axes
+    assert texts(speedups) == ["GPU, b"]
+    drawn = [line for line in speedups.lines if len(line.get_xdata()) == 2 and list(line.get_ydata()) == [2.0, 2.0]]
+    assert drawn
