@@ -12,6 +12,7 @@ from crossover.analysis.claim_words import tally
 from crossover.analysis.machines import machines
 from crossover.analysis.other_crossovers import price_words
 from crossover.analysis.page_assets import inline
+from crossover.analysis.page_data import page_data
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_sections import study_section
 from crossover.analysis.report_tables import ReportTables
@@ -44,6 +45,7 @@ def render(
             missing_half=missing_half(device for table in measured for device in table["device"]),
             flags={flag: FLAGS[flag] for flag in raised},
             facts=facts,
+            page_data=page_data(studies, tables),
             prices=price_words(facts["price_per_hour"], facts["currency"]),
         )
     )
