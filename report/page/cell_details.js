@@ -2,7 +2,7 @@
 "use strict";
 ((page) => {
   const { element } = page;
-  const place = document.querySelector("#cells .cell");
+  const place = document.querySelector("#cell-table .cell");
 
   function copier(command) {
     const button = element("button", { type: "button" }, "copy");
@@ -46,7 +46,7 @@
       : [element("p", {}, "Its command was not recorded.")];
     place.replaceChildren(
       element("h3", {}, `${row.study}, ${page.format.whole(row.size)} ${row.size_name}, ${row.device_label}`),
-      element("p", {}, element("a", { href: `#${encodeURIComponent(row.study)}` }, "to its study")), list, ...again,
+      element("p", {}, element("a", { href: page.studyLink(row.study) }, "to its study")), list, ...again,
     );
     place.hidden = false;
     place.scrollIntoView({ block: "nearest" });

@@ -2,7 +2,7 @@
 "use strict";
 ((page) => {
   const { element } = page;
-  const section = document.getElementById("cells");
+  const section = document.getElementById("cell-table");
   const DANGEROUS = /^[=+\-@\t\r]/;
   let table = null;
   let search = "";
@@ -50,7 +50,7 @@
       };
     }
     const formatter = spec.key === "study"
-      ? (cell) => element("a", { href: `#${encodeURIComponent(cell.getValue())}` }, cell.getValue())
+      ? (cell) => element("a", { href: page.studyLink(cell.getValue()) }, cell.getValue())
       : "plaintext";
     return { ...common, sorter: "string", formatter, headerFilterLiveFilter: true };
   }

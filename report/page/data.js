@@ -48,6 +48,8 @@ window.Crossover = {};
     return made;
   };
 
+  page.studyLink = (study) => `#study-${encodeURIComponent(study)}`;
+
   page.whenSeen = (element, act) => {
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;

@@ -2,7 +2,7 @@
 "use strict";
 ((page) => {
   const { element } = page;
-  const box = document.getElementById("your-size");
+  const box = document.getElementById("size-box");
   if (!box) return;
   const { study, line, amount, unit } = box.querySelector("form").elements;
   const answer = box.querySelector(".answer");

@@ -67,12 +67,12 @@ class Opened:
 
     def table(self) -> None:
         """Have the table of cells drawn."""
-        self.page.locator("#cells .table").scroll_into_view_if_needed()
-        self.page.wait_for_selector("#cells .tabulator-row")
+        self.page.locator("#cell-table .table").scroll_into_view_if_needed()
+        self.page.wait_for_selector("#cell-table .tabulator-row")
 
     def column(self, key: str) -> list[str]:
         """Texts of a column of the table, as far as it is drawn."""
-        return self.page.locator(f'#cells .tabulator-row [tabulator-field="{key}"]').all_inner_texts()
+        return self.page.locator(f'#cell-table .tabulator-row [tabulator-field="{key}"]').all_inner_texts()
 
 
 Open = Callable[..., Opened]

@@ -20,11 +20,11 @@ SLOWEST_MS = 3000 if os.environ.get("CI") else 1000
 def everything(opened: Any) -> None:
     """Have all parts of the page drawn."""
     opened.explore("widths")
-    opened.page.fill("#your-size [name=amount]", "3000")
-    opened.page.click("#your-size button[type=submit]")
+    opened.page.fill("#size-box [name=amount]", "3000")
+    opened.page.click("#size-box button[type=submit]")
     opened.table()
-    opened.page.click("#cells .tabulator-row a[href^='#cell=']")
-    opened.page.wait_for_selector("#cells .cell pre")
+    opened.page.click("#cell-table .tabulator-row a[href^='#cell=']")
+    opened.page.wait_for_selector("#cell-table .cell pre")
 
 
 def test_the_page_is_on_screen_at_once(run: Run, open_page: Open) -> None:
@@ -104,18 +104,18 @@ def test_on_paper_there_are_no_controls(run: Run, open_page: Open) -> None:
     opened = open_page(run.path, color_scheme="dark")
     everything(opened)
     opened.page.emulate_media(media="print")
-    for selector in ("#theme", ".explorer", "#your-size", "#cells .controls", "#cells .tabulator"):
+    for selector in ("#theme", ".explorer", "#size-box", "#cell-table .controls", "#cell-table .tabulator"):
         assert not opened.page.locator(selector).first.is_visible()
-    assert opened.page.locator("#cells .static tbody tr").count() == len(run.cells)
-    assert opened.page.locator("#cells .static").is_visible()
+    assert opened.page.locator("#cell-table .static tbody tr").count() == len(run.cells)
+    assert opened.page.locator("#cell-table .static").is_visible()
     assert luminance(opened.page.evaluate("getComputedStyle(document.body).backgroundColor") or "") in (0.0, 1.0)
     assert len(opened.page.pdf()) > 10_000
 
 
 def test_without_scripts_the_cells_are_there(run: Run, open_page: Open) -> None:
     opened = open_page(run.path, java_script_enabled=False)
-    assert opened.page.locator("#cells .static").is_visible()
-    assert not opened.page.locator("#your-size").is_visible()
+    assert opened.page.locator("#cell-table .static").is_visible()
+    assert not opened.page.locator("#size-box").is_visible()
     assert not opened.page.locator(".explorer").first.is_visible()
 
 

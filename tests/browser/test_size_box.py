@@ -18,7 +18,7 @@ Open = Callable[..., Any]
 
 def ask(opened: Any, study: str, amount: object, unit: str = "size") -> list[str]:
     """The lines of the box's answer."""
-    box = opened.page.locator("#your-size")
+    box = opened.page.locator("#size-box")
     box.scroll_into_view_if_needed()
     box.locator("[name=study] option").first.wait_for(state="attached")
     box.locator("[name=study]").select_option(study)
@@ -67,8 +67,8 @@ def test_what_is_no_size_is_refused(run: Run, open_page: Open) -> None:
 def test_one_line_can_be_asked_for(run: Run, open_page: Open) -> None:
     opened = open_page(run.path)
     every = ask(opened, "widths", 600)
-    opened.page.locator("#your-size [name=line]").select_option(label="as published, batch 100")
-    shown = opened.page.locator("#your-size .answer").inner_text()
+    opened.page.locator("#size-box [name=line]").select_option(label="as published, batch 100")
+    shown = opened.page.locator("#size-box .answer").inner_text()
     assert "as published, batch 100" in shown
     assert "resident" not in shown
     assert any("resident" in line for line in every)

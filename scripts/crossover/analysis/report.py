@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from crossover.analysis.claim_words import tally
 from crossover.analysis.machines import machines
+from crossover.analysis.opening import opening
 from crossover.analysis.other_crossovers import price_words
 from crossover.analysis.page_assets import inline
 from crossover.analysis.page_data import page_data
@@ -18,6 +20,7 @@ from crossover.analysis.report_sections import study_section
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import missing_half
 from crossover.analysis.style import seconds_text
+from crossover.analysis.svg_size import dimensions
 from crossover.analysis.tables import records
 from crossover.records import FLAGS
 
@@ -39,6 +42,7 @@ def render(
         .get_template(TEMPLATE)
         .render(
             tally=tally(tables.claims) if len(tables.claims) else None,
+            opening=opening(studies, tables, figures),
             sections=[study_section(name, spec, tables, figures) for name, spec in studies.items()],
             cells=records(tables.cells),
             machines=machines(measured),
@@ -53,8 +57,13 @@ def render(
 
 def _environment(path_to_templates: Path) -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(path_to_templates), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=FileSystemLoader(path_to_templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["seconds"] = lambda value: "" if value is None else seconds_text(value)
+    environment.filters["dimensions"] = lambda figure: Markup(dimensions(figure.path))
     environment.globals["inline"] = lambda name: inline(path_to_templates / name)
     return environment

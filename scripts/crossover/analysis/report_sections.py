@@ -13,6 +13,7 @@ from crossover.analysis.cores_words import cores_view
 from crossover.analysis.cost_models import model_words
 from crossover.analysis.largest_batches import searches_view
 from crossover.analysis.loading import loading_answers
+from crossover.analysis.memory_words import memory_answers
 from crossover.analysis.naming import varying
 from crossover.analysis.other_crossovers import other_crossovers, transfers
 from crossover.analysis.quality import METRICS
@@ -21,6 +22,7 @@ from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
 from crossover.analysis.tables import LINE_AXES, records, rows_with, with_ok_times
+from crossover.analysis.trust import trust_words
 from crossover.stages import CROSSOVER_FIGURES
 
 
@@ -63,9 +65,9 @@ def _measured(
         "transfers": transfers(of_study) if asks_where else [],
         "others": other_crossovers(of_study) if asks_where else [],
         "not_ok": records(own[own["status"] != "ok"]),
-        "flagged": int((own["flags"].map(len) > 0).sum()),
+        "trust": trust_words(own),
+        "memory": memory_answers(trials, _searched(tables.searches, name)),
         "count": len(own),
-        "trials": _range(own["trials"]),
     }
 
 
@@ -97,7 +99,12 @@ def _quality(name: str, quality: pd.DataFrame | None) -> dict[str, Any]:
 
 def _searches(name: str, searches: pd.DataFrame | None) -> dict[str, Any]:
     """The largest batches of a study; nothing where it has none searched."""
-    return {"searches": [] if searches is None else searches_view(searches[searches["study"] == name])}
+    own = _searched(searches, name)
+    return {"searches": [] if own is None else searches_view(own)}
+
+
+def _searched(searches: pd.DataFrame | None, name: str) -> pd.DataFrame | None:
+    return None if searches is None else searches[searches["study"] == name]
 
 
 def _cost_models(name: str, spec: Mapping[str, Any], models: pd.DataFrame) -> list[dict[str, str]]:
@@ -113,10 +120,3 @@ def _cores_worth(name: str, table: pd.DataFrame | None) -> dict[str, Any]:
     """What the numbers of cores add to a study's section; nothing where the CPU ran on all of them only."""
     own = None if table is None else table[table["study"] == name]
     return {"cores": None if own is None or own.empty else cores_view(own)}
-
-
-def _range(counts: pd.Series) -> str:
-    if counts.empty:
-        return "0"
-    low, high = counts.min(), counts.max()
-    return f"{low}" if low == high else f"{low} to {high}"
