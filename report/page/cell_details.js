@@ -40,7 +40,7 @@
     await table.scrollToRow(row.place, "center", false).catch(() => {});
     const facts = page.data().columns.filter((spec) => row[spec.key] !== null && row[spec.key] !== "");
     const command = page.commandOf(row);
-    const list = element("dl", {}, ...facts.map((spec) => element("div", {}, element("dt", {}, spec.title), element("dd", {}, text(spec, row[spec.key])))));
+    const list = element("dl", {}, ...facts.map((spec) => element("div", {}, element("dt", {}, `${spec.title}:`), " ", element("dd", {}, text(spec, row[spec.key])))));
     const again = command
       ? [element("p", {}, "Measured by this command; each trial is the same with another ", element("code", {}, "--trial"), ": ", copier(command)), element("pre", { tabindex: "0" }, element("code", {}, command))]
       : [element("p", {}, "Its command was not recorded.")];

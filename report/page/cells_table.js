@@ -59,6 +59,19 @@
     return element("a", { href: `#cell=${row.key}`, "aria-label": `details of ${row.study}, size ${row.size}, ${row.device}` }, "details");
   }
 
+  // The library sorts by mouse only.
+  function sortByKeys(table) {
+    for (const column of table.getColumns().filter((one) => one.getDefinition().headerSort !== false)) {
+      const head = column.getElement();
+      head.tabIndex = 0;
+      head.addEventListener("keydown", (event) => {
+        if (event.target !== head || !["Enter", " "].includes(event.key)) return;
+        event.preventDefault();
+        table.setSort(column.getField(), head.getAttribute("aria-sort") === "ascending" ? "desc" : "asc");
+      });
+    }
+  }
+
   const matches = (row) => Object.values(row).some((value) => value !== null && String(value).toLowerCase().includes(search));
 
   function count() {
@@ -74,12 +87,15 @@
       table = new Tabulator(place, {
         data: rows, index: "place", layout: "fitDataFill", height: rows.length > 15 ? "32rem" : undefined, placeholder: "no cell is left by the filters",
         columns: [
-          { title: "", field: "key", formatter: (cell) => link(cell.getData()), headerSort: false, download: false, frozen: true },
+          { title: "cell", field: "key", formatter: (cell) => link(cell.getData()), headerSort: false, download: false, frozen: true },
           ...columns.map((spec) => column(spec, rows)),
         ],
         columnDefaults: { headerSortTristate: true }, rowHeight: 30,
       });
       table.on("tableBuilt", () => {
+        sortByKeys(table);
+        // A grid may hold rows only, none of which is this; each row has a link that takes the focus instead.
+        place.querySelector(".tabulator-tableholder").removeAttribute("tabindex");
         table.on("dataFiltered", () => setTimeout(count));
         count();
         resolve(table);

@@ -118,7 +118,7 @@ def test_scales_and_axes_are_switched(run: Run, open_page: Open) -> None:
 def test_each_metric_of_the_cells_can_be_shown(run: Run, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.explore("widths")
-    choice = opened.page.locator('details.explorer[data-study="widths"]').get_by_label("show")
+    choice = opened.page.locator('details.explorer[data-study="widths"] select').first
     names = choice.locator("option").all_text_contents()
     assert names == ["time per step", "samples per second", "peak memory of tensors"]
     choice.select_option(label="peak memory of tensors")
