@@ -2,6 +2,7 @@
 "use strict";
 ((page) => {
   const LOST = "path://M1,0 L5,4 L9,0 L10,1 L6,5 L10,9 L9,10 L5,6 L1,10 L0,9 L4,5 L0,1 Z";
+  const MOST_LABELS = 6;
   const DASHES = ["solid", "dashed", "dotted"];
 
   function inks() {
@@ -14,7 +15,8 @@
     const { devices, palette } = page.data().colours;
     const groups = [...new Set(series.map((one) => one.group))];
     const names = new Set(series.map((one) => one.device));
-    const byDevice = groups.length <= DASHES.length && new Set([...names].map((name) => devices[name])).size === names.size;
+    const own = new Set([...names].map((name) => devices[name]));
+    const byDevice = groups.length <= DASHES.length && own.size === names.size && (names.size > 1 || groups.length === 1);
     return new Map(series.map((one, rank) => {
       if (byDevice) return [one.name, { colour: devices[one.device], dashes: DASHES[groups.indexOf(one.group)] }];
       const colour = palette[rank % palette.length];
@@ -29,7 +31,8 @@
     const powers = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) powers.push(power);
     const digits = powers.length > 4 ? [1] : [1, 2, 5];
-    return powers.flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`))).filter((at) => low <= at && at <= high);
+    const every = Math.ceil(powers.length / 6);
+    return powers.filter((_, place) => place % every === 0).flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`))).filter((at) => low <= at && at <= high);
   }
 
   function logarithmic(extent) {
@@ -91,7 +94,7 @@
     if (!found.length) return {};
     const right = (at) => Math.log(at / view.xs[0]) > Math.log(view.xs[1] / view.xs[0]) / 2;
     const whose = series.group && view.series.some((one) => one.group !== series.group) ? `, ${series.group}` : "";
-    const label = (at, words) => ({
+    const label = (at, words) => (view.labels >= MOST_LABELS ? { show: false } : {
       formatter: `crossover: ${words}${whose}`, color: ink.ink, fontSize: 13, position: "end",
       align: right(at) ? "right" : "left", offset: [right(at) ? 4 : -4, -16 * view.labels++],
     });

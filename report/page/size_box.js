@@ -78,7 +78,7 @@
     if (study.options.length) return;
     const measured = new Set(page.data().models.map((model) => model.study));
     study.replaceChildren(...[...measured].map((name) => new Option(name, name)));
-    choose();
+    if (measured.size) choose();
   }
 
   page.whenSeen(box, fill);

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+
 from report_pages import TEMPLATES, Run
 
 Open = Callable[..., Any]

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from report_pages import Run
 
 from crossover.analysis.predictions import prediction_text
 from crossover.analysis.style import bytes_text, count_text, number_text, rate_text, seconds_text
 from crossover.errors import UserError
+from report_pages import Run
 
 Open = Callable[..., Any]
 

@@ -46,7 +46,7 @@ class Page(HTMLParser):
         if self.tags[-1:] not in (["script"], ["style"]) or self.ended:
             self.words.append(data)
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, _: str) -> None:
         self.ended = True
 
 
