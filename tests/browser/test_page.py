@@ -49,8 +49,7 @@ def test_the_page_is_small(run: Run) -> None:
     assert run.path.stat().st_size < 2e6  # of 5 MB; the rest is for figures
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 390)])
 def test_axe_finds_nothing_serious(run: Run, open_page: Open, scheme: str, width: int) -> None:
     opened = open_page(run.path, color_scheme=scheme, viewport={"width": width, "height": 900})
     everything(opened)
@@ -118,6 +117,17 @@ def test_without_scripts_the_cells_are_there(run: Run, open_page: Open) -> None:
     assert opened.page.locator("#cell-table .static").is_visible()
     assert not opened.page.locator("#size-box").is_visible()
     assert not opened.page.locator(".explorer").first.is_visible()
+
+
+def test_a_run_in_which_nothing_worked_has_a_page_too(failed_run: Run, open_page: Open) -> None:
+    opened = open_page(failed_run.path)
+    opened.page.click('details.explorer[data-study="widths"] summary')
+    opened.page.get_by_text("No cell of this study has a value to draw").wait_for()
+    opened.page.fill("#size-box [name=amount]", "3000")
+    opened.page.click("#size-box button[type=submit]")
+    assert "no time at size 3000" in opened.page.locator("#size-box .answer").inner_text()
+    opened.table()
+    assert set(opened.column("status")) == {"timeout"}
 
 
 @pytest.mark.parametrize(
