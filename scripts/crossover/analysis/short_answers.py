@@ -143,8 +143,8 @@ def _without_accelerator(row: dict[str, Any], cells: pd.DataFrame) -> str:
         f"{seconds_text(cell['step_time_s'])} a step at {count_text(float(cell[row['x_axis']]), 3)}"
         for _, cell in line.iloc[[0, -1]].iterrows()
     ]
-    span = ", ".join(dict.fromkeys(said))
-    return f"No GPU measured; {side_word(row['baseline'])}: {span} {axis_words(row)}"
+    notes = [f"{side_word(row['baseline'])}: {', '.join(dict.fromkeys(said))} {axis_words(row)}"]
+    return f"No GPU measured{_in_brackets([*notes, *([INDICATIVE] if (line['trials'] == 1).any() else [])])}"
 
 
 def _summed_up(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
