@@ -105,7 +105,7 @@ def _fastest(device: str, trials: pd.DataFrame) -> str:
     scale = _axis(best, "batch_size") / _axis(worst, "batch_size")
     over = ratio_over_trials(seconds[best], [value * scale for value in seconds[worst]])
     return (
-        f"{side_word(device)} fastest in {name_by(cells[best], named)}: {_times(over)} times as fast as "
+        f"{side_word(device)} fastest with {name_by(cells[best], named)}: {_times(over)} times as fast as "
         f"{name_by(cells[worst], named)}{_caution([seconds[best], seconds[worst]], over)}"
     )
 
