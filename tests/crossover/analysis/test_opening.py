@@ -67,3 +67,9 @@ def test_memory_is_that_of_the_fullest_study(power_laws: PowerLaws) -> None:
     assert (memory["study"], memory["title"]) == ("b", "B")
     assert "6.00 GB of its 8.00 GB, 75 %" in memory["words"]
     assert opened(power_laws({2: 100}), disc_depth={})["memory"] is None
+
+
+def test_nothing_measured_yet_is_a_first_screen_without_answers(power_laws: PowerLaws) -> None:
+    found = opened(power_laws({2: 100}).head(0), disc_depth={})
+    assert [card["missing"] for card in found["cards"]] == ["Not measured here"]
+    assert (found["hardware"], found["trust"], found["memory"], found["lead"]) == ([], {}, None, None)
