@@ -90,22 +90,23 @@ def test_several_accelerators_are_told_apart_by_their_names() -> None:
     assert said.startswith("GPU (Brand G1) from 681 k")
 
 
-def test_who_is_ahead_everywhere_and_how_far_that_was_measured(power_laws: PowerLaws) -> None:
-    """The CPU takes 0.1 s at 100 k parameters; a GPU of 1 us is ahead at both sizes, one of 1 s at none."""
+def test_who_is_ahead_everywhere_how_far_and_by_how_much(power_laws: PowerLaws) -> None:
+    """The CPU takes 0.1 ms and 0.1 s; a GPU of 10 us is ahead at both sizes, one of 1 s at none."""
     sizes = {2: 100, 4: 100_000}
-    assert answers_of(power_laws(sizes, gpu_s=1e-6, trials=3)) == [
-        ("", "GPU at every size measured, from 100 parameters")
+    assert answers_of(power_laws(sizes, gpu_s=1e-5, trials=3)) == [
+        ("", "GPU at every size measured, from 100 parameters: 10.0 to 10,000 times as fast")
     ]
     assert answers_of(power_laws(sizes, gpu_s=1.0, trials=3)) == [
-        ("", "CPU at every size measured, up to 100 k parameters")
+        ("", "CPU at every size measured, up to 100 k parameters: 10.0 to 10,000 times as fast")
     ]
 
 
 def test_a_size_that_one_side_lacks_is_not_claimed(power_laws: PowerLaws) -> None:
-    rows = power_laws({2: 100, 4: 1000, 6: 10_000}, gpu_s=1e-6, trials=3)
+    """Ahead at 100 and at 1000 parameters; at 10,000 the CPU has no time."""
+    rows = power_laws({2: 100, 4: 1000, 6: 10_000}, gpu_s=1e-5, trials=3)
     lost = (rows["size"] == 6) & (rows["device"] == "cpu")
     rows.loc[lost, ["status", "step_time_s"]] = ["oom", None]
-    assert answers_of(rows) == [("", "GPU at every size measured, from 100 parameters")]
+    assert answers_of(rows) == [("", "GPU at every size measured, from 100 parameters: 10.0 to 100 times as fast")]
     lost = (rows["size"] == 2) & (rows["device"] == "cuda")
     rows.loc[lost, ["status", "step_time_s"]] = ["oom", None]
     assert answers_of(rows) == [("", "No answer: size 100 beyond the measured range lacks a side")]
