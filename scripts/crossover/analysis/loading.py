@@ -15,7 +15,7 @@ import pandas as pd
 from crossover.analysis.style import device_label, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials, time_over_trials
 from crossover.analysis.tables import CELL_AXES
-from crossover.records import DEVICES
+from crossover.records import DEVICES, PROTOCOLS
 from crossover.studies import steps_of_run
 
 BOUND = 0.5
@@ -69,6 +69,8 @@ def short_loading(trials: pd.DataFrame) -> list[str]:
 def _pairs(trials: pd.DataFrame) -> list[tuple[str, str, list[Loading]]]:
     """A device's label, the device and its cells of both protocols, where it has any."""
     timed = trials.dropna(subset=["step_time_s"])
+    if timed["protocol"].nunique() < len(PROTOCOLS):
+        return []
     found = []
     for device in DEVICES:
         own = timed[timed["device"] == device]
