@@ -46,8 +46,9 @@ def test_where_nothing_ended_ok_no_answer_is_made_up(power_laws: PowerLaws) -> N
     rows = power_laws({2: 100, 4: 100_000}).assign(status="invalid", step_time_s=None)
     found = opened(rows, disc_depth={})
     (card,) = found["cards"]
-    assert (card["answers"], card["missing"]) == ([], "Nothing measured ended ok")
-    assert found["trust"] == {"failures": "None of 4 cells was measured ok: invalid 4"}
+    said = "None of 4 cells was measured ok: invalid 4"
+    assert (card["answers"], card["missing"]) == ([], said)
+    assert found["trust"] == {"failures": said}
 
 
 def test_the_hardware_is_named_once_the_accelerator_first(power_laws: PowerLaws) -> None:
