@@ -166,7 +166,7 @@ def test_the_table_of_claims_names_its_rows_and_columns(power_laws: PowerLaws, f
     table = html[html.index('<table class="claims">') : html.index("</table>")]
     assert [table.count(f'scope="{scope}"') for scope in ("col", "rowgroup", "row")] == [5, 1, 1]
     assert table.index("<caption>") < table.index("<thead>")
-    assert '<a href="#study-disc_depth">From which size on?</a>' in table
+    assert '<a href="#study-disc_depth"><bdi>From which size on?</bdi></a>' in table
 
 
 def test_every_link_within_the_page_leads_somewhere_and_every_heading_has_one(
@@ -218,7 +218,7 @@ def test_a_study_without_claims_says_what_was_published(power_laws: PowerLaws, f
         "published: it starts at 700",
         "A title #",
         "beats the CPU (Brand C1) from about 1,000",
-        "Published: it starts at 700. Source: Somebody (2019)",
+        "Published: it starts at 700 . Source: Somebody (2019)",
     )
     places = [text.index(words) for words in said]
     assert places == sorted(places)
@@ -264,6 +264,23 @@ def test_what_users_write_is_text_whatever_it_holds(power_laws: PowerLaws, figur
     assert "script" not in shown.tags
     assert shown.text.count(HOSTILE) >= 7  # note, question thrice, title, statement, source, reason
     assert not re.search(r'="[^"]*"quotes', html)  # within attributes, quotes are escaped
+
+
+def test_what_users_write_stands_apart_from_the_words_around_it(power_laws: PowerLaws, figure: FigureFile) -> None:
+    """Text that turns the direction of writing must not turn that of our own words: it fills an element of its own."""
+    rows = power_laws({2: 100, 4: 100_000}, trials=2)
+    rows.loc[rows.index[-1], ["status", "reason"]] = ["invalid", HOSTILE]
+    claims = [{**CLAIM, "statement": HOSTILE, "source": HOSTILE}]
+    html = page(rows, figure, HOSTILE, claims=claims, studies={"disc_depth": HOSTILE}, facts={"note": HOSTILE})
+    body = html[html.index("<header>") : html.index('<section aria-labelledby="cells">')]
+    places = [(match.start(), match.end()) for match in re.finditer(r"&lt;script&gt;.*?\u202e\w+", body)]
+    shown = [(start, end) for start, end in places if body.rindex("<", 0, start) < body.rindex(">", 0, start)]
+    assert len(shown) >= 7
+    for start, end in shown:
+        tag = body[body.rindex("<", 0, start) : start]
+        assert tag == "<bdi>" or 'dir="auto"' in tag, tag
+        assert tag.endswith(">")
+        assert body[end] == "<"
 
 
 def test_every_cell_is_in_the_table_and_failures_are_named(power_laws: PowerLaws, figure: FigureFile) -> None:
