@@ -15,7 +15,7 @@ import pandas as pd
 from crossover.analysis.style import device_label, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials, time_over_trials
 from crossover.analysis.tables import CELL_AXES
-from crossover.records import DEVICES
+from crossover.records import DEVICES, PROTOCOLS
 from crossover.studies import steps_of_run
 
 BOUND = 0.5
@@ -54,19 +54,23 @@ def short_loading(trials: pd.DataFrame) -> list[str]:
         lows, highs = (
             [end for end in ends if end is not None] for ends in zip(*((s.low, s.high) for s in shares), strict=True)
         )
-        interval = f"95 %: {_span([*lows, *highs], _percent)}" if len(lows) == len(shares) else "no interval for all"
-        note = interval if lows else "one trial a cell: indicative"
+        interval = f"95 %: {_percent(min(lows))} to {_percent(max(highs))}" if lows else ""
+        alone = len(shares) - len(lows)
+        notes = [interval] if lows else ["one trial a cell: indicative"]
+        notes += [f"without {alone} of {len(shares)} cells, which have one trial"] if lows and alone else []
         span = _span([share.ratio for share in shares], _percent)
-        if highs and max(highs) < 0:
+        if highs and max(highs) < 0 and not alone:
             answers.append(f"Loading does not slow a step down on the {side_word(device)}")
         else:
-            answers.append(f"Loading takes {span} of a step on the {side_word(device)} ({note})")
+            answers.append(f"Loading takes {span} of a step on the {side_word(device)} ({', '.join(notes)})")
     return answers
 
 
 def _pairs(trials: pd.DataFrame) -> list[tuple[str, str, list[Loading]]]:
     """A device's label, the device and its cells of both protocols, where it has any."""
     timed = trials.dropna(subset=["step_time_s"])
+    if timed["protocol"].nunique() < len(PROTOCOLS):
+        return []
     found = []
     for device in DEVICES:
         own = timed[timed["device"] == device]

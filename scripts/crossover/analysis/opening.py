@@ -81,7 +81,7 @@ def short_study_answers(name: str, spec: Mapping[str, Any], tables: ReportTables
 def _missing(spec: Mapping[str, Any], cells: pd.DataFrame) -> str:
     """What stands where a study has no answer."""
     if len(cells):
-        return "Nothing measured ended ok" if not (cells["trials"] > 0).any() else "No short answer: see the figures"
+        return trust_words(cells)["failures"] if not (cells["trials"] > 0).any() else "No short answer: see the figures"
     return f"Not measured: for {', '.join(spec['devices'])} only" if spec.get("devices") else "Not measured here"
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from crossover.analysis.claim_words import tally
 from crossover.analysis.machines import machines
@@ -64,6 +63,6 @@ def _environment(path_to_templates: Path) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["seconds"] = lambda value: "" if value is None else seconds_text(value)
-    environment.filters["dimensions"] = lambda figure: Markup(dimensions(figure.path))
+    environment.filters["dimensions"] = lambda figure: dimensions(figure.path)
     environment.globals["inline"] = lambda name: inline(path_to_templates / name)
     return environment

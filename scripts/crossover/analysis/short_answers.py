@@ -10,7 +10,7 @@ import pandas as pd
 from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.naming import name_by, varying
 from crossover.analysis.sentences import axis_words, bound_words, doubt_words, merged, place
-from crossover.analysis.style import count_text, device_label, seconds_text, side_word
+from crossover.analysis.style import count_text, device_label, number_text, seconds_text, side_word
 from crossover.analysis.tables import LINE_AXES, records, rows_with
 from crossover.records import BASELINE
 
@@ -119,17 +119,20 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _reach(row: dict[str, Any], cells: pd.DataFrame, end: str) -> str:
-    """', from 96 parameters': as far as the answer holds; empty where no size has a time on both sides."""
+    """', from 96 parameters: 2.10 to 5.00 times as fast': as far as the answer holds; empty without a size of both."""
     axes = [axis for axis in (*LINE_AXES, "device") if axis != row["pair"]]
     line = rows_with(cells, axes, row).dropna(subset=["step_time_s"])
-    sides = [
-        set(line.loc[line[row["pair"]] == row[side], row["x_axis"]].dropna()) for side in ("baseline", "contender")
+    seconds = [
+        line[line[row["pair"]] == row[side]].astype({"step_time_s": float}).groupby(row["x_axis"])["step_time_s"].mean()
+        for side in ("baseline", "contender")
     ]
-    common = sides[0] & sides[1]
-    if not common:
+    ratios = (seconds[0] / seconds[1]).dropna()
+    if ratios.empty:
         return ""
-    value = min(common) if end == "from" else max(common)
-    return f", {end} {count_text(float(value), 3)} {axis_words(row)}"
+    value = ratios.index.min() if end == "from" else ratios.index.max()
+    times = sorted(ratios if end == "from" else 1 / ratios)
+    span = " to ".join(dict.fromkeys(number_text(time) for time in (times[0], times[-1])))
+    return f", {end} {count_text(float(value), 3)} {axis_words(row)}: {span} times as fast"
 
 
 def _without_accelerator(row: dict[str, Any], cells: pd.DataFrame) -> str:
@@ -143,8 +146,8 @@ def _without_accelerator(row: dict[str, Any], cells: pd.DataFrame) -> str:
         f"{seconds_text(cell['step_time_s'])} a step at {count_text(float(cell[row['x_axis']]), 3)}"
         for _, cell in line.iloc[[0, -1]].iterrows()
     ]
-    span = ", ".join(dict.fromkeys(said))
-    return f"No GPU measured; {side_word(row['baseline'])}: {span} {axis_words(row)}"
+    notes = [f"{side_word(row['baseline'])}: {', '.join(dict.fromkeys(said))} {axis_words(row)}"]
+    return f"No GPU measured{_in_brackets([*notes, *([INDICATIVE] if (line['trials'] == 1).any() else [])])}"
 
 
 def _summed_up(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:

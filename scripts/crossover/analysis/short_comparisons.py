@@ -15,9 +15,14 @@ from crossover.analysis.style import number_text, rate_text, seconds_text, side_
 from crossover.analysis.summary import Ratio, ratio_over_trials
 from crossover.analysis.tables import CELL_AXES, first_row, on_all_cores, rows_with
 from crossover.records import BASELINE, DEVICES
+from crossover.records import PLAIN as PLAIN_VARIANT
+from crossover.stages import PLAIN_SIDES
 
 AXES = [axis for axis in CELL_AXES if axis not in ("study", "workload", "device")]
 """The axes that set the cells of one device apart."""
+
+PLAIN = {**PLAIN_SIDES, "variant": PLAIN_VARIANT}
+"""The settings with nothing switched on."""
 
 ONE_TRIAL = ", one trial"
 MISTAKE = "mistake: "
@@ -88,25 +93,23 @@ def _ratios(devices: Sequence[tuple[str, pd.DataFrame]]) -> list[tuple[str, str]
 
 
 def _fastest(device: str, trials: pd.DataFrame) -> str:
-    """The cell of the least time a sample, beside the one of the most."""
-    seconds = _seconds(trials)
-    named = varying(trials, AXES)
-    cells = {key: first_row(rows_with(trials, AXES, dict(zip(AXES, key, strict=True)))) for key in seconds}
-    per_sample = {key: _mean(own) / _axis(key, "batch_size") for key, own in seconds.items()}
+    """Of the largest size the cell of the least time a sample, beside the plain one, or the slowest where none is."""
+    own = trials[trials["size"] == trials["size"].max()]
+    place = f" at {own['size'].iloc[0]:,} {own['size_name'].iloc[0]}" if trials["size"].nunique() > 1 else ""
+    seconds = _seconds(own)
+    named = varying(own, AXES)
+    cells = {key: first_row(rows_with(own, AXES, dict(zip(AXES, key, strict=True)))) for key in seconds}
+    per_sample = {key: _mean(times) / _axis(key, "batch_size") for key, times in seconds.items()}
     best, worst = min(per_sample, key=per_sample.__getitem__), max(per_sample, key=per_sample.__getitem__)
-    step = f"{seconds_text(_mean(seconds[best]))} a step"
     if best == worst:
-        return f"{side_word(device)}: {step}{_caution([seconds[best]])}"
-    if _axis(best, "size") != _axis(worst, "size"):
-        slowest = seconds_text(_mean(seconds[worst]))
-        return (
-            f"{side_word(device)}: {step} ({name_by(cells[best], named)}) to {slowest} ({name_by(cells[worst], named)})"
-        )
-    scale = _axis(best, "batch_size") / _axis(worst, "batch_size")
-    over = ratio_over_trials(seconds[best], [value * scale for value in seconds[worst]])
+        return f"{side_word(device)}: {seconds_text(_mean(seconds[best]))} a step{place}{_caution([seconds[best]])}"
+    plain = [key for key in cells if key != best and all(cells[key][axis] == side for axis, side in PLAIN.items())]
+    other = max(plain, key=per_sample.__getitem__, default=worst)
+    scale = _axis(best, "batch_size") / _axis(other, "batch_size")
+    over = ratio_over_trials(seconds[best], [value * scale for value in seconds[other]])
     return (
-        f"{side_word(device)} fastest in {name_by(cells[best], named)}: {_times(over)} times as fast as "
-        f"{name_by(cells[worst], named)}{_caution([seconds[best], seconds[worst]], over)}"
+        f"{side_word(device)} fastest with {name_by(cells[best], named)}{place}: {_times(over)} times as fast as "
+        f"{name_by(cells[other], named)}{_caution([seconds[best], seconds[other]], over)}"
     )
 
 
