@@ -173,7 +173,7 @@ def test_every_link_within_the_page_leads_somewhere_and_every_heading_has_one(
     power_laws: PowerLaws, figure: FigureFile
 ) -> None:
     """Also where studies are named as sections are."""
-    names = ("cells", "claims", "machine", "answers")
+    names = ("cells", "claims", "provenance", "answers")
     rows = pd.concat([power_laws({2: 100, 4: 100_000}, trials=2).assign(study=name) for name in names])
     claims = [{**CLAIM, "study": name} for name in names]
     html = page(rows, figure, claims=claims, studies=dict.fromkeys(names, "Where?"))
@@ -274,7 +274,7 @@ def test_what_users_write_stands_apart_from_the_words_around_it(power_laws: Powe
     rows.loc[rows.index[-1], ["status", "reason"]] = ["invalid", HOSTILE]
     claims = [{**CLAIM, "statement": HOSTILE, "source": HOSTILE}]
     html = page(rows, figure, HOSTILE, claims=claims, studies={"disc_depth": HOSTILE}, facts={"note": HOSTILE})
-    body = html[html.index("<header>") : html.index('<section aria-labelledby="cells">')]
+    body = html[html.index("<header>") : html.index('aria-labelledby="cells"')]
     places = [(match.start(), match.end()) for match in re.finditer(r"&lt;script&gt;.*?\u202e\w+", body)]
     shown = [(start, end) for start, end in places if body.rindex("<", 0, start) < body.rindex(">", 0, start)]
     assert len(shown) >= 7
