@@ -16,8 +16,14 @@ from crossover.configuration import (
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.efforts import effort_of
-from crossover.records import BASELINE, is_cpu, threads_of_side
-from crossover.stages import measured_late, planned_trials, refinement_on, stages_of
+from crossover.records import is_cpu, threads_of_side
+from crossover.stages import (
+    figures_among,
+    measured_late,
+    planned_trials,
+    refinement_on,
+    stages_of,
+)
 from crossover.studies import (
     CELL_PATH,
     SEARCH_PATH,
@@ -276,12 +282,15 @@ def largest_batches_of(wildcards):
 
 
 def figures_of(study):
-    """The figures of a study that was measured, in the order in which its file lists them; a speed-up takes two devices."""
-    devices = STUDIES[study].devices_among(DEVICES)
+    """The figures of a study that was measured, in the order in which its file lists them."""
     return [
         f"{RESULTS}/figures/{study}/{kind}.svg"
-        for kind in STUDIES[study].figures
-        if kind != "speedups" or set(devices) > {BASELINE}
+        for kind in figures_among(
+            STUDIES[study],
+            DEVICES,
+            effort_of(STUDIES[study], CONFIG.effort),
+            priced=bool(CONFIG.price_per_hour),
+        )
     ]
 
 

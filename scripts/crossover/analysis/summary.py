@@ -78,16 +78,15 @@ def paired_ratio(of: Sequence[float], over: Sequence[float]) -> Ratio:
     return Ratio(ratios.mean_s, ratios.low_s, ratios.high_s)
 
 
-def speedups(trials: pd.DataFrame, baseline: str, contender: str) -> pd.DataFrame:
+def speedups(trials: pd.DataFrame, baseline: str, contender: str, axis: str = "device") -> pd.DataFrame:
     """Time of the baseline over time of the contender at each x, with its 95 % interval.
 
-    `trials` has columns x, device and step_time_s. With fewer than two trials on a side the interval is NaN.
+    `trials` has columns x, step_time_s and the axis whose values are compared. With fewer than two trials on a side
+    the interval is NaN.
     """
     rows = []
     for x, at_x in trials.dropna(subset=["step_time_s"]).groupby("x"):
-        base, contending = (
-            at_x.loc[at_x["device"] == device, "step_time_s"].tolist() for device in (baseline, contender)
-        )
+        base, contending = (at_x.loc[at_x[axis] == side, "step_time_s"].tolist() for side in (baseline, contender))
         if base and contending:
             found = ratio_over_trials(contending, base)
             rows.append({"x": x, "speedup": found.ratio, "low": found.low, "high": found.high})
