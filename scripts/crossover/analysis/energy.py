@@ -45,10 +45,10 @@ def plot_energy(view: StudyView) -> Figure:
 
 def axes_of(view: StudyView) -> dict[str, tuple[str, Formatter]]:
     """The label and the ticks of each cost's axis."""
-    unit = view.currency or "price_per_hour's unit"
+    unit = view.currency or "money"
     return {
         "energy": ("energy of a step", EngFormatter("J")),
-        "money": (f"money for a million steps in\n{unit}", FuncFormatter(lambda value, _: money_text(value))),
+        "money": (f"{unit} for\na million steps", FuncFormatter(lambda value, _: money_text(value))),
     }
 
 

@@ -26,7 +26,14 @@ from crossover.analysis.many_lines import plot_many_speedups, plot_many_times
 from crossover.analysis.naming import varying
 from crossover.analysis.panels import spaced_out
 from crossover.analysis.sentences import axis_words, line_words
-from crossover.analysis.status_marks import StatusMark, draw_status_marks, status_marks
+from crossover.analysis.status_marks import (
+    FIRST_PT,
+    ROW_PT,
+    StatusMark,
+    draw_status_marks,
+    make_room,
+    status_marks,
+)
 from crossover.analysis.style import (
     CROSSOVER_COLOUR,
     DEVICE_COLOURS,
@@ -62,7 +69,7 @@ def plot_times(view: StudyView) -> Figure:
         mark_crossover(axes, view, line)
         _finish_y(axes, EngFormatter("s") if view.steps_per_run is None else StrMethodFormatter("{x:,g}"))
         _finish_x(axes, view, line)
-        draw_status_marks(axes, _marks(view, line))
+        _draw_marks(axes, view, _marks(view, line))
     panels[0].set_ylabel(view.time_label())
     return figure
 
@@ -84,7 +91,7 @@ def plot_speedups(view: StudyView) -> Figure:
         _mark_published_crossover(axes, view)
         _finish_y(axes, StrMethodFormatter("{x:g}×"))
         _finish_x(axes, view, line)
-        draw_status_marks(axes, _marks(view, line, said=True))
+        _draw_marks(axes, view, _marks(view, line, said=True))
     panels[0].set_ylabel("speed-up over the CPU")
     return figure
 
@@ -142,6 +149,13 @@ def _marks(view: StudyView, line: dict[str, Any], said: bool = False) -> list[St
             cells[cells["device"] == device], DEVICE_COLOURS[device], DEVICE_WORDS[device] if said else ""
         )
     ]
+
+
+def _draw_marks(axes: Axes, view: StudyView, marks: list[StatusMark]) -> None:
+    """Draw the marks below the points, and above the words of the published crossover."""
+    first_pt = FIRST_PT if view.published_crossover is None else FIRST_PT + ROW_PT
+    make_room(axes, marks, first_pt)
+    draw_status_marks(axes, marks, first_pt)
 
 
 def _label_end(axes: Axes, x: Floats, y: Floats, device: str, names: pd.Series, colour: str) -> None:

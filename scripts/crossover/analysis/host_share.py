@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import FuncFormatter
 from scipy import stats
 
 from crossover.analysis.curves import Looks
 from crossover.analysis.line_panels import Line
 from crossover.analysis.over_size import BY_DEVICE, lost_words, marks_of, plot_over_size
 from crossover.analysis.panels import blank_figure
-from crossover.analysis.style import ink
+from crossover.analysis.style import ink, share_text
 from crossover.analysis.summary import CONFIDENCE
 from crossover.analysis.tables import CELL_AXES, first_row, rows_with
 from crossover.analysis.views import StudyView
@@ -46,12 +46,16 @@ def plot_host_share(view: StudyView) -> Figure:
         first = first_row(cells)
         found = rows_with(shares, [axis for axis in CELL_AXES if axis != "size"], first)
         x, y, low, high = (found[column].to_numpy(float) for column in ("x", "mean", "low", "high"))
-        look, said = looks.of(first), lost_words(cells) or ("" if len(found) else ": not known")
-        return [Line(name + said, look, x, y, low, high, marks=marks_of(cells, ink(look.colour)) if len(x) else ())]
+        look, lost = looks.of(first), lost_words(cells)
+        ends = share_text(y[-1]) if len(y) else "not known"
+        said = ": ".join(words for words in (name, ends) if words) + lost if len(y) or not lost else f"{name}{lost}"
+        return [Line(said, look, x, y, low, high, marks=marks_of(cells, ink(look.colour)) if len(x) else ())]
 
     known = view.cells[view.cells["device"].isin(shares["device"])]
     label = "share of a step in which\nthe device waits for the host"
-    return plot_over_size(view, known, lines, label, PercentFormatter(1), shares=True, arrangement=BY_DEVICE)
+    return plot_over_size(
+        view, known, lines, label, FuncFormatter(lambda value, _: share_text(value)), shares=True, arrangement=BY_DEVICE
+    )
 
 
 def host_shares(view: StudyView) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from matplotlib.ticker import Formatter
 from crossover.analysis.curves import Look, Tag, draw_hollow, write_tags
 from crossover.analysis.guides import draw_guide
 from crossover.analysis.panels import stacked_panels, tick_counts, tick_values
-from crossover.analysis.status_marks import StatusMark, draw_status_marks
+from crossover.analysis.status_marks import StatusMark, draw_status_marks, make_room
 from crossover.analysis.style import CROSSOVER_COLOUR, PUBLISHED_COLOUR
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -55,6 +55,11 @@ class LinePanel:
     y_ticks: Formatter | None = None
 
     @property
+    def marks(self) -> list[StatusMark]:
+        """How sizes of its lines ended."""
+        return [mark for line in self.lines for mark in line.marks]
+
+    @property
     def tags(self) -> list[Tag]:
         """The words beside the panel."""
         own = [
@@ -90,6 +95,7 @@ def plot_line_panels(
             axes.yaxis.set_major_formatter(y_ticks)
         else:
             _keep_points_in_view(axes, panel)
+            make_room(axes, panel.marks)
             tick_values(axes.yaxis, panel.y_ticks or y_ticks)
         tick_counts(axes, x_ticks, refined)
     all_axes[-1].set_xlabel(x_label)
@@ -124,7 +130,7 @@ def draw_panel(axes: Axes, panel: LinePanel) -> None:
 def write_words(axes: Axes, panel: LinePanel) -> None:
     """Write the words beside a panel, and mark how sizes ended; the axes' limits are final."""
     write_tags(axes, panel.tags)
-    draw_status_marks(axes, [mark for line in panel.lines for mark in line.marks])
+    draw_status_marks(axes, panel.marks)
 
 
 def _keep_points_in_view(axes: Axes, panel: LinePanel) -> None:

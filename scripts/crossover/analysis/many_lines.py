@@ -75,7 +75,8 @@ def _over(baseline: str, cells: pd.DataFrame, over: pd.DataFrame, trials: pd.Dat
     found = speedups(trials[trials["device"].isin([baseline, contender])], baseline, contender)
     x, y, low, high = (found[column].to_numpy(float) for column in ("x", "speedup", "low", "high"))
     said = lost_words(cells) if len(found) else ": no time on both devices"
-    marks = [*marks_of(cells, ink(look.colour)), *status_marks(over, ink(look.colour), side_word(baseline))]
+    sides = ((cells, contender), (over, baseline))
+    marks = [mark for own, device in sides for mark in status_marks(own, ink(look.colour), side_word(device))]
     if baseline != BASELINE:
         look = replace(look, dashes=side_look(baseline)[1])
     return Line(name + said, look, x, y, low, high, marks=marks if len(found) else ())

@@ -10,17 +10,16 @@ import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, PercentFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter
 
 from crossover.analysis.curves import Tag, looks_of, write_tags
 from crossover.analysis.line_panels import Line, LinePanel, draw_panel, height_of, write_words
 from crossover.analysis.memory_bars import plot_memory_bars
 from crossover.analysis.memory_rows import LINE, PARTS, memory_rows
 from crossover.analysis.naming import name_by, varying
-from crossover.analysis.over_size import x_words
+from crossover.analysis.over_size import x_unit, x_words
 from crossover.analysis.panels import LEFT_IN, LETTER_IN, TOP_IN, blank_figure, tick_counts, tick_values
-from crossover.analysis.sentences import axis_words
-from crossover.analysis.status_marks import status_marks
+from crossover.analysis.status_marks import make_room, status_marks
 from crossover.analysis.style import (
     CROSSOVER_COLOUR,
     GUIDE_COLOUR,
@@ -29,6 +28,7 @@ from crossover.analysis.style import (
     bytes_text,
     device_label,
     ink,
+    share_text,
     use_style,
 )
 from crossover.analysis.tables import device_name_of, first_row
@@ -38,6 +38,8 @@ from crossover.records import DEVICES, is_cpu
 NO_MEMORY = "The memory of none of these cells is known."
 MOST_SPLITS = 2
 """Lines of a device whose peaks are split; of more, those that need the most."""
+TICK_SHARE = 0.15
+"""Of a panel's width, what the words of a size need."""
 PANEL_IN, SPLIT_IN, GAP_IN, BOTTOM_IN = 4.3, 1.25, 0.75, 0.6
 
 
@@ -54,7 +56,7 @@ class Column:
     @property
     def width_in(self) -> float:
         """The width with the words beside the panels."""
-        texts = [*(tag.text for tag in self.peaks.tags), *(f"{words} 100 %" for words in PARTS.values())]
+        texts = [*(tag.text for tag in self.peaks.tags), *(f"{words} under 1 %" for words in PARTS.values())]
         return LEFT_IN + PANEL_IN + 0.45 + LETTER_IN * max(len(row) for text in texts for row in text.split("\n"))
 
 
@@ -72,12 +74,11 @@ def plot_memory(view: StudyView) -> Figure:
     columns = [_column(rows, device) for device in DEVICES if rows.loc[rows["device"] == device, "peak_bytes"].any()]
     figure, all_axes = _lay_out(view.title, columns)
     words = x_words(view, rows)
-    unit = axis_words({**first_row(rows), "x_axis": view.x_axis})
     for column, axes in zip(columns, all_axes, strict=True):
         _draw_peaks(axes[0], column, words)
         for own, (name, line) in zip(axes[1:], column.splits.items(), strict=True):
             _draw_split(own, line, name, words)
-        axes[-1].set_xlabel(unit)
+        axes[-1].set_xlabel(x_unit(view))
     return figure
 
 
@@ -105,8 +106,8 @@ def _column(rows: pd.DataFrame, device: str) -> Column:
         )
         if len(split := line.dropna(subset=list(PARTS))):
             splits.append((name, split))
-    needed = sorted((split["peak_bytes"].max() for _, split in splits), reverse=True)[:MOST_SPLITS]
-    kept = [(name, split) for name, split in splits if split["peak_bytes"].max() >= needed[-1]][:MOST_SPLITS]
+    most = sorted(range(len(splits)), key=lambda place: -splits[place][1]["peak_bytes"].max())[:MOST_SPLITS]
+    kept = [splits[place] for place in sorted(most)]
     said = "what it is for" if len(splits) <= MOST_SPLITS else "what it is for, where most is needed"
     title = device_label(device, device_name_of(own))
     named = {": ".join(words for words in (said, name) if words): split for name, split in kept}
@@ -142,13 +143,16 @@ def _draw_peaks(axes: Axes, column: Column, words: dict[float, str]) -> None:
     axes.set_ylabel("held at a step's peak" if is_cpu(column.device) else "needed at a step's peak")
     draw_panel(axes, column.peaks)
     capacity = column.rows["capacity_bytes"].max()
-    low, high = axes.get_ylim()
+    peaks = column.rows["peak_bytes"].where(lambda peak: peak > 0)
+    low, high = peaks.min() / 2, peaks.max() * 2
+    axes.set_ylim(low, high)
     if capacity > 0:
         axes.axhspan(capacity, 1e3 * capacity, color=CROSSOVER_COLOUR, alpha=0.08, linewidth=0)
         axes.axhline(capacity, color=CROSSOVER_COLOUR, linewidth=1.5)
         axes.set_ylim(low, max(high, 4 * capacity))
+    make_room(axes, column.peaks.marks)
     tick_values(axes.yaxis, EngFormatter("B"))
-    tick_counts(axes, words, {x for line in column.peaks.lines for x in line.refined})
+    tick_counts(axes, words, {x for line in column.peaks.lines for x in line.refined}, TICK_SHARE)
     if capacity > 0:
         whose = "this machine" if is_cpu(column.device) else "this GPU"
         axes.annotate(
@@ -167,7 +171,8 @@ def _draw_peaks(axes: Axes, column: Column, words: dict[float, str]) -> None:
 def _draw_split(axes: Axes, line: pd.DataFrame, title: str, words: dict[float, str]) -> None:
     axes.set_title(title, fontsize=10)
     axes.set_ylim(0, 1)
-    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: share_text(value)))
+    refined = set(line.loc[line["refined"].astype(bool), "x"])
     lefts, rights = bar_edges(line["x"].tolist())
     parts = line[list(PARTS)]
     shares = parts.div(parts.sum(axis=1).where(lambda total: total > 0), axis=0).fillna(0)
@@ -180,9 +185,9 @@ def _draw_split(axes: Axes, line: pd.DataFrame, title: str, words: dict[float, s
         colour = PART_COLOURS[part]
         axes.bar(lefts, share, rights - lefts, below, align="edge", color=colour, linewidth=0)
         point = (float(rights[-1]), float(below[-1] + share[-1] / 2))
-        tags.append(Tag(f"{name} {100 * share[-1]:.0f} %", colour, point))
+        tags.append(Tag(f"{name} {share_text(share[-1])}", colour, point))
         below = below + share
-    tick_counts(axes, words)
+    tick_counts(axes, words, refined, TICK_SHARE)
     write_tags(axes, tags)
 
 
@@ -195,5 +200,5 @@ def bar_edges(x: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
     logs = np.log(np.asarray(x, float))
     gaps = np.diff(logs) if len(logs) > 1 else np.array([1.0])
     before, after = np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])
-    reach = 0.4 * np.minimum(before, after)[: len(logs)]
+    reach = 0.4 * np.minimum(np.minimum(before, after)[: len(logs)], np.median(gaps))
     return np.exp(logs - reach), np.exp(logs + reach)

@@ -14,7 +14,7 @@ PARTS = {
     "optimizer_bytes": "optimizer state",
     "activation_bytes": "activations",
     "resident_bytes": "resident data",
-    "other_bytes": "rest",
+    "other_bytes": "workspace and rest",
 }
 """The columns that split a peak, from the bottom of a stack to its top, and what they hold."""
 

@@ -12,6 +12,7 @@ from matplotlib.ticker import Formatter
 from crossover.analysis.curves import Looks, looks_of
 from crossover.analysis.line_panels import Line, LinePanel, plot_line_panels
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
+from crossover.analysis.sentences import axis_words
 from crossover.analysis.status_marks import StatusMark, status_marks
 from crossover.analysis.style import (
     DEVICE_WORDS,
@@ -71,9 +72,8 @@ def plot_over_size(
 ) -> Figure:
     """Draw the lines that `maker` makes of the cells; the keywords are those of `plot_line_panels`."""
     panels = line_panels(view, cells, maker, arrangement)
-    return plot_line_panels(
-        view.title, panels, x_label(view), y_label, ticks, x_words(view, cells), equal=equal, shares=shares
-    )
+    label = x_unit(view) if "device" in arrangement.panel else x_label(view)
+    return plot_line_panels(view.title, panels, label, y_label, ticks, x_words(view, cells), equal=equal, shares=shares)
 
 
 def line_panels(
@@ -82,7 +82,9 @@ def line_panels(
     """The panels of an arrangement, of cells of the study; those without any point are left out, unless all are."""
     cells = view.with_x(cells)
     told = [axis for axis in arrangement.line if axis != "device"]
-    looks = looks_of(cells, arrangement.line if varying(cells, told) else [])
+    # Beside the cells of one device alone, the same precision looks alike in every figure.
+    told_apart = view.cells if "device" in arrangement.panel else cells
+    looks = looks_of(told_apart, arrangement.line if varying(told_apart, told) else [])
     varied = varying(cells, [*arrangement.panel, *arrangement.line])
     panels = []
     for _, own in cells.groupby(arrangement.panel, sort=False):
@@ -110,12 +112,16 @@ def marks_of(cells: pd.DataFrame, colour: str) -> list[StatusMark]:
     return status_marks(cells, colour) if cells["step_time_s"].notna().any() else []
 
 
+def x_unit(view: StudyView) -> str:
+    """What the x axis counts."""
+    return axis_words({"x_axis": view.x_axis, "size_name": view.cells["size_name"].iloc[0]})
+
+
 def x_label(view: StudyView) -> str:
     """What the x axis counts, and below it the devices."""
-    unit = "parameters" if view.x_axis == "parameters" else str(view.cells["size_name"].iloc[0])
     devices = on_all_cores(view.cells).dropna(subset=["device_name"]).drop_duplicates("device")
     names = [f"{DEVICE_WORDS[row['device']]}: {short_name(row['device_name'])}" for _, row in devices.iterrows()]
-    return "\n".join([unit, "; ".join(names)])
+    return "\n".join([x_unit(view), "; ".join(names)])
 
 
 def x_words(view: StudyView, cells: pd.DataFrame) -> dict[float, str]:

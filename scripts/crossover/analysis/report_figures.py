@@ -18,12 +18,12 @@ CAPTIONS = {
     "precisions": "How many times as fast as the plain precision and execution on the same device, with the 95 % "
     "interval over trials; above 1 it is faster. Hollow: sizes that refinement added. Cross: a size that did not end "
     "well.",
-    "memory": "Peak memory of a step, of the middle trial, and all that the device has; on the GPU what tensors needed, "
-    "on the CPU what the step held. The allocator and the driver take more. Colours: what the peak is for. Cross: a "
+    "memory": "Peak memory of a step, of the middle trial, and all that the device has; on the GPU what tensors needed "
+    "(the allocator and the driver take more), on the CPU what the step held. Colours: what the peak is for. Cross: a "
     "cell that did not end well.",
     "host_share": "Share of a step's wall time in which the device runs nothing, by the profiler: it waits for Python, "
     "dispatch and data. With the 95 % interval where several trials know it.",
-    "energy": "Energy of a step by the device's own counter, and what a million steps cost at the prices of the config, "
+    "energy": "Energy of a step by the device's own counter, and what a million steps cost at the config's prices, "
     "both with the 95 % interval over trials.",
     "comparison": "A row a cell: its time with the 95 % interval over trials, and its memory. Hollow: projected from "
     "fewer steps than a run has. In brackets: one epoch of a run. Grey diamonds: published, on the hardware named.",

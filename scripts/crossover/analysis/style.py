@@ -147,6 +147,11 @@ def number_text(value: float, digits: int = 3) -> str:
     return f"{value:,.{max(0, places)}f}"
 
 
+def share_text(share: float) -> str:
+    """A share in whole per cents: '7 %', 'under 1 %'."""
+    return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
 def money_text(value: float) -> str:
     """An amount with two digits, never as a power: 0.0012, 0.85, 12, 4,300."""
     return number_text(value, 2)

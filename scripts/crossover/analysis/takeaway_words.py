@@ -27,8 +27,19 @@ def indicative(text: str, trials: float) -> str:
 
 def at_place(view: StudyView, x: float, size_name: str) -> str:
     """'2,000 neurons', '680 k parameters': a place on the study's x axis."""
-    unit = axis_words({"x_axis": view.x_axis, "size_name": size_name})
-    return f"{count_text(x) if view.x_axis == 'parameters' else f'{x:,.0f}'} {unit}"
+    return f"{number_at(view, x)} {axis_words({'x_axis': view.x_axis, 'size_name': size_name})}"
+
+
+def number_at(view: StudyView, x: float) -> str:
+    """'2,000', '680 k': the same without its unit."""
+    return count_text(x) if view.x_axis == "parameters" else f"{x:,.0f}"
+
+
+def where(view: StudyView, row: Mapping[str, Any], varied: Collection[str]) -> str:
+    """'at 2,000 neurons on the GPU (resident, amp-bf16)': a row with x and size_name."""
+    name = name_by(row, [axis for axis in NAMED_AXES if axis in varied and axis != "size"])
+    place = f"at {at_place(view, row['x'], row['size_name'])} on the {DEVICE_WORDS[row['device']]}"
+    return f"{place} ({name})" if name else place
 
 
 def who(row: Mapping[str, Any], varied: Collection[str]) -> str:

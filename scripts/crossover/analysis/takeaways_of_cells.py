@@ -1,4 +1,4 @@
-"""What figures of single cells show in a line: which is fastest, which nothing beats, and which mistake misleads most."""
+"""What figures of cells show in a line: which is fastest, which nothing beats, which mistake misleads most."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def of_comparison(view: StudyView) -> str:
     best = max(timed, key=lambda cell: cell["samples_per_s"])
     each = " a sample" if "batch_size" in varied else ""
     scale = best["batch_size"] if each else 1
-    seconds, low, high = (
-        None if best[f"step_time{end}_s"] is None else best[f"step_time{end}_s"] / scale
-        for end in ("", "_low", "_high")
+    low, high = (
+        None if best[f"step_time_{end}_s"] is None else best[f"step_time_{end}_s"] / scale for end in ("low", "high")
     )
+    seconds = best["step_time_s"] / scale
     where = f" at {name_by(best, ['size'])}" if "size" in varied else ""
     text = f"Shortest time{each}{where}: {who(best, varied)}, {seconds_text(seconds)}{between(low, high, seconds_text)}"
     return indicative(text + _not_apart(view, best, timed), _fewest(timed))
@@ -50,9 +50,9 @@ def of_throughput(view: StudyView) -> str:
             ends = [best[f"step_time_{end}_s"] for end in ("high", "low")]
             low, high = (None if end is None else best["batch_size"] / end for end in ends)
             name = name_by(best, [axis for axis in NAMED_AXES if axis in varied and axis != "batch_size"])
+            rate = f"{rate_text(best['samples_per_s'])}{between(low, high, rate_text)}"
             where = ", ".join(words for words in (f"at batch {best['batch_size']:,}", name) if words)
-            text = f"most on the {DEVICE_WORDS[device]}: {rate_text(best['samples_per_s'])}{between(low, high, rate_text)} {where}"
-            said.append(text + _not_apart(view, best, timed))
+            said.append(f"most on the {DEVICE_WORDS[device]}: {rate} {where}{_not_apart(view, best, timed)}")
     text = "; ".join(said)
     return indicative(f"{text[:1].upper()}{text[1:]}", _fewest(records(view.cells.dropna(subset=["samples_per_s"]))))
 
@@ -98,7 +98,7 @@ def of_trade_off(view: StudyView) -> str:
             said.append(f"on the {DEVICE_WORDS[device]} {ends[0]} is measured best in both")
         else:
             said.append(
-                f"on the {DEVICE_WORDS[device]} no other cell measures better in both than {len(kept)} of {len(cells)}, "
+                f"on the {DEVICE_WORDS[device]} nothing beats {len(kept)} of {len(cells)} cells in both as measured, "
                 f"from {ends[0]} to {ends[1]} a sample"
             )
     text = "; ".join(said)

@@ -11,9 +11,9 @@ from crossover.analysis.energy import cell_costs
 from crossover.analysis.host_share import host_shares
 from crossover.analysis.memory_rows import LINE, PARTS, memory_rows
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
-from crossover.analysis.style import DEVICE_WORDS, bytes_text, device_label, money_text, number_text
-from crossover.analysis.tables import device_name_of, records
-from crossover.analysis.takeaway_words import at_place, between, indicative, who
+from crossover.analysis.style import DEVICE_WORDS, bytes_text, money_text, number_text, share_text
+from crossover.analysis.tables import records, rows_with
+from crossover.analysis.takeaway_words import at_place, between, indicative, number_at, where, who
 from crossover.analysis.views import StudyView
 from crossover.records import DEVICES
 
@@ -24,70 +24,87 @@ def of_memory(view: StudyView) -> str:
     """The largest size that fitted on each device and the first that did not; of one size, the most and the least."""
     view = view.on_all_cores()
     rows = memory_rows(view)
-    of_device = _of_one_size if rows["size"].nunique() == 1 else _of_sizes
-    said = [of_device(view, rows[rows["device"] == device]) for device in DEVICES if device in set(rows["device"])]
     known = rows.loc[rows["peak_bytes"].notna(), "trials"]
-    text = "; ".join(words for words in said if words)
+    devices = [rows[rows["device"] == device] for device in DEVICES if device in set(rows["device"])]
+    if rows["size"].nunique() == 1:
+        said = [words for own in devices if (words := _of_one_size(own))]
+    else:
+        said = [words for own in devices if (words := _ran_out(view, own))]
+        fitted = [own for own in devices if own["peak_bytes"].notna().any() and "oom" not in set(own["status"])]
+        said += [_fitted(view, fitted)] * bool(fitted)
+    text = "; ".join(said)
     return indicative(f"{text[:1].upper()}{text[1:]}", known.min() if len(known) else 0)
 
 
-def _of_sizes(view: StudyView, rows: pd.DataFrame) -> str:
-    varied = varying(view.cells, LINE)
+def _ran_out(view: StudyView, rows: pd.DataFrame) -> str:
+    """Of a device's first size that ran out of memory, and the largest below it that fitted on the same line."""
     lost = [cell for cell in records(rows) if cell["status"] == "oom"]
-    if lost:
-        first = min(lost, key=lambda cell: cell["x"])
-        line = rows[(rows[LINE] == pd.Series(first)[LINE]).all(axis=1)]
-        fitting = [cell for cell in records(line) if cell["status"] == "ok" and cell["x"] < first["x"]]
-        where = f"{who(first, varied)} {at_place(view, first['x'], first['size_name'])}"
-        if not fitting:
-            return f"{where} ran out of memory, and no smaller size was measured"
-        last = max(fitting, key=lambda cell: cell["x"])
-        return f"{where} ran out of memory; {at_place(view, last['x'], last['size_name'])} fitted{_in_words(last)}"
-    known = [cell for cell in records(rows) if cell["peak_bytes"] is not None]
-    if not known:
+    if not lost:
         return ""
-    largest = max(known, key=lambda cell: (cell["x"], cell["peak_bytes"]))
-    every = "every size" if len(known) == len(rows) else "every size that ended well"
-    place = at_place(view, largest["x"], largest["size_name"])
-    return f"on the {_device(rows)} {every} fitted, up to {place}{_in_words(largest)}"
+    varied = varying(view.cells, LINE)
+    first = min(lost, key=lambda cell: cell["x"])
+    same = records(rows_with(rows, LINE, first))
+    fitting = [cell for cell in same if cell["status"] == "ok" and cell["x"] < first["x"]]
+    lines, short = rows[LINE].drop_duplicates(), pd.DataFrame(lost)[LINE].drop_duplicates()
+    count = f" in {len(short)} of {len(lines)} lines, first" if len(lines) > 1 else ""
+    name = f" ({name_by(first, varied)})" if varied else ""
+    place = f"{at_place(view, first['x'], first['size_name'])}{name}"
+    text = f"on the {DEVICE_WORDS[first['device']]} memory ran out{count} at {place}"
+    if not fitting:
+        return f"{text}; no smaller size fitted there"
+    last = max(fitting, key=lambda cell: cell["x"])
+    return f"{text}; {number_at(view, last['x'])} fitted there{_with_peak(last)}"
 
 
-def _of_one_size(view: StudyView, rows: pd.DataFrame) -> str:
+def _fitted(view: StudyView, devices: Sequence[pd.DataFrame]) -> str:
+    """Of devices on which no size ran out of memory, what the largest size took there."""
+    known = [rows.dropna(subset=["peak_bytes"]) for rows in devices]
+    every = "every size" if sum(map(len, known)) == sum(map(len, devices)) else "every size that ended well"
+    largest = [max(records(rows), key=lambda cell: (cell["x"], cell["peak_bytes"])) for rows in known]
+    alike, varied = len({cell["x"] for cell in largest}) == 1, varying(view.cells, LINE)
+    said = []
+    for cell in largest:
+        place = "" if alike else f" at {at_place(view, cell['x'], cell['size_name'])}"
+        name = f" ({name_by(cell, varied)})" if varied else ""
+        said.append(f"on the {DEVICE_WORDS[cell['device']]}{place}{name}{_with_peak(cell)}")
+    up_to = f", up to {at_place(view, largest[0]['x'], largest[0]['size_name'])}" if alike else ""
+    return f"{every} fitted{up_to}: {'; '.join(said)}"
+
+
+def _of_one_size(rows: pd.DataFrame) -> str:
+    device = f"on the {DEVICE_WORDS[str(rows['device'].iloc[0])]}"
     known = [cell for cell in records(rows) if cell["peak_bytes"] is not None]
     lost = int((rows["status"] == "oom").sum())
-    out = f", {lost} of {len(rows)} cells ran out of memory" if lost else ""
+    out = f"{lost} of {len(rows)} cells ran out of memory" if lost else ""
     if not known:
-        return f"on the {_device(rows)} {lost} of {len(rows)} cells ran out of memory" if lost else ""
+        return f"{device} {out}" if out else ""
     least, most = (pick(known, key=lambda cell: cell["peak_bytes"]) for pick in (min, max))
-    names = [name_by(cell, varying(rows, LINE)) for cell in (least, most)]
+    took = f"{bytes_text(most['peak_bytes'])}{_of_capacity(most)}"
     if len(known) == 1:
-        return f"on the {_device(rows)} a step needs {bytes_text(most['peak_bytes'])}{_of_capacity(most)}{out}"
-    return (
-        f"on the {_device(rows)} {names[0]} needs least, {bytes_text(least['peak_bytes'])}, "
-        f"{names[1]} most, {bytes_text(most['peak_bytes'])}{_of_capacity(most)}{out}"
-    )
+        text = f"{device} a step needs {took}"
+    elif least["peak_bytes"] == most["peak_bytes"]:
+        text = f"{device} each of {len(known)} cells needs {took}"
+    else:
+        names = [name_by(cell, varying(rows, LINE)) for cell in (least, most)]
+        text = f"{device} {names[0]} needs least, {bytes_text(least['peak_bytes'])}, {names[1]} most, {took}"
+    return ", ".join(words for words in (text, out) if words)
 
 
-def _in_words(cell: Row) -> str:
-    """', with 12.3 GB of 150 GB, 71 % of it activations'."""
+def _with_peak(cell: Row) -> str:
+    """' with 12.3 GB of 150 GB, 71 % of it activations'."""
     if cell["peak_bytes"] is None:
         return ""
-    text = f", with {bytes_text(cell['peak_bytes'])}{_of_capacity(cell)}"
+    text = f" with {bytes_text(cell['peak_bytes'])}{_of_capacity(cell)}"
     parts = {words: cell[part] or 0.0 for part, words in PARTS.items()}
     total = sum(parts.values())
     if total <= 0:
         return text
     largest = max(parts, key=lambda words: parts[words])
-    what = "workspace and temporaries" if largest == "rest" else largest
-    return f"{text}, {100 * parts[largest] / total:.0f} % of it {what}"
+    return f"{text}, {share_text(parts[largest] / total)} of it {largest}"
 
 
 def _of_capacity(cell: Row) -> str:
     return "" if cell["capacity_bytes"] is None else f" of {bytes_text(cell['capacity_bytes'])}"
-
-
-def _device(rows: pd.DataFrame) -> str:
-    return device_label(str(rows["device"].iloc[0]), device_name_of(rows))
 
 
 def of_utilisation(view: StudyView) -> str:
@@ -109,8 +126,7 @@ def _rate_words(view: StudyView, cell: Row, varied: Sequence[str]) -> str:
     ends = [cell[f"step_time_{end}_s"] for end in ("high", "low")]
     low, high = (None if end is None else rate * time / end for end in ends)
     share = "" if cell["peak_share"] is None else f", {100 * cell['peak_share']:.0f} % of a matrix product's"
-    place = at_place(view, cell["x"], cell["size_name"])
-    return f"{number_text(rate)} TFLOP/s{between(low, high)} {who(cell, varied)} at {place}{share}"
+    return f"{number_text(rate)} TFLOP/s{between(low, high)} {where(view, cell, varied)}{share}"
 
 
 def of_host_share(view: StudyView) -> str:
@@ -122,15 +138,17 @@ def of_host_share(view: StudyView) -> str:
     for device, own in shares.groupby("device", sort=False):
         rows = records(own)
         ends = [pick(rows, key=lambda row: row["mean"]) for pick in (max, min)]
-        words = [
-            f"{100 * row['mean']:.0f} %{between(row['low'], row['high'], lambda value: f'{100 * value:.0f} %')} of a step "
-            f"at {', '.join(part for part in (at_place(view, row['x'], names[row['size']]), name_by(row, varied)) if part)}"
-            for row in (ends if len(rows) > 1 else ends[:1])
-        ]
+        words = []
+        for row in ends if len(rows) > 1 else ends[:1]:
+            name = name_by(row, varied)
+            place = f"at {at_place(view, row['x'], names[row['size']])}{f' ({name})' if name else ''}"
+            interval = "" if row["low"] is None else f" ({share_text(row['low'])} to {share_text(row['high'])})"
+            words.append(f"{share_text(row['mean'])}{interval} of a step {place}")
         said.append(f"the {DEVICE_WORDS[str(device)]} waits for the host {' and '.join(words)}")
         trials += [row["trials"] for row in ends]
     text = "; ".join(said)
-    return indicative(f"{text[:1].upper()}{text[1:]}", min(trials, default=0))
+    caution = " Known of one trial a cell: indicative." if min(trials, default=2) < 2 else ""
+    return f"{text[0].upper()}{text[1:]}.{caution}" if text else ""
 
 
 def of_energy(view: StudyView) -> str:

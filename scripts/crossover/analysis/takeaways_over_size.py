@@ -13,7 +13,7 @@ from crossover.analysis.sentences import doubt_words, merged
 from crossover.analysis.style import count_text, number_text, seconds_text
 from crossover.analysis.summary import speedups
 from crossover.analysis.tables import CELL_AXES, LINE_AXES, first_row, records
-from crossover.analysis.takeaway_words import at_place, between, indicative, who
+from crossover.analysis.takeaway_words import between, indicative, where
 from crossover.analysis.views import StudyView
 from crossover.records import BASELINE, is_cpu
 
@@ -24,13 +24,13 @@ MOST_SENTENCES = 3
 def of_times(view: StudyView) -> str:
     """Where the devices cross on each line; of one device, its shortest and its longest time."""
     rows = [row for row in records(view.crossovers) if row["status"] != "no_accelerator"]
-    if not rows:
+    if not rows or view.cells["device"].nunique() == 1:
         return _range_of_times(view)
     varied = varying(view.crossovers, LINE_AXES)
     found = merged((name_by(row, varied), found_sentence(row)) for row in rows)
-    if len(found) > MOST_SENTENCES:
+    if len(found) > 1 and len(rows) > MOST_SENTENCES:
         return _counted(rows)
-    return " ".join(f"{line[0].upper()}{line[1:]}: {text}" if line else text for line, text in found)
+    return " ".join(f"{text.removesuffix('.')} ({line})." if line else text for line, text in found)
 
 
 def _range_of_times(view: StudyView) -> str:
@@ -39,11 +39,10 @@ def _range_of_times(view: StudyView) -> str:
         return ""
     varied = varying(view.cells, LINE_AXES)
     ends = [pick(timed, key=lambda cell: cell["step_time_s"]) for pick in (min, max)]
-    words = [
-        f"{seconds_text(cell['step_time_s'])}{between(cell['step_time_low_s'], cell['step_time_high_s'], seconds_text)} "
-        f"at {at_place(view, cell['x'], cell['size_name'])} ({who(cell, varied)})"
-        for cell in (ends if ends[0] != ends[1] else ends[:1])
-    ]
+    words = []
+    for cell in ends if ends[0] != ends[1] else ends[:1]:
+        interval = between(cell["step_time_low_s"], cell["step_time_high_s"], seconds_text)
+        words.append(f"{seconds_text(cell['step_time_s'])}{interval} {where(view, cell, varied)}")
     return indicative(f"A step takes {' to '.join(words)}", min(cell["trials"] for cell in ends))
 
 
@@ -110,7 +109,7 @@ def of_precisions(view: StudyView) -> str:
     if not slower:
         return text
     names = list(slower) if len(slower) <= MOST_SENTENCES else [f"{len(slower)} others"]
-    return f"{text} Slower at some size, with the whole interval: {', '.join(names)}."
+    return f"{text} Slower at some size, with the whole interval: {'; '.join(names)}."
 
 
 def _largest(view: StudyView, found: Sequence[dict[str, Any]], varied: Sequence[str], over: str) -> str:
@@ -118,8 +117,8 @@ def _largest(view: StudyView, found: Sequence[dict[str, Any]], varied: Sequence[
     if not found:
         return ""
     best = max(found, key=lambda row: row["speedup"])
-    where = f"{who(best, varied)} at {at_place(view, best['x'], best['size_name'])}"
-    text = f"{number_text(best['speedup'])} times{between(best['low'], best['high'])}, {where}"
+    ratio = f"{number_text(best['speedup'])} times{between(best['low'], best['high'])}"
+    text = f"{ratio}, {where(view, best, varied)}"
     trials = 1 if best["low"] is None else 2
     ends = [row["high"] for row in found]
     if None not in ends and max(ends) < 1:
