@@ -82,10 +82,10 @@ def line_panels(
     """The panels of an arrangement, of cells of the study; those without any point are left out, unless all are."""
     cells = view.with_x(cells)
     told = [axis for axis in arrangement.line if axis != "device"]
-    # Beside the cells of one device alone, the same precision looks alike in every figure.
+    # What is left out of the cells of a device still tells these apart, so that colours mean the same in all figures.
     told_apart = view.cells if "device" in arrangement.panel else cells
     looks = looks_of(told_apart, arrangement.line if varying(told_apart, told) else [])
-    varied = varying(cells, [*arrangement.panel, *arrangement.line])
+    varied = varying(told_apart, [*arrangement.panel, *arrangement.line])
     panels = []
     for _, own in cells.groupby(arrangement.panel, sort=False):
         lines = [

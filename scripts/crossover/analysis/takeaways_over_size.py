@@ -63,12 +63,12 @@ def _counted(rows: Sequence[dict[str, Any]]) -> str:
     open_count = len(rows) - sum(counts[status] for status in says)
     text = f"Of {len(rows)} lines the accelerator takes less time than the CPU {', '.join(parts)}" if parts else ""
     if open_count:
-        undecided = f"{open_count} of {len(rows)} lines give no single answer"
-        text = f"{text}; {undecided}" if text else undecided
+        undecided = f"no single answer in {open_count}"
+        text = f"{text}; {undecided}" if text else f"Of {len(rows)} lines {undecided}"
     doubtful = sum(bool(doubt_words(row)) for row in rows)
     if doubtful:
         text = f"{text}; in {doubtful} the trials leave sizes in doubt"
-    return indicative(text, min(row["trials"] for row in rows))
+    return indicative(text, min((row["trials"] for row in rows if row["trials"]), default=0))
 
 
 def of_speedups(view: StudyView) -> str:
