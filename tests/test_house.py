@@ -72,6 +72,7 @@ def test_analysis_wing_imports_no_torch() -> None:
     [
         "studies.py",
         "command_lines.py",
+        "energy_window.py",
         "records.py",
         "errors.py",
         "files.py",

@@ -35,9 +35,6 @@ BASELINE = "cpu"
 """The device that every accelerator is compared with."""
 HALF = "half"
 
-ENERGY_WINDOW_MIN_S = 10.0
-"""NVML renews its counter every 0.1 s or sooner, so that the two edges of a window blur 10 s by at most 2 %."""
-
 FLAGS = {
     "drift": "the last third of the samples is over 5 % off the first: let the machine cool down, measure again",
     "noisy": "the samples' interquartile range is over 25 % of their median: stop other work on the machine",

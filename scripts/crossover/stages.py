@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from crossover.energy_window import ENERGY_WINDOW_MIN_S
 from crossover.files import atomic_path
-from crossover.records import BASELINE, ENERGY_WINDOW_MIN_S, EXECUTIONS, PRECISIONS, is_cpu
+from crossover.records import BASELINE, EXECUTIONS, PRECISIONS, is_cpu
 from crossover.studies import Cell, Effort, Refinement, Study
 
 CROSSOVER_FIGURES = {"times", "speedups"}

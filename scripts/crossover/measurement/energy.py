@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crossover.energy_window import ENERGY_WINDOW_MIN_S
 from crossover.measurement.kernel import read_kernel, read_number
 from crossover.measurement.nvml import ask, open_gpu
-from crossover.records import ENERGY_WINDOW_MIN_S
 
 MILLI, MICRO = 1e-3, 1e-6
 

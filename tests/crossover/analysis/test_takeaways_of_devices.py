@@ -87,7 +87,7 @@ def test_what_a_step_costs_at_the_largest_size(row: Row, view_of: Views) -> None
     rows = [row(size=size, device="cuda", energy_per_step_j=joules) for size, joules in ((2, 0.1), (4, 0.5))]
     view = replace(view_of(rows), price_per_hour={"cuda": 3.6}, currency="EUR")
     assert of_energy(view) == (
-        "At 4 linear layers a step takes 0.500 J on the GPU; a million steps cost 1.0 EUR on the GPU. One trial a cell: "
-        "indicative."
+        "At 4 linear layers a step takes 0.500 J on the GPU; a million steps cost 1.0 EUR on the GPU. "
+        "One trial a cell: indicative."
     )
     assert of_energy(view_of([row()])) == ""

@@ -50,16 +50,16 @@ def test_many_lines_are_counted(row: Row, view_of: Views) -> None:
         for size, time in zip((2, 8), own, strict=True)
     ]
     assert of_times(view_of(rows)) == (
-        "Of 4 lines the accelerator takes less time than the CPU at every size in 2, from some size on in 1, at no size "
-        "in 1. One trial a cell: indicative."
+        "Of 4 lines the accelerator takes less time than the CPU at every size in 2, from some size on in 1, at no "
+        "size in 1. One trial a cell: indicative."
     )
 
 
 def test_of_one_device_the_shortest_and_the_longest_time(power_laws: PowerLaws, view_of: Views) -> None:
-    rows = power_laws({2: 100, 4: 10_000})
+    rows = power_laws({2: 200, 4: 10_000})
     text = of_times(view_of(rows[rows["device"] == "cpu"].to_dict("records")))
     assert text == (
-        "A step takes 100 µs at 2 linear layers on the CPU to 10.0 ms at 4 linear layers on the CPU. One trial a cell: "
+        "A step takes 200 µs at 2 linear layers on the CPU to 10.0 ms at 4 linear layers on the CPU. One trial a cell: "
         "indicative."
     )
 
