@@ -8,29 +8,6 @@ FIGURE_TABLES = {
 }
 
 
-def figure_files(kind, words):
-    """The files of a kind of figure: drawn in three formats, and what it shows in one line."""
-    path = f"{RESULTS}/figures/{{study}}/{kind}"
-
-    def labels(wildcards, output):
-        takeaway = Path(output.takeaway)
-        said = takeaway.read_text(encoding="utf-8") if takeaway.is_file() else ""
-        # Braces would be read as wildcards.
-        return {"figure": words, "takeaway": said.replace("{", "(").replace("}", ")")}
-
-    return {
-        "svg": report(
-            f"{path}.svg",
-            caption=f"../report/{kind}.rst",
-            category="{study}",
-            labels=labels,
-        ),
-        "pdf": f"{path}.pdf",
-        "png": f"{path}.png",
-        "takeaway": f"{path}.txt",
-    }
-
-
 rule plot_times:
     input:
         **FIGURE_TABLES,

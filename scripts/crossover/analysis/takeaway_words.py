@@ -37,9 +37,14 @@ def number_at(view: StudyView, x: float) -> str:
 
 def where(view: StudyView, row: Mapping[str, Any], varied: Collection[str]) -> str:
     """'at 2,000 neurons on the GPU (resident, amp-bf16)': a row with x and size_name."""
+    return f"at {at_place(view, row['x'], row['size_name'])} {on_device(row, varied)}"
+
+
+def on_device(row: Mapping[str, Any], varied: Collection[str]) -> str:
+    """'on the GPU (resident, amp-bf16)'."""
     name = name_by(row, [axis for axis in NAMED_AXES if axis in varied and axis != "size"])
-    place = f"at {at_place(view, row['x'], row['size_name'])} on the {DEVICE_WORDS[row['device']]}"
-    return f"{place} ({name})" if name else place
+    device = f"on the {DEVICE_WORDS[row['device']]}"
+    return f"{device} ({name})" if name else device
 
 
 def who(row: Mapping[str, Any], varied: Collection[str]) -> str:

@@ -13,7 +13,7 @@ from crossover.analysis.memory_rows import LINE, PARTS, memory_rows
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
 from crossover.analysis.style import DEVICE_WORDS, bytes_text, money_text, number_text, share_text
 from crossover.analysis.tables import records, rows_with
-from crossover.analysis.takeaway_words import at_place, between, indicative, number_at, where, who
+from crossover.analysis.takeaway_words import at_place, between, indicative, number_at, on_device, where
 from crossover.analysis.views import StudyView
 from crossover.records import DEVICES
 
@@ -65,8 +65,7 @@ def _fitted(view: StudyView, devices: Sequence[pd.DataFrame]) -> str:
     said = []
     for cell in largest:
         place = "" if alike else f" at {at_place(view, cell['x'], cell['size_name'])}"
-        name = f" ({name_by(cell, varied)})" if varied else ""
-        said.append(f"on the {DEVICE_WORDS[cell['device']]}{place}{name}{_with_peak(cell)}")
+        said.append(f"{on_device(cell, varied)}{place}{_with_peak(cell)}")
     up_to = f", up to {at_place(view, largest[0]['x'], largest[0]['size_name'])}" if alike else ""
     return f"{every} fitted{up_to}: {'; '.join(said)}"
 
@@ -171,7 +170,7 @@ def of_energy(view: StudyView) -> str:
 
 def _cost_words(view: StudyView, row: Row, varied: Sequence[str]) -> str:
     if row["cost"] == "energy":
-        return f"a step takes {number_text(row['mean'])} J{between(row['low'], row['high'])} {who(row, varied)}"
+        return f"a step takes {number_text(row['mean'])} J{between(row['low'], row['high'])} {on_device(row, varied)}"
     unit = f" {view.currency}" if view.currency else ""
     ends = between(row["low"], row["high"], money_text)
-    return f"a million steps cost {money_text(row['mean'])}{unit}{ends} {who(row, varied)}"
+    return f"a million steps cost {money_text(row['mean'])}{unit}{ends} {on_device(row, varied)}"
