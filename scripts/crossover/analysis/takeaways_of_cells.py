@@ -95,7 +95,7 @@ def of_trade_off(view: StudyView) -> str:
         kept = front(list(points))
         ends = [f"{points[point]} ({bytes_text(point[0])}, {seconds_text(point[1])})" for point in (kept[0], kept[-1])]
         if len(kept) == 1:
-            said.append(f"on the {DEVICE_WORDS[device]} {ends[0]} is measured best in both")
+            said.append(f"on the {DEVICE_WORDS[device]} no other cell is measured better than {ends[0]} in either")
         else:
             said.append(
                 f"on the {DEVICE_WORDS[device]} nothing beats {len(kept)} of {len(cells)} cells in both as measured, "

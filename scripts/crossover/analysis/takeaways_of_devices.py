@@ -78,15 +78,22 @@ def _of_one_size(rows: pd.DataFrame) -> str:
     if not known:
         return f"{device} {out}" if out else ""
     least, most = (pick(known, key=lambda cell: cell["peak_bytes"]) for pick in (min, max))
-    took = f"{bytes_text(most['peak_bytes'])}{_of_capacity(most)}"
+    ends = [bytes_text(cell["peak_bytes"]) for cell in (least, most)]
+    capacity = _of_capacity(most)
     if len(known) == 1:
-        text = f"{device} a step needs {took}"
-    elif least["peak_bytes"] == most["peak_bytes"]:
-        text = f"{device} each of {len(known)} cells needs {took}"
+        text = f"{device} a step needs {ends[0]}{capacity}"
+    elif ends[0] == ends[1]:
+        text = f"{device} each of {len(known)} cells needs {ends[0]}{capacity}"
     else:
-        names = [name_by(cell, varying(rows, LINE)) for cell in (least, most)]
-        text = f"{device} {names[0]} needs least, {bytes_text(least['peak_bytes'])}, {names[1]} most, {took}"
+        named = [f"{end} ({_names(known, end, varying(rows, LINE))})" for end in ends]
+        text = f"{device} a step needs {named[0]} to {named[1]}{capacity}"
     return ", ".join(words for words in (text, out) if words)
+
+
+def _names(cells: Sequence[Row], peak: str, varied: Sequence[str]) -> str:
+    """The cells whose peaks read alike; of more than two, how many."""
+    names = [name_by(cell, varied) for cell in cells if bytes_text(cell["peak_bytes"]) == peak]
+    return "; ".join(names) if len(names) < 3 else f"{len(names)} cells"
 
 
 def _with_peak(cell: Row) -> str:

@@ -57,8 +57,16 @@ def test_a_size_that_ended_otherwise_is_not_said_to_have_fitted(row: Row, view_o
 def test_of_one_size_the_least_and_the_most(row: Row, view_of: Views) -> None:
     rows = [*gpu(row, 4, 100), *gpu(row, 4, 400, precision="bf16"), *gpu(row, 4, 0, "oom", precision="fp64")]
     assert of_memory(view_of(rows)) == (
-        "On the GPU fp32 needs least, 100 B, bf16 most, 400 B of 1.00 kB, 1 of 3 cells ran out of memory."
+        "On the GPU a step needs 100 B (fp32) to 400 B (bf16) of 1.00 kB, 1 of 3 cells ran out of memory."
     )
+
+
+def test_cells_that_need_the_same_are_all_named(row: Row, view_of: Views) -> None:
+    peaks = {"fp32": 100, "tf32": 100, "bf16": 400}
+    rows = [trial for precision, peak in peaks.items() for trial in gpu(row, 4, peak, precision=precision)]
+    assert of_memory(view_of(rows)) == "On the GPU a step needs 100 B (fp32; tf32) to 400 B (bf16) of 1.00 kB."
+    alike = [trial for precision in peaks for trial in gpu(row, 4, 100, precision=precision)]
+    assert of_memory(view_of(alike)) == "On the GPU each of 3 cells needs 100 B of 1.00 kB."
 
 
 def test_the_highest_rate_and_its_share(row: Row, view_of: Views) -> None:
