@@ -18,8 +18,14 @@ from crossover.configuration import (
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.efforts import effort_of
 from crossover.invocation import hand_down_invocation, this_invocation
-from crossover.records import BASELINE, is_cpu, threads_of_side
-from crossover.stages import measured_late, planned_trials, refinement_on, stages_of
+from crossover.records import is_cpu, threads_of_side
+from crossover.stages import (
+    figures_among,
+    measured_late,
+    planned_trials,
+    refinement_on,
+    stages_of,
+)
 from crossover.studies import (
     CELL_PATH,
     SEARCH_PATH,
@@ -291,13 +297,39 @@ def largest_batches_of(wildcards):
 
 
 def figures_of(study):
-    """The figures of a study that was measured, in the order in which its file lists them; a speed-up takes two devices."""
-    devices = STUDIES[study].devices_among(DEVICES)
+    """The figures of a study that was measured, in the order in which its file lists them."""
     return [
         f"{RESULTS}/figures/{study}/{kind}.svg"
-        for kind in STUDIES[study].figures
-        if kind != "speedups" or set(devices) > {BASELINE}
+        for kind in figures_among(
+            STUDIES[study],
+            DEVICES,
+            effort_of(STUDIES[study], CONFIG.effort),
+            priced=bool(CONFIG.price_per_hour),
+        )
     ]
+
+
+def figure_files(kind, words):
+    """The files of a kind of figure: drawn in three formats, and what it shows in one line."""
+    path = f"{RESULTS}/figures/{{study}}/{kind}"
+
+    def labels(wildcards, output):
+        takeaway = Path(output.takeaway)
+        said = takeaway.read_text(encoding="utf-8") if takeaway.is_file() else ""
+        # Braces would be read as wildcards.
+        return {"figure": words, "takeaway": said.replace("{", "(").replace("}", ")")}
+
+    return {
+        "svg": report(
+            f"{path}.svg",
+            caption=f"../report/{kind}.rst",
+            category="{study}",
+            labels=labels,
+        ),
+        "pdf": f"{path}.pdf",
+        "png": f"{path}.png",
+        "takeaway": f"{path}.txt",
+    }
 
 
 def compared_measurements(_wildcards):

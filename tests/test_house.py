@@ -21,6 +21,7 @@ from crossover.analysis.pairings import PAIRS
 from crossover.analysis.quality import QUALITY_COLUMNS
 from crossover.analysis.report_figures import CAPTIONS
 from crossover.analysis.summary import CELL_COLUMNS
+from crossover.analysis.takeaways import TAKEAWAYS
 from crossover.analysis.verdicts import COMPARISON_COLUMNS
 from crossover.claim_forms import FORMS, PINNABLE
 from crossover.datasets import MAKERS
@@ -71,6 +72,7 @@ def test_analysis_wing_imports_no_torch() -> None:
     [
         "studies.py",
         "command_lines.py",
+        "energy_window.py",
         "records.py",
         "errors.py",
         "files.py",
@@ -210,11 +212,10 @@ def test_schema_knows_the_words_of_the_claims() -> None:
 
 def test_every_kind_of_figure_has_a_rule_and_its_captions() -> None:
     kinds = set(SCHEMA["$defs"]["study"]["properties"]["figures"]["items"]["enum"])
-    assert kinds == set(CAPTIONS)
+    assert kinds == set(CAPTIONS) == set(TAKEAWAYS)
     assert {f"plot_{kind}" for kind in kinds} == {name for name in rules() if name.startswith("plot_")}
     for kind in kinds:
-        assert f"report/{kind}.rst" in rules()[f"plot_{kind}"]
-        assert f"{{{{study}}}}/{kind}.svg" in rules()[f"plot_{kind}"]
+        assert f'**figure_files("{kind}", ' in rules()[f"plot_{kind}"]
         assert (ROOT / "report" / f"{kind}.rst").is_file()
 
 

@@ -69,7 +69,12 @@ def test_the_main_job_ends_in_a_report(finished: tuple[House, subprocess.Complet
     ):
         assert (results / name).is_file()
     for study in STUDIES:
-        assert (results / "figures" / study / "times.png").is_file()
+        figures = results / "figures" / study
+        assert all((figures / f"times.{suffix}").is_file() for suffix in ("svg", "pdf", "png"))
+        assert (figures / "times.txt").read_text().startswith("A step takes ")
+        assert (figures / "times.txt").read_text().split(" on the CPU")[0] in (results / "report.html").read_text()
+        assert (figures / "memory.svg").is_file() == (study == "hsf_width")
+        assert not (figures / "speedups.svg").exists()
 
 
 def test_one_row_a_trial_and_one_a_cell(finished: tuple[House, subprocess.CompletedProcess[str]]) -> None:
@@ -198,8 +203,10 @@ def test_a_row_of_another_machine_stops_the_collection(ran: House) -> None:
 def test_the_snakemake_report_holds_the_figures(ran: House) -> None:
     done = ran.snakemake("--report", "report.zip")
     assert done.returncode == 0, done.stderr
-    names = {Path(name).name for name in zipfile.ZipFile(ran.path / "report.zip").namelist()}
-    assert {"times.svg", "cells.csv", "crossovers.csv", "claims.csv"} <= names
+    packed = zipfile.ZipFile(ran.path / "report.zip")
+    assert {"times.svg", "cells.csv", "crossovers.csv", "claims.csv"} <= {Path(name).name for name in packed.namelist()}
+    takeaway = json.dumps((ran.path / "results" / "figures" / "disc_depth" / "times.txt").read_text())
+    assert any(takeaway in packed.read(name).decode(errors="replace") for name in packed.namelist())
 
 
 def test_a_cluster_is_told_its_devices(fresh: House) -> None:

@@ -357,6 +357,15 @@ def test_the_figures_stand_in_the_order_given_with_their_captions(tmp_path: Path
     assert other.caption.startswith("A row a cell")
 
 
+def test_what_a_figure_shows_stands_above_it(power_laws: PowerLaws, figure: FigureFile) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    assert figure.takeaway == ""
+    assert 'class="takeaway"' not in page(rows, figure)
+    figure.path.with_suffix(".txt").write_text("The GPU takes less time <b>& how</b>.", encoding="utf-8")
+    text = page(rows, figure)
+    assert text.index("less time &lt;b&gt;&amp; how&lt;/b&gt;.") < text.index("<figure>") < text.index("<figcaption>")
+
+
 def test_the_largest_batches_of_a_study_are_listed(power_laws: PowerLaws, figure: FigureFile) -> None:
     rows = power_laws({2: 100, 4: 100_000})
     plain = dict.fromkeys(SEARCH_COLUMNS) | {axis: rows.iloc[0][axis] for axis in SEARCH_AXES} | {"tries_count": 23}
