@@ -13,6 +13,7 @@ report: "report/workflow.rst"
 
 
 include: "rules/common.smk"
+include: "rules/partial.smk"
 include: "rules/datasets.smk"
 include: "rules/doctor.smk"
 include: "rules/measure.smk"
@@ -31,7 +32,7 @@ include: "rules/checks.smk"
 rule all:
     default_target: True
     input:
-        rules.render_report.output,
+        f"{RESULTS}/report.html",
         # A deleted row is measured again.
         measured_rows,
         TRAININGS,
@@ -39,10 +40,10 @@ rule all:
 
 rule quality:
     input:
-        rules.summarise_quality.output,
+        collect(rules.summarise_quality.output, results=RESULTS),
 
 
 rule largest_batches:
     input:
         list(SEARCHES),
-        rules.collect_largest_batches.output if SHOWN_SEARCHES else [],
+        collect(rules.collect_largest_batches.output, results=RESULTS) if SHOWN_SEARCHES else [],

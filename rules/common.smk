@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shlex
 from dataclasses import asdict
 from itertools import product
@@ -67,6 +68,8 @@ resource_scopes:
 
 
 RESULTS = CONFIG.results
+# Where a partial report has its tables and figures, so that those of a full run are never touched.
+PARTIAL = f"{RESULTS}/partial"
 STUDIES = {study.name: study for study in CONFIG.studies}
 MEASURED = [study.name for study in CONFIG.studies if study.cells(DEVICES)]
 CELLS = [cell for study in CONFIG.studies for cell in study.cells(DEVICES)]
@@ -95,6 +98,7 @@ PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enume
 
 
 wildcard_constraints:
+    results="|".join(map(re.escape, (RESULTS, PARTIAL))),
     study="|".join(STUDIES),
     dataset="|".join(CONFIG.datasets),
     variant=r"\w+",
@@ -272,17 +276,23 @@ def published_results_of(wildcards):
 
 def largest_batches_of(wildcards):
     """The table of the largest batches, where the study asks for them."""
-    return f"{RESULTS}/largest_batches.parquet" if STUDIES[wildcards.study].largest_batch else []
+    return f"{wildcards.results}/largest_batches.parquet" if STUDIES[wildcards.study].largest_batch else []
 
 
-def figures_of(study):
+def figures_of(study, results):
     """The figures of a study that was measured, in the order in which its file lists them; a speed-up takes two devices."""
     devices = STUDIES[study].devices_among(DEVICES)
     return [
-        f"{RESULTS}/figures/{study}/{kind}.svg"
+        f"{results}/figures/{study}/{kind}.svg"
         for kind in STUDIES[study].figures
         if kind != "speedups" or set(devices) > {BASELINE}
     ]
+
+
+def figures_shown(wildcards):
+    """The figures of a report; a partial one has those of the studies of which a trial has finished."""
+    begun = MEASURED if wildcards.results == RESULTS else studies_begun()
+    return [figure for study in begun for figure in figures_of(study, wildcards.results)]
 
 
 def compared_measurements(_wildcards):

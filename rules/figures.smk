@@ -8,14 +8,14 @@ rule plot_times:
         library=ANALYSIS_LIBRARY,
     output:
         svg=report(
-            f"{RESULTS}/figures/{{study}}/times.svg",
+            "{results}/figures/{study}/times.svg",
             caption="../report/times.rst",
             category="{study}",
             labels={"figure": "time over size"},
         ),
-        png=f"{RESULTS}/figures/{{study}}/times.png",
+        png="{results}/figures/{study}/times.png",
     log:
-        f"{RESULTS}/logs/plot_times/{{study}}.log",
+        "{results}/logs/plot_times/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -35,14 +35,14 @@ rule plot_speedups:
         library=ANALYSIS_LIBRARY,
     output:
         svg=report(
-            f"{RESULTS}/figures/{{study}}/speedups.svg",
+            "{results}/figures/{study}/speedups.svg",
             caption="../report/speedups.rst",
             category="{study}",
             labels={"figure": "speed-up over size"},
         ),
-        png=f"{RESULTS}/figures/{{study}}/speedups.png",
+        png="{results}/figures/{study}/speedups.png",
     log:
-        f"{RESULTS}/logs/plot_speedups/{{study}}.log",
+        "{results}/logs/plot_speedups/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -62,14 +62,14 @@ rule plot_comparison:
         library=ANALYSIS_LIBRARY,
     output:
         svg=report(
-            f"{RESULTS}/figures/{{study}}/comparison.svg",
+            "{results}/figures/{study}/comparison.svg",
             caption="../report/comparison.rst",
             category="{study}",
             labels={"figure": "cells side by side"},
         ),
-        png=f"{RESULTS}/figures/{{study}}/comparison.png",
+        png="{results}/figures/{study}/comparison.png",
     log:
-        f"{RESULTS}/logs/plot_comparison/{{study}}.log",
+        "{results}/logs/plot_comparison/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -89,14 +89,14 @@ rule plot_latency:
         library=ANALYSIS_LIBRARY,
     output:
         svg=report(
-            f"{RESULTS}/figures/{{study}}/latency.svg",
+            "{results}/figures/{study}/latency.svg",
             caption="../report/latency.rst",
             category="{study}",
             labels={"figure": "latency, right and wrong"},
         ),
-        png=f"{RESULTS}/figures/{{study}}/latency.png",
+        png="{results}/figures/{study}/latency.png",
     log:
-        f"{RESULTS}/logs/plot_latency/{{study}}.log",
+        "{results}/logs/plot_latency/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -117,14 +117,14 @@ rule plot_throughput:
         library=ANALYSIS_LIBRARY,
     output:
         svg=report(
-            f"{RESULTS}/figures/{{study}}/throughput.svg",
+            "{results}/figures/{study}/throughput.svg",
             caption="../report/throughput.rst",
             category="{study}",
             labels={"figure": "throughput over batch size"},
         ),
-        png=f"{RESULTS}/figures/{{study}}/throughput.png",
+        png="{results}/figures/{study}/throughput.png",
     log:
-        f"{RESULTS}/logs/plot_throughput/{{study}}.log",
+        "{results}/logs/plot_throughput/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -144,14 +144,14 @@ rule plot_trade_off:
         library=ANALYSIS_LIBRARY,
     output:
         svg=report(
-            f"{RESULTS}/figures/{{study}}/trade_off.svg",
+            "{results}/figures/{study}/trade_off.svg",
             caption="../report/trade_off.rst",
             category="{study}",
             labels={"figure": "time against memory"},
         ),
-        png=f"{RESULTS}/figures/{{study}}/trade_off.png",
+        png="{results}/figures/{study}/trade_off.png",
     log:
-        f"{RESULTS}/logs/plot_trade_off/{{study}}.log",
+        "{results}/logs/plot_trade_off/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -171,14 +171,14 @@ rule plot_utilisation:
         library=ANALYSIS_LIBRARY,
     output:
         svg=report(
-            f"{RESULTS}/figures/{{study}}/utilisation.svg",
+            "{results}/figures/{study}/utilisation.svg",
             caption="../report/utilisation.rst",
             category="{study}",
             labels={"figure": "achieved rate over size"},
         ),
-        png=f"{RESULTS}/figures/{{study}}/utilisation.png",
+        png="{results}/figures/{study}/utilisation.png",
     log:
-        f"{RESULTS}/logs/plot_utilisation/{{study}}.log",
+        "{results}/logs/plot_utilisation/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:

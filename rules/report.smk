@@ -13,7 +13,7 @@ rule render_report:
         crossovers=rules.estimate_crossovers.output.parquet,
         claims=rules.check_claims.output.parquet,
         cost_models=rules.fit_cost_models.output.parquet,
-        figures=[figure for study in MEASURED for figure in figures_of(study)],
+        figures=figures_shown,
         # Only where a study trains models.
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
         # Only where a study asks for them.
@@ -23,9 +23,9 @@ rule render_report:
         page=PAGE_FILES,
         library=ANALYSIS_LIBRARY,
     output:
-        report=f"{RESULTS}/report.html",
+        report="{results}/report.html",
     log:
-        f"{RESULTS}/logs/render_report.log",
+        "{results}/logs/render_report.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -45,3 +45,8 @@ rule render_report:
         "Writing {output.report}"
     script:
         "../scripts/render_report.py"
+
+
+rule partial_report:
+    input:
+        f"{PARTIAL}/report.html",

@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from crossover.analysis.finished import finished_rows
 from crossover.analysis.merging import check_environments
 from crossover.analysis.quality import quality_table
 from crossover.analysis.quality_words import reports_text
@@ -18,19 +21,23 @@ if TYPE_CHECKING:
     snakemake: Snakemake
 
 
+def collect_trainings(paths_to_rows: Sequence[Path], several_hosts: bool) -> pa.Table:
+    """Read one row a file and check that they belong together."""
+    if not paths_to_rows:
+        raise UserError("studies: none of this run compares quality; add `quality`, or a study with a key of that name")
+    rows = collect_rows(paths_to_rows, Training, "seed")
+    check_environments(rows, several_hosts)
+    return rows
+
+
 def summarise_quality(
-    paths_to_rows: Sequence[Path],
+    rows: pa.Table,
     class_names: Mapping[str, Sequence[str] | None],
-    several_hosts: bool,
     path_to_parquet: Path,
     path_to_csv: Path,
     path_to_reports: Path,
 ) -> None:
     """Write one row a training, as Parquet and as CSV, and all reports as text."""
-    if not paths_to_rows:
-        raise UserError("studies: none of this run compares quality; add `quality`, or a study with a key of that name")
-    rows = collect_rows(paths_to_rows, Training, "seed")
-    check_environments(rows, several_hosts)
     trainings = rows.to_pandas()
     table = quality_table(trainings, class_names)
     write_table(table, path_to_parquet, path_to_csv)
@@ -40,10 +47,14 @@ def summarise_quality(
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
+        hosts = snakemake.params.several_hosts
+        if snakemake.params.asked is None:
+            rows = collect_trainings([Path(path) for path in snakemake.input.rows], hosts)
+        else:  # for a partial report
+            rows = finished_rows([Path(path) for path in snakemake.params.asked], hosts, Training, "seed")
         summarise_quality(
-            paths_to_rows=[Path(path) for path in snakemake.input.rows],
+            rows,
             class_names=snakemake.params.class_names,
-            several_hosts=snakemake.params.several_hosts,
             path_to_parquet=Path(snakemake.output.parquet),
             path_to_csv=Path(snakemake.output.csv),
             path_to_reports=Path(snakemake.output.reports),

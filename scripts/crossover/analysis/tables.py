@@ -25,20 +25,25 @@ def collect_rows(paths: Sequence[Path], record: type[Any] = Measurement, number:
 
     Raises UserError naming an unreadable or outdated file.
     """
+    return joined([read_row(path, record) for path in paths], record, number)
+
+
+def read_row(path: Path, record: type[Any] = Measurement) -> pa.Table:
+    """The row in a file; raises UserError where it is unreadable or outdated."""
     schema = arrow_schema(record)
-    tables = []
-    for path in paths:
-        try:
-            table = pq.read_table(path, partitioning=None)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise UserError(
-                f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again"
-            ) from None
-        if table.column_names != schema.names or table["schema_version"].to_pylist() != [record.schema_version]:
-            raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
-        tables.append(table.cast(schema))
+    try:
+        table = pq.read_table(path, partitioning=None)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UserError(f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again") from None
+    if table.column_names != schema.names or table["schema_version"].to_pylist() != [record.schema_version]:
+        raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
+    return table.cast(schema)
+
+
+def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
+    """Rows in one table, ordered by cell and number; one without rows where there are none."""
     order = [(axis, "ascending") for axis in (*AXES, number)]
-    return pa.concat_tables(tables).sort_by(order) if tables else schema.empty_table()
+    return pa.concat_tables(rows).sort_by(order) if rows else arrow_schema(record).empty_table()
 
 
 def write_rows(table: pa.Table, path: Path) -> None:
