@@ -5,11 +5,16 @@ from datetime import datetime
 from functools import cache
 
 
+def is_partial(wildcards):
+    """Whether a report is of what has finished so far."""
+    return wildcards.results == PARTIAL
+
+
 def in_a_full_run(rows):
     """Rows that a full run collects, as a rule's input; a partial report takes what is there instead."""
 
     def needed(wildcards):
-        if wildcards.results == PARTIAL:
+        if is_partial(wildcards):
             return []
         return rows(wildcards) if callable(rows) else rows
 
@@ -18,17 +23,17 @@ def in_a_full_run(rows):
 
 def asked_in_part(rule):
     """The rows of a rule that the config asks for, as a parameter of a partial report; None for a full one."""
-    return lambda wildcards: asked()[rule] if wildcards.results == PARTIAL else None
+    return lambda wildcards: asked()[rule] if is_partial(wildcards) else None
 
 
 def all_asked(wildcards):
     """All rows that the config asks for, by rule; None for a full report, which lacks none."""
-    return asked() if wildcards.results == PARTIAL else None
+    return asked() if is_partial(wildcards) else None
 
 
 def now_in_part(wildcards):
     """A time that is never the same, so that each partial report is made anew; None for a full one."""
-    return datetime.now().isoformat() if wildcards.results == PARTIAL else None
+    return datetime.now().isoformat() if is_partial(wildcards) else None
 
 
 @cache

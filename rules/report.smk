@@ -13,6 +13,7 @@ rule render_report:
         crossovers=rules.estimate_crossovers.output.parquet,
         claims=rules.check_claims.output.parquet,
         cost_models=rules.fit_cost_models.output.parquet,
+        problems=rules.list_problems.output.parquet,
         figures=figures_shown,
         # Only where a study trains models.
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
@@ -39,6 +40,7 @@ rule render_report:
             "price_per_hour": CONFIG.price_per_hour,
             "currency": CONFIG.currency,
         },
+        partial=is_partial,
         # Linked only, so not an input: its edit need not make the report again.
         method=house("docs/method.md"),
     message:

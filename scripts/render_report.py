@@ -46,7 +46,7 @@ if __name__ == "__main__":
             paths_to_tables={field: snakemake.input[field] for field in ReportTables.__dataclass_fields__},
             figures=[FigureFile(Path(path)) for path in snakemake.input.figures],
             studies=snakemake.params.studies,
-            facts=snakemake.params.facts,
+            facts={**snakemake.params.facts, "partial": snakemake.params.partial},
             path_to_method=Path(snakemake.params.method),
             path_to_report=Path(snakemake.output.report),
         )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-from crossover.analysis.largest_batches import collect_searches
+from crossover.analysis.largest_batches import SEARCH_COLUMNS, collect_searches
 from crossover.analysis.merging import ENVIRONMENT_COLUMNS
 from crossover.analysis.tables import joined, read_row
 from crossover.errors import UserError
@@ -43,7 +43,7 @@ def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFram
             row = collect_searches([path]).iloc[0]
         except UserError:
             continue
-        environments[path] = row[["device", *_columns(row.index)]].to_dict()
+        environments[path] = {column: row[column] for column in ("device", *_columns(SEARCH_COLUMNS))}
     return collect_searches(_alike(environments, several_hosts))
 
 
@@ -58,7 +58,7 @@ def _newest_first(paths: Sequence[Path]) -> list[Path]:
     return sorted(written, key=lambda path: -written[path])
 
 
-def _columns(names: Sequence[str]) -> list[str]:
+def _columns(names: Collection[str]) -> list[str]:
     return [column for column in ENVIRONMENT_COLUMNS if column in names]
 
 

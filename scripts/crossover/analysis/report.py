@@ -12,6 +12,7 @@ from crossover.analysis.claim_words import tally
 from crossover.analysis.machines import machines
 from crossover.analysis.other_crossovers import price_words
 from crossover.analysis.page_assets import inline
+from crossover.analysis.problem_words import problems_view
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_sections import study_section
 from crossover.analysis.report_tables import ReportTables
@@ -45,6 +46,7 @@ def render(
             flags={flag: FLAGS[flag] for flag in raised},
             facts=facts,
             prices=price_words(facts["price_per_hour"], facts["currency"]),
+            problems=problems_view(tables.problems, tables.by_work, list(studies), facts["partial"]),
         )
     )
 
