@@ -28,6 +28,7 @@ include: "rules/figures.smk"
 include: "rules/report.smk"
 include: "rules/compare.smk"
 include: "rules/checks.smk"
+include: "rules/terminal.smk"
 
 
 rule all:

@@ -52,12 +52,6 @@ with one_line_errors():
     check_any_for(CONFIG.studies, DEVICES)
 
 
-onstart:
-    # The executor is known from here on only.
-    with one_line_errors():
-        check_executor(CONFIG, local=workflow.local_exec)
-
-
 envvars:
     "CROSSOVER_MACHINE",
 

@@ -25,6 +25,15 @@ rule render_report:
         library=ANALYSIS_LIBRARY,
     output:
         report="{results}/report.html",
+        markdown="{results}/summary.md",
+        csv=report(
+            "{results}/summary.csv",
+            caption="../report/summary.rst",
+            category="Tables",
+            labels={"table": "summary"},
+        ),
+        # What a run prints at its end.
+        closing="{results}/summary.txt",
     log:
         "{results}/logs/render_report.log",
     conda:
@@ -33,6 +42,7 @@ rule render_report:
         templates=house("report/page"),
         studies={name: asdict(study) for name, study in STUDIES.items()},
         facts={
+            "trials": CONFIG.trials,
             "effort": asdict(CONFIG.effort),
             "cpu_threads": CONFIG.cpu_threads,
             "seed": CONFIG.seed,

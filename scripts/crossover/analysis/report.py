@@ -32,7 +32,6 @@ def render(
     facts: Mapping[str, Any],
 ) -> str:
     """Fill the template. `studies` maps names to their files; `facts` says how and when the report was made."""
-    measured = [tables.measurements] if tables.quality is None else [tables.measurements, tables.quality]
     raised = sorted({flag for flags in tables.cells["flags"] for flag in flags})
     return (
         _environment(path_to_templates)
@@ -41,8 +40,8 @@ def render(
             tally=tally(tables.claims) if len(tables.claims) else None,
             sections=[study_section(name, spec, tables, figures) for name, spec in studies.items()],
             cells=records(tables.cells),
-            machines=machines(measured),
-            missing_half=missing_half(device for table in measured for device in table["device"]),
+            machines=machines(tables.done),
+            missing_half=missing_half(device for table in tables.done for device in table["device"]),
             flags={flag: FLAGS[flag] for flag in raised},
             facts=facts,
             prices=price_words(facts["price_per_hour"], facts["currency"]),

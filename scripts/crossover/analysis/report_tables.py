@@ -27,6 +27,11 @@ class ReportTables:
     """How many CPU cores an accelerator is worth."""
 
     @property
+    def done(self) -> list[pd.DataFrame]:
+        """The rows of what was measured or trained."""
+        return [self.measurements] if self.quality is None else [self.measurements, self.quality]
+
+    @property
     def by_work(self) -> dict[str, pd.DataFrame | None]:
         """The rows of what a run's jobs did, by what it is."""
         return {"trial": self.measurements, "training": self.quality, "search": self.searches}
