@@ -40,6 +40,11 @@ rule all:
         TRAININGS,
 
 
+rule partial_report:
+    input:
+        f"{PARTIAL}/report.html",
+
+
 rule quality:
     input:
         collect(rules.summarise_quality.output, results=RESULTS),

@@ -57,8 +57,3 @@ rule render_report:
         "Writing {output.report}"
     script:
         "../scripts/render_report.py"
-
-
-rule partial_report:
-    input:
-        f"{PARTIAL}/report.html",

@@ -21,23 +21,43 @@ if TYPE_CHECKING:
     snakemake: Snakemake
 
 
-def collect_trainings(paths_to_rows: Sequence[Path], several_hosts: bool) -> pa.Table:
-    """Read one row a file and check that they belong together."""
+def summarise_quality(
+    paths_to_rows: Sequence[Path],
+    class_names: Mapping[str, Sequence[str] | None],
+    several_hosts: bool,
+    path_to_parquet: Path,
+    path_to_csv: Path,
+    path_to_reports: Path,
+) -> None:
+    """Write one row a training, as Parquet and as CSV, and all reports as text."""
     if not paths_to_rows:
         raise UserError("studies: none of this run compares quality; add `quality`, or a study with a key of that name")
     rows = collect_rows(paths_to_rows, Training, "seed")
     check_environments(rows, several_hosts)
-    return rows
+    write_quality(rows, class_names, path_to_parquet, path_to_csv, path_to_reports)
 
 
-def summarise_quality(
+def summarise_finished(
+    paths_asked_for: Sequence[Path],
+    class_names: Mapping[str, Sequence[str] | None],
+    several_hosts: bool,
+    path_to_parquet: Path,
+    path_to_csv: Path,
+    path_to_reports: Path,
+) -> None:
+    """The same for a partial report, of what is there."""
+    rows = finished_rows(paths_asked_for, several_hosts, Training, "seed")
+    write_quality(rows, class_names, path_to_parquet, path_to_csv, path_to_reports)
+
+
+def write_quality(
     rows: pa.Table,
     class_names: Mapping[str, Sequence[str] | None],
     path_to_parquet: Path,
     path_to_csv: Path,
     path_to_reports: Path,
 ) -> None:
-    """Write one row a training, as Parquet and as CSV, and all reports as text."""
+    """Write the table of trainings, and scikit-learn's reports."""
     trainings = rows.to_pandas()
     table = quality_table(trainings, class_names)
     write_table(table, path_to_parquet, path_to_csv)
@@ -47,14 +67,12 @@ def summarise_quality(
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        hosts = snakemake.params.several_hosts
-        if snakemake.params.asked is None:
-            rows = collect_trainings([Path(path) for path in snakemake.input.rows], hosts)
-        else:  # for a partial report
-            rows = finished_rows([Path(path) for path in snakemake.params.asked], hosts, Training, "seed")
-        summarise_quality(
-            rows,
+        partial = snakemake.params.asked is not None
+        summarise = summarise_finished if partial else summarise_quality
+        summarise(
+            [Path(path) for path in (snakemake.params.asked if partial else snakemake.input.rows)],
             class_names=snakemake.params.class_names,
+            several_hosts=snakemake.params.several_hosts,
             path_to_parquet=Path(snakemake.output.parquet),
             path_to_csv=Path(snakemake.output.csv),
             path_to_reports=Path(snakemake.output.reports),

@@ -56,11 +56,11 @@ def estimate_left(
 
 
 def duration_words(seconds: float) -> str:
-    """'under a minute', '3 min', '1 h 20 min'."""
+    """'less than a minute', 'about 3 min', 'about 1 h 20 min'."""
     minutes = round(seconds / 60)
     if seconds < 60:
-        return "under a minute"
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+        return "less than a minute"
+    return f"about {minutes} min" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min"
 
 
 def failure_words(failed: Mapping[str, int], command: str) -> str:
@@ -96,7 +96,7 @@ class ProgressTeller(logging.Handler):
         self._waiting, self._say, self._clock = waiting, say, clock
         self._started: dict[int, tuple[float, Kinds]] = {}
         self._taken: dict[tuple[str, ...], list[float]] = defaultdict(list)
-        self._begun: float | None = None
+        self._begun = 0.0
         self._done = 0
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -110,7 +110,7 @@ class ProgressTeller(logging.Handler):
         facts = record.__dict__
         if event == "job_info" and facts["rule_name"] in MEASURING:
             now = self._clock()
-            self._begun = now if self._begun is None else self._begun
+            self._begun = self._begun if self._started or self._done else now
             self._started[facts["jobid"]] = (now, kinds_of(facts["rule_name"], facts["wildcards"]))
         elif event == "job_error":
             self.failed[facts["rule_name"]] += 1
@@ -120,22 +120,24 @@ class ProgressTeller(logging.Handler):
             for kind in kinds:
                 self._taken[kind].append(self._clock() - began)
             self._done += 1
-            self._tell()
+            self._tell(facts["job_id"])
 
-    def _tell(self) -> None:
+    def _tell(self, finished: int) -> None:
         now = self._clock()
         jobs, more = self._waiting()
+        # Snakemake tells that a job has finished before it counts it as such.
+        jobs = {number: job for number, job in jobs.items() if number != finished}
         waiting = [
             self._started_kinds(number, now) or (kinds_of(rule, wildcards), 0.0)
             for number, (rule, wildcards) in jobs.items()
         ]
-        left = estimate_left(waiting, self._taken, now - (self._begun or now))
+        left = estimate_left(waiting, self._taken, now - self._begun)
         if left is None or not (waiting or more):
             return
         names = {MEASURING[rule] for rule, _ in jobs.values()} or {"trials"}
         text = f"Measured {self._done} of {self._done + len(waiting)} {' and '.join(sorted(names))}"
         guess = "a first guess: " if left.rough else ""
-        text += f"; {guess}about {duration_words(left.left_s)} left" if waiting else ""
+        text += f"; {guess}{duration_words(left.left_s)} left" if waiting else ""
         self._say(f"{text}{', before what refinement adds' if more else ''}.")
 
     def _started_kinds(self, number: int, now: float) -> tuple[Kinds, float] | None:

@@ -13,7 +13,7 @@ from matplotlib.ticker import Formatter
 
 from crossover.analysis.curves import Look, Tag, draw_hollow, write_tags
 from crossover.analysis.guides import draw_guide
-from crossover.analysis.panels import stacked_panels, tick_counts, tick_values
+from crossover.analysis.panels import blank_figure, stacked_panels, tick_counts, tick_values
 from crossover.analysis.style import CROSSOVER_COLOUR, PUBLISHED_COLOUR
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -57,6 +57,9 @@ class LinePanel:
         return [*own, *self.published]
 
 
+NOTHING_TO_DRAW = "Nothing was measured of what this figure compares."
+
+
 def plot_line_panels(
     title: str,
     panels: Sequence[LinePanel],
@@ -68,8 +71,10 @@ def plot_line_panels(
 ) -> Figure:
     """Draw the panels, log-log, with a level line at `equal` if it is given.
 
-    `x_ticks` has the words for every measured place, written as far as they fit.
+    `x_ticks` has the words for every measured place, written as far as they fit. Without a panel the figure says so.
     """
+    if not panels:
+        return blank_figure(title, NOTHING_TO_DRAW)
     heights = [max(2.4, 0.4 + 0.17 * sum(1 + tag.text.count("\n") for tag in panel.tags)) for panel in panels]
     figure, all_axes = stacked_panels(title, heights, [tag.text for panel in panels for tag in panel.tags])
     for axes, panel in zip(all_axes, panels, strict=True):

@@ -41,7 +41,10 @@ def render(
             sections=[study_section(name, spec, tables, figures) for name, spec in studies.items()],
             cells=records(tables.cells),
             machines=machines(tables.done),
-            missing_half=missing_half(device for table in tables.done for device in table["device"]),
+            # The other half of a run that has not finished may still come.
+            missing_half=None
+            if facts["partial"]
+            else missing_half(device for table in tables.done for device in table["device"]),
             flags={flag: FLAGS[flag] for flag in raised},
             facts=facts,
             prices=price_words(facts["price_per_hour"], facts["currency"]),
