@@ -24,7 +24,12 @@ rule render_report:
         page=PAGE_FILES,
         library=ANALYSIS_LIBRARY,
     output:
-        report="{results}/report.html",
+        report=report(
+            "{results}/report.html",
+            caption="../report/report.rst",
+            category="Report",
+            labels={"page": "answers, figures, cells, machine"},
+        ),
         markdown="{results}/summary.md",
         csv=report(
             "{results}/summary.csv",

@@ -164,7 +164,8 @@ def test_the_snakemake_report_holds_the_figures(ran: House) -> None:
     done = ran.snakemake("--report", "report.zip")
     assert done.returncode == 0, done.stderr
     names = {Path(name).name for name in zipfile.ZipFile(ran.path / "report.zip").namelist()}
-    assert {"times.svg", "cells.csv", "crossovers.csv", "claims.csv"} <= names
+    tables = {f"{name}.csv" for name in ("cells", "crossovers", "claims", "cost_models", "problems", "summary")}
+    assert {"times.svg", "comparison.svg", "report.html", *tables} <= names
 
 
 def test_a_cluster_is_told_its_devices(fresh: House) -> None:

@@ -94,7 +94,8 @@ class ProgressTeller(logging.Handler):
         super().__init__()
         self.failed: Counter[str] = Counter()
         self._waiting, self._say, self._clock = waiting, say, clock
-        self._started: dict[int, tuple[float, Kinds]] = {}
+        self._started: dict[int, float] = {}
+        self._like: dict[int, Kinds] = {}
         self._taken: dict[tuple[str, ...], list[float]] = defaultdict(list)
         self._begun = 0.0
         self._done = 0
@@ -111,13 +112,14 @@ class ProgressTeller(logging.Handler):
         if event == "job_info" and facts["rule_name"] in MEASURING:
             now = self._clock()
             self._begun = self._begun if self._started or self._done else now
-            self._started[facts["jobid"]] = (now, kinds_of(facts["rule_name"], facts["wildcards"]))
+            self._started[facts["jobid"]] = now
+            self._kinds(facts["jobid"], facts["rule_name"], facts["wildcards"])
         elif event == "job_error":
             self.failed[facts["rule_name"]] += 1
             self._started.pop(facts["jobid"], None)
         elif event == "job_finished" and facts["job_id"] in self._started:
-            began, kinds = self._started.pop(facts["job_id"])
-            for kind in kinds:
+            began = self._started.pop(facts["job_id"])
+            for kind in self._like[facts["job_id"]]:
                 self._taken[kind].append(self._clock() - began)
             self._done += 1
             self._tell(facts["job_id"])
@@ -128,7 +130,7 @@ class ProgressTeller(logging.Handler):
         # Snakemake tells that a job has finished before it counts it as such.
         jobs = {number: job for number, job in jobs.items() if number != finished}
         waiting = [
-            self._started_kinds(number, now) or (kinds_of(rule, wildcards), 0.0)
+            (self._kinds(number, rule, wildcards), now - self._started.get(number, now))
             for number, (rule, wildcards) in jobs.items()
         ]
         left = estimate_left(waiting, self._taken, now - self._begun)
@@ -140,6 +142,8 @@ class ProgressTeller(logging.Handler):
         text += f"; {guess}{duration_words(left.left_s)} left" if waiting else ""
         self._say(f"{text}{', before what refinement adds' if more else ''}.")
 
-    def _started_kinds(self, number: int, now: float) -> tuple[Kinds, float] | None:
-        started = self._started.get(number)
-        return None if started is None else (started[1], now - started[0])
+    def _kinds(self, number: int, rule: str, wildcards: Mapping[str, object]) -> Kinds:
+        """What a job is like, worked out once: of a large run there are many, and each finished one asks for all."""
+        if number not in self._like:
+            self._like[number] = kinds_of(rule, wildcards)
+        return self._like[number]
