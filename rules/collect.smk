@@ -11,6 +11,7 @@ rule collect_measurements:
     params:
         several_hosts=CONFIG.several_hosts,
         asked=asked_in_part("measure_cell"),
+        settings=settings_in_part,
         now=now_in_part,
     message:
         "Collecting the rows of all trials"

@@ -4,6 +4,9 @@
 from datetime import datetime
 from functools import cache
 
+from crossover.command_lines import option_name
+from crossover.records import AXES
+
 
 def is_partial(wildcards):
     """Whether a report is of what has finished so far."""
@@ -29,6 +32,17 @@ def asked_in_part(rule):
 def all_asked(wildcards):
     """All rows that the config asks for, by rule; None for a full report, which lacks none."""
     return asked() if is_partial(wildcards) else None
+
+
+def settings_in_part(wildcards):
+    """The options that the trials of a study share, by study, which tell a row of an older config; None for a full one."""
+    axes = tuple(f"{option_name(axis)}=" for axis in AXES)
+    first = {cell.study: cell for cell in reversed(CELLS)}
+    settings = {
+        study: [option for option in options_of(cell) if not option.startswith(axes)]
+        for study, cell in first.items()
+    }
+    return settings if is_partial(wildcards) else None
 
 
 def now_in_part(wildcards):

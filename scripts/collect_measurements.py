@@ -1,6 +1,6 @@
 """Joins the rows of all trials into one table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,17 +22,21 @@ def collect_measurements(paths_to_rows: Sequence[Path], several_hosts: bool, pat
     write_rows(rows, path_to_measurements)
 
 
-def collect_finished(paths_asked_for: Sequence[Path], several_hosts: bool, path_to_measurements: Path) -> None:
-    """The same for a partial report, of what is there."""
-    write_rows(finished_rows(paths_asked_for, several_hosts), path_to_measurements)
+def collect_finished(
+    paths_asked_for: Sequence[Path],
+    several_hosts: bool,
+    settings: Mapping[str, Sequence[str]],
+    path_to_measurements: Path,
+) -> None:
+    """The same for a partial report, of what is there; `settings` as `finished_rows` has them."""
+    write_rows(finished_rows(paths_asked_for, several_hosts, settings=settings), path_to_measurements)
 
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        partial = snakemake.params.asked is not None
-        collect = collect_finished if partial else collect_measurements
-        collect(
-            [Path(path) for path in (snakemake.params.asked if partial else snakemake.input.rows)],
-            several_hosts=snakemake.params.several_hosts,
-            path_to_measurements=Path(snakemake.output.measurements),
-        )
+        hosts, path_to_measurements = snakemake.params.several_hosts, Path(snakemake.output.measurements)
+        if snakemake.params.asked is None:
+            collect_measurements([Path(path) for path in snakemake.input.rows], hosts, path_to_measurements)
+        else:
+            asked = [Path(path) for path in snakemake.params.asked]
+            collect_finished(asked, hosts, snakemake.params.settings, path_to_measurements)

@@ -69,6 +69,7 @@ def test_a_part_is_reported_and_the_run_goes_on_where_it_was(fresh: House) -> No
     assert closing.startswith("disc_depth: Only the CPU")
     assert "Report: results/report.html" in closing
     assert "4 of 4 trials have finished" in partial(fresh)
+    assert "0 of 4 trials have finished" in partial(fresh, "--config", "seed=9")
     assert fresh.would_run() == Counter()
 
 

@@ -17,18 +17,26 @@ from crossover.records import Measurement
 
 
 def finished_rows(
-    paths: Sequence[Path], several_hosts: bool, record: type[Any] = Measurement, number: str = "trial"
+    paths: Sequence[Path],
+    several_hosts: bool,
+    record: type[Any] = Measurement,
+    number: str = "trial",
+    settings: Mapping[str, Collection[str]] | None = None,
 ) -> pa.Table:
     """The rows of trials (or of another record) among the files asked for; of a device those like its newest one.
 
-    What is missing, cannot be read or comes from elsewhere is left out; `problems` names it.
+    `settings` has the options that the commands of a study's trials have in common today: a row that was measured
+    without one of them will be measured again. What is missing, cannot be read or comes from elsewhere is left out as
+    well; `problems` names it.
     """
     rows = {}
     for path in _newest_first(paths):
         try:
-            rows[path] = read_row(path, record)
+            row = read_row(path, record)
         except UserError:
             continue
+        if _of_today(row, settings or {}):
+            rows[path] = row
     environments = {
         path: row.select(["device", *_columns(row.column_names)]).to_pylist()[0] for path, row in rows.items()
     }
@@ -45,6 +53,11 @@ def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFram
             continue
         environments[path] = {column: row[column] for column in ("device", *_columns(SEARCH_COLUMNS))}
     return collect_searches(_alike(environments, several_hosts))
+
+
+def _of_today(row: pa.Table, settings: Mapping[str, Collection[str]]) -> bool:
+    (study,), (command,) = row["study"].to_pylist(), row["command"].to_pylist()
+    return command is None or set(settings.get(study, ())) <= set(command.split())
 
 
 def _newest_first(paths: Sequence[Path]) -> list[Path]:

@@ -21,8 +21,8 @@ REMEDIES = {
     "failed": "mend what the line names and run the same command again: only what is missing is measured",
     "missing": "run the same command again: only what is missing is measured",
     "unreadable": "delete the file and run the same command again",
-    "excluded": "delete the rows of the other host or installation and run again, or give them a results folder of "
-    "their own",
+    "excluded": "run the same command again for other settings; delete the rows of another host or installation, or "
+    "give them a results folder of their own",
     "invalid": "mend what the reason names, delete the row in the results folder, run again",
     "oom": "a result; for a time, take a smaller size or batch size, or a device with more memory",
     "timeout": "a result; for a time, raise time_limit_s, or leave the size out",

@@ -20,7 +20,10 @@ from crossover.trainings import TRAINING_PATH, Training
 UNFINISHED = ("failed", "missing", "unreadable", "excluded")
 """How work can be without a result."""
 
-ELSEWHERE = "its row comes from another host or installation than the newest rows of its device"
+EXCLUDED = (
+    "its row was measured with other settings than the config has now, or on another host or installation than the "
+    "newest rows of its device"
+)
 NOT_YET = "not measured yet"
 STOPPED = "it is running now, or was stopped"
 
@@ -90,7 +93,7 @@ def _why(work: Work, path: Path, log: Path) -> tuple[str, str]:
             work.read(path)
         except UserError as error:
             return "unreadable", str(error).removeprefix(f"{path}: ").partition("; ")[0]
-        return "excluded", ELSEWHERE
+        return "excluded", EXCLUDED
     try:
         lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     except OSError:

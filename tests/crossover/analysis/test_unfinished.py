@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossover.analysis.finished import finished_rows
-from crossover.analysis.unfinished import ELSEWHERE, NOT_YET, STOPPED, find_unfinished
+from crossover.analysis.unfinished import EXCLUDED, NOT_YET, STOPPED, find_unfinished
 from crossover.records import SCHEMA_VERSION, arrow_schema
 
 Row = Callable[..., dict[str, Any]]
@@ -107,8 +107,20 @@ def test_of_two_hosts_the_one_that_wrote_last_counts(tmp_path: Path, write: Call
         os.utime(path, (1000 - age, 1000 - age))
     rows = finished_rows(paths, several_hosts=False)
     assert rows["trial"].to_pylist() == [3]
-    assert reasons(tmp_path, 3, rows.to_pandas()) == [("excluded", ELSEWHERE)] * 2
+    assert reasons(tmp_path, 3, rows.to_pandas()) == [("excluded", EXCLUDED)] * 2
     assert finished_rows(paths, several_hosts=True)["trial"].to_pylist() == [1, 2, 3]
+
+
+def test_a_row_of_other_settings_is_no_row_of_this_run(tmp_path: Path, write: Callable[..., Path]) -> None:
+    commands = (
+        "measure_cell.py --seed=1 --blocks-min=30 --trial=1",
+        "measure_cell.py --seed=1 --blocks-min=3 --trial=2",
+    )
+    paths = [write(trial, command=command) for trial, command in enumerate(commands, 1)]
+    paths.append(write(3, command=None))
+    rows = finished_rows(paths, several_hosts=False, settings={"disc_depth": ["--seed=1", "--blocks-min=3"]})
+    assert rows["trial"].to_pylist() == [2, 3]
+    assert reasons(tmp_path, 3, rows.to_pandas()) == [("excluded", EXCLUDED)]
 
 
 def test_nothing_finished_is_a_table_without_rows(tmp_path: Path) -> None:
