@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shlex
 import sys
 from dataclasses import asdict
@@ -61,12 +62,6 @@ with one_line_errors():
     check_any_for(CONFIG.studies, DEVICES)
 
 
-onstart:
-    # The executor is known from here on only.
-    with one_line_errors():
-        check_executor(CONFIG, local=workflow.local_exec)
-
-
 envvars:
     "CROSSOVER_MACHINE",
     "CROSSOVER_INVOCATION",
@@ -78,6 +73,8 @@ resource_scopes:
 
 
 RESULTS = CONFIG.results
+# Where a partial report has its tables and figures, so that those of a full run are never touched.
+PARTIAL = f"{RESULTS}/partial"
 STUDIES = {study.name: study for study in CONFIG.studies}
 MEASURED = [study.name for study in CONFIG.studies if study.cells(DEVICES)]
 CELLS = [cell for study in CONFIG.studies for cell in study.cells(DEVICES)]
@@ -106,6 +103,7 @@ PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enume
 
 
 wildcard_constraints:
+    results="|".join(map(re.escape, (RESULTS, PARTIAL))),
     study="|".join(STUDIES),
     dataset="|".join(CONFIG.datasets),
     variant=r"\w+",
@@ -293,13 +291,13 @@ def published_results(study):
 
 def largest_batches_of(wildcards):
     """The table of the largest batches, where the study asks for them."""
-    return f"{RESULTS}/largest_batches.parquet" if STUDIES[wildcards.study].largest_batch else []
+    return f"{wildcards.results}/largest_batches.parquet" if STUDIES[wildcards.study].largest_batch else []
 
 
-def figures_of(study):
+def figures_of(study, results):
     """The figures of a study that was measured, in the order in which its file lists them."""
     return [
-        f"{RESULTS}/figures/{study}/{kind}.svg"
+        f"{results}/figures/{study}/{kind}.svg"
         for kind in figures_among(
             STUDIES[study],
             DEVICES,
@@ -311,7 +309,7 @@ def figures_of(study):
 
 def figure_files(kind, words):
     """The files of a kind of figure: drawn in three formats, and what it shows in one line."""
-    path = f"{RESULTS}/figures/{{study}}/{kind}"
+    path = f"{{results}}/figures/{{study}}/{kind}"
 
     def labels(wildcards, output):
         takeaway = Path(output.takeaway)
@@ -330,6 +328,12 @@ def figure_files(kind, words):
         "png": f"{path}.png",
         "takeaway": f"{path}.txt",
     }
+
+
+def figures_shown(wildcards):
+    """The figures of a report; a partial one has those of the studies of which a trial has finished."""
+    begun = MEASURED if wildcards.results == RESULTS else studies_begun()
+    return [figure for study in begun for figure in figures_of(study, wildcards.results)]
 
 
 def compared_measurements(_wildcards):

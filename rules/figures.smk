@@ -15,7 +15,7 @@ rule plot_times:
     output:
         **figure_files("times", "time over size"),
     log:
-        f"{RESULTS}/logs/plot_times/{{study}}.log",
+        "{results}/logs/plot_times/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -32,7 +32,7 @@ rule plot_speedups:
     output:
         **figure_files("speedups", "speed-up over size"),
     log:
-        f"{RESULTS}/logs/plot_speedups/{{study}}.log",
+        "{results}/logs/plot_speedups/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -49,7 +49,7 @@ rule plot_precisions:
     output:
         **figure_files("precisions", "speed-up of precisions"),
     log:
-        f"{RESULTS}/logs/plot_precisions/{{study}}.log",
+        "{results}/logs/plot_precisions/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -66,7 +66,7 @@ rule plot_memory:
     output:
         **figure_files("memory", "memory over size"),
     log:
-        f"{RESULTS}/logs/plot_memory/{{study}}.log",
+        "{results}/logs/plot_memory/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -83,7 +83,7 @@ rule plot_comparison:
     output:
         **figure_files("comparison", "cells side by side"),
     log:
-        f"{RESULTS}/logs/plot_comparison/{{study}}.log",
+        "{results}/logs/plot_comparison/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -100,7 +100,7 @@ rule plot_latency:
     output:
         **figure_files("latency", "latency, right and wrong"),
     log:
-        f"{RESULTS}/logs/plot_latency/{{study}}.log",
+        "{results}/logs/plot_latency/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -118,7 +118,7 @@ rule plot_throughput:
     output:
         **figure_files("throughput", "throughput over batch size"),
     log:
-        f"{RESULTS}/logs/plot_throughput/{{study}}.log",
+        "{results}/logs/plot_throughput/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -135,7 +135,7 @@ rule plot_trade_off:
     output:
         **figure_files("trade_off", "time against memory"),
     log:
-        f"{RESULTS}/logs/plot_trade_off/{{study}}.log",
+        "{results}/logs/plot_trade_off/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -152,7 +152,7 @@ rule plot_utilisation:
     output:
         **figure_files("utilisation", "achieved rate over size"),
     log:
-        f"{RESULTS}/logs/plot_utilisation/{{study}}.log",
+        "{results}/logs/plot_utilisation/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -169,7 +169,7 @@ rule plot_host_share:
     output:
         **figure_files("host_share", "the host's share of a step"),
     log:
-        f"{RESULTS}/logs/plot_host_share/{{study}}.log",
+        "{results}/logs/plot_host_share/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -186,7 +186,7 @@ rule plot_energy:
     output:
         **figure_files("energy", "energy and money of a step"),
     log:
-        f"{RESULTS}/logs/plot_energy/{{study}}.log",
+        "{results}/logs/plot_energy/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:

@@ -204,7 +204,9 @@ def test_the_snakemake_report_holds_the_figures(ran: House) -> None:
     done = ran.snakemake("--report", "report.zip")
     assert done.returncode == 0, done.stderr
     packed = zipfile.ZipFile(ran.path / "report.zip")
-    assert {"times.svg", "cells.csv", "crossovers.csv", "claims.csv"} <= {Path(name).name for name in packed.namelist()}
+    names = {Path(name).name for name in packed.namelist()}
+    tables = {f"{name}.csv" for name in ("cells", "crossovers", "claims", "cost_models", "problems", "summary")}
+    assert {"times.svg", "comparison.svg", "report.html", *tables} <= names
     takeaway = json.dumps((ran.path / "results" / "figures" / "disc_depth" / "times.txt").read_text())
     assert any(takeaway in packed.read(name).decode(errors="replace") for name in packed.namelist())
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import Formatter
 
 from crossover.analysis.curves import Look, Tag, draw_hollow, write_tags
 from crossover.analysis.guides import draw_guide
-from crossover.analysis.panels import stacked_panels, tick_counts, tick_values
+from crossover.analysis.panels import blank_figure, stacked_panels, tick_counts, tick_values
 from crossover.analysis.status_marks import StatusMark, draw_status_marks, make_room
 from crossover.analysis.style import CROSSOVER_COLOUR, PUBLISHED_COLOUR
 
@@ -71,6 +71,9 @@ class LinePanel:
         return [*own, *self.published]
 
 
+NOTHING_TO_DRAW = "Nothing was measured of what this figure compares."
+
+
 def plot_line_panels(
     title: str,
     panels: Sequence[LinePanel],
@@ -83,8 +86,10 @@ def plot_line_panels(
 ) -> Figure:
     """Draw the panels, log-log, with a level line at `equal` if it is given; of `shares` the y axis goes from 0 to 1.
 
-    `x_ticks` has the words for every measured place, written as far as they fit.
+    `x_ticks` has the words for every measured place, written as far as they fit. Without a panel the figure says so.
     """
+    if not panels:
+        return blank_figure(title, NOTHING_TO_DRAW)
     figure, all_axes = stacked_panels(title, [height_of(panel) for panel in panels], texts_of(panels))
     refined = {x for panel in panels for line in panel.lines for x in line.refined}
     for axes, panel in zip(all_axes, panels, strict=True):

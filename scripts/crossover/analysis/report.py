@@ -15,6 +15,7 @@ from crossover.analysis.opening import opening
 from crossover.analysis.other_crossovers import price_words
 from crossover.analysis.page_assets import inline
 from crossover.analysis.page_data import page_data
+from crossover.analysis.problem_words import problems_view
 from crossover.analysis.provenance import as_yaml
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_sections import study_section
@@ -46,11 +47,15 @@ def render(
             sections=[study_section(name, spec, tables, figures) for name, spec in studies.items()],
             cells=records(tables.cells),
             machines=machines(tables.measured),
-            missing_half=missing_half(device for table in tables.measured for device in table["device"]),
+            # The other half of a run that has not finished may still come.
+            missing_half=None
+            if facts["partial"]
+            else missing_half(device for table in tables.measured for device in table["device"]),
             flags={flag: FLAGS[flag] for flag in raised},
             facts=facts,
             page_data=page_data(studies, tables),
             prices=price_words(facts["price_per_hour"], facts["currency"]),
+            problems=problems_view(tables.problems, tables.by_work, list(studies), facts["partial"]),
         )
     )
 

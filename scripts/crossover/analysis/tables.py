@@ -32,17 +32,26 @@ def collect_rows(
 
     Raises UserError naming an unreadable or outdated file.
     """
-    schema = arrow_schema(record)
     parts = [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
     with ThreadPoolExecutor(threads) as pool:
-        tables = list(pool.map(lambda part: _joined(part, schema, record.schema_version), parts))
-    order = [(axis, "ascending") for axis in (*AXES, number)]
-    return pa.concat_tables(tables).cast(schema).sort_by(order) if tables else schema.empty_table()
+        tables = list(pool.map(lambda part: pa.concat_tables(_rows(part, record)).combine_chunks(), parts))
+    return joined(tables, record, number)
 
 
-def _joined(paths: Sequence[Path], schema: pa.Schema, version: int) -> pa.Table:
-    rows = [_row(path, schema.names, version) for path in paths]
-    return pa.concat_tables(rows).combine_chunks()
+def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
+    """Rows in one table, ordered by cell and number; one without rows where there are none."""
+    schema, order = arrow_schema(record), [(axis, "ascending") for axis in (*AXES, number)]
+    return pa.concat_tables(rows).cast(schema).sort_by(order) if rows else schema.empty_table()
+
+
+def read_row(path: Path, record: type[Any] = Measurement) -> pa.Table:
+    """The row in a file; raises UserError where it is unreadable or outdated."""
+    return _rows([path], record)[0]
+
+
+def _rows(paths: Sequence[Path], record: type[Any]) -> list[pa.Table]:
+    columns = arrow_schema(record).names
+    return [_row(path, columns, record.schema_version) for path in paths]
 
 
 def _row(path: Path, columns: Sequence[str], version: int) -> pa.Table:

@@ -15,10 +15,12 @@ from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.cores_worth import compare_cores
 from crossover.analysis.cost_models import model_lines
 from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
+from crossover.analysis.problems import list_problems
 from crossover.analysis.report import render
 from crossover.analysis.report_figures import FigureFile, link_to
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.summary import summarise
+from crossover.analysis.unfinished import Unfinished
 
 PowerLaws = Callable[..., pd.DataFrame]
 TEMPLATES = Path(__file__).parents[3] / "report" / "page"
@@ -77,6 +79,8 @@ def page(
     prices: Mapping[str, float] | None = None,
     cores_worth: pd.DataFrame | None = None,
     facts: Mapping[str, Any] = MappingProxyType({}),
+    unfinished: Sequence[Unfinished] = (),
+    partial: bool = False,
     **changes: Any,
 ) -> str:
     published = {"statement": "it starts at 700", "source": "Somebody (2019)"}
@@ -96,12 +100,15 @@ def page(
         "price_per_hour": prices,
         "currency": "USD",
         **facts,
+        "partial": partial,
     }
     crossovers = compare_lines(rows, dict.fromkeys(studies, "parameters"), prices)
     checked = check_claims([{"source": "Somebody (2019)", **claim} for claim in claims], rows, crossovers)
     models = model_lines(rows, dict.fromkeys(studies))
     more = {"searches": searches, "cores_worth": cores_worth}
-    tables = ReportTables(rows, summarise(rows), crossovers, checked, models, **more)
+    cells = summarise(rows)
+    problems = list_problems(rows, cells, unfinished=unfinished)
+    tables = ReportTables(rows, cells, crossovers, checked, models, problems, **more)
     return render(TEMPLATES, specs, tables, [figure], known)
 
 
