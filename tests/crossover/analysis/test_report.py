@@ -274,7 +274,7 @@ def test_what_users_write_stands_apart_from_the_words_around_it(power_laws: Powe
     rows.loc[rows.index[-1], ["status", "reason"]] = ["invalid", HOSTILE]
     claims = [{**CLAIM, "statement": HOSTILE, "source": HOSTILE}]
     html = page(rows, figure, HOSTILE, claims=claims, studies={"disc_depth": HOSTILE}, facts={"note": HOSTILE})
-    body = html[html.index("<header>") : html.index('<section aria-labelledby="cells">')]
+    body = html[html.index("<header>") : html.index('<section id="cell-table"')]
     places = [(match.start(), match.end()) for match in re.finditer(r"&lt;script&gt;.*?\u202e\w+", body)]
     shown = [(start, end) for start, end in places if body.rindex("<", 0, start) < body.rindex(">", 0, start)]
     assert len(shown) >= 7
