@@ -38,7 +38,7 @@ def render_report(
     config: Mapping[str, Any],
     paths_to_data: Mapping[str, Sequence[Path]],
 ) -> None:
-    """Write one self-contained HTML page, whose links alone lead out of it, its origin as JSON, and the summaries of it.
+    """Write one self-contained HTML page, out of which only links lead, its origin as JSON, and its summaries.
 
     `paths_to_tables` has a path for each field of `ReportTables`; one that no study asks for may be empty.
     `paths_to_data` are further files to take checksums of, by what they are.

@@ -12,6 +12,7 @@ import pandas as pd
 from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.cost_models import model_lines
+from crossover.analysis.problems import list_problems
 from crossover.analysis.report import render
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_tables import ReportTables
@@ -54,6 +55,7 @@ def write_page(
         "method": "../docs/method.md",
         "price_per_hour": None,
         "currency": "USD",
+        "partial": False,
     }
     crossovers = compare_lines(rows, dict.fromkeys(studies, "size"))
     claim = {"study": studies[0], "statement": words or "from 100 on", "source": words or "Somebody (2019)"}
@@ -65,6 +67,12 @@ def write_page(
     figure.write_text(
         "<svg xmlns='http://www.w3.org/2000/svg' width='60' height='20'><rect width='60' height='9'/></svg>"
     )
-    html = render(TEMPLATES, specs, ReportTables(rows, cells, crossovers, claims, models), [FigureFile(figure)], facts)
+    html = render(
+        TEMPLATES,
+        specs,
+        ReportTables(rows, cells, crossovers, claims, models, list_problems(rows, cells)),
+        [FigureFile(figure)],
+        facts,
+    )
     path.write_text(html, encoding="utf-8")
     return Run(path, cells, models)

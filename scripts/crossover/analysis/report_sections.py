@@ -41,6 +41,7 @@ def _measured(
     name: str, spec: Mapping[str, Any], tables: ReportTables, figures: Sequence[FigureFile]
 ) -> dict[str, Any]:
     of_study = tables.crossovers[tables.crossovers["study"] == name]
+    trials = tables.measurements[tables.measurements["study"] == name]
     own = tables.cells[tables.cells["study"] == name]
     asks_where = asks_for_crossovers(spec)
     return {
@@ -53,7 +54,6 @@ def _measured(
         "figures": [figure for figure in figures if figure.study == name],
         "transfers": transfers(of_study) if asks_where else [],
         "others": other_crossovers(of_study) if asks_where else [],
-        "not_ok": records(own[own["status"] != "ok"]),
         "trust": trust_words(own),
         "memory": memory_answers(trials, _searched(tables.searches, name)),
         "count": len(own),

@@ -9,6 +9,7 @@ import pandas as pd
 from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.opening import lead_figure, opening
+from crossover.analysis.problems import list_problems
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.summary import summarise
@@ -20,7 +21,9 @@ SPEC: dict[str, Any] = {"title": "A title", "question": "Where?", "figures": ["t
 def opened(rows: pd.DataFrame, **studies: dict[str, Any]) -> dict[str, Any]:
     crossovers = compare_lines(rows, dict.fromkeys(rows["study"], "parameters"))
     claims = check_claims([], rows, crossovers)
-    tables = ReportTables(rows, summarise(rows), crossovers, claims, pd.DataFrame())
+    tables = ReportTables(
+        rows, summarise(rows), crossovers, claims, pd.DataFrame(), list_problems(rows, summarise(rows))
+    )
     return opening({name: SPEC | changes for name, changes in studies.items()}, tables, [])
 
 

@@ -11,6 +11,7 @@ from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.cost_models import model_lines
 from crossover.analysis.page_data import page_data
+from crossover.analysis.problems import list_problems
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.summary import summarise
 
@@ -20,7 +21,8 @@ PowerLaws = Callable[..., pd.DataFrame]
 def data_of(rows: pd.DataFrame) -> dict[str, Any]:
     crossovers = compare_lines(rows, {"disc_depth": "parameters"})
     models = model_lines(rows, {"disc_depth": 1000})
-    tables = ReportTables(rows, summarise(rows), crossovers, check_claims([], rows, crossovers), models)
+    cells, claims = summarise(rows), check_claims([], rows, crossovers)
+        tables = ReportTables(rows, cells, crossovers, claims, models, list_problems(rows, cells))
     data: dict[str, Any] = json.loads(page_data({"disc_depth": {"title": "A title", "x_axis": "parameters"}}, tables))
     return data
 

@@ -14,6 +14,7 @@ import pytest
 from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.cost_models import model_lines
+from crossover.analysis.problems import list_problems
 from crossover.analysis.provenance import provenance
 from crossover.analysis.report import render
 from crossover.analysis.report_tables import ReportTables
@@ -38,14 +39,15 @@ def section_of(power_laws: PowerLaws, tmp_path: Path) -> Callable[..., str]:
         files = {"table": [tmp_path / "cells.csv"]}
         crossovers = compare_lines(rows, {"disc_depth": "size"})
         models = model_lines(rows, {"disc_depth": None})
-        tables = ReportTables(rows, summarise(rows), crossovers, check_claims([], rows, crossovers), models)
+        cells, claims = summarise(rows), check_claims([], rows, crossovers)
+        tables = ReportTables(rows, cells, crossovers, claims, models, list_problems(rows, cells))
         facts = {
             "provenance": provenance([rows], config or {}, studies, run, files, tmp_path / "report.html", "today"),
             **{"made_at": "today", "effort": {}, "cpu_threads": 1, "seed": 0, "note": None, "method": "m.md"},
-            **{"price_per_hour": None, "currency": None},
+            **{"price_per_hour": None, "currency": None, "partial": False},
         }
         page = render(TEMPLATES, {"disc_depth": {**spec, "steps_per_run": None}}, tables, [], facts)
-        return page[page.index('<section id="provenance">') :]
+        return page[page.index('aria-labelledby="provenance"') :]
 
     return build
 

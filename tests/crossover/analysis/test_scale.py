@@ -14,6 +14,7 @@ import pandas as pd
 from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.cost_models import COST_MODEL_COLUMNS, MODEL_AXES
+from crossover.analysis.problems import list_problems
 from crossover.analysis.report import render
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.summary import summarise
@@ -53,10 +54,10 @@ def page_of(rows: pd.DataFrame) -> str:
     study = synthetic_study()
     crossovers = compare_lines(rows, {STUDY: "size"})
     claims = check_claims([], rows, crossovers)
-    tables = ReportTables(rows, summarise(rows), crossovers, claims, NO_MODELS)
+    tables = ReportTables(rows, summarise(rows), crossovers, claims, NO_MODELS, list_problems(rows, summarise(rows)))
     facts = {
         **{"made_at": "today", "effort": {}, "cpu_threads": "auto", "seed": 0, "note": None, "method": "method.md"},
-        **{"price_per_hour": None, "currency": None},
+        **{"price_per_hour": None, "currency": None, "partial": False},
     }
     return render(TEMPLATES, {STUDY: study}, tables, [], facts)
 
