@@ -22,7 +22,7 @@ def data_of(rows: pd.DataFrame) -> dict[str, Any]:
     crossovers = compare_lines(rows, {"disc_depth": "parameters"})
     models = model_lines(rows, {"disc_depth": 1000})
     cells, claims = summarise(rows), check_claims([], rows, crossovers)
-        tables = ReportTables(rows, cells, crossovers, claims, models, list_problems(rows, cells))
+    tables = ReportTables(rows, cells, crossovers, claims, models, list_problems(rows, cells))
     data: dict[str, Any] = json.loads(page_data({"disc_depth": {"title": "A title", "x_axis": "parameters"}}, tables))
     return data
 
