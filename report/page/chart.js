@@ -27,16 +27,16 @@
   };
 
   // Readable places on a logarithmic axis: 1, 2 and 5 of each power of ten, or the powers alone where those are many.
-  function ticks([low, high]) {
+  function ticks([low, high], most) {
     const powers = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) powers.push(power);
     const digits = powers.length > 4 ? [1] : [1, 2, 5];
-    const every = Math.ceil(powers.length / 6);
+    const every = Math.ceil(powers.length / most);
     return powers.filter((_, place) => place % every === 0).flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`))).filter((at) => low <= at && at <= high);
   }
 
-  function logarithmic(extent) {
-    const customValues = ticks(extent);
+  function logarithmic(extent, most) {
+    const customValues = ticks(extent, most);
     return { type: "log", min: extent[0], max: extent[1], axisTick: { customValues }, axisLabel: { customValues } };
   }
 
@@ -135,8 +135,8 @@
       const look = looks.get(one.name);
       return [intervals(one, look, view), line(one, look, view, ink), lost(one, look, view)];
     });
-    const scaleX = view.logX ? logarithmic(view.xs) : { type: "value", scale: true };
-    const scaleY = view.logY ? logarithmic(ys) : { type: "value", min: 0 };
+    const scaleX = view.logX ? logarithmic(view.xs, view.width / 90) : { type: "value", scale: true };
+    const scaleY = view.logY ? logarithmic(ys, 8) : { type: "value", min: 0 };
     const text = { color: ink.soft, fontSize: 13 };
     const axis = { axisLine: { show: true, lineStyle: { color: ink.soft } }, splitLine: { lineStyle: { color: ink.line } }, nameTextStyle: text };
     const labels = { ...text, hideOverlap: true };

@@ -39,7 +39,10 @@
       return;
     }
     const chart = echarts.init(plot, null, { renderer: "svg" });
-    const draw = () => chart.setOption(page.chartOption(view), { notMerge: true });
+    const draw = () => {
+      view.width = plot.clientWidth;
+      chart.setOption(page.chartOption(view), { notMerge: true });
+    };
 
     function swatch({ colour, dashes }) {
       return element("span", { class: "swatch", style: `border-top: 3px ${dashes} ${colour}`, "aria-hidden": "true" });
@@ -75,14 +78,14 @@
     details.querySelector(".controls").append(
       select("show", metrics, view.metric, (metric) => { view.metric = metric; draw(); }),
       select("over", choices, view.x, arrange),
-      toggle("log x", true, (on) => { view.logX = on; draw(); }),
+      ...(choices[0].key ? [toggle("log x", true, (on) => { view.logX = on; draw(); })] : []),
       toggle("log y", true, (on) => { view.logY = on; draw(); }),
       element("button", { type: "button", click: () => page.showStudyInTable(study) }, "these cells as a table"),
     );
     arrange(view.x);
     plot.setAttribute("role", "img");
     plot.setAttribute("aria-label", `${page.data().studies[study].title}: chart of the cells; the table of cells has the same values`);
-    new ResizeObserver(() => chart.resize()).observe(plot);
+    new ResizeObserver(() => { chart.resize(); draw(); }).observe(plot);
     document.addEventListener("crossover:theme", () => { listLines(); draw(); });
   }
 

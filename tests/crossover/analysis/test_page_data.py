@@ -92,3 +92,9 @@ def test_a_model_knows_its_cells_and_a_line_without_one_its_reason(power_laws: P
 def test_only_metrics_that_a_cell_has_are_offered(power_laws: PowerLaws) -> None:
     keys = [metric["key"] for metric in data_of(power_laws({2: 100, 4: 1000}))["metrics"]]
     assert keys == ["step_time_s", "samples_per_s"]
+
+
+def test_a_run_without_cells_has_data_too(power_laws: PowerLaws) -> None:
+    """A study may train models only."""
+    data = data_of(power_laws({2: 100}).head(0))
+    assert (data["count"], data["models"], data["crossovers"], data["metrics"]) == (0, [], [], [])
