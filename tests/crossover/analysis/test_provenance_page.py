@@ -47,7 +47,7 @@ def section_of(power_laws: PowerLaws, tmp_path: Path) -> Callable[..., str]:
             **{"price_per_hour": None, "currency": None, "partial": False},
         }
         page = render(TEMPLATES, {"disc_depth": {**spec, "steps_per_run": None}}, tables, [], facts)
-        return page[page.index('aria-labelledby="provenance"') :]
+        return page[page.index('aria-labelledby="provenance"') : page.index("</main>")]
 
     return build
 
