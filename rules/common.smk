@@ -3,6 +3,7 @@
 import math
 import os
 import shlex
+import sys
 from dataclasses import asdict
 from itertools import product
 
@@ -16,6 +17,7 @@ from crossover.configuration import (
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.efforts import effort_of
+from crossover.invocation import hand_down_invocation, this_invocation
 from crossover.records import BASELINE, is_cpu, threads_of_side
 from crossover.stages import measured_late, planned_trials, refinement_on, stages_of
 from crossover.studies import (
@@ -45,6 +47,8 @@ with one_line_errors():
     # What enters `params` must read the same on every host, so the main process looks once and its jobs are told.
     MACHINE = find_machine() if workflow.is_main_process else handed_down()
     hand_down(MACHINE)
+    if workflow.is_main_process:
+        hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     DEVICES = CONFIG.devices or MACHINE.devices
     if CONFIG.check_devices and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
@@ -59,6 +63,7 @@ onstart:
 
 envvars:
     "CROSSOVER_MACHINE",
+    "CROSSOVER_INVOCATION",
 
 
 # A GPU limit given on the command line holds for each machine, not for a whole cluster.
@@ -137,6 +142,11 @@ def dataset_file(workload):
     """The file of the dataset that a workload reads; none where it draws its inputs itself."""
     dataset = workload_traits(workload).dataset
     return f"{RESULTS}/datasets/{dataset}.safetensors" if dataset else []
+
+
+def dataset_files(cells):
+    """The files of the datasets that some cells read."""
+    return {file for cell in cells if (file := dataset_file(cell.workload))}
 
 
 def dataset_of(wildcards):
@@ -266,8 +276,13 @@ def study_of(wildcards):
 
 def published_results_of(wildcards):
     """The file of the study's published results, if it has one."""
-    results = (STUDIES[wildcards.study].published or {}).get("results")
-    return house(f"config/published/{results}") if results else []
+    return published_results(STUDIES[wildcards.study]) or []
+
+
+def published_results(study):
+    """The file of a study's published results; None where it has none."""
+    results = (study.published or {}).get("results")
+    return house(f"config/published/{results}") if results else None
 
 
 def largest_batches_of(wildcards):

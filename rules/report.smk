@@ -24,6 +24,7 @@ rule render_report:
         library=ANALYSIS_LIBRARY,
     output:
         report=f"{RESULTS}/report.html",
+        provenance=f"{RESULTS}/provenance.json",
     log:
         f"{RESULTS}/logs/render_report.log",
     conda:
@@ -39,6 +40,11 @@ rule render_report:
             "price_per_hour": CONFIG.price_per_hour,
             "currency": CONFIG.currency,
         },
+        # What changes from run to run, such as its command line, is no parameter: it would make the report again.
+        config=CONFIG.complete,
+        # Of these the report takes checksums only; as an input, a lost dataset would be made, and measured with, again.
+        datasets=sorted(dataset_files(CELLS)),
+        published=sorted({path for study in STUDIES.values() if (path := published_results(study))}),
         # Linked only, so not an input: its edit need not make the report again.
         method=house("docs/method.md"),
     message:

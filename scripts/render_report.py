@@ -1,16 +1,20 @@
 """Writes the report."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crossover.analysis.page_files import with_csv
+from crossover.analysis.provenance import provenance
 from crossover.analysis.report import render
 from crossover.analysis.report_figures import FigureFile, link_to
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.tables import read_table
 from crossover.errors import logged
 from crossover.files import atomic_path
+from crossover.invocation import handed_down_invocation
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
@@ -26,15 +30,24 @@ def render_report(
     facts: Mapping[str, Any],
     path_to_method: Path,
     path_to_report: Path,
+    path_to_provenance: Path,
+    config: Mapping[str, Any],
+    paths_to_data: Mapping[str, Sequence[Path]],
 ) -> None:
-    """Write one self-contained HTML page; only its link to the method leads out of it.
+    """Write one self-contained HTML page, and what it says of its origin as JSON; only its links lead out of it.
 
     `paths_to_tables` has a path for each field of `ReportTables`; one that no study asks for may be empty.
+    `paths_to_data` are further files to take checksums of, by what they are.
     """
     tables = ReportTables(**{name: read_table(Path(path)) for name, path in paths_to_tables.items() if path})
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     method = link_to(path_to_method, path_to_report)
-    page = render(path_to_templates, studies, tables, figures, {**facts, "made_at": made_at, "method": method})
+    files = {"table": with_csv([Path(path) for path in paths_to_tables.values() if path]), **paths_to_data}
+    gathered = provenance(tables.measured, config, studies, handed_down_invocation(), files, path_to_report, made_at)
+    known = {**facts, "made_at": made_at, "method": method, "provenance": gathered}
+    page = render(path_to_templates, studies, tables, figures, known)
+    with atomic_path(path_to_provenance) as temporary:
+        temporary.write_text(json.dumps(gathered, indent=1, ensure_ascii=False), encoding="utf-8")
     with atomic_path(path_to_report) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
@@ -49,4 +62,10 @@ if __name__ == "__main__":
             facts=snakemake.params.facts,
             path_to_method=Path(snakemake.params.method),
             path_to_report=Path(snakemake.output.report),
+            path_to_provenance=Path(snakemake.output.provenance),
+            config=snakemake.params.config,
+            paths_to_data={
+                "dataset": list(map(Path, snakemake.params.datasets)),
+                "published results": list(map(Path, snakemake.params.published)),
+            },
         )

@@ -23,3 +23,8 @@ class ReportTables:
     """The largest batches that were searched."""
     cores_worth: pd.DataFrame | None = None
     """How many CPU cores an accelerator is worth."""
+
+    @property
+    def measured(self) -> list[pd.DataFrame]:
+        """The tables of what ran: trials, and trainings where there are any."""
+        return [self.measurements] if self.quality is None else [self.measurements, self.quality]

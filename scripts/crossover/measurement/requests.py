@@ -43,6 +43,7 @@ class Request(_AsJson):
     uuid: str | None = None
     """The leased GPU."""
     lease_wait_s: float | None = None
+    code_version: str | None = None
 
 
 @dataclass(frozen=True)
