@@ -55,7 +55,7 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     rows["device"] = rows["device"].str.partition("-")[0]
     found = []
     for key, own in rows.groupby(["device", "device_name", "hostname"], sort=False, dropna=False):
-        device, name, host = (None if pd.isna(value) else str(value) for value in key)  # type: ignore[attr-defined]
+        device, name, host = (str(value) if isinstance(value, str) else None for value in key)
         groups = {
             title: {column: text for column in names if (text := column_text(own[column], column))}
             for title, names in GROUPS.items()
