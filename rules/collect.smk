@@ -8,6 +8,7 @@ rule collect_measurements:
         f"{RESULTS}/logs/collect_measurements.log",
     conda:
         "../envs/analysis.yaml"
+    threads: min(4, all_cores())
     params:
         several_hosts=CONFIG.several_hosts,
     message:

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     snakemake: Snakemake
 
 
-def collect_measurements(paths_to_rows: Sequence[Path], several_hosts: bool, path_to_measurements: Path) -> None:
+def collect_measurements(
+    paths_to_rows: Sequence[Path], several_hosts: bool, path_to_measurements: Path, threads: int = 1
+) -> None:
     """Read one row a file, check that they belong together, and write them as one Parquet file."""
-    rows = collect_rows(paths_to_rows)
+    rows = collect_rows(paths_to_rows, threads=threads)
     check_environments(rows, several_hosts)
     write_rows(rows, path_to_measurements)
 
@@ -27,4 +29,5 @@ if __name__ == "__main__":
             paths_to_rows=[Path(path) for path in snakemake.input.rows],
             several_hosts=snakemake.params.several_hosts,
             path_to_measurements=Path(snakemake.output.measurements),
+            threads=snakemake.threads,
         )

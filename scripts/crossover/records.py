@@ -246,4 +246,5 @@ def write_record(record: Any, path: Path) -> None:
         read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
         parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
     )
-    pyarrow.parquet.write_table(table.cast(schema), path)
+    # In a file of one row a dictionary only takes time to read.
+    pyarrow.parquet.write_table(table.cast(schema), path, use_dictionary=False)
