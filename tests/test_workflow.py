@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossover.records import arrow_schema
-from house import House
+from house import PARTS, House
 
 STUDIES = ("disc_depth", "hsf_width")
 
@@ -103,6 +104,40 @@ def test_the_cpu_is_timed_on_its_physical_cores_under_one_core(
 
 def test_a_second_run_does_nothing(finished: tuple[House, subprocess.CompletedProcess[str]]) -> None:
     assert finished[0].would_run() == Counter()
+
+
+def test_the_report_tells_where_its_numbers_come_from(finished: tuple[House, subprocess.CompletedProcess[str]]) -> None:
+    house, _ = finished
+    results = house.path / "results"
+    told = json.loads((results / "provenance.json").read_text())
+    assert told["run"] == {"command": "snakemake --cores 1 --resources gpu=1", "folder": str(house.path)}
+    assert told["code"]["commit"] is None  # the copy is no git checkout
+    assert [row["rows"] for row in told["measured_by"]] == [6]
+    assert told["config"]["datasets"]["higgs"]["rows"] == 500
+    assert told["studies"]["disc_depth"]["sizes"] == [2, 3]
+    sums = {file["name"]: file["sha256"] for file in told["files"]}
+    for path in [results / "measurements.parquet", *results.glob("datasets/*.safetensors")]:
+        assert sums[path.name] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert {"disc.safetensors", "higgs.safetensors", "cells.csv", "hsf_width_runtime.csv"} <= set(sums)
+    page = (results / "report.html").read_text()
+    assert sums["cells.csv"] in page
+    assert "snakemake --cores 1 --resources gpu=1" in page
+
+
+def test_a_commit_makes_nothing_again_and_new_rows_name_it(ran: House) -> None:
+    user = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false"]
+    for arguments in (["init", "--quiet"], ["add", "Snakefile", *PARTS], [*user, "commit", "--quiet", "-m", "all"]):
+        subprocess.run(["git", *arguments], cwd=ran.path, check=True)
+    assert ran.would_run() == {}
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ran.path, capture_output=True, text=True, check=True)
+    lost = next((ran.path / "results" / "cells" / "disc_depth").rglob("trial-1.parquet"))
+    lost.unlink()
+    done = ran.snakemake()
+    assert done.returncode == 0, done.stderr
+    assert pd.read_parquet(lost)["code_version"].tolist() == [commit.stdout.strip()]
+    told = json.loads((ran.path / "results" / "provenance.json").read_text())
+    assert [(row["code_version"], row["rows"]) for row in told["measured_by"]].count((commit.stdout.strip(), 1)) == 1
+    assert len(told["measured_by"]) == 2
 
 
 def test_one_more_trial_adds_one_a_cell(ran: House) -> None:

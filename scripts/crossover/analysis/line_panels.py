@@ -16,6 +16,9 @@ from crossover.analysis.guides import draw_guide
 from crossover.analysis.panels import stacked_panels, tick_counts, tick_values
 from crossover.analysis.style import CROSSOVER_COLOUR, PUBLISHED_COLOUR
 
+MOST_MARKERS = 30
+"""About as many markers of a line stay apart; with more points the line passes through all, and some have markers."""
+
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -114,6 +117,7 @@ def _draw(axes: Axes, line: Line) -> None:
         marker=look.marker,
         linewidth=1.6,
         markersize=4,
+        markevery=max(1, len(line.x) // MOST_MARKERS),
         zorder=3,
     )
     draw_hollow(axes, line.x, line.y, line.refined, look.marker, look.colour)
