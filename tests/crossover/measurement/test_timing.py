@@ -191,19 +191,35 @@ def test_no_sample_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cycle_steps", "least_s"),
+    ("cycle_steps", "least_s", "said_s"),
     [
-        (1, 2 + 8),  # two steps have run; a cycle of warm-up, two blocks, and 5 steps of the passes after it
-        (5, 5 + 3 * 5 + 5),
+        # Two steps have run, in the end three; a cycle of warm-up, two blocks, and 5 steps of the passes after it.
+        (1, 2 + 8, 3 + 8),
+        (5, 5 + 3 * 5 + 5, 5 + 3 * 5 + 5),
     ],
 )
-def test_a_step_too_slow_for_the_limit_is_given_up_at_once(cycle_steps: int, least_s: int) -> None:
+def test_a_step_too_slow_for_the_limit_is_given_up_at_once(cycle_steps: int, least_s: int, said_s: int) -> None:
     FakeDevice(SECOND).time(cycle_steps=cycle_steps, time_limit_s=least_s)
     device = FakeDevice(SECOND)
-    with pytest.raises(TooSlowError, match=f"a step takes 1 s, .* at least {least_s} s, more than the limit of"):
+    with pytest.raises(TooSlowError, match=f"a step takes 1 s, .* at least {said_s} s, more than the limit of"):
         device.time(cycle_steps=cycle_steps, time_limit_s=least_s - 0.001)
-    assert device.steps == 2
+    assert device.steps == 3
     assert gc.isenabled()
+
+
+def test_a_stall_is_no_slow_step() -> None:
+    """Steps of 1 s, one of which stalled for 20 s: eleven such would take 200 s, and all took 35 s."""
+    timing = FakeDevice(SECOND, pauses_ns={1: 20 * SECOND}).time(time_limit_s=35)
+    assert timing.samples_s == (1.0,) * len(timing.samples_s)
+    with pytest.raises(TooSlowError, match="a step takes 21 s"):
+        FakeDevice(SECOND, pauses_ns={1: 20 * SECOND, 2: 20 * SECOND}).time(time_limit_s=35)
+
+
+def test_nothing_is_probed_again_beyond_the_limit() -> None:
+    device = FakeDevice(SECOND, pauses_ns={1: 40 * SECOND})
+    with pytest.raises(TooSlowError, match="a step takes 41 s"):
+        device.time(time_limit_s=35)
+    assert device.steps == 2
 
 
 def test_the_first_step_counts_for_the_limit_but_not_for_the_rate() -> None:
@@ -215,7 +231,7 @@ def test_the_first_step_counts_for_the_limit_but_not_for_the_rate() -> None:
 
 def test_steps_to_come_after_the_timing_count_for_the_limit() -> None:
     FakeDevice(SECOND).time(time_limit_s=10 + 300, later_steps=300)
-    with pytest.raises(TooSlowError, match="at least 310 s"):
+    with pytest.raises(TooSlowError, match="at least 311 s"):
         FakeDevice(SECOND).time(time_limit_s=309.999, later_steps=300)
 
 
@@ -238,9 +254,9 @@ def test_blocks_begin_with_a_cycle_however_many_steps_have_run(ran: int, cycle_s
 
 
 def test_a_step_too_slow_is_given_up_after_steps_that_have_run() -> None:
-    """5 and 2 s have passed, and the probe's; a cycle to warm up, two blocks and 5 steps are to come."""
+    """5 and 2 s have passed, and one or two probes; a cycle to warm up, two blocks and 5 steps are to come."""
     FakeDevice(SECOND).time(ran_s=(5.0, 2.0), time_limit_s=8 + 8)
-    with pytest.raises(TooSlowError, match="at least 16 s"):
+    with pytest.raises(TooSlowError, match="at least 17 s"):
         FakeDevice(SECOND).time(ran_s=(5.0, 2.0), time_limit_s=15.999)
 
 
