@@ -76,8 +76,10 @@ def fact_rows(machines: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[str
     table = {}
     for title, names in GROUPS.items():
         texts = {column: [machine["groups"][title].get(column, "") for machine in machines] for column in names}
-        table[title] = [(column, str(DOCS[column]["doc"]), own) for column, own in texts.items() if any(own)]
-    return {title: rows for title, rows in table.items() if rows}
+        table[title] = [
+            (column, str(DOCS[column]["doc"]).replace("`", ""), own) for column, own in texts.items() if any(own)
+        ]
+    return table
 
 
 def column_text(values: pd.Series, column: str) -> str:
