@@ -89,18 +89,20 @@ def paired_ratio(of: Sequence[float], over: Sequence[float]) -> Ratio:
     return Ratio(ratios.mean_s, ratios.low_s, ratios.high_s)
 
 
-def speedups(trials: pd.DataFrame, baseline: str, contender: str) -> pd.DataFrame:
+def speedups(trials: pd.DataFrame, baseline: str, contender: str, axis: str = "device") -> pd.DataFrame:
     """Time of the baseline over time of the contender at each x, with its 95 % interval.
 
-    `trials` has columns x, device and step_time_s. With fewer than two trials on a side the interval is NaN.
+    `trials` has columns x, step_time_s and the axis whose values are compared. With fewer than two trials on a side
+    the interval is NaN.
     """
+    timed = trials.dropna(subset=["x", "step_time_s"])
+    sides: dict[float, dict[str, list[float]]] = {}
+    for x, side, seconds in zip(timed["x"], timed[axis], timed["step_time_s"], strict=True):
+        sides.setdefault(x, {}).setdefault(side, []).append(seconds)
     rows = []
-    for x, at_x in trials.dropna(subset=["step_time_s"]).groupby("x"):
-        base, contending = (
-            at_x.loc[at_x["device"] == device, "step_time_s"].tolist() for device in (baseline, contender)
-        )
-        if base and contending:
-            found = ratio_over_trials(contending, base)
+    for x, at_x in sorted(sides.items()):
+        if baseline in at_x and contender in at_x:
+            found = ratio_over_trials(at_x[contender], at_x[baseline])
             rows.append({"x": x, "speedup": found.ratio, "low": found.low, "high": found.high})
     return pd.DataFrame(rows, columns=["x", "speedup", "low", "high"]).astype(float)
 

@@ -89,4 +89,5 @@ def test_paths_commands_and_values_are_text_whatever_they_hold(section_of: Calla
     run = Invocation(HOSTILE, HOSTILE, checkout)
     section = section_of(run, {"results": HOSTILE}, hostname=HOSTILE, command=HOSTILE, backend_settings=HOSTILE)
     assert "<script" not in section
-    assert text_of(section).count(HOSTILE) == 10
+    # Host of both devices in both tables, branch, file, switches of both devices, config, folder, run, trial.
+    assert text_of(section).count(HOSTILE) == 12
