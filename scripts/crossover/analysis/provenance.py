@@ -78,8 +78,12 @@ def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:
 
 
 def _counts(tables: Sequence[pd.DataFrame], columns: list[str]) -> list[dict[str, Any]]:
-    """How many rows have each combination of values; null stands for what a row does not say."""
-    rows = pd.concat([table.reindex(columns=columns).astype(object) for table in tables])
+    """How many rows have each combination of values; null stands for what a row does not say.
+
+    A table that lacks one of the columns does not count.
+    """
+    own = [table[columns].astype(object) for table in tables if set(columns) <= set(table.columns)]
+    rows = pd.concat(own) if own else pd.DataFrame(columns=columns)
     sizes = rows.groupby(columns, sort=False, dropna=False).size()
     keys = [key if isinstance(key, tuple) else (key,) for key in sizes.index]
     return [

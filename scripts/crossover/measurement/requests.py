@@ -87,6 +87,7 @@ class TrainingRun(_AsJson):
     isolation: str = "process"
     uuid: str | None = None
     """The leased GPU."""
+    code_version: str | None = None
 
 
 Job = Request | BatchTry | TrainingRun

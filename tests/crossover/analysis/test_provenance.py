@@ -40,6 +40,14 @@ def test_switches_are_counted_by_device_and_precision(row: Row) -> None:
     ]
 
 
+def test_what_a_table_of_trainings_does_not_hold_is_no_unknown(row: Row) -> None:
+    trainings = pd.DataFrame([{"device": "cpu", "device_name": "C1", "hostname": "here", "code_version": "a"}])
+    found = provenance([pd.DataFrame([row(effort="{}")]), trainings], {}, {}, None, {}, Path("report.html"), "today")
+    assert found["effort"] == [{"study": "disc_depth", "effort": "{}", "rows": 1}]
+    (only,) = found["settings"]
+    assert only["rows"] == 1
+
+
 def test_the_run_and_its_code_are_told(row: Row) -> None:
     found = gathered([row(command="python3 measure")])
     assert found["run"] == {"command": "snakemake --cores 1", "folder": "/house"}

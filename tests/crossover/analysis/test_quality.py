@@ -31,7 +31,7 @@ PREDICTED = [0, 0, 0, 0, 0, 1, 1, 1, 0, 0]
 def training(predictions: Sequence[int] | None = PREDICTED, **values: Any) -> dict[str, Any]:
     """The row of a training."""
     plain: dict[str, Any] = {
-        "schema_version": 1,
+        "schema_version": Training.schema_version,
         "study": "quality",
         "workload": "higgs_mlp",
         "variant": "plain",
