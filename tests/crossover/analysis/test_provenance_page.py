@@ -30,8 +30,8 @@ HOSTILE = "<script>alert('1')</script> & \"é\""
 def section_of(power_laws: PowerLaws, tmp_path: Path) -> Callable[..., str]:
     """The section's HTML; keywords replace values of the rows."""
 
-    def build(run: Invocation | None, config: dict[str, Any] | None = None, **values: Any) -> str:
-        rows = power_laws({2: 100, 4: 100_000}, trials=2).assign(**values)
+    def build(run: Invocation | None, config: dict[str, Any] | None = None, trials: int = 2, **values: Any) -> str:
+        rows = power_laws({2: 100, 4: 100_000}, trials=trials).assign(**values)
         (tmp_path / "cells.csv").write_text("abc")
         spec: dict[str, Any] = {"title": "A title", "question": "When?", "published": None, "figures": []}
         studies = {"disc_depth": spec}
@@ -67,6 +67,13 @@ def test_everything_has_a_place_of_its_own(section_of: Callable[..., str]) -> No
     assert "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" in text
     assert '<a href="provenance.json" download>' in section
     assert "@software{crossover2026," in text
+
+
+def test_of_very_many_hosts_some_are_shown_and_the_rest_counted(section_of: Callable[..., str]) -> None:
+    section = section_of(None, trials=4, hostname=[f"node{number}" for number in range(16)])
+    assert "4 more devices measured; they are in provenance.json." in text_of(section)
+    assert len(re.findall(r'<th scope="col">[CG]PU', section)) == 2 * 12
+    assert "more devices" not in text_of(section_of(None, trials=3, hostname=[f"node{number}" for number in range(12)]))
 
 
 def test_a_changed_checkout_names_its_files(section_of: Callable[..., str]) -> None:
