@@ -30,7 +30,7 @@ rule render_report:
     conda:
         "../envs/analysis.yaml"
     params:
-        templates=house("report/page"),
+        templates=lambda wildcards, input: os.path.commonpath(input.page),
         studies={name: asdict(study) for name, study in STUDIES.items()},
         facts={
             "effort": asdict(CONFIG.effort),
