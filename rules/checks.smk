@@ -3,7 +3,7 @@
 
 rule check_overhead:
     input:
-        measurements=rules.collect_measurements.output.measurements,
+        measurements=f"{RESULTS}/measurements.parquet",
         library=ANALYSIS_LIBRARY,
     output:
         csv=f"{RESULTS}/checks/overhead.csv",
@@ -74,7 +74,7 @@ rule check_coverage:
     localrule: True
     conda:
         "../envs/analysis.yaml"
-    threads: workflow.cores
+    threads: all_cores()
     params:
         simulations=500,
         seed=0,

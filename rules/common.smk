@@ -2,7 +2,9 @@
 
 import math
 import os
+import re
 import shlex
+import sys
 from dataclasses import asdict
 from itertools import product
 
@@ -19,7 +21,6 @@ from crossover.discovery import find_machine, hand_down, handed_down, prefer_thi
 from crossover.efforts import effort_of
 from crossover.hardware import (
     check_classes,
-    check_sent,
     cores_of,
     devices_of,
     on_classes,
@@ -27,8 +28,15 @@ from crossover.hardware import (
     resource_of,
     resources_asked,
 )
-from crossover.records import BASELINE, HERE, is_cpu, threads_of_side
-from crossover.stages import measured_late, planned_trials, refinement_on, stages_of
+from crossover.invocation import hand_down_invocation, this_invocation
+from crossover.records import HERE, is_cpu, threads_of_side
+from crossover.stages import (
+    figures_among,
+    measured_late,
+    planned_trials,
+    refinement_on,
+    stages_of,
+)
 from crossover.studies import (
     CELL_PATH,
     SEARCH_PATH,
@@ -69,6 +77,8 @@ with one_line_errors():
     # What enters `params` must read the same on every host, so the main process looks once and its jobs are told.
     MACHINE = find_machine() if workflow.is_main_process else handed_down()
     hand_down(MACHINE)
+    if workflow.is_main_process:
+        hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     RUN_DEVICES = CONFIG.devices or MACHINE.devices
     DEVICES = devices_of(CONFIG.hardware, RUN_DEVICES)
     if CONFIG.check_devices and workflow.is_main_process:
@@ -76,15 +86,9 @@ with one_line_errors():
     check_any_for(CONFIG.studies, DEVICES)
 
 
-onstart:
-    # The executor is known from here on only.
-    with one_line_errors():
-        check_executor(CONFIG, local=workflow.local_exec)
-        check_sent(CONFIG.hardware, local=workflow.local_exec)
-
-
 envvars:
     "CROSSOVER_MACHINE",
+    "CROSSOVER_INVOCATION",
 
 
 # A GPU limit given on the command line holds for each machine, not for a whole cluster.
@@ -93,6 +97,8 @@ resource_scopes:
 
 
 RESULTS = CONFIG.results
+# Where a partial report has its tables and figures, so that those of a full run are never touched.
+PARTIAL = f"{RESULTS}/partial"
 STUDIES = {study.name: study for study in CONFIG.studies}
 MEASURED = [study.name for study in CONFIG.studies if study.cells(DEVICES)]
 GRID = on_classes(
@@ -135,6 +141,7 @@ OF_CLASS = " of {wildcards.machine}" if CONFIG.hardware else ""
 
 
 wildcard_constraints:
+    results="|".join(map(re.escape, (RESULTS, PARTIAL))),
     study="|".join(STUDIES),
     dataset="|".join(CONFIG.datasets),
     variant=r"\w+",
@@ -158,7 +165,7 @@ def cell_of(wildcards):
         int(wildcards.size),
         wildcards.device,
         wildcards.variant,
-        wildcards.get("machine", HERE),
+        getattr(wildcards, "machine", HERE),
     )
 
 
@@ -179,6 +186,11 @@ def dataset_file(workload):
     """The file of the dataset that a workload reads; none where it draws its inputs itself."""
     dataset = workload_traits(workload).dataset
     return f"{RESULTS}/datasets/{dataset}.safetensors" if dataset else []
+
+
+def dataset_files(cells):
+    """The files of the datasets that some cells read."""
+    return {file for cell in cells if (file := dataset_file(cell.workload))}
 
 
 def dataset_of(wildcards):
@@ -271,7 +283,7 @@ def threads_of(wildcards):
     """A CPU cell takes all of Snakemake's cores, so that nothing runs beside it; a cluster job the threads it uses."""
     threads = 1 if CONFIG.cpu_threads == "auto" else CONFIG.cpu_threads
     if is_cpu(wildcards.device):
-        return cores_of(CONFIG.hardware, wildcards.get("machine")) or max(threads, all_cores())
+        return cores_of(CONFIG.hardware, getattr(wildcards, "machine", HERE)) or max(threads, all_cores())
     return threads
 
 
@@ -324,23 +336,60 @@ def study_of(wildcards):
 
 def published_results_of(wildcards):
     """The file of the study's published results, if it has one."""
-    results = (STUDIES[wildcards.study].published or {}).get("results")
-    return house(f"config/published/{results}") if results else []
+    return published_results(STUDIES[wildcards.study]) or []
+
+
+def published_results(study):
+    """The file of a study's published results; None where it has none."""
+    results = (study.published or {}).get("results")
+    return house(f"config/published/{results}") if results else None
 
 
 def largest_batches_of(wildcards):
     """The table of the largest batches, where the study asks for them."""
-    return f"{RESULTS}/largest_batches.parquet" if STUDIES[wildcards.study].largest_batch else []
+    return f"{wildcards.results}/largest_batches.parquet" if STUDIES[wildcards.study].largest_batch else []
 
 
-def figures_of(study):
-    """The figures of a study that was measured, in the order in which its file lists them; a speed-up takes two devices."""
-    devices = STUDIES[study].devices_among(DEVICES)
+def figures_of(study, results):
+    """The figures of a study that was measured, in the order in which its file lists them."""
     return [
-        f"{RESULTS}/figures/{study}/{kind}.svg"
-        for kind in STUDIES[study].figures
-        if kind != "speedups" or set(devices) > {BASELINE}
+        f"{results}/figures/{study}/{kind}.svg"
+        for kind in figures_among(
+            STUDIES[study],
+            DEVICES,
+            effort_of(STUDIES[study], CONFIG.effort),
+            priced=bool(CONFIG.price_per_hour),
+        )
     ]
+
+
+def figure_files(kind, words):
+    """The files of a kind of figure: drawn in three formats, and what it shows in one line."""
+    path = f"{{results}}/figures/{{study}}/{kind}"
+
+    def labels(wildcards, output):
+        takeaway = Path(output.takeaway)
+        said = takeaway.read_text(encoding="utf-8") if takeaway.is_file() else ""
+        # Braces would be read as wildcards.
+        return {"figure": words, "takeaway": said.replace("{", "(").replace("}", ")")}
+
+    return {
+        "svg": report(
+            f"{path}.svg",
+            caption=f"../report/{kind}.rst",
+            category="{study}",
+            labels=labels,
+        ),
+        "pdf": f"{path}.pdf",
+        "png": f"{path}.png",
+        "takeaway": f"{path}.txt",
+    }
+
+
+def figures_shown(wildcards):
+    """The figures of a report; a partial one has those of the studies of which a trial has finished."""
+    begun = MEASURED if wildcards.results == RESULTS else studies_begun()
+    return [figure for study in begun for figure in figures_of(study, wildcards.results)]
 
 
 def compared_measurements(_wildcards):
@@ -365,7 +414,7 @@ def merged_report(_wildcards):
     """The report of merged runs."""
     with one_line_errors():
         check_merge(CONFIG)
-    return rules.render_report.output
+    return f"{RESULTS}/report.html"
 
 
 def gpu_if_any(devices):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 DEVICES = ("cpu", "cuda", "mps", "xpu")
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
@@ -54,8 +54,7 @@ FLAGS = {
 
 AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "machine", "device")
 """The columns that name a cell, in the order of its path under results/cells/."""
-HERE = "here"
-"""The machine of a run that names none; its path has no level for it."""
+HERE = "here"  # the machine of a run that names none; its paths have no level for it
 
 
 def is_cpu(device: str) -> bool:
@@ -204,6 +203,7 @@ class Measurement:
     torch_version: str | None = column("version of torch")
     python_version: str | None = column("version of Python")
     crossover_version: str | None = column("version of this workflow")
+    code_version: str | None = column("git commit of the code that measured, `-dirty` where changed; null without git")
     command: str | None = column("command that measures this trial again")
 
 
@@ -247,4 +247,4 @@ def write_record(record: Any, path: Path) -> None:
         read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
         parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
     )
-    pyarrow.parquet.write_table(table.cast(schema), path)
+    pyarrow.parquet.write_table(table.cast(schema), path, use_dictionary=False)  # of one row it only takes time to read

@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.style import device_label, seconds_text
+from crossover.analysis.style import device_label, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials, time_over_trials
 from crossover.analysis.tables import CELL_AXES
-from crossover.records import DEVICES, HERE
+from crossover.records import DEVICES, HERE, PROTOCOLS
 from crossover.studies import steps_of_run
 
 BOUND = 0.5
@@ -40,20 +40,47 @@ class Loading:
 
 
 def loading_answers(trials: pd.DataFrame, steps_per_run: int | Mapping[str, int] | None) -> list[str]:
-    """One sentence a machine and device on which cells of both protocols have an ok trial.
+    """One sentence a device on which cells of both protocols have an ok trial.
 
     `trials` are a study's, as `with_ok_times` leaves them. Times are of an epoch where the study's run has some.
     """
-    timed = trials.dropna(subset=["step_time_s"])
+    return [_sentence(label, pairs, steps_per_run) for label, _, pairs in _pairs(trials)]
+
+
+def short_loading(trials: pd.DataFrame) -> list[str]:
+    """The same in a few words: the share of a step, and its interval."""
     answers = []
-    sides = product(DEVICES, timed["machine"].unique())
-    for device, machine in sides:
+    for _, side, pairs in _pairs(trials):
+        shares = [pair.share for pair in pairs]
+        lows, highs = (
+            [end for end in ends if end is not None] for ends in zip(*((s.low, s.high) for s in shares), strict=True)
+        )
+        interval = f"95 %: {_percent(min(lows))} to {_percent(max(highs))}" if lows else ""
+        alone = len(shares) - len(lows)
+        notes = [interval] if lows else ["one trial a cell: indicative"]
+        notes += [f"without {alone} of {len(shares)} cells, which have one trial"] if lows and alone else []
+        span = _span([share.ratio for share in shares], _percent)
+        if highs and max(highs) < 0 and not alone:
+            answers.append(f"Loading does not slow a step down on the {side}")
+        else:
+            answers.append(f"Loading takes {span} of a step on the {side} ({', '.join(notes)})")
+    return answers
+
+
+def _pairs(trials: pd.DataFrame) -> list[tuple[str, str, list[Loading]]]:
+    """A device's label, its short one and its cells of both protocols, where it has any."""
+    timed = trials.dropna(subset=["step_time_s"])
+    if timed["protocol"].nunique() < len(PROTOCOLS):
+        return []
+    found = []
+    for device, machine in product(DEVICES, timed["machine"].unique()):
         own = timed[(timed["device"] == device) & (timed["machine"] == machine)]
         pairs = [pair for _, rows in own.groupby(PAIRED_AXES, sort=False) if (pair := _pair(rows))]
         if pairs:
-            name = device_label(device, own["device_name"].iloc[0]) + ("" if machine == HERE else f" of {machine}")
-            answers.append(_sentence(name, pairs, steps_per_run))
-    return answers
+            whose = "" if machine == HERE else f" of {machine}"
+            label = device_label(device, own["device_name"].iloc[0]) + whose
+            found.append((label, side_word(device) + whose, pairs))
+    return found
 
 
 def _pair(rows: pd.DataFrame) -> Loading | None:

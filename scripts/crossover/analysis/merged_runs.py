@@ -22,6 +22,9 @@ from crossover.records import DEVICES, HERE, SCHEMA_VERSION, arrow_schema, is_cp
 NEEDED = [*(axis for axis in CELL_AXES if axis != "machine"), "trial", "status", "step_time_s", "schema_version"]
 """The columns without which rows say nothing; any other that a run lacks is empty in the joined table."""
 
+OLDEST_VERSION = 2
+"""Of rows that are read: since then columns were added, and none changed its meaning."""
+
 HOW_TO_NAME = "name them, as --config merge='{laptop: results_a, h200: results_b}'"
 
 
@@ -118,10 +121,10 @@ def _read_run(run: MergedRun) -> pa.Table:
         if missing := [name for name in NEEDED if name not in table.column_names]:
             raise UserError(f"{file}: column '{missing[0]}' is missing; measure again with this version")
         versions = set(table["schema_version"].to_pylist())
-        if versions - {SCHEMA_VERSION}:
+        if versions - set(range(OLDEST_VERSION, SCHEMA_VERSION + 1)):
             raise UserError(
                 f"{file}: rows of version {', '.join(map(str, sorted(versions, key=str)))}, but this workflow reads "
-                f"version {SCHEMA_VERSION}; measure again with this version"
+                f"versions {OLDEST_VERSION} to {SCHEMA_VERSION}; measure again with this version"
             )
         for field in schema:
             if field.name not in table.column_names:

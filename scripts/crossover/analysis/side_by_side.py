@@ -21,6 +21,7 @@ SOFTWARE = {
     "driver_version": "GPU driver",
     "python_version": "Python",
     "crossover_version": "Crossover",
+    "code_version": "measuring code",
 }
 """What may differ between machines beside their hardware."""
 

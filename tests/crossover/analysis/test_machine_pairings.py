@@ -138,6 +138,7 @@ def test_a_claim_is_checked_on_each_machine_that_has_the_study(power_laws: Power
 def test_the_section_of_a_study_tells_its_machines_apart(laptop_and_server: pd.DataFrame) -> None:
     from crossover.analysis.claims import CLAIM_COLUMNS
     from crossover.analysis.cost_models import model_lines
+    from crossover.analysis.problems import PROBLEM_COLUMNS
     from crossover.analysis.summary import summarise
 
     tables = ReportTables(
@@ -146,6 +147,7 @@ def test_the_section_of_a_study_tells_its_machines_apart(laptop_and_server: pd.D
         compare_lines(laptop_and_server, AXES),
         pd.DataFrame(columns=list(CLAIM_COLUMNS)),
         model_lines(laptop_and_server, {"disc_depth": None}),
+        pd.DataFrame(columns=list(PROBLEM_COLUMNS)),
     )
     spec = {"title": "", "question": "", "published": None, "figures": ["times"], "steps_per_run": None}
     section = study_section("disc_depth", spec, tables, ())
