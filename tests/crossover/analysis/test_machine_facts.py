@@ -53,3 +53,7 @@ def test_a_column_in_words() -> None:
     assert column_text(pd.Series([[], ["heat"]], dtype=object), "throttle_reasons") == "none (1); heat (1)"
     many = pd.Series([f"GPU-{number}" for number in range(10)], dtype=object)
     assert column_text(many, "device_uuid").endswith("GPU-7 (1); and 2 more")
+
+
+def test_a_run_without_any_row_has_no_facts() -> None:
+    assert machine_facts([pd.DataFrame(columns=["device"])]) == []
