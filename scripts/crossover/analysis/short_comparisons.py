@@ -59,8 +59,10 @@ def _mistakes(device: str, trials: pd.DataFrame) -> str | None:
         for row in made
         if row.ratio
     ]
-    alone = any(row.ratio and row.ratio.low is None for row in made)
-    return f"Mean latency on the {side_word(device)}: {', '.join(said)}{f' ({INDICATIVE})' if alone else ''}"
+    if any(row.ratio.low is None for row in made if row.ratio):
+        off = max(abs(row.ratio.ratio - 1) for row in made if row.ratio)
+        return f"Mean latency on the {side_word(device)}: up to {number_text(100 * off, 2)} % off ({INDICATIVE})"
+    return f"Mean latency on the {side_word(device)}: {', '.join(said)}"
 
 
 def _best_rate(device: str, trials: pd.DataFrame) -> str:

@@ -14,6 +14,7 @@ import pytest
 from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.cost_models import model_lines
+from crossover.analysis.machine_facts import machine_facts
 from crossover.analysis.problems import list_problems
 from crossover.analysis.provenance import provenance
 from crossover.analysis.report import render
@@ -91,6 +92,10 @@ def test_a_changed_checkout_names_its_files(section_of: Callable[..., str]) -> N
     assert f"{'e' * 40}-dirty" in text
     assert "Changed or unknown to git: rules/new one.smk" in text
     assert "That commit lacks the changes named above." in text
+
+
+def test_nothing_measured_has_no_machine() -> None:
+    assert machine_facts([pd.DataFrame({"device": []})]) == []
 
 
 def test_without_git_the_page_says_so(section_of: Callable[..., str]) -> None:
