@@ -62,6 +62,15 @@ def test_axe_finds_nothing_serious(run: Run, open_page: Open, scheme: str, width
     assert serious == []
 
 
+def test_axe_finds_nothing_in_a_table_that_the_search_empties(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path, color_scheme="dark")
+    opened.table()
+    opened.page.fill("#cell-table .search", "disc cuda 11xyz")
+    opened.page.wait_for_function("document.querySelector('#cell-table .count').textContent === '0 of 26 cells'")
+    found = Axe().run(opened.page).response["violations"]
+    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+
+
 def luminance(colour: str) -> float:
     """Relative luminance of 'rgb(r, g, b)' (WCAG 2.2)."""
     parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
