@@ -102,6 +102,9 @@
         const holder = place.querySelector(".tabulator-tableholder");
         for (const [name, value] of [["tabindex", "0"], ["role", "rowgroup"], ["aria-label", "cells"]]) holder.setAttribute(name, value);
         holder.querySelector(".tabulator-table").setAttribute("role", "presentation");
+        const empty = table.rowManager.placeholder;
+        empty?.setAttribute("role", "row");
+        empty?.firstElementChild?.setAttribute("role", "gridcell");
         table.on("dataFiltered", () => setTimeout(count));
         count();
         resolve(table);

@@ -74,7 +74,8 @@ def test_each_word_of_the_search_may_stand_in_another_column(run: Run, open_page
     for text, wanted in (("depths", 6), ("depths cuda", 3), (" CUDA   depths ", 3), ("depths cuda 11xyz", 0)):
         opened.page.fill("#cell-table .search", text)
         said = f"{wanted} of 26 cells"
-        opened.page.wait_for_function("(said) => document.querySelector('#cell-table .count').textContent === said", arg=said)
+        script = "(said) => document.querySelector('#cell-table .count').textContent === said"
+        opened.page.wait_for_function(script, arg=said)
 
 
 def test_the_exported_cells_are_those_left_by_the_filters(run: Run, open_page: Open) -> None:
