@@ -51,10 +51,10 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     counts as the CPU.
     """
     columns = ["machine", "device", "device_name", "hostname", *(name for names in GROUPS.values() for name in names)]
-    measured = [table.reindex(columns=columns).astype(object) for table in tables if len(table)]
-    if not measured:
+    filled = [table.reindex(columns=columns).astype(object) for table in tables if len(table)]
+    if not filled:
         return []
-    rows = pd.concat(measured)
+    rows = pd.concat(filled)
     rows["device"] = rows["device"].str.partition("-")[0]
     rows["machine"] = rows["machine"].fillna(HERE)
     found = []
