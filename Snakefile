@@ -26,6 +26,7 @@ include: "rules/figures.smk"
 include: "rules/report.smk"
 include: "rules/compare.smk"
 include: "rules/checks.smk"
+include: "rules/local.smk"
 
 
 rule all:

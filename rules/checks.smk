@@ -74,7 +74,7 @@ rule check_coverage:
     localrule: True
     conda:
         "../envs/analysis.yaml"
-    threads: workflow.cores
+    threads: all_cores()
     params:
         simulations=500,
         seed=0,

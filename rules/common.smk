@@ -3,7 +3,7 @@
 import math
 import os
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import product
 
 from crossover.claim_forms import claims_of
@@ -16,6 +16,7 @@ from crossover.configuration import (
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.efforts import effort_of
+from crossover.nodes import find_nodes
 from crossover.records import BASELINE, is_cpu, threads_of_side
 from crossover.stages import measured_late, planned_trials, refinement_on, stages_of
 from crossover.studies import (
@@ -37,13 +38,22 @@ def house(path):
     return os.path.relpath(Path(workflow.basedir) / path)
 
 
+def default_partition():
+    """The Slurm partition that jobs go to unless their rule says otherwise; None where the profile names none."""
+    partition = dict(workflow.resource_settings.default_resources or {}).get("slurm_partition")
+    return str(getattr(partition, "raw", partition)).strip("'\"") if partition else None
+
+
 with one_line_errors():
     # The config file named in the Snakefile comes last in Snakemake's list, but is overridden by the others.
     *overriding, own = map(Path, workflow.configfiles)
     CONFIG = read_configuration(config, Path(workflow.basedir) / "config", [own, *overriding])
 
     # What enters `params` must read the same on every host, so the main process looks once and its jobs are told.
-    MACHINE = find_machine() if workflow.is_main_process else handed_down()
+    if workflow.is_main_process:
+        MACHINE = replace(find_machine(), nodes=find_nodes(default_partition()))
+    else:
+        MACHINE = handed_down()
     hand_down(MACHINE)
     DEVICES = CONFIG.devices or MACHINE.devices
     if CONFIG.check_devices and workflow.is_main_process:
@@ -221,14 +231,20 @@ def turn_of(wildcards):
 
 
 def all_cores():
-    """The cores of --cores; 1 where a cluster's scheduler counts them."""
-    return workflow.resource_settings.cores or 1
+    """The cores of --cores; those of a node where a cluster's scheduler counts them, and 1 where nobody does."""
+    return workflow.resource_settings.cores or (MACHINE.nodes.cpus if MACHINE.nodes else 1)
 
 
 def threads_of(wildcards):
-    """A CPU cell takes all of Snakemake's cores, so that nothing runs beside it; a cluster job the threads it uses."""
+    """A CPU cell takes all of Snakemake's cores, or of a node, so that nothing runs beside it.
+
+    A cell on another device takes the threads it uses; on a node of a cluster, if nobody says how many, its GPU's share.
+    """
     threads = 1 if CONFIG.cpu_threads == "auto" else CONFIG.cpu_threads
-    return max(threads, all_cores()) if is_cpu(wildcards.device) else threads
+    if is_cpu(wildcards.device):
+        return max(threads, all_cores())
+    shared = MACHINE.nodes is not None and not workflow.local_exec and CONFIG.cpu_threads == "auto"
+    return MACHINE.nodes.cpus_per_gpu or threads if shared else threads
 
 
 def gpus_of(wildcards):
