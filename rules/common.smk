@@ -16,6 +16,7 @@ from crossover.configuration import (
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.efforts import effort_of
+from crossover.memory_needs import memory_mb
 from crossover.nodes import find_nodes
 from crossover.records import BASELINE, is_cpu, threads_of_side
 from crossover.stages import measured_late, planned_trials, refinement_on, stages_of
@@ -253,8 +254,8 @@ def gpus_of(wildcards):
 
 
 def mem_mb_of(wildcards, attempt):
-    """Memory of a trial: enough for torch on a GPU host and for the models of the shipped studies."""
-    return 4000 * attempt
+    """Memory of a trial, a search or a training: what its workload's arithmetic says, and more where that was short."""
+    return memory_mb(wildcards.workload, int(wildcards.size)) * attempt
 
 
 def runtime_of(wildcards, attempt):

@@ -154,31 +154,34 @@ def test_what_slurm_ends_is_measured_by_a_second_run(house: House, cluster: Clus
 
 
 def test_no_finished_trial_is_lost_or_doubled_whatever_is_killed_and_when(house: House, cluster: Cluster) -> None:
-    house.config(trials=max(2, KILLS // 2))
+    house.config(trials=KILLS)
     chance = random.Random(time.time_ns())
     finished: dict[tuple[int, int], str] = {}
     for number in range(KILLS):
         victim = ("Snakemake", "a job", "slurmd")[number % 3]
         run = start(house, "--until", "measure_cell")
-        moment_s = chance.uniform(2, 15)
+        wait_for(lambda run=run: run.poll() is not None or "been submitted" in printed(house), PATIENCE_S, "a job")
+        moment_s = chance.uniform(0, 15)
         time.sleep(moment_s)
         kept = finished_rows(house, cluster)
-        assert finished.items() <= kept.items(), f"{victim} killed after {moment_s:.2f} s"
+        print(f"{victim} is killed after {moment_s:.2f} s, when {len(kept)} trials are finished")
+        assert finished.items() <= kept.items()
         finished = kept
         kill(victim, run, cluster, house)
         if victim != "Snakemake":
+            time.sleep(chance.uniform(0, 5))
+            run.send_signal(signal.SIGINT)
             run.wait(PATIENCE_S)
         # As profiles/README.md says.
         cluster.empty()
         finish(house, "--unlock")
-    finish(house)
+    finish(house, "--until", "collect_measurements")
     kept = finished_rows(house, cluster)
     assert finished.items() <= kept.items()
-    assert len(rows(house)) == len(kept) == 2 * max(2, KILLS // 2)
     collected = pd.read_parquet(house.path / "results" / "measurements.parquet")
-    assert len(collected) == len(kept)
+    assert len(collected) == len(kept) == len(rows(house)) == 2 * KILLS
     assert not collected.duplicated(["size", "trial"]).any()
-    print(f"{KILLS} kills, {len(kept)} rows from {len(notes(house))} started trials")
+    print(f"{len(kept)} rows of {len(notes(house))} trials that were started")
 
 
 def finished_rows(house: House, cluster: Cluster) -> dict[tuple[int, int], str]:
