@@ -30,6 +30,7 @@ from crossover.studies import (
     workload_traits,
 )
 from crossover.trainings import TRAINING_PATH, quality_of, trained_cells, training_options
+from crossover.unnoted import check_unnoted
 
 prefer_this_environment()
 
@@ -66,6 +67,7 @@ onstart:
     # The executor is known from here on only.
     with one_line_errors():
         check_executor(CONFIG, local=workflow.local_exec)
+        note_unnoted_rows()
 
 
 envvars:

@@ -6,6 +6,8 @@ It notes what its job was given, waits as long as a file `hold` names its device
 import argparse
 import json
 import os
+import shlex
+import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,6 +48,7 @@ while hold.exists() and options.device in hold.read_text():
 axes = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in [*NAMES, *AXES]}
 facts = {"status": "ok", "flags": [], "parameters": options.size, "size_name": "size", "threads": note["cpus"]}
 times = {"step_time_s": 1e-3 * options.size, "samples_s": [1e-3 * options.size] * 3}
+facts["command"] = shlex.join(["python3", *sys.argv])
 started_at = datetime.now(UTC).isoformat()
 with atomic_path(options.output) as path:
     write_record(Measurement(**axes, **facts, **times, started_at=started_at, hostname=os.uname().nodename), path)

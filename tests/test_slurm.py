@@ -72,7 +72,7 @@ def notes(house: House) -> list[dict[str, Any]]:
 
 def rows(house: House) -> pd.DataFrame:
     """All rows of trials that lie in the results, one file each."""
-    files = sorted((house.path / "results" / "cells").rglob("*.parquet"))
+    files = sorted((house.path / "results" / "cells").rglob("trial-*.parquet"))
     return pd.concat([pd.read_parquet(path) for path in files]) if files else pd.DataFrame({"started_at": []})
 
 
