@@ -101,12 +101,15 @@ def test_the_main_job_ends_in_a_report(tmp_path: Path, cluster: Cluster) -> None
     assert of_one_run.pop().startswith("crossover_")
 
 
-def test_gpu_cells_run_side_by_side_on_a_gpu_each_and_cpu_cells_one_by_one(house: House, cluster: Cluster) -> None:
+def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_run(
+    house: House, cluster: Cluster
+) -> None:
+    house.edit("studies/disc_depth", sizes=[2, 3, 4])
     (house.path / "hold").write_text("cuda")
-    run = start(house, "--until", "measure_cell")
-    wait_for(lambda: len(notes(house)) == 2, PATIENCE_S, "two GPU cells")
-    (house.path / "hold").unlink()
-    assert run.wait(PATIENCE_S) == 0, printed(house)
+    run = start(house, "--until", "measure_cell", "--retries", "0")
+    wait_for(lambda: len(notes(house)) == 2, PATIENCE_S, "two trials")
+    cancelled, late = (note["job"] for note in notes(house))
+    cluster.limit(late, 1)
     jobs = {job["JobId"]: job for job in cluster.jobs()}
     assert {note["gpus"] for note in notes(house)} == {"0", "1"}
     for note in notes(house):
@@ -116,19 +119,6 @@ def test_gpu_cells_run_side_by_side_on_a_gpu_each_and_cpu_cells_one_by_one(house
         assert job["TresPerJob"] == "gres:gpu:1"
         assert note["cpus"] == max(1, cluster.cores // 2)
 
-    finish(house, "--until", "measure_cell", devices="cpu,cuda")
-    first, second = sorted((note for note in notes(house) if note["device"] == "cpu"), key=lambda note: note["began"])
-    assert first["cpus"] == second["cpus"] == cluster.cores
-    assert first["ended"] < second["began"]
-
-
-def test_what_slurm_ends_is_measured_by_a_second_run(house: House, cluster: Cluster) -> None:
-    house.edit("studies/disc_depth", sizes=[2, 3, 4])
-    (house.path / "hold").write_text("cuda")
-    run = start(house, "--until", "measure_cell", "--retries", "0")
-    wait_for(lambda: len(notes(house)) == 2, PATIENCE_S, "two trials")
-    cancelled, late = (note["job"] for note in notes(house))
-    cluster.limit(late, 1)
     cluster.cancel(cancelled)
     wait_for(lambda: len(notes(house)) == 3, PATIENCE_S, "the third trial")
     wait_for(lambda: late not in cluster.active(), PATIENCE_S, "the time limit")
@@ -161,7 +151,7 @@ def test_no_finished_trial_is_lost_or_doubled_whatever_is_killed_and_when(house:
         victim = ("Snakemake", "a job", "slurmd")[number % 3]
         run = start(house, "--until", "measure_cell")
         wait_for(lambda run=run: run.poll() is not None or "been submitted" in printed(house), PATIENCE_S, "a job")
-        moment_s = chance.uniform(0, 15)
+        moment_s = chance.uniform(0, 12)
         time.sleep(moment_s)
         kept = finished_rows(house, cluster)
         print(f"{victim} is killed after {moment_s:.2f} s, when {len(kept)} trials are finished")
