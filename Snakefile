@@ -13,6 +13,7 @@ report: "report/workflow.rst"
 
 
 include: "rules/common.smk"
+include: "rules/partial.smk"
 include: "rules/datasets.smk"
 include: "rules/doctor.smk"
 include: "rules/measure.smk"
@@ -21,29 +22,36 @@ include: "rules/refine.smk"
 include: "rules/collect.smk"
 include: "rules/analyse.smk"
 include: "rules/quality.smk"
+include: "rules/problems.smk"
 include: "rules/claims.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
 include: "rules/compare.smk"
 include: "rules/checks.smk"
 include: "rules/local.smk"
+include: "rules/terminal.smk"
 
 
 rule all:
     default_target: True
     input:
-        rules.render_report.output,
+        f"{RESULTS}/report.html",
         # A deleted row is measured again.
         measured_rows,
         TRAININGS,
 
 
+rule partial_report:
+    input:
+        f"{PARTIAL}/report.html",
+
+
 rule quality:
     input:
-        rules.summarise_quality.output,
+        collect(rules.summarise_quality.output, results=RESULTS),
 
 
 rule largest_batches:
     input:
         list(SEARCHES),
-        rules.collect_largest_batches.output if SHOWN_SEARCHES else [],
+        collect(rules.collect_largest_batches.output, results=RESULTS) if SHOWN_SEARCHES else [],

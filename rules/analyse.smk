@@ -3,15 +3,15 @@ rule summarise_cells:
         measurements=rules.collect_measurements.output.measurements,
         library=ANALYSIS_LIBRARY,
     output:
-        parquet=f"{RESULTS}/cells.parquet",
+        parquet="{results}/cells.parquet",
         csv=report(
-            f"{RESULTS}/cells.csv",
+            "{results}/cells.csv",
             caption="../report/cells.rst",
             category="Tables",
             labels={"table": "cells"},
         ),
     log:
-        f"{RESULTS}/logs/summarise_cells.log",
+        "{results}/logs/summarise_cells.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -27,15 +27,15 @@ rule estimate_crossovers:
         measurements=rules.collect_measurements.output.measurements,
         library=ANALYSIS_LIBRARY,
     output:
-        parquet=f"{RESULTS}/crossovers.parquet",
+        parquet="{results}/crossovers.parquet",
         csv=report(
-            f"{RESULTS}/crossovers.csv",
+            "{results}/crossovers.csv",
             caption="../report/crossovers.rst",
             category="Tables",
             labels={"table": "crossovers"},
         ),
     log:
-        f"{RESULTS}/logs/estimate_crossovers.log",
+        "{results}/logs/estimate_crossovers.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -52,15 +52,15 @@ rule fit_cost_models:
         measurements=rules.collect_measurements.output.measurements,
         library=ANALYSIS_LIBRARY,
     output:
-        parquet=f"{RESULTS}/cost_models.parquet",
+        parquet="{results}/cost_models.parquet",
         csv=report(
-            f"{RESULTS}/cost_models.csv",
+            "{results}/cost_models.csv",
             caption="../report/cost_models.rst",
             category="Tables",
             labels={"table": "cost models"},
         ),
     log:
-        f"{RESULTS}/logs/fit_cost_models.log",
+        "{results}/logs/fit_cost_models.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -76,15 +76,15 @@ rule estimate_cores_worth:
         measurements=rules.collect_measurements.output.measurements,
         library=ANALYSIS_LIBRARY,
     output:
-        parquet=f"{RESULTS}/cores_worth.parquet",
+        parquet="{results}/cores_worth.parquet",
         csv=report(
-            f"{RESULTS}/cores_worth.csv",
+            "{results}/cores_worth.csv",
             caption="../report/cores_worth.rst",
             category="Tables",
             labels={"table": "cores worth"},
         ),
     log:
-        f"{RESULTS}/logs/estimate_cores_worth.log",
+        "{results}/logs/estimate_cores_worth.log",
     conda:
         "../envs/analysis.yaml"
     params:

@@ -27,22 +27,24 @@ rule find_largest_batch:
 
 rule collect_largest_batches:
     input:
-        searches=SHOWN_SEARCHES,
+        searches=in_a_full_run(SHOWN_SEARCHES),
         library=ANALYSIS_LIBRARY,
     output:
-        parquet=f"{RESULTS}/largest_batches.parquet",
+        parquet="{results}/largest_batches.parquet",
         csv=report(
-            f"{RESULTS}/largest_batches.csv",
+            "{results}/largest_batches.csv",
             caption="../report/largest_batches.rst",
             category="Tables",
             labels={"table": "largest batches"},
         ),
     log:
-        f"{RESULTS}/logs/collect_largest_batches.log",
+        "{results}/logs/collect_largest_batches.log",
     conda:
         "../envs/analysis.yaml"
     params:
         several_hosts=CONFIG.several_hosts,
+        asked=asked_in_part("find_largest_batch"),
+        now=now_in_part,
     message:
         f"Collecting {len(SHOWN_SEARCHES)} searches for the largest batch"
     script:

@@ -3,7 +3,7 @@
 
 rule check_overhead:
     input:
-        measurements=rules.collect_measurements.output.measurements,
+        measurements=f"{RESULTS}/measurements.parquet",
         library=ANALYSIS_LIBRARY,
     output:
         csv=f"{RESULTS}/checks/overhead.csv",

@@ -6,15 +6,15 @@ rule check_claims:
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
         library=ANALYSIS_LIBRARY,
     output:
-        parquet=f"{RESULTS}/claims.parquet",
+        parquet="{results}/claims.parquet",
         csv=report(
-            f"{RESULTS}/claims.csv",
+            "{results}/claims.csv",
             caption="../report/claims.rst",
             category="Tables",
             labels={"table": "claims"},
         ),
     log:
-        f"{RESULTS}/logs/check_claims.log",
+        "{results}/logs/check_claims.log",
     conda:
         "../envs/analysis.yaml"
     params:

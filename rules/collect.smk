@@ -1,15 +1,19 @@
 rule collect_measurements:
     input:
-        rows=measured_rows,
+        rows=in_a_full_run(measured_rows),
         library=ANALYSIS_LIBRARY,
     output:
-        measurements=f"{RESULTS}/measurements.parquet",
+        measurements="{results}/measurements.parquet",
     log:
-        f"{RESULTS}/logs/collect_measurements.log",
+        "{results}/logs/collect_measurements.log",
     conda:
         "../envs/analysis.yaml"
+    threads: min(4, all_cores())
     params:
         several_hosts=CONFIG.several_hosts,
+        asked=asked_in_part("measure_cell"),
+        settings=settings_in_part,
+        now=now_in_part,
     message:
         "Collecting the rows of all trials"
     script:

@@ -2,7 +2,9 @@
 
 import math
 import os
+import re
 import shlex
+import sys
 from dataclasses import asdict, replace
 from itertools import product
 
@@ -16,10 +18,17 @@ from crossover.configuration import (
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.efforts import effort_of
+from crossover.invocation import hand_down_invocation, this_invocation
 from crossover.memory_needs import memory_mb
 from crossover.nodes import find_nodes
-from crossover.records import BASELINE, is_cpu, threads_of_side
-from crossover.stages import measured_late, planned_trials, refinement_on, stages_of
+from crossover.records import is_cpu, threads_of_side
+from crossover.stages import (
+    figures_among,
+    measured_late,
+    planned_trials,
+    refinement_on,
+    stages_of,
+)
 from crossover.studies import (
     CELL_PATH,
     SEARCH_PATH,
@@ -57,21 +66,17 @@ with one_line_errors():
     else:
         MACHINE = handed_down()
     hand_down(MACHINE)
+    if workflow.is_main_process:
+        hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     DEVICES = CONFIG.devices or MACHINE.devices
     if CONFIG.check_devices and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
     check_any_for(CONFIG.studies, DEVICES)
 
 
-onstart:
-    # The executor is known from here on only.
-    with one_line_errors():
-        check_executor(CONFIG, local=workflow.local_exec)
-        note_unnoted_rows()
-
-
 envvars:
     "CROSSOVER_MACHINE",
+    "CROSSOVER_INVOCATION",
 
 
 # A GPU limit given on the command line holds for each machine, not for a whole cluster.
@@ -80,6 +85,8 @@ resource_scopes:
 
 
 RESULTS = CONFIG.results
+# Where a partial report has its tables and figures, so that those of a full run are never touched.
+PARTIAL = f"{RESULTS}/partial"
 STUDIES = {study.name: study for study in CONFIG.studies}
 MEASURED = [study.name for study in CONFIG.studies if study.cells(DEVICES)]
 CELLS = [cell for study in CONFIG.studies for cell in study.cells(DEVICES)]
@@ -108,6 +115,7 @@ PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enume
 
 
 wildcard_constraints:
+    results="|".join(map(re.escape, (RESULTS, PARTIAL))),
     study="|".join(STUDIES),
     dataset="|".join(CONFIG.datasets),
     variant=r"\w+",
@@ -150,6 +158,11 @@ def dataset_file(workload):
     """The file of the dataset that a workload reads; none where it draws its inputs itself."""
     dataset = workload_traits(workload).dataset
     return f"{RESULTS}/datasets/{dataset}.safetensors" if dataset else []
+
+
+def dataset_files(cells):
+    """The files of the datasets that some cells read."""
+    return {file for cell in cells if (file := dataset_file(cell.workload))}
 
 
 def dataset_of(wildcards):
@@ -285,23 +298,60 @@ def study_of(wildcards):
 
 def published_results_of(wildcards):
     """The file of the study's published results, if it has one."""
-    results = (STUDIES[wildcards.study].published or {}).get("results")
-    return house(f"config/published/{results}") if results else []
+    return published_results(STUDIES[wildcards.study]) or []
+
+
+def published_results(study):
+    """The file of a study's published results; None where it has none."""
+    results = (study.published or {}).get("results")
+    return house(f"config/published/{results}") if results else None
 
 
 def largest_batches_of(wildcards):
     """The table of the largest batches, where the study asks for them."""
-    return f"{RESULTS}/largest_batches.parquet" if STUDIES[wildcards.study].largest_batch else []
+    return f"{wildcards.results}/largest_batches.parquet" if STUDIES[wildcards.study].largest_batch else []
 
 
-def figures_of(study):
-    """The figures of a study that was measured, in the order in which its file lists them; a speed-up takes two devices."""
-    devices = STUDIES[study].devices_among(DEVICES)
+def figures_of(study, results):
+    """The figures of a study that was measured, in the order in which its file lists them."""
     return [
-        f"{RESULTS}/figures/{study}/{kind}.svg"
-        for kind in STUDIES[study].figures
-        if kind != "speedups" or set(devices) > {BASELINE}
+        f"{results}/figures/{study}/{kind}.svg"
+        for kind in figures_among(
+            STUDIES[study],
+            DEVICES,
+            effort_of(STUDIES[study], CONFIG.effort),
+            priced=bool(CONFIG.price_per_hour),
+        )
     ]
+
+
+def figure_files(kind, words):
+    """The files of a kind of figure: drawn in three formats, and what it shows in one line."""
+    path = f"{{results}}/figures/{{study}}/{kind}"
+
+    def labels(wildcards, output):
+        takeaway = Path(output.takeaway)
+        said = takeaway.read_text(encoding="utf-8") if takeaway.is_file() else ""
+        # Braces would be read as wildcards.
+        return {"figure": words, "takeaway": said.replace("{", "(").replace("}", ")")}
+
+    return {
+        "svg": report(
+            f"{path}.svg",
+            caption=f"../report/{kind}.rst",
+            category="{study}",
+            labels=labels,
+        ),
+        "pdf": f"{path}.pdf",
+        "png": f"{path}.png",
+        "takeaway": f"{path}.txt",
+    }
+
+
+def figures_shown(wildcards):
+    """The figures of a report; a partial one has those of the studies of which a trial has finished."""
+    begun = MEASURED if wildcards.results == RESULTS else studies_begun()
+    return [figure for study in begun for figure in figures_of(study, wildcards.results)]
 
 
 def compared_measurements(_wildcards):
@@ -331,3 +381,25 @@ def isolation_trials(wildcards):
             cell = Cell("check", workload, "resident", batch_size, "fp32", "eager", size, device)
             trials.append(shlex.join([*trial_options(cell, **shared_options(), **effort), *dataset]))
     return trials
+
+
+def note_unnoted_rows():
+    """Have Snakemake note what made the rows whose end a killed run has not seen, so that a later change is.
+
+    Jobs of a cluster go on without the Snakemake that sent them. Beside another run nothing is noted: it may be at work on
+    these rows. Raises UserError where the config has changed already.
+    """
+    if not workflow.execution_settings.lock:
+        return
+    jobs = [
+        job
+        for job in workflow.dag.jobs
+        if job.rule.name == "measure_cell"
+        and not workflow.dag.needrun(job)
+        and Path(job.output[0]).is_file()
+        and not workflow.persistence.has_metadata(job)
+    ]
+    if jobs:
+        check_unnoted((Path(job.output[0]), job.shellcmd) for job in jobs)
+    for job in jobs:
+        workflow.async_run(workflow.persistence.finished(job))

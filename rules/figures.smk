@@ -1,21 +1,21 @@
+# What every figure of a study is drawn from.
+FIGURE_TABLES = {
+    "measurements": rules.collect_measurements.output.measurements,
+    "cells": rules.summarise_cells.output.parquet,
+    "crossovers": rules.estimate_crossovers.output.parquet,
+    "published": published_results_of,
+    "library": ANALYSIS_LIBRARY,
+}
+
+
 rule plot_times:
     input:
-        measurements=rules.collect_measurements.output.measurements,
-        cells=rules.summarise_cells.output.parquet,
-        crossovers=rules.estimate_crossovers.output.parquet,
+        **FIGURE_TABLES,
         cost_models=rules.fit_cost_models.output.parquet,
-        published=published_results_of,
-        library=ANALYSIS_LIBRARY,
     output:
-        svg=report(
-            f"{RESULTS}/figures/{{study}}/times.svg",
-            caption="../report/times.rst",
-            category="{study}",
-            labels={"figure": "time over size"},
-        ),
-        png=f"{RESULTS}/figures/{{study}}/times.png",
+        **figure_files("times", "time over size"),
     log:
-        f"{RESULTS}/logs/plot_times/{{study}}.log",
+        "{results}/logs/plot_times/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -28,21 +28,11 @@ rule plot_times:
 
 rule plot_speedups:
     input:
-        measurements=rules.collect_measurements.output.measurements,
-        cells=rules.summarise_cells.output.parquet,
-        crossovers=rules.estimate_crossovers.output.parquet,
-        published=published_results_of,
-        library=ANALYSIS_LIBRARY,
+        **FIGURE_TABLES,
     output:
-        svg=report(
-            f"{RESULTS}/figures/{{study}}/speedups.svg",
-            caption="../report/speedups.rst",
-            category="{study}",
-            labels={"figure": "speed-up over size"},
-        ),
-        png=f"{RESULTS}/figures/{{study}}/speedups.png",
+        **figure_files("speedups", "speed-up over size"),
     log:
-        f"{RESULTS}/logs/plot_speedups/{{study}}.log",
+        "{results}/logs/plot_speedups/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -53,23 +43,47 @@ rule plot_speedups:
         "../scripts/plot_speedups.py"
 
 
+rule plot_precisions:
+    input:
+        **FIGURE_TABLES,
+    output:
+        **figure_files("precisions", "speed-up of precisions"),
+    log:
+        "{results}/logs/plot_precisions/{study}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        study=study_of,
+    message:
+        "Drawing the speed-up of each precision for {wildcards.study}"
+    script:
+        "../scripts/plot_precisions.py"
+
+
+rule plot_memory:
+    input:
+        **FIGURE_TABLES,
+    output:
+        **figure_files("memory", "memory over size"),
+    log:
+        "{results}/logs/plot_memory/{study}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        study=study_of,
+    message:
+        "Drawing the memory of {wildcards.study}"
+    script:
+        "../scripts/plot_memory.py"
+
+
 rule plot_comparison:
     input:
-        measurements=rules.collect_measurements.output.measurements,
-        cells=rules.summarise_cells.output.parquet,
-        crossovers=rules.estimate_crossovers.output.parquet,
-        published=published_results_of,
-        library=ANALYSIS_LIBRARY,
+        **FIGURE_TABLES,
     output:
-        svg=report(
-            f"{RESULTS}/figures/{{study}}/comparison.svg",
-            caption="../report/comparison.rst",
-            category="{study}",
-            labels={"figure": "cells side by side"},
-        ),
-        png=f"{RESULTS}/figures/{{study}}/comparison.png",
+        **figure_files("comparison", "cells side by side"),
     log:
-        f"{RESULTS}/logs/plot_comparison/{{study}}.log",
+        "{results}/logs/plot_comparison/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -82,21 +96,11 @@ rule plot_comparison:
 
 rule plot_latency:
     input:
-        measurements=rules.collect_measurements.output.measurements,
-        cells=rules.summarise_cells.output.parquet,
-        crossovers=rules.estimate_crossovers.output.parquet,
-        published=published_results_of,
-        library=ANALYSIS_LIBRARY,
+        **FIGURE_TABLES,
     output:
-        svg=report(
-            f"{RESULTS}/figures/{{study}}/latency.svg",
-            caption="../report/latency.rst",
-            category="{study}",
-            labels={"figure": "latency, right and wrong"},
-        ),
-        png=f"{RESULTS}/figures/{{study}}/latency.png",
+        **figure_files("latency", "latency, right and wrong"),
     log:
-        f"{RESULTS}/logs/plot_latency/{{study}}.log",
+        "{results}/logs/plot_latency/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -109,22 +113,12 @@ rule plot_latency:
 
 rule plot_throughput:
     input:
-        measurements=rules.collect_measurements.output.measurements,
-        cells=rules.summarise_cells.output.parquet,
-        crossovers=rules.estimate_crossovers.output.parquet,
-        published=published_results_of,
+        **FIGURE_TABLES,
         largest_batches=largest_batches_of,
-        library=ANALYSIS_LIBRARY,
     output:
-        svg=report(
-            f"{RESULTS}/figures/{{study}}/throughput.svg",
-            caption="../report/throughput.rst",
-            category="{study}",
-            labels={"figure": "throughput over batch size"},
-        ),
-        png=f"{RESULTS}/figures/{{study}}/throughput.png",
+        **figure_files("throughput", "throughput over batch size"),
     log:
-        f"{RESULTS}/logs/plot_throughput/{{study}}.log",
+        "{results}/logs/plot_throughput/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -137,21 +131,11 @@ rule plot_throughput:
 
 rule plot_trade_off:
     input:
-        measurements=rules.collect_measurements.output.measurements,
-        cells=rules.summarise_cells.output.parquet,
-        crossovers=rules.estimate_crossovers.output.parquet,
-        published=published_results_of,
-        library=ANALYSIS_LIBRARY,
+        **FIGURE_TABLES,
     output:
-        svg=report(
-            f"{RESULTS}/figures/{{study}}/trade_off.svg",
-            caption="../report/trade_off.rst",
-            category="{study}",
-            labels={"figure": "time against memory"},
-        ),
-        png=f"{RESULTS}/figures/{{study}}/trade_off.png",
+        **figure_files("trade_off", "time against memory"),
     log:
-        f"{RESULTS}/logs/plot_trade_off/{{study}}.log",
+        "{results}/logs/plot_trade_off/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -164,21 +148,11 @@ rule plot_trade_off:
 
 rule plot_utilisation:
     input:
-        measurements=rules.collect_measurements.output.measurements,
-        cells=rules.summarise_cells.output.parquet,
-        crossovers=rules.estimate_crossovers.output.parquet,
-        published=published_results_of,
-        library=ANALYSIS_LIBRARY,
+        **FIGURE_TABLES,
     output:
-        svg=report(
-            f"{RESULTS}/figures/{{study}}/utilisation.svg",
-            caption="../report/utilisation.rst",
-            category="{study}",
-            labels={"figure": "achieved rate over size"},
-        ),
-        png=f"{RESULTS}/figures/{{study}}/utilisation.png",
+        **figure_files("utilisation", "achieved rate over size"),
     log:
-        f"{RESULTS}/logs/plot_utilisation/{{study}}.log",
+        "{results}/logs/plot_utilisation/{study}.log",
     conda:
         "../envs/analysis.yaml"
     params:
@@ -187,3 +161,39 @@ rule plot_utilisation:
         "Drawing the achieved rate of {wildcards.study}"
     script:
         "../scripts/plot_utilisation.py"
+
+
+rule plot_host_share:
+    input:
+        **FIGURE_TABLES,
+    output:
+        **figure_files("host_share", "the host's share of a step"),
+    log:
+        "{results}/logs/plot_host_share/{study}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        study=study_of,
+    message:
+        "Drawing the host's share of a step for {wildcards.study}"
+    script:
+        "../scripts/plot_host_share.py"
+
+
+rule plot_energy:
+    input:
+        **FIGURE_TABLES,
+    output:
+        **figure_files("energy", "energy and money of a step"),
+    log:
+        "{results}/logs/plot_energy/{study}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        study=study_of,
+        price_per_hour=CONFIG.price_per_hour,
+        currency=CONFIG.currency,
+    message:
+        "Drawing the energy of {wildcards.study}"
+    script:
+        "../scripts/plot_energy.py"

@@ -16,4 +16,5 @@ localrules:
     plot_throughput,
     plot_trade_off,
     plot_utilisation,
+    list_problems,
     render_report,

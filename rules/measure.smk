@@ -1,22 +1,3 @@
-def note_unnoted_rows():
-    """Have Snakemake note what made the rows whose end a killed run has not seen, so that a later change is.
-
-    Jobs of a cluster go on without the Snakemake that sent them. Raises UserError where the config has changed already.
-    """
-    jobs = [
-        job
-        for job in workflow.dag.jobs
-        if job.rule.name == "measure_cell"
-        and not workflow.dag.needrun(job)
-        and Path(job.output[0]).is_file()
-        and not workflow.persistence.has_metadata(job)
-    ]
-    if jobs:
-        check_unnoted((Path(job.output[0]), job.shellcmd) for job in jobs)
-    for job in jobs:
-        workflow.async_run(workflow.persistence.finished(job))
-
-
 rule measure_cell:
     input:
         script=house("scripts/measure_cell.py"),

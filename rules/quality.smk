@@ -28,24 +28,26 @@ rule train_model:
 
 rule summarise_quality:
     input:
-        rows=TRAININGS,
+        rows=in_a_full_run(TRAININGS),
         library=ANALYSIS_LIBRARY,
     output:
-        parquet=f"{RESULTS}/quality.parquet",
+        parquet="{results}/quality.parquet",
         csv=report(
-            f"{RESULTS}/quality.csv",
+            "{results}/quality.csv",
             caption="../report/quality.rst",
             category="Tables",
             labels={"table": "quality"},
         ),
-        reports=f"{RESULTS}/quality.txt",
+        reports="{results}/quality.txt",
     log:
-        f"{RESULTS}/logs/summarise_quality.log",
+        "{results}/logs/summarise_quality.log",
     conda:
         "../envs/analysis.yaml"
     params:
         class_names={name: quality_of(study).classes for name, study in STUDIES.items() if study.quality},
         several_hosts=CONFIG.several_hosts,
+        asked=asked_in_part("train_model"),
+        now=now_in_part,
     message:
         f"Comparing the quality of {len(TRAININGS)} trained models"
     script:

@@ -13,7 +13,8 @@ rule render_report:
         crossovers=rules.estimate_crossovers.output.parquet,
         claims=rules.check_claims.output.parquet,
         cost_models=rules.fit_cost_models.output.parquet,
-        figures=[figure for study in MEASURED for figure in figures_of(study)],
+        problems=rules.list_problems.output.parquet,
+        figures=figures_shown,
         # Only where a study trains models.
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
         # Only where a study asks for them.
@@ -23,15 +24,31 @@ rule render_report:
         page=PAGE_FILES,
         library=ANALYSIS_LIBRARY,
     output:
-        report=f"{RESULTS}/report.html",
+        report=report(
+            "{results}/report.html",
+            caption="../report/report.rst",
+            category="Report",
+            labels={"page": "answers, figures, cells, machine"},
+        ),
+        markdown="{results}/summary.md",
+        csv=report(
+            "{results}/summary.csv",
+            caption="../report/summary.rst",
+            category="Tables",
+            labels={"table": "summary"},
+        ),
+        # What a run prints at its end.
+        closing="{results}/summary.txt",
+        provenance="{results}/provenance.json",
     log:
-        f"{RESULTS}/logs/render_report.log",
+        "{results}/logs/render_report.log",
     conda:
         "../envs/analysis.yaml"
     params:
-        templates=house("report/page"),
+        templates=lambda wildcards, input: os.path.commonpath(input.page),
         studies={name: asdict(study) for name, study in STUDIES.items()},
         facts={
+            "trials": CONFIG.trials,
             "effort": asdict(CONFIG.effort),
             "cpu_threads": CONFIG.cpu_threads,
             "seed": CONFIG.seed,
@@ -39,6 +56,12 @@ rule render_report:
             "price_per_hour": CONFIG.price_per_hour,
             "currency": CONFIG.currency,
         },
+        # What changes from run to run, such as its command line, is no parameter: it would make the report again.
+        config=CONFIG.complete,
+        # Of these the report takes checksums only; as an input, a lost dataset would be made, and measured with, again.
+        datasets=sorted(dataset_files(CELLS)),
+        published=sorted({path for study in STUDIES.values() if (path := published_results(study))}),
+        partial=is_partial,
         # Linked only, so not an input: its edit need not make the report again.
         method=house("docs/method.md"),
     message:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from crossover.analysis.finished import finished_searches
 from crossover.analysis.largest_batches import collect_searches
 from crossover.analysis.merging import check_environments
 from crossover.analysis.tables import write_table
@@ -31,10 +32,19 @@ def collect_largest_batches(
     write_table(table, path_to_parquet, path_to_csv)
 
 
+def collect_finished(
+    paths_asked_for: Sequence[Path], several_hosts: bool, path_to_parquet: Path, path_to_csv: Path
+) -> None:
+    """The same for a partial report, of what is there."""
+    write_table(finished_searches(paths_asked_for, several_hosts), path_to_parquet, path_to_csv)
+
+
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        collect_largest_batches(
-            paths_to_searches=[Path(path) for path in snakemake.input.searches],
+        partial = snakemake.params.asked is not None
+        collect = collect_finished if partial else collect_largest_batches
+        collect(
+            [Path(path) for path in (snakemake.params.asked if partial else snakemake.input.searches)],
             several_hosts=snakemake.params.several_hosts,
             path_to_parquet=Path(snakemake.output.parquet),
             path_to_csv=Path(snakemake.output.csv),

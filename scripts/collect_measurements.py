@@ -1,9 +1,10 @@
 """Joins the rows of all trials into one table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crossover.analysis.finished import finished_rows
 from crossover.analysis.merging import check_environments
 from crossover.analysis.tables import collect_rows, write_rows
 from crossover.errors import logged
@@ -14,17 +15,32 @@ if TYPE_CHECKING:
     snakemake: Snakemake
 
 
-def collect_measurements(paths_to_rows: Sequence[Path], several_hosts: bool, path_to_measurements: Path) -> None:
+def collect_measurements(
+    paths_to_rows: Sequence[Path], several_hosts: bool, path_to_measurements: Path, threads: int = 1
+) -> None:
     """Read one row a file, check that they belong together, and write them as one Parquet file."""
-    rows = collect_rows(paths_to_rows)
+    rows = collect_rows(paths_to_rows, threads=threads)
     check_environments(rows, several_hosts)
     write_rows(rows, path_to_measurements)
 
 
+def collect_finished(
+    paths_asked_for: Sequence[Path],
+    several_hosts: bool,
+    settings: Mapping[str, Sequence[str]],
+    path_to_measurements: Path,
+) -> None:
+    """The same for a partial report, of what is there; `settings` as `finished_rows` has them."""
+    write_rows(finished_rows(paths_asked_for, several_hosts, settings=settings), path_to_measurements)
+
+
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        collect_measurements(
-            paths_to_rows=[Path(path) for path in snakemake.input.rows],
-            several_hosts=snakemake.params.several_hosts,
-            path_to_measurements=Path(snakemake.output.measurements),
-        )
+        hosts, path_to_measurements = snakemake.params.several_hosts, Path(snakemake.output.measurements)
+        if snakemake.params.asked is None:
+            collect_measurements(
+                [Path(path) for path in snakemake.input.rows], hosts, path_to_measurements, snakemake.threads
+            )
+        else:
+            asked = [Path(path) for path in snakemake.params.asked]
+            collect_finished(asked, hosts, snakemake.params.settings, path_to_measurements)

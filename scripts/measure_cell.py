@@ -22,6 +22,7 @@ from pathlib import Path
 
 from crossover.command_lines import option_name
 from crossover.errors import one_line_errors
+from crossover.invocation import code_version
 from crossover.options import (
     add_cell_options,
     add_isolation_option,
@@ -91,6 +92,7 @@ def main(arguments: list[str]) -> None:
             isolation=choose_isolation(options.isolation, os.environ),
             uuid=held.uuid,
             lease_wait_s=held.lease_wait_s,
+            code_version=code_version(os.environ),
         )
         measure(request, os.environ)
 

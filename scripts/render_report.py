@@ -1,16 +1,21 @@
-"""Writes the report."""
+"""Writes the report, and what of it is made for passing on."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crossover.analysis.page_files import with_csv
+from crossover.analysis.provenance import provenance
 from crossover.analysis.report import render
 from crossover.analysis.report_figures import FigureFile, link_to
 from crossover.analysis.report_tables import ReportTables
-from crossover.analysis.tables import read_table
+from crossover.analysis.run_summary import closing_lines, summary_markdown, summary_table
+from crossover.analysis.tables import read_table, write_csv
 from crossover.errors import logged
 from crossover.files import atomic_path
+from crossover.invocation import handed_down_invocation
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
@@ -26,17 +31,35 @@ def render_report(
     facts: Mapping[str, Any],
     path_to_method: Path,
     path_to_report: Path,
+    path_to_markdown: Path,
+    path_to_csv: Path,
+    path_to_closing: Path,
+    path_to_provenance: Path,
+    config: Mapping[str, Any],
+    paths_to_data: Mapping[str, Sequence[Path]],
 ) -> None:
-    """Write one self-contained HTML page; only its link to the method leads out of it.
+    """Write one self-contained HTML page, out of which only links lead, its origin as JSON, and its summaries.
 
     `paths_to_tables` has a path for each field of `ReportTables`; one that no study asks for may be empty.
+    `paths_to_data` are further files to take checksums of, by what they are.
     """
     tables = ReportTables(**{name: read_table(Path(path)) for name, path in paths_to_tables.items() if path})
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     method = link_to(path_to_method, path_to_report)
-    page = render(path_to_templates, studies, tables, figures, {**facts, "made_at": made_at, "method": method})
-    with atomic_path(path_to_report) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    files = {"table": with_csv([Path(path) for path in paths_to_tables.values() if path]), **paths_to_data}
+    gathered = provenance(tables.measured, config, studies, handed_down_invocation(), files, path_to_report, made_at)
+    known = {**facts, "made_at": made_at, "method": method, "provenance": gathered}
+    write_csv(summary_table(studies, tables), path_to_csv)
+    closing = closing_lines(studies, tables, facts["partial"], str(path_to_report), str(path_to_markdown))
+    texts = {
+        path_to_provenance: json.dumps(gathered, indent=1, ensure_ascii=False),
+        path_to_report: render(path_to_templates, studies, tables, figures, known),
+        path_to_markdown: summary_markdown(studies, tables, known),
+        path_to_closing: closing,
+    }
+    for path, text in texts.items():
+        with atomic_path(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
@@ -46,7 +69,16 @@ if __name__ == "__main__":
             paths_to_tables={field: snakemake.input[field] for field in ReportTables.__dataclass_fields__},
             figures=[FigureFile(Path(path)) for path in snakemake.input.figures],
             studies=snakemake.params.studies,
-            facts=snakemake.params.facts,
+            facts={**snakemake.params.facts, "partial": snakemake.params.partial},
             path_to_method=Path(snakemake.params.method),
             path_to_report=Path(snakemake.output.report),
+            path_to_markdown=Path(snakemake.output.markdown),
+            path_to_csv=Path(snakemake.output.csv),
+            path_to_closing=Path(snakemake.output.closing),
+            path_to_provenance=Path(snakemake.output.provenance),
+            config=snakemake.params.config,
+            paths_to_data={
+                "dataset": list(map(Path, snakemake.params.datasets)),
+                "published results": list(map(Path, snakemake.params.published)),
+            },
         )

@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from crossover.errors import one_line_errors
+from crossover.invocation import code_version
 from crossover.options import (
     add_cell_options,
     add_isolation_option,
@@ -71,6 +72,7 @@ def main(arguments: list[str]) -> None:
             time_limit_s=options.time_limit_s,
             command=shlex.join(["python3", sys.argv[0], *arguments]),
             isolation=choose_isolation(options.isolation, os.environ),
+            code_version=code_version(os.environ),
             uuid=held.uuid,
         )
         train(job, os.environ)

@@ -34,7 +34,7 @@ def own_servers() -> Iterator[None]:
                 process.kill()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def row() -> Callable[..., dict[str, Any]]:
     """Builds one trial's row; keywords replace its plain values."""
 
@@ -67,7 +67,7 @@ def row() -> Callable[..., dict[str, Any]]:
     return build
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def power_laws(row: Callable[..., dict[str, Any]]) -> Callable[..., pd.DataFrame]:
     """Rows of a CPU whose time is 1 us x parameters and a GPU that always takes `gpu_s`; trials 1 % apart."""
 

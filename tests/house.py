@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[1]
-PARTS = ["Snakefile", "rules", "scripts", "config", "envs", "profiles", "report"]
+PARTS = ["Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "CITATION.cff"]
 
 
 class House:

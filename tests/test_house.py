@@ -18,9 +18,13 @@ from crossover.analysis.cores_worth import CORES_COLUMNS
 from crossover.analysis.cost_models import COST_MODEL_COLUMNS
 from crossover.analysis.largest_batches import SEARCH_COLUMNS
 from crossover.analysis.pairings import PAIRS
+from crossover.analysis.problems import PROBLEM_COLUMNS, REMEDIES
 from crossover.analysis.quality import QUALITY_COLUMNS
 from crossover.analysis.report_figures import CAPTIONS
+from crossover.analysis.run_summary import SUMMARY_COLUMNS
 from crossover.analysis.summary import CELL_COLUMNS
+from crossover.analysis.takeaways import TAKEAWAYS
+from crossover.analysis.unfinished import UNFINISHED
 from crossover.analysis.verdicts import COMPARISON_COLUMNS
 from crossover.claim_forms import FORMS, PINNABLE
 from crossover.datasets import MAKERS
@@ -71,6 +75,7 @@ def test_analysis_wing_imports_no_torch() -> None:
     [
         "studies.py",
         "command_lines.py",
+        "energy_window.py",
         "records.py",
         "errors.py",
         "files.py",
@@ -210,11 +215,10 @@ def test_schema_knows_the_words_of_the_claims() -> None:
 
 def test_every_kind_of_figure_has_a_rule_and_its_captions() -> None:
     kinds = set(SCHEMA["$defs"]["study"]["properties"]["figures"]["items"]["enum"])
-    assert kinds == set(CAPTIONS)
+    assert kinds == set(CAPTIONS) == set(TAKEAWAYS)
     assert {f"plot_{kind}" for kind in kinds} == {name for name in rules() if name.startswith("plot_")}
     for kind in kinds:
-        assert f"report/{kind}.rst" in rules()[f"plot_{kind}"]
-        assert f"{{{{study}}}}/{kind}.svg" in rules()[f"plot_{kind}"]
+        assert f'**figure_files("{kind}", ' in rules()[f"plot_{kind}"]
         assert (ROOT / "report" / f"{kind}.rst").is_file()
 
 
@@ -241,6 +245,8 @@ def test_results_readme_describes_every_column_as_the_code_does() -> None:
             QUALITY_COLUMNS,
             SEARCH_COLUMNS,
             COMPARISON_COLUMNS,
+            PROBLEM_COLUMNS,
+            SUMMARY_COLUMNS,
         )
     ]
     for rows in (measured, *others):
@@ -273,6 +279,12 @@ def test_method_names_every_flag_and_every_key_of_the_effort_and_the_refinement(
     words = [*records.FLAGS, *records.STATUSES, *(f"effort.{field.name}" for field in fields(Effort))]
     words += [f"refinement.{field.name}" for field in fields(Refinement)]
     assert [word for word in words if f"`{word}`" not in text] == []
+
+
+def test_every_way_to_have_no_time_has_a_remedy() -> None:
+    assert set(records.STATUSES) - {"ok"} <= set(REMEDIES)
+    assert set(UNFINISHED) <= set(REMEDIES)
+    assert all(": " in text for text in records.FLAGS.values())
 
 
 def test_modules_stay_small() -> None:

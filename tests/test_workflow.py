@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossover.records import arrow_schema
-from house import House
+from house import PARTS, House
 
 STUDIES = ("disc_depth", "hsf_width")
 
@@ -53,7 +54,9 @@ def test_the_main_job_ends_in_a_report(finished: tuple[House, subprocess.Complet
     results = house.path / "results"
     page = (results / "report.html").read_text()
     assert "half of the answer is missing" in page
-    assert page.count("data:image/svg+xml;base64,") == 3  # the CPU alone has no speed-up
+    assert (
+        page.count("data:image/svg+xml;base64,") == 4 + 1
+    )  # the CPU alone has no speed-up and waits for no host; one leads
     assert page.index("<figcaption>A row a cell") < page.index("<figcaption>Time over size")
     assert str(results.relative_to(house.path) / "report.html") in done.stderr
     for name in (
@@ -68,7 +71,12 @@ def test_the_main_job_ends_in_a_report(finished: tuple[House, subprocess.Complet
     ):
         assert (results / name).is_file()
     for study in STUDIES:
-        assert (results / "figures" / study / "times.png").is_file()
+        figures = results / "figures" / study
+        assert all((figures / f"times.{suffix}").is_file() for suffix in ("svg", "pdf", "png"))
+        assert (figures / "times.txt").read_text().startswith("A step takes ")
+        assert (figures / "times.txt").read_text().split(" on the CPU")[0] in (results / "report.html").read_text()
+        assert (figures / "memory.svg").is_file() == (study == "hsf_width")
+        assert not (figures / "speedups.svg").exists()
 
 
 def test_one_row_a_trial_and_one_a_cell(finished: tuple[House, subprocess.CompletedProcess[str]]) -> None:
@@ -103,6 +111,40 @@ def test_the_cpu_is_timed_on_its_physical_cores_under_one_core(
 
 def test_a_second_run_does_nothing(finished: tuple[House, subprocess.CompletedProcess[str]]) -> None:
     assert finished[0].would_run() == Counter()
+
+
+def test_the_report_tells_where_its_numbers_come_from(finished: tuple[House, subprocess.CompletedProcess[str]]) -> None:
+    house, _ = finished
+    results = house.path / "results"
+    told = json.loads((results / "provenance.json").read_text())
+    assert told["run"] == {"command": "snakemake --cores 1 --resources gpu=1", "folder": str(house.path)}
+    assert told["code"]["commit"] is None  # the copy is no git checkout
+    assert [row["rows"] for row in told["measured_by"]] == [6]
+    assert told["config"]["datasets"]["higgs"]["rows"] == 500
+    assert told["studies"]["disc_depth"]["sizes"] == [2, 3]
+    sums = {file["name"]: file["sha256"] for file in told["files"]}
+    for path in [results / "measurements.parquet", *results.glob("datasets/*.safetensors")]:
+        assert sums[path.name] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert {"disc.safetensors", "higgs.safetensors", "cells.csv", "hsf_width_runtime.csv"} <= set(sums)
+    page = (results / "report.html").read_text()
+    assert sums["cells.csv"] in page
+    assert "snakemake --cores 1 --resources gpu=1" in page
+
+
+def test_a_commit_makes_nothing_again_and_new_rows_name_it(ran: House) -> None:
+    user = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false"]
+    for arguments in (["init", "--quiet"], ["add", "Snakefile", *PARTS], [*user, "commit", "--quiet", "-m", "all"]):
+        subprocess.run(["git", *arguments], cwd=ran.path, check=True)
+    assert ran.would_run() == {}
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ran.path, capture_output=True, text=True, check=True)
+    lost = next((ran.path / "results" / "cells" / "disc_depth").rglob("trial-1.parquet"))
+    lost.unlink()
+    done = ran.snakemake()
+    assert done.returncode == 0, done.stderr
+    assert pd.read_parquet(lost)["code_version"].tolist() == [commit.stdout.strip()]
+    told = json.loads((ran.path / "results" / "provenance.json").read_text())
+    assert [(row["code_version"], row["rows"]) for row in told["measured_by"]].count((commit.stdout.strip(), 1)) == 1
+    assert len(told["measured_by"]) == 2
 
 
 def test_one_more_trial_adds_one_a_cell(ran: House) -> None:
@@ -176,8 +218,12 @@ def test_a_row_of_another_machine_stops_the_collection(ran: House) -> None:
 def test_the_snakemake_report_holds_the_figures(ran: House) -> None:
     done = ran.snakemake("--report", "report.zip")
     assert done.returncode == 0, done.stderr
-    names = {Path(name).name for name in zipfile.ZipFile(ran.path / "report.zip").namelist()}
-    assert {"times.svg", "cells.csv", "crossovers.csv", "claims.csv"} <= names
+    packed = zipfile.ZipFile(ran.path / "report.zip")
+    names = {Path(name).name for name in packed.namelist()}
+    tables = {f"{name}.csv" for name in ("cells", "crossovers", "claims", "cost_models", "problems", "summary")}
+    assert {"times.svg", "comparison.svg", "report.html", *tables} <= names
+    takeaway = json.dumps((ran.path / "results" / "figures" / "disc_depth" / "times.txt").read_text())
+    assert any(takeaway in packed.read(name).decode(errors="replace") for name in packed.namelist())
 
 
 def test_a_cluster_is_told_its_devices(fresh: House) -> None:

@@ -61,6 +61,8 @@ class Configuration:
     """Two runs, or none."""
     compare_from: str
     """The file that names them."""
+    complete: Mapping[str, Any]
+    """All of it as one file would say it, defaults included."""
 
 
 def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequence[Path]) -> Configuration:
@@ -103,6 +105,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
         datasets=complete["datasets"],
         compare=tuple(_compared_run(name) for name in complete["compare"] or ()),
         compare_from=locate(("compare",)),
+        complete=complete,
     )
 
 

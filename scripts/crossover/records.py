@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 DEVICES = ("cpu", "cuda", "mps", "xpu")
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
@@ -196,14 +196,13 @@ class Measurement:
     interop_threads: int | None = column("threads of torch across operations, read back")
     backend_settings: str | None = column("precision switches as read back, JSON")
     effort: str | None = column("measuring effort, JSON")
-    isolation: str | None = column(
-        "where the trial ran: a fork of the trial `server`, a fresh `process`, `none` (by hand)"
-    )
+    isolation: str | None = column("where it ran: a fork of the trial `server`, a fresh `process`, `none` (by hand)")
     attempts: int | None = column("times this trial was measured: 2 where the first was invalid")
     lease_wait_s: float | None = column("seconds that the trial waited for a free GPU", "s")
     torch_version: str | None = column("version of torch")
     python_version: str | None = column("version of Python")
     crossover_version: str | None = column("version of this workflow")
+    code_version: str | None = column("git commit of the code that measured, `-dirty` where changed; null without git")
     command: str | None = column("command that measures this trial again")
 
 
@@ -247,4 +246,5 @@ def write_record(record: Any, path: Path) -> None:
         read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
         parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
     )
-    pyarrow.parquet.write_table(table.cast(schema), path)
+    # In a file of one row a dictionary only takes time to read.
+    pyarrow.parquet.write_table(table.cast(schema), path, use_dictionary=False)

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from crossover.energy_window import ENERGY_WINDOW_MIN_S
 from crossover.files import atomic_path
-from crossover.records import BASELINE, EXECUTIONS, PRECISIONS
-from crossover.studies import Cell, Refinement, Study
+from crossover.records import BASELINE, EXECUTIONS, PRECISIONS, is_cpu
+from crossover.studies import Cell, Effort, Refinement, Study
 
 CROSSOVER_FIGURES = {"times", "speedups"}
 """The figures that show crossovers of devices; a study without them has none of these to narrow down."""
@@ -49,6 +50,38 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
     }
     pairs = tuple(pair for pair in refinement.pairs if compared[pair])
     return replace(refinement, pairs=pairs) if pairs else None
+
+
+def plain_side(axis: str, values: Sequence[str]) -> str | None:
+    """What a study's precisions, or executions, are compared with: its only one, else the plain one if it has it."""
+    if len(values) == 1:
+        return values[0]
+    return PLAIN_SIDES[axis] if PLAIN_SIDES[axis] in values else None
+
+
+def has_other_sides(precisions: Sequence[str], executions: Sequence[str]) -> bool:
+    """Whether there are several precisions or executions, with the plain one to compare the others with."""
+    sides = {"precision": precisions, "execution": executions}
+    return any(len(own) > 1 for own in sides.values()) and None not in (
+        plain_side(axis, own) for axis, own in sides.items()
+    )
+
+
+def figures_among(study: Study, devices: Sequence[str], effort: Effort, *, priced: bool) -> list[str]:
+    """Those of a study's kinds of figures that have something to show on the run's devices, as its file lists them.
+
+    A speed-up takes two devices, the host's share an accelerator, precisions are compared where there are several, and
+    what a step costs takes trials as long as energy needs (`effort` is the study's), or prices (`priced`).
+    """
+    own = study.devices_among(devices)
+    accelerated = any(not is_cpu(device) for device in own)
+    shown = {
+        "speedups": accelerated and BASELINE in own,
+        "precisions": has_other_sides(study.precisions, study.executions),
+        "host_share": accelerated,
+        "energy": priced or effort.timed_min_s >= ENERGY_WINDOW_MIN_S,
+    }
+    return [kind for kind in study.figures if shown.get(kind, True)]
 
 
 def _with_others(plain: str, values: Sequence[str]) -> bool:

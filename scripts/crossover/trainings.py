@@ -12,7 +12,7 @@ from crossover.command_lines import as_options
 from crossover.records import AXES, column
 from crossover.studies import CELL_PATH, Cell, Study
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
 """Pattern of the path of a training: its cell's, and the seed."""
@@ -101,4 +101,5 @@ class Training:
     torch_version: str | None = column("version of torch")
     python_version: str | None = column("version of Python")
     crossover_version: str | None = column("version of this workflow")
+    code_version: str | None = column("git commit of the code that trained, `-dirty` where changed; null without git")
     command: str | None = column("command that trains this model again")

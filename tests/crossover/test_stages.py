@@ -8,6 +8,8 @@ import pytest
 
 from crossover.stages import (
     StagePlan,
+    figures_among,
+    has_other_sides,
     measured_late,
     planned_trials,
     refinement_of,
@@ -15,7 +17,7 @@ from crossover.stages import (
     stages_of,
     write_plan,
 )
-from crossover.studies import Cell, Refinement, Study
+from crossover.studies import Cell, Effort, Refinement, Study
 
 STUDY = Study(
     name="mine",
@@ -65,6 +67,41 @@ def test_a_machine_with_one_kind_of_device_has_no_stage() -> None:
     assert [stages_of(STUDY, (device,), 3, RUN) for device in BOTH] == [0, 0]
     mixed = replace(STUDY, precisions=("fp32", "tf32"), executions=("eager", "compile"))
     assert [stages_of(mixed, (device,), 3, RUN) for device in BOTH] == [0, 0]
+
+
+def test_figures_are_those_that_have_something_to_show() -> None:
+    kinds = ("times", "speedups", "precisions", "host_share", "memory", "energy")
+    study = replace(STUDY, figures=kinds)
+    mixed = replace(study, precisions=("fp32", "bf16"))
+
+    def shown(study: Study, devices: tuple[str, ...], *, priced: bool = False, timed_s: float = 2.0) -> list[str]:
+        return figures_among(study, devices, Effort(timed_min_s=timed_s), priced=priced)
+
+    assert shown(study, ("cpu",)) == ["times", "memory"]
+    assert shown(study, ("cuda",)) == ["times", "host_share", "memory"]
+    assert shown(study, BOTH) == ["times", "speedups", "host_share", "memory"]
+    assert shown(mixed, ("cpu",)) == ["times", "precisions", "memory"]
+    assert shown(study, ("cpu",), priced=True) == ["times", "memory", "energy"]
+    assert shown(study, ("cpu",), timed_s=10) == ["times", "memory", "energy"]
+    assert shown(replace(study, devices=("cuda",)), BOTH) == ["times", "host_share", "memory"]
+
+
+@pytest.mark.parametrize(
+    ("precisions", "executions", "compared"),
+    [
+        (["fp32"], ["eager"], False),
+        (["bf16", "tf32"], ["eager"], False),
+        (["bf16", "fp32"], ["eager"], True),
+        (["bf16"], ["eager", "compile"], True),
+        (["bf16"], ["compile", "cuda-graph"], False),
+        (["fp32", "bf16"], ["compile", "cuda-graph"], False),
+        (["fp32", "bf16"], ["compile"], True),
+    ],
+)
+def test_precisions_are_compared_with_the_plain_one_or_the_only_one(
+    precisions: list[str], executions: list[str], compared: bool
+) -> None:
+    assert has_other_sides(precisions, executions) is compared
 
 
 ALL = replace(RUN, pairs=("device", "precision", "execution"))

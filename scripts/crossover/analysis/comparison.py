@@ -26,7 +26,7 @@ from crossover.analysis.comparison_rows import comparison_rows, gpu_memory_colum
 from crossover.analysis.style import (
     DEVICE_COLOURS,
     GUIDE_COLOUR,
-    HALO,
+    LABEL_BOX,
     PUBLISHED_COLOUR,
     bytes_text,
     device_label,
@@ -151,7 +151,7 @@ def _draw(axes: Axes, panel: Panel, rows: pd.DataFrame, width_in: float) -> None
                 fontsize=10,
                 weight="bold",
                 color=DEVICE_COLOURS[row["device"]],
-                path_effects=HALO,
+                bbox=LABEL_BOX,
             )
     axes.set_xlabel(panel.label, fontsize=10)
 
@@ -188,7 +188,7 @@ def _mark(axes: Axes, panel: Panel, row: pd.Series, label: str) -> None:
         va="center",
         fontsize=9,
         color=PUBLISHED_COLOUR if row["published"] else "black",
-        path_effects=HALO,
+        bbox=LABEL_BOX,
     )
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.naming import varying
+from crossover.analysis.naming import name_by, varying
 from crossover.analysis.sentences import line_words, merged
-from crossover.analysis.style import core_count_text, device_label
+from crossover.analysis.style import core_count_text, device_label, side_word
 from crossover.analysis.tables import LINE_AXES, records
 from crossover.records import BASELINE
 
@@ -16,9 +16,8 @@ from crossover.records import BASELINE
 def cores_view(table: pd.DataFrame) -> dict[str, Any]:
     """What the report says of one study, from its rows of `compare_cores`: `answers` with their lines, and `rows`."""
     several = varying(table, LINE_AXES)
-    largest = table[table["size"] == table.groupby([*LINE_AXES, "contender"])["size"].transform("max")]
     return {
-        "answers": merged((line_words(row, several), cores_answer(row)) for row in records(largest)),
+        "answers": merged((line_words(row, several), cores_answer(row)) for row in records(_largest(table))),
         "rows": [
             {
                 "line": line_words(row, several),
@@ -32,6 +31,27 @@ def cores_view(table: pd.DataFrame) -> dict[str, Any]:
             for row in records(table)
         ],
     }
+
+
+def short_cores(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """The same answers in a few words, with what sets their lines apart."""
+    several = varying(table, LINE_AXES)
+    return merged((name_by(row, several), _short(row)) for row in records(_largest(table)))
+
+
+def _largest(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of each line's largest size."""
+    return table[table["size"] == table.groupby([*LINE_AXES, "contender"])["size"].transform("max")]
+
+
+def _short(row: dict[str, Any]) -> str:
+    place = f"at {row['size']:,} {row['size_name']}"
+    if row["status"] in ("incomplete", "more_is_slower"):
+        return f"Cannot be said {place}: {row['message']}"
+    known = f"95 %: {set_words(row)}" if set_words(row) else ""
+    notes = [note for note in (known, "one trial a cell: indicative" if row["trials"] == 1 else "") if note]
+    noted = f" ({'; '.join(notes)})" if notes else ""
+    return f"{side_word(row['contender'])} worth {row['message']} {place}{noted}"
 
 
 def cores_answer(row: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from crossover.analysis.sentences import place
-from crossover.analysis.style import CROSSOVER_COLOUR, HALO
+from crossover.analysis.style import CROSSOVER_COLOUR, HALO, LABEL_BOX
 from crossover.analysis.tables import records
 from crossover.analysis.views import StudyView
 
@@ -28,7 +28,7 @@ def mark_crossover(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
             va="top",
             fontsize=10,
             color=CROSSOVER_COLOUR,
-            path_effects=HALO,
+            bbox=LABEL_BOX,
         )
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from crossover.analysis.naming import varying
-from crossover.analysis.style import HALO, PALETTE, PUBLISHED_COLOUR, ink, side_look
+from crossover.analysis.style import LABEL_BOX, PALETTE, PUBLISHED_COLOUR, ink, side_look
 
 DASHES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "v", "P", "X", "D")
@@ -89,7 +89,7 @@ def write_tags(axes: Axes, tags: Sequence[Tag], size: float = 9) -> None:
             color=ink(tag.colour),
             va="center",
             fontsize=size,
-            path_effects=HALO,
+            bbox=LABEL_BOX,
         )
 
 

@@ -26,11 +26,19 @@ from crossover.analysis.many_lines import plot_many_speedups, plot_many_times
 from crossover.analysis.naming import varying
 from crossover.analysis.panels import spaced_out
 from crossover.analysis.sentences import axis_words, line_words
+from crossover.analysis.status_marks import (
+    FIRST_PT,
+    ROW_PT,
+    StatusMark,
+    draw_status_marks,
+    make_room,
+    status_marks,
+)
 from crossover.analysis.style import (
     CROSSOVER_COLOUR,
     DEVICE_COLOURS,
     DEVICE_WORDS,
-    HALO,
+    LABEL_BOX,
     PUBLISHED_COLOUR,
     count_text,
     device_label,
@@ -61,6 +69,7 @@ def plot_times(view: StudyView) -> Figure:
         mark_crossover(axes, view, line)
         _finish_y(axes, EngFormatter("s") if view.steps_per_run is None else StrMethodFormatter("{x:,g}"))
         _finish_x(axes, view, line)
+        _draw_marks(axes, view, _marks(view, line))
     panels[0].set_ylabel(view.time_label())
     return figure
 
@@ -82,6 +91,7 @@ def plot_speedups(view: StudyView) -> Figure:
         _mark_published_crossover(axes, view)
         _finish_y(axes, StrMethodFormatter("{x:g}×"))
         _finish_x(axes, view, line)
+        _draw_marks(axes, view, _marks(view, line, said=True))
     panels[0].set_ylabel("speed-up over the CPU")
     return figure
 
@@ -103,7 +113,6 @@ def _panels(view: StudyView) -> tuple[Figure, list[Axes]]:
 def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str, cells: pd.DataFrame) -> None:
     colour = DEVICE_COLOURS[device]
     scale = view.run_steps(line["batch_size"]) or 1
-    _mark_failures(axes, cells, colour)
     timed = cells.dropna(subset=["step_time_s"])
     if timed.empty:
         return
@@ -129,19 +138,24 @@ def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str,
     _label_end(axes, x, y, device, cells["device_name"], colour)
 
 
-def _mark_failures(axes: Axes, cells: pd.DataFrame, colour: str) -> None:
-    for _, cell in cells[cells["status"] != "ok"].dropna(subset=["x"]).iterrows():
-        axes.annotate(
-            str(cell["status"]),
-            (cell["x"], 0),
-            (0, 16),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            color=colour,
-            ha="center",
-            fontsize=9,
-            weight="bold",
+def _marks(view: StudyView, line: dict[str, Any], said: bool = False) -> list[StatusMark]:
+    """The cells of a line that did not end well; `said`: by the name of their device too."""
+    cells = view.cells_of(line)
+    devices = dict.fromkeys(cells["device"])
+    return [
+        mark
+        for device in devices
+        for mark in status_marks(
+            cells[cells["device"] == device], DEVICE_COLOURS[device], DEVICE_WORDS[device] if said else ""
         )
+    ]
+
+
+def _draw_marks(axes: Axes, view: StudyView, marks: list[StatusMark]) -> None:
+    """Draw the marks below the points, and above the words of the published crossover."""
+    first_pt = FIRST_PT if view.published_crossover is None else FIRST_PT + ROW_PT
+    make_room(axes, marks, first_pt)
+    draw_status_marks(axes, marks, first_pt)
 
 
 def _label_end(axes: Axes, x: Floats, y: Floats, device: str, names: pd.Series, colour: str) -> None:
@@ -155,7 +169,7 @@ def _label_end(axes: Axes, x: Floats, y: Floats, device: str, names: pd.Series, 
         color=colour,
         va="center",
         fontsize=10,
-        path_effects=HALO,
+        bbox=LABEL_BOX,
     )
 
 
@@ -166,7 +180,7 @@ def _draw_published_runs(axes: Axes, view: StudyView, line: dict[str, Any]) -> N
         axes.plot(x, y, color=colour, linestyle=":", linewidth=1, marker="s", markersize=6, fillstyle="none", zorder=2)
         label = f"published {device_label(str(device), str(hardware))}"
         axes.annotate(
-            label, (x[0], y[0]), (0, 12), textcoords="offset points", color=colour, fontsize=9, path_effects=HALO
+            label, (x[0], y[0]), (0, 12), textcoords="offset points", color=colour, fontsize=9, bbox=LABEL_BOX
         )
 
 

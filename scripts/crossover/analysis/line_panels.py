@@ -13,8 +13,12 @@ from matplotlib.ticker import Formatter
 
 from crossover.analysis.curves import Look, Tag, draw_hollow, write_tags
 from crossover.analysis.guides import draw_guide
-from crossover.analysis.panels import stacked_panels, tick_counts, tick_values
+from crossover.analysis.panels import blank_figure, stacked_panels, tick_counts, tick_values
+from crossover.analysis.status_marks import StatusMark, draw_status_marks, make_room
 from crossover.analysis.style import CROSSOVER_COLOUR, PUBLISHED_COLOUR
+
+MOST_MARKERS = 30
+"""About as many markers of a line stay apart; with more points the line passes through all, and some have markers."""
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -38,6 +42,8 @@ class Line:
     """Points of the cost model, left to right."""
     refined: frozenset[float] = frozenset()
     """The x of points that refinement added; these are hollow."""
+    marks: Sequence[StatusMark] = ()
+    """Sizes that did not end well."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,14 @@ class LinePanel:
     title: str
     lines: Sequence[Line]
     published: Sequence[Tag] = field(default=())
+    y_label: str = ""
+    """What this panel shows, where it is not what the others show."""
+    y_ticks: Formatter | None = None
+
+    @property
+    def marks(self) -> list[StatusMark]:
+        """How sizes of its lines ended."""
+        return [mark for line in self.lines for mark in line.marks]
 
     @property
     def tags(self) -> list[Tag]:
@@ -57,6 +71,9 @@ class LinePanel:
         return [*own, *self.published]
 
 
+NOTHING_TO_DRAW = "Nothing was measured of what this figure compares."
+
+
 def plot_line_panels(
     title: str,
     panels: Sequence[LinePanel],
@@ -65,33 +82,63 @@ def plot_line_panels(
     y_ticks: Formatter,
     x_ticks: dict[float, str],
     equal: float | None = None,
+    shares: bool = False,
 ) -> Figure:
-    """Draw the panels, log-log, with a level line at `equal` if it is given.
+    """Draw the panels, log-log, with a level line at `equal` if it is given; of `shares` the y axis goes from 0 to 1.
 
-    `x_ticks` has the words for every measured place, written as far as they fit.
+    `x_ticks` has the words for every measured place, written as far as they fit. Without a panel the figure says so.
     """
-    heights = [max(2.4, 0.4 + 0.17 * sum(1 + tag.text.count("\n") for tag in panel.tags)) for panel in panels]
-    figure, all_axes = stacked_panels(title, heights, [tag.text for panel in panels for tag in panel.tags])
+    if not panels:
+        return blank_figure(title, NOTHING_TO_DRAW)
+    figure, all_axes = stacked_panels(title, [height_of(panel) for panel in panels], texts_of(panels))
+    refined = {x for panel in panels for line in panel.lines for x in line.refined}
     for axes, panel in zip(all_axes, panels, strict=True):
-        axes.set_title(panel.title)
-        axes.set_ylabel(y_label)
+        axes.set_ylabel(panel.y_label or y_label)
         if equal is not None:
             axes.axhline(equal, color=CROSSOVER_COLOUR, linewidth=0.8)
-        for line in panel.lines:
-            if len(line.x):
-                _draw(axes, line)
-            if line.square:
-                _draw_square(axes, line, line.square)
-        for tag in panel.published:
-            if tag.point:
-                axes.plot(*([value] for value in tag.point), "D", color=PUBLISHED_COLOUR, markersize=5, zorder=2)
-        _keep_points_in_view(axes, panel)
-        tick_values(axes.yaxis, y_ticks)
-        tick_counts(axes, x_ticks, {x for one in panels for line in one.lines for x in line.refined})
+        draw_panel(axes, panel)
+        if shares:
+            axes.set_yscale("linear")
+            axes.set_ylim(0, 1)
+            axes.yaxis.set_major_formatter(y_ticks)
+        else:
+            _keep_points_in_view(axes, panel)
+            make_room(axes, panel.marks)
+            tick_values(axes.yaxis, panel.y_ticks or y_ticks)
+        tick_counts(axes, x_ticks, refined)
     all_axes[-1].set_xlabel(x_label)
     for axes, panel in zip(all_axes, panels, strict=True):
-        write_tags(axes, panel.tags)
+        write_words(axes, panel)
     return figure
+
+
+def height_of(panel: LinePanel) -> float:
+    """The height in inches that a panel needs for the words beside it."""
+    return max(2.4, 0.4 + 0.17 * sum(1 + tag.text.count("\n") for tag in panel.tags))
+
+
+def texts_of(panels: Sequence[LinePanel]) -> list[str]:
+    """All words beside the panels."""
+    return [tag.text for panel in panels for tag in panel.tags]
+
+
+def draw_panel(axes: Axes, panel: LinePanel) -> None:
+    """Draw a panel's title, lines and points."""
+    axes.set_title(panel.title)
+    for line in panel.lines:
+        if len(line.x):
+            _draw(axes, line)
+        if line.square:
+            _draw_square(axes, line, line.square)
+    for tag in panel.published:
+        if tag.point:
+            axes.plot(*([value] for value in tag.point), "D", color=PUBLISHED_COLOUR, markersize=5, zorder=2)
+
+
+def write_words(axes: Axes, panel: LinePanel) -> None:
+    """Write the words beside a panel, and mark how sizes ended; the axes' limits are final."""
+    write_tags(axes, panel.tags)
+    draw_status_marks(axes, panel.marks)
 
 
 def _keep_points_in_view(axes: Axes, panel: LinePanel) -> None:
@@ -114,6 +161,7 @@ def _draw(axes: Axes, line: Line) -> None:
         marker=look.marker,
         linewidth=1.6,
         markersize=4,
+        markevery=max(1, len(line.x) // MOST_MARKERS),
         zorder=3,
     )
     draw_hollow(axes, line.x, line.y, line.refined, look.marker, look.colour)

@@ -12,10 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.style import device_label, seconds_text
+from crossover.analysis.style import device_label, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials, time_over_trials
 from crossover.analysis.tables import CELL_AXES
-from crossover.records import DEVICES
+from crossover.records import DEVICES, PROTOCOLS
 from crossover.studies import steps_of_run
 
 BOUND = 0.5
@@ -43,14 +43,41 @@ def loading_answers(trials: pd.DataFrame, steps_per_run: int | Mapping[str, int]
 
     `trials` are a study's, as `with_ok_times` leaves them. Times are of an epoch where the study's run has some.
     """
-    timed = trials.dropna(subset=["step_time_s"])
+    return [_sentence(label, pairs, steps_per_run) for label, _, pairs in _pairs(trials)]
+
+
+def short_loading(trials: pd.DataFrame) -> list[str]:
+    """The same in a few words: the share of a step, and its interval."""
     answers = []
+    for _, device, pairs in _pairs(trials):
+        shares = [pair.share for pair in pairs]
+        lows, highs = (
+            [end for end in ends if end is not None] for ends in zip(*((s.low, s.high) for s in shares), strict=True)
+        )
+        interval = f"95 %: {_percent(min(lows))} to {_percent(max(highs))}" if lows else ""
+        alone = len(shares) - len(lows)
+        notes = [interval] if lows else ["one trial a cell: indicative"]
+        notes += [f"without {alone} of {len(shares)} cells, which have one trial"] if lows and alone else []
+        span = _span([share.ratio for share in shares], _percent)
+        if highs and max(highs) < 0 and not alone:
+            answers.append(f"Loading does not slow a step down on the {side_word(device)}")
+        else:
+            answers.append(f"Loading takes {span} of a step on the {side_word(device)} ({', '.join(notes)})")
+    return answers
+
+
+def _pairs(trials: pd.DataFrame) -> list[tuple[str, str, list[Loading]]]:
+    """A device's label, the device and its cells of both protocols, where it has any."""
+    timed = trials.dropna(subset=["step_time_s"])
+    if timed["protocol"].nunique() < len(PROTOCOLS):
+        return []
+    found = []
     for device in DEVICES:
         own = timed[timed["device"] == device]
         pairs = [pair for _, rows in own.groupby(PAIRED_AXES, sort=False) if (pair := _pair(rows))]
         if pairs:
-            answers.append(_sentence(device_label(device, own["device_name"].iloc[0]), pairs, steps_per_run))
-    return answers
+            found.append((device_label(device, own["device_name"].iloc[0]), device, pairs))
+    return found
 
 
 def _pair(rows: pd.DataFrame) -> Loading | None:

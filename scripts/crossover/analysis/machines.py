@@ -28,7 +28,10 @@ MACHINE_COLUMNS = {
 def machines(tables: Sequence[pd.DataFrame]) -> list[dict[str, str]]:
     """The distinct combinations of device, host and software that measured or trained."""
     columns = ["device", "device_name", *MACHINE_COLUMNS]
-    rows = pd.concat([on_all_cores(table)[columns].astype(object) for table in tables if len(table)])
+    measured = [on_all_cores(table)[columns].astype(object) for table in tables if len(table)]
+    if not measured:
+        return []
+    rows = pd.concat(measured)
     found = []
     for _, row in rows.drop_duplicates().iterrows():
         facts = {words: str(row[key]) for key, words in MACHINE_COLUMNS.items() if not pd.isna(row[key])}

@@ -55,7 +55,10 @@ def _of_devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
         accelerators = [device for device in devices if not is_cpu(device)]
         for contender in accelerators or [None]:
             for baseline in (BASELINE, *fewer_threads) if contender else (BASELINE,):
-                sides = at_common_sizes(rows[rows["device"].isin([baseline, contender])], "device")
+                own = rows[rows["device"].isin([baseline, contender])]
+                sides = at_common_sizes(own, "device")
+                # A run that has not finished may lack a size in common, or all of the CPU; the search then says so.
+                sides = next((table for table in (sides, own) if len(table)), rows)
                 yield Pairing("device", line, contender, baseline, contender, sides.assign(side=sides["device"]))
 
 

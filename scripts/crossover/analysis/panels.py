@@ -58,15 +58,18 @@ def tick_values(axis: XAxis | YAxis, formatter: Formatter) -> None:
     axis.set_major_formatter(formatter)
 
 
-def tick_counts(axes: Axes, words: Mapping[float, str], refined: Collection[float] = ()) -> None:
+def tick_counts(
+    axes: Axes, words: Mapping[float, str], refined: Collection[float] = (), least_share: float = 0.11
+) -> None:
     """Ticks of a logarithmic x axis at measured places, with their words where these are not too close.
 
-    The places that refinement added come last: they have a tick where the others leave room.
+    The places that refinement added come last: they have a tick where the others leave room. `least_share` of the
+    axis is what the words need.
     """
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)
-    kept = spaced_out(sorted(words), 0.11, refined)
+    kept = spaced_out(sorted(words), least_share, refined)
     axes.set_xticks(kept, [words[place] for place in kept])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())

@@ -13,6 +13,7 @@ from crossover.analysis.cost_model import FLAT, CostModel
 from crossover.analysis.cost_models import MODEL_AXES, cost_model_of
 from crossover.analysis.interpolation import Interpolation
 from crossover.analysis.naming import varying
+from crossover.analysis.prediction_words import said
 from crossover.analysis.sentences import line_words
 from crossover.analysis.style import count_text, device_label, number_text, seconds_text
 from crossover.analysis.tables import LINE_AXES, records, rows_with
@@ -48,7 +49,7 @@ def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size:
         known = ", ".join(sorted(models["study"].unique())) or "none"
         raise UserError(f"--study: '{study}' is not among the studies of these results; allowed: {known}")
     if size <= 0:
-        raise UserError(f"--size: {size} is no size; allowed: whole numbers from 1 on")
+        raise UserError(f"--size: {said('no_size', size=size)}")
     own_cells = cells[cells["study"] == study]
     several = varying(own_models, LINE_AXES)
     blocks, known_any = [], False
@@ -59,7 +60,7 @@ def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size:
         blocks.append("\n".join([line_words(lines[0], several), *_block(expected, lines[0]["run_steps"])]))
     if not known_any:
         reasons = "; ".join(sorted(set(own_models["reason"].dropna())))
-        raise UserError(f"study '{study}': no time at size {size} and no model to expect one by ({reasons})")
+        raise UserError(said("nothing", study=study, size=size, reasons=reasons))
     return "\n\n".join([_heading(own_cells, study, size, str(own_models["size_name"].iloc[0])), *blocks])
 
 
@@ -68,12 +69,12 @@ def _cells_of(cells: pd.DataFrame, row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _heading(cells: pd.DataFrame, study: str, size: int, size_name: str) -> str:
-    text = f"{study} at {size:,} {size_name}"
     known = cells.dropna(subset=["parameters"])
+    parameters = ""
     if len(known) and known["size"].min() <= size <= known["size"].max():
-        parameters = f"{count_text(Interpolation(known['size'], known['parameters'])(size) or 0)} parameters"
-        text += f", {parameters}" if size in set(known["size"]) else f", about {parameters} (interpolated)"
-    return f"{text}. What to expect, not what is certain; ± is one standard deviation of a trial:"
+        template = "parameters" if size in set(known["size"]) else "parameters_between"
+        parameters = said(template, count=count_text(Interpolation(known["size"], known["parameters"])(size) or 0))
+    return said("heading", study=study, size=f"{size:,}", size_name=size_name, parameters=parameters)
 
 
 def _expectation(cells: Sequence[dict[str, Any]], row: dict[str, Any], size: int) -> Expectation:
@@ -83,49 +84,45 @@ def _expectation(cells: Sequence[dict[str, Any]], row: dict[str, Any], size: int
             return _measured(label, cell, row["trial_spread"])
     model = cost_model_of(row)
     if model is None:
-        return Expectation(label, None, None, f"no time: no model ({row['reason']})")
-    words = f"by the cost model of {model.sizes} sizes{', one trial each' if model.trial_spread is None else ''}"
+        return Expectation(label, None, None, said("no_model", reason=row["reason"]))
+    template = "by_model" if model.trial_spread is not None else "by_model_of_single_trials"
     # How far the model is off beyond the measured sizes, its misses at these do not tell.
     spread = model.spread if model.beyond(size) == 1 else None
-    return Expectation(label, model.seconds(size), spread, words, tuple(_warnings(model, cells, size)))
+    words, warnings = said(template, sizes=model.sizes), tuple(_warnings(model, cells, size))
+    return Expectation(label, model.seconds(size), spread, words, warnings)
 
 
 def _measured(label: str, cell: dict[str, Any], spread: float | None) -> Expectation:
     if cell["step_time_s"] is None:
-        why = f", {cell['reason']}" if cell["reason"] else ""
-        return Expectation(label, None, None, f"no time: measured, {cell['status']}{why}")
+        template = "measured_without_time_why" if cell["reason"] else "measured_without_time"
+        return Expectation(label, None, None, said(template, status=cell["status"], reason=cell["reason"]))
     flags = ", ".join(cell["flags"])
-    warnings = (f"flagged {flags}; the report says what that means",) if flags else ()
-    words = "measured, one trial"
+    warnings = (said("flagged", flags=flags),) if flags else ()
+    words = said("measured_once")
     if cell["step_time_high_s"] is not None:
         low, high = (seconds_text(cell[f"step_time_{end}_s"]) for end in ("low", "high"))
-        words = f"measured, 95 % interval {low} to {high} over {cell['trials']} trials"
+        words = said("measured", low=low, high=high, trials=cell["trials"])
     return Expectation(label, cell["step_time_s"], spread, words, warnings)
 
 
 def _warnings(model: CostModel, cells: Sequence[dict[str, Any]], size: int) -> Iterator[str]:
     beyond = model.beyond(size)
     if beyond > 1:
-        end = f"below the smallest ({model.smallest_size:,.0f})"
-        if size > model.largest_size:
-            end = f"above the largest ({model.largest_size:,.0f})"
-        yield f"size {size:,} lies {end} that was measured, by a factor of {beyond:.3g}"
+        template, end = ("above", model.largest_size) if size > model.largest_size else ("below", model.smallest_size)
+        yield said(template, size=f"{size:,}", end=f"{end:,.0f}", factor=count_text(beyond, 3))
     if size > model.largest_size and model.growth < FLAT:
-        yield "the time hardly grows over the sizes measured, so it is not known from where on it will"
+        yield said("flat")
     if model.largest_residual > LARGE_RESIDUAL:
-        yield (
-            f"the model is rough: it misses measured sizes by up to {_percent(model.largest_residual)}, "
-            f"{_percent(model.rms_residual)} in the root mean square"
-        )
+        yield said("rough", largest=_percent(model.largest_residual), rms=_percent(model.rms_residual))
     lost = min((cell["size"] for cell in cells if cell["step_time_s"] is None and cell["size"] < size), default=None)
     if lost is not None:
         status = next(cell["status"] for cell in cells if cell["size"] == lost)
-        yield f"size {lost:,} ended {status}, so this one may have no time at all"
+        yield said("lost", size=f"{lost:,}", status=status)
 
 
 def _block(expected: Sequence[Expectation], run_steps: int | None) -> Iterator[str]:
     for one in expected:
-        yield f"  {one.label}: {_time(one, run_steps)}{one.words}"
+        yield f"  {said('device', device=one.label, time=_time(one, run_steps), words=one.words)}"
     timed = sorted((one for one in expected if one.step_time_s is not None), key=lambda one: one.step_time_s or 0)
     if len(timed) > 1:
         yield f"  {_ahead(timed[0], timed[1])}"
@@ -134,26 +131,24 @@ def _block(expected: Sequence[Expectation], run_steps: int | None) -> Iterator[s
         for warning in one.warnings:
             warned.setdefault(warning, []).append(one.label)
     for warning, labels in warned.items():
-        yield f"  warning for {' and '.join(labels)}: {warning}"
+        yield f"  {said('warning', devices=' and '.join(labels), warning=warning)}"
 
 
 def _time(one: Expectation, run_steps: int | None) -> str:
     if one.step_time_s is None:
         return ""
-    spread = f" (±{_percent(one.spread)})" if one.spread is not None else ""
-    run = f", {seconds_text(one.step_time_s * run_steps)} for {run_steps:,} steps" if run_steps else ""
-    return f"{seconds_text(one.step_time_s)} a step{spread}{run}; "
+    spread = said("spread", share=_percent(one.spread)) if one.spread is not None else ""
+    run = said("run", time=seconds_text(one.step_time_s * run_steps), steps=f"{run_steps:,}") if run_steps else ""
+    return said("time", time=seconds_text(one.step_time_s), spread=spread, run=run)
 
 
 def _ahead(first: Expectation, second: Expectation) -> str:
     ratio = (second.step_time_s or 0) / (first.step_time_s or 1)
-    by = f"{first.label}, {number_text(ratio)} times as fast as {second.label}"
+    by = said("by", first=first.label, ratio=number_text(ratio), second=second.label)
     if first.spread is None or second.spread is None:
-        return f"perhaps ahead: {by} (how sure that is, is not known)"
+        return said("ahead_unsure", by=by)
     both = math.hypot(math.log1p(first.spread), math.log1p(second.spread))
-    if math.log(ratio) <= CLEAR * both:
-        return f"ahead: open; {by}, no more than the spread"
-    return f"probably ahead: {by}"
+    return said("ahead_open" if math.log(ratio) <= CLEAR * both else "ahead", by=by)
 
 
 def _percent(share: float) -> str:

@@ -18,6 +18,8 @@ NEGLIGIBLE = 0.005
 
 NO_BASELINE = "Nothing can be said of the models' quality: no training on the CPU in fp32 ended ok."
 
+ONLY_CPU = "Whether using a GPU improves the model is not testable here: only CPU trainings ended ok."
+
 
 def quality_answer(table: pd.DataFrame) -> str:
     """A study's verdict in a few sentences, never beyond what the intervals over seeds hold."""
@@ -29,9 +31,19 @@ def quality_answer(table: pd.DataFrame) -> str:
     if accelerated:
         text = f"{_verdict(accelerated)} {_largest(accelerated)}"
     else:
-        text = "Whether using a GPU improves the model is not testable here: only CPU trainings ended ok."
+        text = ONLY_CPU
         text += f" {_largest(comparisons)}" if comparisons else ""
     return text + _spread(baseline) + _too_little(baseline)
+
+
+def short_quality(table: pd.DataFrame) -> str:
+    """The verdict alone, with the warning where the models have learnt too little."""
+    baseline = table[is_baseline(table)]
+    if not (baseline["status"] == "ok").any():
+        return NO_BASELINE
+    accelerated = [comparison for comparison in compare_quality(table) if comparison.accelerated]
+    text = _verdict(accelerated) if accelerated else ONLY_CPU
+    return text + _too_little(baseline)
 
 
 def _verdict(comparisons: Sequence[Comparison]) -> str:

@@ -9,14 +9,20 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import tally
+from crossover.analysis.machine_facts import fact_rows
 from crossover.analysis.machines import machines
+from crossover.analysis.opening import opening
 from crossover.analysis.other_crossovers import price_words
 from crossover.analysis.page_assets import inline
+from crossover.analysis.page_data import page_data
+from crossover.analysis.problem_words import problems_view
+from crossover.analysis.provenance import as_yaml
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_sections import study_section
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import missing_half
-from crossover.analysis.style import seconds_text
+from crossover.analysis.style import bytes_text, seconds_text
+from crossover.analysis.svg_size import dimensions
 from crossover.analysis.tables import records
 from crossover.records import FLAGS
 
@@ -31,28 +37,41 @@ def render(
     facts: Mapping[str, Any],
 ) -> str:
     """Fill the template. `studies` maps names to their files; `facts` says how and when the report was made."""
-    measured = [tables.measurements] if tables.quality is None else [tables.measurements, tables.quality]
     raised = sorted({flag for flags in tables.cells["flags"] for flag in flags})
     return (
         _environment(path_to_templates)
         .get_template(TEMPLATE)
         .render(
             tally=tally(tables.claims) if len(tables.claims) else None,
+            opening=opening(studies, tables, figures),
             sections=[study_section(name, spec, tables, figures) for name, spec in studies.items()],
             cells=records(tables.cells),
-            machines=machines(measured),
-            missing_half=missing_half(device for table in measured for device in table["device"]),
+            machines=machines(tables.measured),
+            # The other half of a run that has not finished may still come.
+            missing_half=None
+            if facts["partial"]
+            else missing_half(device for table in tables.measured for device in table["device"]),
             flags={flag: FLAGS[flag] for flag in raised},
             facts=facts,
+            page_data=page_data(studies, tables),
             prices=price_words(facts["price_per_hour"], facts["currency"]),
+            problems=problems_view(tables.problems, tables.by_work, list(studies), facts["partial"]),
         )
     )
 
 
 def _environment(path_to_templates: Path) -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(path_to_templates), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=FileSystemLoader(path_to_templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["seconds"] = lambda value: "" if value is None else seconds_text(value)
+    environment.filters["dimensions"] = lambda figure: dimensions(figure.path)
+    environment.filters["bytes"] = bytes_text
+    environment.globals["fact_rows"] = fact_rows
+    environment.globals["as_yaml"] = as_yaml
     environment.globals["inline"] = lambda name: inline(path_to_templates / name)
     return environment

@@ -12,9 +12,19 @@ CAPTIONS = {
     "times": "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
     "dots: trials, hollow at sizes that refinement added; black: the crossover, with its 95 % interval where there is "
     "one; grey, or dotted with squares: published; thin dots: the cost model, a guide whose misses the table below "
-    "names.",
+    "names. Cross: a size that did not end well.",
     "speedups": "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
-    "Hollow: sizes that refinement added. Grey: published crossover.",
+    "Hollow: sizes that refinement added. Grey: published crossover. Cross: a size that did not end well on a device.",
+    "precisions": "How many times as fast as the plain precision and execution on the same device, with the 95 % "
+    "interval over trials; above 1 it is faster. Hollow: sizes that refinement added. Cross: a size that did not end "
+    "well.",
+    "memory": "Peak memory of a step, of the middle trial, and all that the device has; on the GPU what tensors needed "
+    "(the allocator and the driver take more), on the CPU what the step held. Colours: what the peak is for. Cross: a "
+    "cell that did not end well.",
+    "host_share": "Share of a step's wall time in which the device runs nothing, by the profiler: it waits for Python, "
+    "dispatch and data. With the 95 % interval where several trials know it.",
+    "energy": "Energy of a step by the device's own counter, and what a million steps cost at the config's prices, "
+    "both with the 95 % interval over trials.",
     "comparison": "A row a cell: its time with the 95 % interval over trials, and its memory. Hollow: projected from "
     "fewer steps than a run has. In brackets: one epoch of a run. Grey diamonds: published, on the hardware named.",
     "latency": "The right ways to measure a latency and each mistake; the trials' passes all together. Box: quartiles; "
@@ -23,7 +33,7 @@ CAPTIONS = {
     "or their scatter leaves that open. Grey diamonds: published.",
     "throughput": "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. "
     "Ring: a line's optimum. Hollow square: the largest batch that fits, where it was searched, timed in one process. "
-    "Grey diamonds: published, on the hardware named.",
+    "Grey diamonds: published, on the hardware named. Cross: a size that did not end well.",
     "trade_off": "Time of a sample over memory: down and to the left is better in both. The grey line joins what "
     "nothing beats in both. Grey diamonds: published.",
     "utilisation": "Floating-point operations that a step achieves per second, with the 95 % interval over trials. "
@@ -43,6 +53,12 @@ class FigureFile:
     def caption(self) -> str:
         """What the figure shows."""
         return CAPTIONS[self.path.stem]
+
+    @property
+    def takeaway(self) -> str:
+        """What the figure shows in one line, which stands in a file beside it; empty where there is nothing to say."""
+        path = self.path.with_suffix(".txt")
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
 
     @property
     def study(self) -> str:

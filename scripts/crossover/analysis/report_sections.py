@@ -7,21 +7,20 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.analysis.answers import asks_for_crossovers, timed_answers
 from crossover.analysis.claim_words import claim_group
-from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.cores_words import cores_view
 from crossover.analysis.cost_models import model_words
 from crossover.analysis.largest_batches import searches_view
-from crossover.analysis.loading import loading_answers
+from crossover.analysis.memory_words import memory_answers
 from crossover.analysis.naming import varying
 from crossover.analysis.other_crossovers import other_crossovers, transfers
 from crossover.analysis.quality import METRICS
 from crossover.analysis.quality_words import quality_answer, quality_view
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_tables import ReportTables
-from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
-from crossover.analysis.tables import LINE_AXES, records, rows_with, with_ok_times
-from crossover.stages import CROSSOVER_FIGURES
+from crossover.analysis.tables import LINE_AXES, records
+from crossover.analysis.trust import trust_words
 
 
 def study_section(
@@ -42,50 +41,23 @@ def _measured(
     name: str, spec: Mapping[str, Any], tables: ReportTables, figures: Sequence[FigureFile]
 ) -> dict[str, Any]:
     of_study = tables.crossovers[tables.crossovers["study"] == name]
-    headlines = headline_rows(of_study)
     trials = tables.measurements[tables.measurements["study"] == name]
     own = tables.cells[tables.cells["study"] == name]
-    several = varying(headlines, LINE_AXES)
-    asks_where = _asks_for_crossovers(spec)
+    asks_where = asks_for_crossovers(spec)
     return {
         "name": name,
         "title": spec["title"],
         "question": spec["question"],
         "published": spec["published"],
         "devices": spec.get("devices"),
-        "answers": [
-            *[("", text) for text in _loading(trials, spec)],
-            *merged(
-                (line_words(row, several), text) for row in records(headlines) if (text := _answer(row, own, spec))
-            ),
-        ],
+        "answers": timed_answers(name, spec, tables),
         "figures": [figure for figure in figures if figure.study == name],
         "transfers": transfers(of_study) if asks_where else [],
         "others": other_crossovers(of_study) if asks_where else [],
-        "not_ok": records(own[own["status"] != "ok"]),
-        "flagged": int((own["flags"].map(len) > 0).sum()),
+        "trust": trust_words(own),
+        "memory": memory_answers(trials, _searched(tables.searches, name)),
         "count": len(own),
-        "trials": _range(own["trials"]),
     }
-
-
-def _loading(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[str]:
-    """What loading takes of a step, where no crossover is the question: its figure shows that by size."""
-    return [] if _asks_for_crossovers(spec) else loading_answers(with_ok_times(trials), spec["steps_per_run"])
-
-
-def _asks_for_crossovers(spec: Mapping[str, Any]) -> bool:
-    return not CROSSOVER_FIGURES.isdisjoint(spec["figures"])
-
-
-def _answer(row: dict[str, Any], cells: pd.DataFrame, spec: Mapping[str, Any]) -> str | None:
-    """The answer for a line: its crossover where that is the question, or how much faster one side is at one size."""
-    if _asks_for_crossovers(spec):
-        return answer(row)
-    line = rows_with(cells, LINE_AXES, row).dropna(subset=["step_time_s"])
-    seconds = dict(zip(line["device"], line["step_time_s"], strict=False))
-    at_one_size = len(line) == len(seconds)
-    return answer_at_one_size(row, seconds) if at_one_size else None
 
 
 def _quality(name: str, quality: pd.DataFrame | None) -> dict[str, Any]:
@@ -97,7 +69,12 @@ def _quality(name: str, quality: pd.DataFrame | None) -> dict[str, Any]:
 
 def _searches(name: str, searches: pd.DataFrame | None) -> dict[str, Any]:
     """The largest batches of a study; nothing where it has none searched."""
-    return {"searches": [] if searches is None else searches_view(searches[searches["study"] == name])}
+    own = _searched(searches, name)
+    return {"searches": [] if own is None else searches_view(own)}
+
+
+def _searched(searches: pd.DataFrame | None, name: str) -> pd.DataFrame | None:
+    return None if searches is None else searches[searches["study"] == name]
 
 
 def _cost_models(name: str, spec: Mapping[str, Any], models: pd.DataFrame) -> list[dict[str, str]]:
@@ -113,10 +90,3 @@ def _cores_worth(name: str, table: pd.DataFrame | None) -> dict[str, Any]:
     """What the numbers of cores add to a study's section; nothing where the CPU ran on all of them only."""
     own = None if table is None else table[table["study"] == name]
     return {"cores": None if own is None or own.empty else cores_view(own)}
-
-
-def _range(counts: pd.Series) -> str:
-    if counts.empty:
-        return "0"
-    low, high = counts.min(), counts.max()
-    return f"{low}" if low == high else f"{low} to {high}"

@@ -17,9 +17,21 @@ class ReportTables:
     claims: pd.DataFrame
     cost_models: pd.DataFrame
     """What `model_lines` gives."""
+    problems: pd.DataFrame
+    """What `list_problems` gives."""
     quality: pd.DataFrame | None = None
     """The quality of trained models."""
     searches: pd.DataFrame | None = None
     """The largest batches that were searched."""
     cores_worth: pd.DataFrame | None = None
     """How many CPU cores an accelerator is worth."""
+
+    @property
+    def measured(self) -> list[pd.DataFrame]:
+        """The tables of what ran: trials, and trainings where there are any."""
+        return [self.measurements] if self.quality is None else [self.measurements, self.quality]
+
+    @property
+    def by_work(self) -> dict[str, pd.DataFrame | None]:
+        """The rows of what a run's jobs did, by what it is."""
+        return {"trial": self.measurements, "training": self.quality, "search": self.searches}

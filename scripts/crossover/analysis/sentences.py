@@ -12,7 +12,8 @@ from crossover.records import PLAIN, is_cpu
 
 def missing_half(devices: Iterable[str]) -> str | None:
     """What the report's head says of a run that used no accelerator, whatever its studies ask; None for another."""
-    if not all(map(is_cpu, devices)):
+    used = list(devices)
+    if not used or not all(map(is_cpu, used)):
         return None
     return (
         "This run used the CPU only, no GPU: the GPU's half of every answer is missing. To get it, run the same "

@@ -17,13 +17,24 @@ CPU_SIDE_COLOUR = "#56B4E9"
 """The CPU on fewer cores: the CPU's colour, lighter."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
 """The same palette for what is told apart within a device: the devices' colours last, its faint yellow not at all."""
+PART_COLOURS = {
+    "parameter_bytes": "#0072B2",
+    "gradient_bytes": "#56B4E9",
+    "optimizer_bytes": "#009E73",
+    "activation_bytes": "#E69F00",
+    "resident_bytes": "#CC79A7",
+    "other_bytes": "#999999",
+}
+"""The same palette for what memory is for."""
 PUBLISHED_COLOUR = "#666666"
 MISTAKE_COLOUR = "#CC79A7"
 GUIDE_COLOUR = "#e3e3e3"
 CROSSOVER_COLOUR = "#111111"
 
 HALO = [withStroke(linewidth=3, foreground="white")]
-"""Keeps a label readable where a line runs behind it."""
+"""Keeps a mark visible where a line runs behind it."""
+LABEL_BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.8}
+"""Keeps a label readable where a line runs behind it; a halo would turn an SVG's text into shapes."""
 
 DEVICE_WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "GPU", "xpu": "GPU"}
 PROTOCOL_WORDS = {"as_published": "as published", "resident": "data resident on the device"}
@@ -43,8 +54,13 @@ def use_style() -> None:
             "axes.labelsize": 11,
             "xtick.labelsize": 10,
             "ytick.labelsize": 10,
-            "font.family": "DejaVu Sans",
+            "font.family": "sans-serif",
+            # The first is drawn and embedded; an SVG is read where it may be missing, and Verdana is as wide.
+            "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
+            "svg.fonttype": "none",
             "svg.hashsalt": "crossover",
+            "pdf.fonttype": 42,
+            "savefig.facecolor": "white",
             "savefig.bbox": "tight",
             "savefig.dpi": 160,
         },
@@ -129,6 +145,16 @@ def number_text(value: float, digits: int = 3) -> str:
         return f"{value:g}"
     places = digits - 1 - math.floor(math.log10(float(f"{value:.{digits - 1}e}")))
     return f"{value:,.{max(0, places)}f}"
+
+
+def share_text(share: float) -> str:
+    """A share in whole per cents: '7 %', 'under 1 %'."""
+    return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def money_text(value: float) -> str:
+    """An amount with two digits, never as a power: 0.0012, 0.85, 12, 4,300."""
+    return number_text(value, 2)
 
 
 def rate_text(samples_per_s: float) -> str:

@@ -11,13 +11,18 @@ import math
 import statistics
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
 from crossover.analysis.tables import CELL_AXES
 from crossover.analysis.utilisation import with_utilisation
 from crossover.records import STATUSES
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 CONFIDENCE = 0.95
 WIDEST_TRUSTED_SHARE = 0.05
@@ -38,8 +43,14 @@ def time_over_trials(medians_s: Sequence[float]) -> TimeInterval:
     mean = math.fsum(logs) / len(logs)
     if len(logs) < 2:
         return TimeInterval(math.exp(mean), None, None)
-    spread = float(stats.sem(logs)) * float(stats.t.ppf((1 + CONFIDENCE) / 2, len(logs) - 1))
+    spread = float(np.std(logs, ddof=1) / math.sqrt(len(logs))) * _t_quantile(len(logs) - 1)
     return TimeInterval(math.exp(mean), math.exp(mean - spread), math.exp(mean + spread))
+
+
+@cache
+def _t_quantile(freedom: float) -> float:
+    """The quantile that a 95 % interval takes of Student's t; few degrees of freedom are asked for again and again."""
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,7 @@ def ratio_over_trials(first_s: Sequence[float], second_s: Sequence[float]) -> Ra
     if squares == 0:
         return Ratio(math.exp(difference), math.exp(difference), math.exp(difference))
     freedom = math.fsum(variances) ** 2 / squares
-    spread = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(math.fsum(variances))
+    spread = _t_quantile(freedom) * math.sqrt(math.fsum(variances))
     return Ratio(math.exp(difference), math.exp(difference - spread), math.exp(difference + spread))
 
 
@@ -78,18 +89,20 @@ def paired_ratio(of: Sequence[float], over: Sequence[float]) -> Ratio:
     return Ratio(ratios.mean_s, ratios.low_s, ratios.high_s)
 
 
-def speedups(trials: pd.DataFrame, baseline: str, contender: str) -> pd.DataFrame:
+def speedups(trials: pd.DataFrame, baseline: str, contender: str, axis: str = "device") -> pd.DataFrame:
     """Time of the baseline over time of the contender at each x, with its 95 % interval.
 
-    `trials` has columns x, device and step_time_s. With fewer than two trials on a side the interval is NaN.
+    `trials` has columns x, step_time_s and the axis whose values are compared. With fewer than two trials on a side
+    the interval is NaN.
     """
+    timed = trials.dropna(subset=["x", "step_time_s"])
+    sides: dict[float, dict[str, list[float]]] = {}
+    for x, side, seconds in zip(timed["x"], timed[axis], timed["step_time_s"], strict=True):
+        sides.setdefault(x, {}).setdefault(side, []).append(seconds)
     rows = []
-    for x, at_x in trials.dropna(subset=["step_time_s"]).groupby("x"):
-        base, contending = (
-            at_x.loc[at_x["device"] == device, "step_time_s"].tolist() for device in (baseline, contender)
-        )
-        if base and contending:
-            found = ratio_over_trials(contending, base)
+    for x, at_x in sorted(sides.items()):
+        if baseline in at_x and contender in at_x:
+            found = ratio_over_trials(at_x[contender], at_x[baseline])
             rows.append({"x": x, "speedup": found.ratio, "low": found.low, "high": found.high})
     return pd.DataFrame(rows, columns=["x", "speedup", "low", "high"]).astype(float)
 
@@ -101,12 +114,13 @@ def summarise(measurements: pd.DataFrame, sizes: Mapping[str, Collection[int]] |
     A cell is `ok` if all its trials are; otherwise it takes the status of the first trial that is not, and its time
     comes from the trials that are.
     """
-    cells = [
-        dict(zip(CELL_AXES, key, strict=True)) | _summarise_cell(rows)
-        for key, rows in measurements.groupby(CELL_AXES, sort=False)
-    ]
+    first_grid = None if sizes is None else {study: set(own) for study, own in sizes.items()}
+    # Ten thousand cells are cut out of plain arrays in the time that pandas takes for a few hundred.
+    columns = {name: measurements[name].to_numpy(object) for name in (*CELL_AXES, *AS_THEY_ARE)}
+    numbers = {name: _numbers(measurements[name]).to_numpy() for name in AS_NUMBERS}
+    cells = [_summarise_cell(columns, numbers, rows) for rows in _rows_of_cells(measurements)]
     for cell in cells:
-        cell["refined"] = sizes is not None and cell["size"] not in sizes[str(cell["study"])]
+        cell["refined"] = first_grid is not None and cell["size"] not in first_grid[str(cell["study"])]
     return with_utilisation(pd.DataFrame(cells, columns=[*CELL_AXES, *CELL_COLUMNS])).convert_dtypes()
 
 
@@ -139,33 +153,54 @@ CELL_COLUMNS = {
 """The columns of a cell beside its axes."""
 
 
-def _summarise_cell(rows: pd.DataFrame) -> dict[str, object]:
-    ok = rows[rows["status"] == "ok"]
-    failed = rows[rows["status"] != "ok"]
-    time = time_over_trials(ok["step_time_s"].tolist()) if len(ok) else TimeInterval(math.nan, None, None)
-    first = rows.iloc[0]
+AS_THEY_ARE = ("status", "reason", "flags", "size_name", "device_name", "hostname", "threads")
+AS_NUMBERS = (
+    *("step_time_s", "parameters", "batch_size", "flops_per_step", "peak_allocated_bytes", "device_used_bytes"),
+    *("peak_rss_bytes", "base_rss_bytes", "max_abs_error", "max_relative_error", "timed_steps"),
+)
+"""The columns of a trial that a cell is made of."""
+
+Columns = Mapping[str, np.ndarray[Any, np.dtype[Any]]]
+Places = np.ndarray[Any, np.dtype[np.intp]]
+
+
+def _rows_of_cells(measurements: pd.DataFrame) -> list[Places]:
+    """The places of each cell's rows, the cells in the order in which they come."""
+    cells = measurements.groupby(CELL_AXES, sort=False).ngroup().to_numpy()
+    order = np.argsort(cells, kind="stable")
+    order = order[cells[order] >= 0]
+    return np.split(order, np.flatnonzero(np.diff(cells[order])) + 1) if len(order) else []
+
+
+def _summarise_cell(columns: Columns, numbers: Columns, rows: Places) -> dict[str, object]:
+    first = rows[0]
+    is_ok = columns["status"][rows] == "ok"
+    ok, failed = rows[is_ok], rows[~is_ok]
+    own = {name: values[ok] for name, values in numbers.items()}
+    time = time_over_trials(own["step_time_s"].tolist()) if len(ok) else TimeInterval(math.nan, None, None)
     return {
-        "size_name": first["size_name"],
-        "parameters": rows["parameters"].max(),
-        "status": failed["status"].iloc[0] if len(failed) else "ok",
-        "reason": failed["reason"].iloc[0] if len(failed) else None,
+        **{axis: columns[axis][first] for axis in CELL_AXES},
+        "size_name": columns["size_name"][first],
+        "parameters": _most(numbers["parameters"][rows]),
+        "status": columns["status"][failed[0]] if len(failed) else "ok",
+        "reason": columns["reason"][failed[0]] if len(failed) else None,
         "step_time_s": time.mean_s,
         "step_time_low_s": time.low_s,
         "step_time_high_s": time.high_s,
-        "samples_per_s": first["batch_size"] / time.mean_s,
-        "flops_per_step": _median(rows["flops_per_step"]),
-        "peak_allocated_bytes": _median(ok["peak_allocated_bytes"]),
-        "device_used_bytes": _median(ok["device_used_bytes"]),
-        "rss_growth_bytes": _median(_numbers(ok["peak_rss_bytes"]) - _numbers(ok["base_rss_bytes"])),
-        "max_abs_error": _median(ok["max_abs_error"]),
-        "max_relative_error": _median(ok["max_relative_error"]),
-        "timed_steps": _numbers(ok["timed_steps"]).min(),
+        "samples_per_s": numbers["batch_size"][first] / time.mean_s,
+        "flops_per_step": _median(numbers["flops_per_step"][rows]),
+        "peak_allocated_bytes": _median(own["peak_allocated_bytes"]),
+        "device_used_bytes": _median(own["device_used_bytes"]),
+        "rss_growth_bytes": _median(own["peak_rss_bytes"] - own["base_rss_bytes"]),
+        "max_abs_error": _median(own["max_abs_error"]),
+        "max_relative_error": _median(own["max_relative_error"]),
+        "timed_steps": -_most(-own["timed_steps"]),
         "trials": len(ok),
         "trials_not_ok": len(failed),
-        "flags": sorted({flag for flags in ok["flags"] for flag in flags} | _flags_of(time)),
-        "device_name": first["device_name"],
-        "hostname": first["hostname"],
-        "threads": first["threads"],
+        "flags": sorted({flag for flags in columns["flags"][ok] for flag in flags} | _flags_of(time)),
+        "device_name": columns["device_name"][first],
+        "hostname": columns["hostname"][first],
+        "threads": columns["threads"][first],
     }
 
 
@@ -173,9 +208,16 @@ def _numbers(values: pd.Series) -> pd.Series:
     return pd.to_numeric(values).astype(float)
 
 
-def _median(values: pd.Series) -> float:
+def _most(values: Floats) -> float:
+    """The largest number; NaN where there is none."""
+    known = values[~np.isnan(values)]
+    return float(known.max()) if len(known) else math.nan
+
+
+def _median(values: Floats) -> float:
     """The lower median, a value that was measured; NaN where none was."""
-    return float(_numbers(values).quantile(interpolation="lower"))
+    known = np.sort(values[~np.isnan(values)])
+    return float(known[(len(known) - 1) // 2]) if len(known) else math.nan
 
 
 def _flags_of(time: TimeInterval) -> set[str]:

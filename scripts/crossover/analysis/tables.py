@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +21,48 @@ LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
 """The axes that a line of a figure, and a crossover, keeps fixed."""
 
 
-def collect_rows(paths: Sequence[Path], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
+ROWS_AT_ONCE = 500
+"""One-row tables take up far more memory than the rows of one; so many are joined before more are read."""
+
+
+def collect_rows(
+    paths: Sequence[Path], record: type[Any] = Measurement, number: str = "trial", threads: int = 1
+) -> pa.Table:
     """Join rows of trials (or of another record), ordered by cell and trial (or by what numbers a cell's rows).
 
     Raises UserError naming an unreadable or outdated file.
     """
-    schema = arrow_schema(record)
-    tables = []
-    for path in paths:
-        try:
-            table = pq.read_table(path, partitioning=None)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise UserError(
-                f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again"
-            ) from None
-        if table.column_names != schema.names or table["schema_version"].to_pylist() != [record.schema_version]:
-            raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
-        tables.append(table.cast(schema))
-    order = [(axis, "ascending") for axis in (*AXES, number)]
-    return pa.concat_tables(tables).sort_by(order) if tables else schema.empty_table()
+    parts = [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
+    with ThreadPoolExecutor(threads) as pool:
+        tables = list(pool.map(lambda part: pa.concat_tables(_rows(part, record)).combine_chunks(), parts))
+    return joined(tables, record, number)
+
+
+def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
+    """Rows in one table, ordered by cell and number; one without rows where there are none."""
+    schema, order = arrow_schema(record), [(axis, "ascending") for axis in (*AXES, number)]
+    return pa.concat_tables(rows).cast(schema).sort_by(order) if rows else schema.empty_table()
+
+
+def read_row(path: Path, record: type[Any] = Measurement) -> pa.Table:
+    """The row in a file; raises UserError where it is unreadable or outdated."""
+    return _rows([path], record)[0]
+
+
+def _rows(paths: Sequence[Path], record: type[Any]) -> list[pa.Table]:
+    columns = arrow_schema(record).names
+    return [_row(path, columns, record.schema_version) for path in paths]
+
+
+def _row(path: Path, columns: Sequence[str], version: int) -> pa.Table:
+    try:
+        with pq.ParquetFile(path) as file:
+            table = file.read(use_threads=False)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UserError(f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again") from None
+    if table.column_names != columns or table["schema_version"].to_pylist() != [version]:
+        raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
+    return table
 
 
 def write_rows(table: pa.Table, path: Path) -> None:

@@ -14,7 +14,8 @@ from crossover.analysis.curves import Looks, Tag, looks_of
 from crossover.analysis.largest_batches import largest_words
 from crossover.analysis.line_panels import Line, LinePanel, plot_line_panels
 from crossover.analysis.naming import name_by, varying
-from crossover.analysis.style import device_label, rate_text
+from crossover.analysis.status_marks import status_marks
+from crossover.analysis.style import device_label, ink, rate_text
 from crossover.analysis.tables import device_name_of, first_row, records
 from crossover.analysis.views import StudyView
 from crossover.records import DEVICES
@@ -59,7 +60,9 @@ def _line(line: pd.DataFrame, named: list[str], looks: Looks, search: dict[str, 
     if search and search["throughput_samples_per_s"] is not None:
         square = (float(search["largest"]), float(search["throughput_samples_per_s"]))
     low, high = (batch / timed[f"step_time_{end}_s"].to_numpy(float, na_value=np.nan) for end in ("high", "low"))
-    return Line(text, looks.of(first), batch, rate, low, high, best, square)
+    look = looks.of(first)
+    marks = status_marks(line.assign(x=line["batch_size"]), ink(look.colour)) if len(rate) else ()
+    return Line(text, look, batch, rate, low, high, best, square, marks=marks)
 
 
 def _published(view: StudyView, device: str) -> list[Tag]:

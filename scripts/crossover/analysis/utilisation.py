@@ -23,11 +23,8 @@ def matmul_peak(cells: pd.DataFrame) -> pd.Series:
     keys = ["device", "precision"]
     products = cells[cells["workload"] == PEAK_WORKLOAD]
     peaks = products["achieved_tflops"].astype(float).groupby([products[key] for key in keys]).max()
-    return pd.Series(
-        [peaks.get((row["device"], row["precision"]), float("nan")) for _, row in cells.iterrows()],
-        index=cells.index,
-        dtype=float,
-    )
+    own = pd.MultiIndex.from_frame(cells[keys])
+    return pd.Series(peaks.reindex(own).to_numpy(float), index=cells.index)
 
 
 def with_utilisation(cells: pd.DataFrame) -> pd.DataFrame:

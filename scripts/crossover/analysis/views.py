@@ -34,6 +34,9 @@ class StudyView:
     """What `collect_searches` gives; None where the study asks for no search of its largest batches."""
     cost_models: pd.DataFrame | None = None
     """What `model_lines` gives."""
+    price_per_hour: Mapping[str, float] | None = None
+    """Of the machine that holds each device."""
+    currency: str | None = None
 
     def run_steps(self, batch_size: int) -> int | None:
         """Steps of a published run at a batch size; None where the study's figures show the time of a step."""
@@ -72,11 +75,11 @@ class StudyView:
 
     def cells_of(self, line: dict[str, Any]) -> pd.DataFrame:
         """The cells of a line, in the order of column `x`: the size, or the parameters."""
-        return self._with_x(self.rows(line, self.cells)).sort_values("x")
+        return self.with_x(self.rows(line, self.cells)).sort_values("x")
 
     def trials_of(self, line: dict[str, Any]) -> pd.DataFrame:
         """The trials of a line, with column `x` as `cells_of` has it."""
-        return self._with_x(self.rows(line, self.measurements))
+        return self.with_x(self.rows(line, self.measurements))
 
     def refined(self, line: dict[str, Any]) -> set[float]:
         """The values of `x` at which refinement added cells to a line."""
@@ -97,7 +100,8 @@ class StudyView:
         own = rows_with(self.searches, SEARCH_AXES, line)
         return first_row(own) if len(own) else None
 
-    def _with_x(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def with_x(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The rows with column `x`: the size, or the parameters."""
         return rows.assign(x=rows[self.x_axis].astype(float))
 
 
@@ -110,6 +114,8 @@ def study_view(
     *,
     searches: pd.DataFrame | None = None,
     cost_models: pd.DataFrame | None = None,
+    price_per_hour: Mapping[str, float] | None = None,
+    currency: str | None = None,
 ) -> StudyView:
     """Cut one study out of the tables; `spec` is the study's file, completed with defaults."""
     name, published = spec["name"], spec["published"] or {}
@@ -124,6 +130,8 @@ def study_view(
         read_published(path_to_published) if path_to_published else None,
         searches=searches,
         cost_models=cost_models,
+        price_per_hour=price_per_hour,
+        currency=currency,
     )
 
 

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crossover.energy_window import ENERGY_WINDOW_MIN_S
 from crossover.measurement.kernel import read_kernel, read_number
 from crossover.measurement.nvml import ask, open_gpu
 
 MILLI, MICRO = 1e-3, 1e-6
-
-WINDOW_MIN_S = 10.0
-"""NVML renews its counter every 0.1 s or sooner, so that the two edges of a window blur 10 s by at most 2 %."""
 
 PACKAGE_MAX_W = 1000.0
 """No CPU package draws more; a window in which one could have run its counter round more than once gives no energy."""
@@ -84,7 +82,7 @@ def cpu_energy_between(
 
 
 def _columns(used_j: float | None, source: str, window_s: float, steps: int, foreign: int | None) -> dict[str, Any]:
-    if used_j is None or used_j <= 0 or window_s < WINDOW_MIN_S or steps < 1 or foreign:
+    if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or foreign:
         return {"energy_j": None, "energy_per_step_j": None, "energy_source": None}
     return {"energy_j": used_j, "energy_per_step_j": used_j / steps, "energy_source": source}
 

@@ -43,6 +43,7 @@ class Request(_AsJson):
     uuid: str | None = None
     """The leased GPU."""
     lease_wait_s: float | None = None
+    code_version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class TrainingRun(_AsJson):
     isolation: str = "process"
     uuid: str | None = None
     """The leased GPU."""
+    code_version: str | None = None
 
 
 Job = Request | BatchTry | TrainingRun

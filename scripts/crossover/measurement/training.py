@@ -88,6 +88,7 @@ def _known(job: TrainingRun, target: OpenDevice) -> dict[str, Any]:
         "cudnn_version": str(torch.backends.cudnn.version()) if target.device.type == "cuda" else None,
         "backend_settings": json.dumps(set_switches(job.cell.precision)),
         "isolation": job.isolation,
+        "code_version": job.code_version,
         "command": job.command,
     }
 

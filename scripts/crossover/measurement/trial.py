@@ -82,6 +82,7 @@ def _known(request: Request, target: OpenDevice, surroundings: Surroundings) -> 
         "isolation": request.isolation,
         "attempts": request.attempts,
         "lease_wait_s": request.lease_wait_s,
+        "code_version": request.code_version,
         "command": request.command,
     }
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from crossover.analysis.cores_words import cores_view, set_words
+from crossover.analysis.cores_words import cores_view, set_words, short_cores
 from crossover.analysis.cores_worth import compare_cores, worth_in_cores
 from crossover.analysis.tables import on_all_cores
 
@@ -199,6 +199,20 @@ def test_where_no_number_is_given_the_sentence_says_why(measurements: pd.DataFra
         "At 200 linear layers it cannot be said how many cores the GPU (Brand G1) is worth: "
         "16 cores are slower than 8. One trial a cell: indicative only."
     )
+
+
+def test_the_worth_in_a_few_words(measurements: pd.DataFrame) -> None:
+    """At size 100 alone, the GPU of 4 s is worth 4 of cores that take 16 s each."""
+    assert short_cores(compare_cores(measurements)) == [
+        ("", "GPU worth more than 16 cores at 200 linear layers (95 %: above 16)")
+    ]
+    small = measurements[measurements["size"] == 100]
+    assert short_cores(compare_cores(small)) == [("", "GPU worth about 4 cores at 100 linear layers (95 %: 4 to 4)")]
+    once = compare_cores(small[small["trial"] == 1])
+    assert short_cores(once) == [("", "GPU worth about 4 cores at 100 linear layers (one trial a cell: indicative)")]
+    no_cpu = small.assign(status=small["status"].mask(small["device"] != "cuda", "timeout"))
+    ((_, text),) = short_cores(compare_cores(no_cpu))
+    assert text.startswith("Cannot be said at 100 linear layers: ")
 
 
 def test_a_table_without_rows_keeps_its_columns(measurements: pd.DataFrame) -> None:

@@ -17,14 +17,19 @@ from matplotlib.figure import Figure
 
 from crossover.analysis.comparison import plot_comparison
 from crossover.analysis.comparisons import compare_lines
-from crossover.analysis.figure_files import save_study_figure
+from crossover.analysis.energy import plot_energy
+from crossover.analysis.figure_files import read_view, save_study_figure, write_takeaway
 from crossover.analysis.figures import (
     plot_speedups,
     plot_times,
 )
+from crossover.analysis.host_share import plot_host_share
 from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
 from crossover.analysis.latency import plot_latency
 from crossover.analysis.many_lines import plot_utilisation
+from crossover.analysis.memory import plot_memory
+from crossover.analysis.precisions import plot_precisions
+from crossover.analysis.status_marks import MARK
 from crossover.analysis.style import DEVICE_COLOURS
 from crossover.analysis.summary import summarise
 from crossover.analysis.throughput import plot_throughput
@@ -32,6 +37,7 @@ from crossover.analysis.trade_off import plot_trade_off
 from crossover.analysis.views import StudyView, study_view
 
 PowerLaws = Callable[..., pd.DataFrame]
+FORMATS = ("svg", "pdf", "png")
 SPEC: dict[str, Any] = {
     "name": "disc_depth",
     "title": "A title",
@@ -39,6 +45,21 @@ SPEC: dict[str, Any] = {
     "steps_per_run": 1000,
     "published": {"statement": "", "source": "", "crossover": [300, 300], "results": None},
 }
+
+
+PLOTS = [
+    plot_times,
+    plot_speedups,
+    plot_precisions,
+    plot_comparison,
+    plot_latency,
+    plot_throughput,
+    plot_utilisation,
+    plot_host_share,
+    plot_memory,
+    plot_trade_off,
+    plot_energy,
+]
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +138,8 @@ def test_a_cell_without_a_time_is_marked_by_its_status(power_laws: PowerLaws) ->
     rows.loc[lost, "status"] = "oom"
     rows.loc[lost, "step_time_s"] = np.nan
     axes = only_axes(plot_times(view(rows)))
-    assert "oom" in texts(axes)
+    assert texts(axes)[-2:] == [MARK, "oom"]
+    assert texts(only_axes(plot_speedups(view(rows))))[-2:] == [MARK, "GPU oom"]
     assert line_of(axes, "cuda")[0] == pytest.approx([2])
 
 
@@ -206,28 +228,39 @@ def test_speedups_divide_the_times(power_laws: PowerLaws) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    "plot",
-    [plot_times, plot_speedups, plot_comparison, plot_latency, plot_throughput, plot_trade_off, plot_utilisation],
-)
+@pytest.mark.parametrize("plot", PLOTS)
 def test_the_same_data_give_the_same_files(
     power_laws: PowerLaws, tmp_path: Path, plot: Callable[[StudyView], Figure]
 ) -> None:
     measured = {"latencies_s": [0.9, 1.0, 1.2], "flops_per_step": 10**9, "peak_rss_bytes": 2, "base_rss_bytes": 1}
+    measured |= {"host_bound_share": 0.5, "energy_per_step_j": 0.1}
     rows = power_laws({2: 100, 4: 100_000}, trials=2, **measured)
     tables = {"measurements": rows, "cells": summarise(rows), "crossovers": compare_lines(rows, {"disc_depth": "size"})}
     for name, table in tables.items():
         table.to_parquet(tmp_path / f"{name}.parquet")
+    shown = read_view(SPEC, *(str(tmp_path / f"{name}.parquet") for name in tables), "")
     for attempt in ("first", "again"):
-        save_study_figure(
-            plot,
-            SPEC,
-            *(str(tmp_path / f"{name}.parquet") for name in tables),
-            "",
-            [str(tmp_path / f"{attempt}.svg"), str(tmp_path / f"{attempt}.png")],
-        )
-    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
-    assert (tmp_path / "first.png").stat().st_size > 1000
+        save_study_figure(plot, shown, [str(tmp_path / f"{attempt}.{suffix}") for suffix in FORMATS])
+    for suffix in FORMATS:
+        assert (tmp_path / f"first.{suffix}").read_bytes() == (tmp_path / f"again.{suffix}").read_bytes()
+        assert (tmp_path / f"first.{suffix}").stat().st_size > 1000
+
+
+def test_words_stay_words_and_a_pdf_brings_its_fonts(power_laws: PowerLaws, tmp_path: Path) -> None:
+    shown = view(power_laws({2: 100, 4: 100_000}))
+    save_study_figure(plot_times, shown, [str(tmp_path / f"figure.{suffix}") for suffix in FORMATS])
+    svg = (tmp_path / "figure.svg").read_text()
+    for words in ("A title", "Brand G1", "crossover: 2.5", "linear layers"):
+        assert f">{words}</text>" in svg
+    assert "fill: #ffffff" in svg[: svg.index("</g>")]  # its ground, whatever page it stands on
+    pdf = (tmp_path / "figure.pdf").read_bytes()
+    assert b"/FontFile2" in pdf
+    assert b"/CreationDate" not in pdf
+
+
+def test_what_a_figure_shows_stands_in_a_file(power_laws: PowerLaws, tmp_path: Path) -> None:
+    write_takeaway("speedups", view(power_laws({2: 100, 4: 100_000})), str(tmp_path / "speedups.txt"))
+    assert (tmp_path / "speedups.txt").read_text().startswith("Largest measured speed-up over the CPU: 100 times")
 
 
 def test_the_searches_reach_the_figure(power_laws: PowerLaws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,18 +273,14 @@ def test_the_searches_reach_the_figure(power_laws: PowerLaws, tmp_path: Path, mo
     drawn: list[Figure] = []
     monkeypatch.setattr(plt, "close", drawn.append)
     paths = [str(tmp_path / f"{name}.parquet") for name in tables]
-    save_study_figure(
-        plot_throughput, SPEC, *paths, "", [str(tmp_path / "figure.svg")], str(tmp_path / "searches.parquet")
-    )
+    shown = read_view(SPEC, *paths, "", str(tmp_path / "searches.parquet"))
+    save_study_figure(plot_throughput, shown, [str(tmp_path / "figure.svg")])
     cpu, gpu = drawn[0].axes
     assert "largest batch that fits: 77" in "".join(texts(cpu))
     assert "largest batch" not in "".join(texts(gpu))
 
 
-@pytest.mark.parametrize(
-    "plot",
-    [plot_times, plot_speedups, plot_comparison, plot_latency, plot_throughput, plot_trade_off, plot_utilisation],
-)
+@pytest.mark.parametrize("plot", PLOTS)
 def test_a_study_without_any_row_has_a_figure_that_says_so(
     power_laws: PowerLaws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plot: Callable[[StudyView], Figure]
 ) -> None:
@@ -262,7 +291,8 @@ def test_a_study_without_any_row_has_a_figure_that_says_so(
     drawn: list[Figure] = []
     monkeypatch.setattr(plt, "close", drawn.append)
     paths = [str(tmp_path / f"{name}.parquet") for name in tables]
-    save_study_figure(plot, SPEC, *paths, "", [str(tmp_path / "figure.svg"), str(tmp_path / "figure.png")])
+    shown = read_view(SPEC, *paths, "")
+    save_study_figure(plot, shown, [str(tmp_path / "figure.svg"), str(tmp_path / "figure.png")])
     (figure,) = drawn
     assert [text.get_text() for text in figure.texts] == ["A title", "Nothing of this study was measured."]
     assert figure.axes == []

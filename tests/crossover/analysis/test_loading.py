@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.loading import loading_answers
+from crossover.analysis.loading import loading_answers, short_loading
 
 Row = Callable[..., dict[str, Any]]
 
@@ -98,3 +98,18 @@ def test_a_small_share_is_not_nothing(row: Row) -> None:
     """1 - 19.96 / 20 = 0.2 %."""
     (text,) = loading_answers(table(row, *[("as_published", 0.02), ("resident", 0.01996)] * 2), None)
     assert "the loader takes 0.2 % of a step (95 % intervals from 0.2 % to 0.2 %)" in text
+
+
+def test_the_share_in_a_few_words(row: Row) -> None:
+    """1 - 2 / 20 = 90 % and 1 - 5 / 20 = 75 %; 24 for 20 ms is no loss."""
+    twice = table(row, *[("as_published", 0.02), ("resident", 0.002)] * 2)
+    once = table(row, ("as_published", 0.02), ("resident", 0.005), precision="fp16")
+    slower = table(row, *[("as_published", 0.02), ("resident", 0.024)] * 2)
+    assert short_loading(twice) == ["Loading takes 90 % of a step on the GPU (95 %: 90 % to 90 %)"]
+    assert short_loading(once) == ["Loading takes 75 % of a step on the GPU (one trial a cell: indicative)"]
+    assert short_loading(pd.concat([twice, once])) == [
+        "Loading takes 75 % to 90 % of a step on the GPU "
+        "(95 %: 90 % to 90 %, without 1 of 2 cells, which have one trial)"
+    ]
+    assert short_loading(slower) == ["Loading does not slow a step down on the GPU"]
+    assert short_loading(twice[twice["protocol"] == "resident"]) == []

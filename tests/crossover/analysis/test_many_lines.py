@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from crossover.analysis.figures import plot_speedups, plot_times
 from crossover.analysis.many_lines import plot_utilisation
+from crossover.analysis.status_marks import MARK
 from crossover.analysis.style import DEVICE_COLOURS
 from crossover.analysis.views import StudyView
 
@@ -109,6 +110,26 @@ def test_a_size_that_failed_is_named_on_its_line(row: Row, view_of: Views) -> No
     rows[-1] |= LOST | {"status": "oom"}
     (axes,) = plot_times(view_of(rows, precisions=PRECISIONS)).axes
     assert "CPU, amp-bf16, oom at 4,000" in texts(axes)
+    assert texts(axes)[-2:] == [MARK, "oom"]
+
+
+def test_speedups_mark_what_failed_on_either_device(row: Row, view_of: Views) -> None:
+    rows = [
+        row(precision=name, size=size, device=device)
+        for name in PRECISIONS
+        for device in ("cpu", "cuda")
+        for size in (2, 4, 8)
+    ]
+    rows[0] |= LOST | {"status": "timeout"}
+    rows[5] |= LOST | {"status": "oom"}
+    (axes,) = plot_speedups(view_of(rows, precisions=PRECISIONS)).axes
+    assert texts(axes)[-4:] == [MARK, "GPU oom", MARK, "CPU timeout"]
+
+
+def test_a_line_without_any_time_is_named_and_has_no_marks(view: StudyView) -> None:
+    eager, _ = plot_times(view).axes
+    assert "CPU, tf32: unsupported" in texts(eager)
+    assert MARK not in texts(eager)
 
 
 def test_without_a_count_of_operations_the_figure_says_so(row: Row, view_of: Views) -> None:

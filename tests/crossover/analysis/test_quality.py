@@ -17,7 +17,7 @@ from crossover.analysis.quality import (
     report_of,
 )
 from crossover.analysis.quality_pairs import difference_over_seeds
-from crossover.analysis.quality_words import NO_BASELINE, quality_answer, quality_view, reports_text
+from crossover.analysis.quality_words import NO_BASELINE, quality_answer, quality_view, reports_text, short_quality
 from crossover.analysis.tables import CELL_AXES
 from crossover.errors import UserError
 from crossover.records import write_record
@@ -31,7 +31,7 @@ PREDICTED = [0, 0, 0, 0, 0, 1, 1, 1, 0, 0]
 def training(predictions: Sequence[int] | None = PREDICTED, **values: Any) -> dict[str, Any]:
     """The row of a training."""
     plain: dict[str, Any] = {
-        "schema_version": 1,
+        "schema_version": Training.schema_version,
         "study": "quality",
         "workload": "higgs_mlp",
         "variant": "plain",
@@ -208,6 +208,15 @@ def test_models_that_have_learnt_nothing_are_told() -> None:
     rows = [row | {"predicted_classes": 1} for row in [*BASELINE, *metrics("cuda", "fp32", [0.70, 0.75, 0.80])]]
     assert "no model predicts more than one class" in answer(rows)
     assert "no model predicts" not in answer(BASELINE)
+
+
+def test_the_verdict_alone_keeps_its_warning() -> None:
+    same = pd.DataFrame([*BASELINE, *metrics("cuda", "fp32", [0.70, 0.75, 0.80])])
+    verdict = "Using a GPU does not improve the model: in every precision each metric gains less than 0.005."
+    assert short_quality(same) == verdict
+    assert short_quality(same.assign(predicted_classes=1)).startswith(f"{verdict} But no model predicts more than one")
+    assert short_quality(pd.DataFrame(BASELINE)).startswith("Whether using a GPU improves the model is not testable")
+    assert short_quality(same[same["device"] == "cuda"]) == NO_BASELINE
 
 
 def test_the_reports_table_has_one_row_a_cell() -> None:

@@ -9,8 +9,10 @@ from crossover.analysis.style import (
     count_text,
     device_label,
     ink,
+    money_text,
     number_text,
     seconds_text,
+    share_text,
     short_name,
     side_word,
     small_text,
@@ -134,3 +136,17 @@ def test_a_cpu_side_is_named_by_its_cores() -> None:
     assert (side_word("cpu-half", 8), side_word("cpu-half")) == ("CPU, 8 cores", "CPU, half of its cores")
     assert (side_word("cpu"), side_word("cuda", 16)) == ("CPU", "GPU")
     assert device_label("cpu-1", "Brand C1") == "CPU, 1 core (Brand C1)"
+
+
+def test_shares_are_whole_per_cents_and_nothing_small_is_none() -> None:
+    assert [share_text(share) for share in (0.0, 0.004, 0.006, 0.68, 1.0)] == [
+        "0 %",
+        "under 1 %",
+        "1 %",
+        "68 %",
+        "100 %",
+    ]
+
+
+def test_amounts_have_two_digits_and_no_power() -> None:
+    assert [money_text(value) for value in (0.00123, 0.852, 12.4, 4321.0)] == ["0.0012", "0.85", "12", "4,321"]

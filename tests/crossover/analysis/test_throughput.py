@@ -10,6 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
+from crossover.analysis.status_marks import MARK
 from crossover.analysis.throughput import plot_throughput
 from crossover.analysis.views import StudyView
 
@@ -55,7 +56,7 @@ def test_the_first_batch_that_failed_is_named(row: Row, view_of: Views) -> None:
     lost: dict[str, Any] = {"status": "oom", "step_time_s": None, "flags": None}
     rows = [row(batch_size=8), row(batch_size=4096, **lost), row(batch_size=2048, **lost)]
     (axes,) = plot_throughput(view_of(rows)).axes
-    assert texts(axes) == ["best: 8,000/s at batch 8, oom at 2,048"]
+    assert texts(axes) == ["best: 8,000/s at batch 8, oom at 2,048", MARK, MARK, "oom"]
 
 
 def test_published_rates_stand_in_their_devices_panel(row: Row, view_of: Views) -> None:

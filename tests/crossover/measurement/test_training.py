@@ -77,7 +77,7 @@ def test_the_row_says_what_ran(job: TrainingRun) -> None:
     row = run_training(job, told.append)
     assert (row.study, row.variant, row.precision, row.seed, row.epochs) == ("quality", "plain", "fp32", 5, 2)
     assert row.parameters == 2 * 16 + 16 + 16 * 16 + 16 + 16 * 2 + 2
-    assert (row.threads, row.command, row.isolation) == (1, "the command", "process")
+    assert (row.threads, row.command, row.isolation, row.code_version) == (1, "the command", "process", None)
     assert row.train_s is not None
     assert row.train_s > 0
     assert told[0]["hostname"] == row.hostname

@@ -78,13 +78,14 @@ def failing(error: BaseException) -> Callable[..., Any]:
 
 
 def test_a_good_trial_fills_its_row(request_: Request, tmp_path: Path) -> None:
-    row = run_trial(replace(request_, isolation="none", attempts=2, lease_wait_s=1.5))
+    row = run_trial(replace(request_, isolation="none", attempts=2, lease_wait_s=1.5, code_version="f00"))
     assert (row.status, row.reason) == ("ok", None)
     assert row.flags is not None
     assert set(row.flags) <= set(FLAGS)
     assert {axis: getattr(row, axis) for axis in asdict(CELL)} == asdict(CELL)
     assert (row.trial, row.seed, row.threads) == (1, 0, request_.threads)
     assert (row.isolation, row.attempts, row.lease_wait_s, row.command) == ("none", 2, 1.5, "the command")
+    assert row.code_version == "f00"
     assert (row.parameters, row.size_name) == (12 + 40 + 18, "linear layers")
     assert json.loads(row.effort or "") == asdict(EFFORT)
     assert json.loads(row.backend_settings or "")["mkldnn.matmul.fp32_precision"] == "ieee"

@@ -1,0 +1,139 @@
+// The table of cells: sorted, filtered and exported in the browser, drawn only where it is seen.
+"use strict";
+((page) => {
+  const { element } = page;
+  const section = document.getElementById("cell-table");
+  const DANGEROUS = /^[=+\-@\t\r]/;
+  let table = null;
+  let search = "";
+
+  // A spreadsheet runs what begins so as a formula, and a study's title or a reason may be anybody's text.
+  page.csvText = (value) => (typeof value === "string" && DANGEROUS.test(value) ? `'${value}` : value);
+
+  const isNumber = (spec, rows) => rows.some((row) => typeof row[spec.key] === "number");
+  function shown(spec, rows) {
+    const values = new Set(rows.map((row) => row[spec.key]));
+    return values.size > 1 || (spec.always && !values.has(null));
+  }
+
+  // "> 10", "<= 10", "10 to 20", or a number's beginning, in the unit of the column's head.
+  page.numberFilter = (asked, value, factor = 1) => {
+    if (value === null || value === undefined) return false;
+    const scaled = value * factor;
+    const range = /^\s*(-?[\d.]+)\s*(?:to|-|–)\s*(-?[\d.]+)\s*$/.exec(asked);
+    if (range) return Number(range[1]) <= scaled && scaled <= Number(range[2]);
+    const bound = /^\s*(<=|>=|<|>|=|≤|≥)\s*(-?[\d.]+)\s*$/.exec(asked);
+    if (!bound) return String(scaled).startsWith(asked.trim());
+    const limit = Number(bound[2]);
+    return { "<": scaled < limit, ">": scaled > limit, "=": scaled === limit }[bound[1]]
+      ?? (bound[1] === "<=" || bound[1] === "≤" ? scaled <= limit : scaled >= limit);
+  };
+
+  function numberText(spec, value) {
+    if (value === null || value === undefined) return "";
+    const scaled = value * spec.factor;
+    return Number.isInteger(scaled) ? page.format.whole(scaled) : page.format.number(scaled, 4);
+  }
+
+  function column(spec, rows) {
+    const title = spec.unit ? `${spec.title}, ${spec.unit}` : spec.title;
+    const attributes = { "aria-label": `filter ${title}` };
+    const common = {
+      field: spec.key, title, titleDownload: spec.key, headerTooltip: spec.doc || title, visible: shown(spec, rows), download: true,
+      accessorDownload: page.csvText, headerFilter: "input", headerFilterParams: { elementAttributes: attributes },
+    };
+    if (isNumber(spec, rows)) {
+      return {
+        ...common, sorter: "number", sorterParams: { alignEmptyValues: "bottom" }, hozAlign: "right",
+        headerFilterPlaceholder: "> 10", headerFilterFunc: (asked, value) => page.numberFilter(asked, value, spec.factor),
+        formatter: (cell) => numberText(spec, cell.getValue()),
+      };
+    }
+    const formatter = spec.key === "study"
+      ? (cell) => element("a", { href: page.studyLink(cell.getValue()) }, cell.getValue())
+      : "plaintext";
+    return { ...common, sorter: "string", formatter, headerFilterLiveFilter: true };
+  }
+
+  function link(row) {
+    return element("a", { href: `#cell=${row.key}`, "aria-label": `details of ${row.study}, size ${row.size}, ${row.device}` }, "details");
+  }
+
+  // The library sorts by mouse only.
+  function sortByKeys(table) {
+    for (const column of table.getColumns().filter((one) => one.getDefinition().headerSort !== false)) {
+      const head = column.getElement();
+      head.tabIndex = 0;
+      head.addEventListener("keydown", (event) => {
+        if (event.target !== head || !["Enter", " "].includes(event.key)) return;
+        event.preventDefault();
+        table.setSort(column.getField(), head.getAttribute("aria-sort") === "ascending" ? "desc" : "asc");
+      });
+    }
+  }
+
+  const matches = (row) => Object.values(row).some((value) => value !== null && String(value).toLowerCase().includes(search));
+
+  function count() {
+    section.querySelector(".count").textContent =
+      `${page.format.whole(table.getDataCount("active"))} of ${page.format.whole(page.data().count)} cells`;
+  }
+
+  function make() {
+    page.library("tabulator");
+    const { rows, columns } = page.data();
+    const place = section.querySelector(".table");
+    return new Promise((resolve) => {
+      table = new Tabulator(place, {
+        data: rows, index: "place", layout: "fitDataFill", height: rows.length > 15 ? "32rem" : undefined, placeholder: "no cell is left by the filters",
+        columns: [
+          { title: "cell", field: "key", formatter: (cell) => link(cell.getData()), headerSort: false, download: false, frozen: true },
+          ...columns.map((spec) => column(spec, rows)),
+        ],
+        columnDefaults: { headerSortTristate: true }, rowHeight: 30,
+      });
+      table.on("tableBuilt", () => {
+        sortByKeys(table);
+        // A grid may hold rows only, none of which is this; each row has a link that takes the focus instead.
+        place.querySelector(".tabulator-tableholder").removeAttribute("tabindex");
+        table.on("dataFiltered", () => setTimeout(count));
+        count();
+        resolve(table);
+      });
+    });
+  }
+
+  let promised = null;
+  page.table = () => (promised ??= make());
+
+  function setSearch(text) {
+    search = text.trim().toLowerCase();
+    section.querySelector(".search").value = text;
+    if (search) table.setFilter(matches);
+    else table.clearFilter();
+  }
+
+  page.clearTable = async () => {
+    await page.table();
+    setSearch("");
+    table.clearHeaderFilter();
+  };
+
+  page.showStudyInTable = async (study) => {
+    await page.clearTable();
+    table.setHeaderFilterValue("study", study);
+    section.scrollIntoView();
+  };
+
+  if (!section) return;
+  page.whenSeen(section.querySelector(".table"), page.table);
+  section.querySelector(".search").addEventListener("input", async (event) => {
+    await page.table();
+    setSearch(event.target.value);
+  });
+  section.querySelector(".clear").addEventListener("click", page.clearTable);
+  section.querySelector(".download").addEventListener("click", async () => {
+    await page.table();
+    table.download("csv", "cells_filtered.csv", { bom: true });
+  });
+})(window.Crossover);

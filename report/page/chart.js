@@ -1,0 +1,163 @@
+// What ECharts is told to draw: lines, intervals, lost cells and crossovers.
+"use strict";
+((page) => {
+  const LOST = "path://M1,0 L5,4 L9,0 L10,1 L6,5 L10,9 L9,10 L5,6 L1,10 L0,9 L4,5 L0,1 Z";
+  const MOST_LABELS = 6;
+  const DASHES = ["solid", "dashed", "dotted"];
+
+  function inks() {
+    const style = getComputedStyle(document.documentElement);
+    return Object.fromEntries(["ink", "soft", "line", "paper"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  }
+
+  // Colour and dashes of each series, by its name: a device's colour while dashes can tell the rest apart.
+  page.looksOf = (series) => {
+    const { devices, palette } = page.data().colours;
+    const groups = [...new Set(series.map((one) => one.group))];
+    const names = new Set(series.map((one) => one.device));
+    const own = new Set([...names].map((name) => devices[name]));
+    const byDevice = groups.length <= DASHES.length && own.size === names.size && (names.size > 1 || groups.length === 1);
+    return new Map(series.map((one, rank) => {
+      if (byDevice) return [one.name, { colour: devices[one.device], dashes: DASHES[groups.indexOf(one.group)] }];
+      const colour = palette[rank % palette.length];
+      const dashes = DASHES[Math.floor(rank / palette.length) % DASHES.length];
+      // The palette's black is the page's ink, so that it shows on a dark page too.
+      return [one.name, { colour: colour === "#111111" ? inks().ink : colour, dashes }];
+    }));
+  };
+
+  // Readable places on a logarithmic axis: 1, 2 and 5 of each power of ten, or the powers alone where those are many.
+  function ticks([low, high], most) {
+    const powers = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) powers.push(power);
+    const digits = powers.length > 4 ? [1] : [1, 2, 5];
+    const every = Math.ceil(powers.length / most);
+    return powers.filter((_, place) => place % every === 0).flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`))).filter((at) => low <= at && at <= high);
+  }
+
+  function logarithmic(extent, most) {
+    const customValues = ticks(extent, most);
+    return { type: "log", min: extent[0], max: extent[1], axisTick: { customValues }, axisLabel: { customValues } };
+  }
+
+  function tooltip(series, metric, x, row) {
+    const lines = [series.name];
+    if (x.key) lines.push(`${page.format.whole(row[x.key])} ${x.title}`);
+    const point = page.pointOf(row, metric);
+    if (point) {
+      const text = (value) => page.metricText(metric, value);
+      lines.push(`${metric.title}: ${text(point.value)}`);
+      if (point.low !== null) lines.push(`95 % interval: ${text(point.low)} to ${text(point.high)}`);
+      else if (metric.of_time) lines.push("no interval: one trial");
+    }
+    lines.push(`trials: ${row.trials}${row.trials_not_ok ? `, and ${row.trials_not_ok} not ok` : ""}; status: ${row.status}`);
+    if (row.reason) lines.push(row.reason);
+    if (row.flags) lines.push(`flags: ${row.flags.replaceAll(" ", ", ")}`);
+    const box = page.element("div", { class: "tip" }, ...lines.map((line) => page.element("div", {}, line)));
+    return box;
+  }
+
+  function line(series, look, view, ink) {
+    const data = series.points.flatMap(({ at, row }) => {
+      const point = page.pointOf(row, view.metric);
+      const hollow = row.flags ? { color: ink.paper, borderColor: look.colour, borderWidth: 2 } : { color: look.colour };
+      return point ? [{ value: [at, point.value], row, series, itemStyle: hollow }] : [];
+    });
+    return {
+      type: view.x.key ? "line" : "scatter", name: series.name, data, symbol: "circle", symbolSize: 9, z: 3,
+      lineStyle: { color: look.colour, type: look.dashes, width: 2 }, itemStyle: { color: look.colour },
+      ...marks(series, look, view, ink),
+    };
+  }
+
+  // Each interval is a stroke of its own: low, high, a gap.
+  function intervals(series, look, view) {
+    const data = series.points.flatMap(({ at, row }) => {
+      const point = page.pointOf(row, view.metric);
+      return point && point.low !== null ? [[at, point.low], [at, point.high], [at, null]] : [];
+    });
+    const lineStyle = { color: look.colour, width: 5, opacity: 0.35 };
+    return { type: "line", data, silent: true, showSymbol: false, z: 2, lineStyle, itemStyle: lineStyle };
+  }
+
+  function lost(series, look, view) {
+    const data = series.points.flatMap(({ at, row }) =>
+      row.status !== "ok" && row[view.metric.key] === null ? [{ value: [at, view.floor], row, series }] : []);
+    return { type: "scatter", data, symbol: LOST, symbolSize: 10, itemStyle: { color: look.colour }, z: 4 };
+  }
+
+  function marks(series, look, view, ink) {
+    const rows = new Set(series.points.map(({ row }) => row.place));
+    const kinds = ["seconds", "rate"];
+    const own = page.data().crossovers.filter((one) => rows.has(one.cell) && one.on[view.x.key] && kinds.includes(view.metric.kind));
+    const found = own.map((one) => one.on[view.x.key]);
+    if (!found.length) return {};
+    const right = (at) => Math.log(at / view.xs[0]) > Math.log(view.xs[1] / view.xs[0]) / 2;
+    const whose = series.group && view.series.some((one) => one.group !== series.group) ? `, ${series.group}` : "";
+    const label = (at, words) => (view.labels >= MOST_LABELS ? { show: false } : {
+      formatter: `crossover: ${words}${whose}`, color: ink.ink, fontSize: 13, position: "end",
+      align: right(at) ? "right" : "left", offset: [right(at) ? 4 : -4, -16 * view.labels++],
+    });
+    return {
+      markLine: {
+        silent: true, symbol: "none", lineStyle: { color: ink.ink, type: look.dashes, width: 1 },
+        data: found.map(([at, , , words]) => ({ xAxis: at, label: label(at, words) })),
+      },
+      markArea: {
+        silent: true, itemStyle: { color: ink.soft, opacity: 0.18 },
+        data: found.filter(([, low, high]) => low !== null || high !== null)
+          .map(([, low, high]) => [{ xAxis: low ?? "min" }, { xAxis: high ?? "max" }]),
+      },
+    };
+  }
+
+  // Least and largest value above 0, with some room. Not Math.min(...): cells may be more than a call's arguments.
+  function extent(values) {
+    const [low, high] = values.filter((value) => value > 0).reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, 0]);
+    return high ? [low / 1.4, high * 1.4] : [0.1, 10];
+  }
+
+  function valuesOf(shown, metric) {
+    const points = shown.flatMap((series) => series.points.map(({ row }) => page.pointOf(row, metric))).filter(Boolean);
+    return points.flatMap(({ value, low, high }) => [value, low ?? value, high ?? value]);
+  }
+
+  // Options for a view: its series with those shown, metric, axis and the scales of both axes.
+  page.chartOption = (view) => {
+    const ink = inks();
+    const shown = view.series.filter((series) => !view.hidden.has(series.name));
+    const looks = page.looksOf(view.series);
+    const ys = extent(valuesOf(shown, view.metric));
+    view.xs = extent(shown.flatMap((series) => series.points.map(({ at }) => at)));
+    view.labels = 0;
+    view.floor = view.logY ? ys[0] * 1.05 : 0;
+    const series = shown.flatMap((one) => {
+      const look = looks.get(one.name);
+      return [intervals(one, look, view), line(one, look, view, ink), lost(one, look, view)];
+    });
+    const scaleX = view.logX ? logarithmic(view.xs, view.width / 90) : { type: "value", scale: true };
+    const scaleY = view.logY ? logarithmic(ys, 8) : { type: "value", min: 0 };
+    const text = { color: ink.soft, fontSize: 13 };
+    const axis = { axisLine: { show: true, lineStyle: { color: ink.soft } }, splitLine: { lineStyle: { color: ink.line } }, nameTextStyle: text };
+    const labels = { ...text, hideOverlap: true };
+    return {
+      animation: false,
+      textStyle: { fontFamily: "inherit" },
+      grid: { left: 16, right: 36, top: 40 + 16 * view.labels, bottom: 40, containLabel: true },
+      tooltip: {
+        trigger: "item", confine: true, backgroundColor: ink.paper, borderColor: ink.soft, textStyle: { color: ink.ink, fontSize: 13 },
+        formatter: ({ data }) => tooltip(data.series, view.metric, view.x, data.row),
+      },
+      xAxis: {
+        ...axis, ...(view.x.key ? scaleX : { type: "category", data: view.places }), splitLine: { show: false },
+        name: view.x.title, nameLocation: "middle", nameGap: 34,
+        axisLabel: { ...labels, ...(view.x.key ? scaleX.axisLabel : {}), formatter: view.x.key ? (value) => page.format.count(value) : undefined },
+      },
+      yAxis: {
+        ...axis, ...scaleY, name: view.metric.title, nameTextStyle: { ...text, align: "left" }, nameGap: 20 + 16 * view.labels,
+        axisLabel: { ...labels, ...scaleY.axisLabel, formatter: (value) => page.metricText(view.metric, value) },
+      },
+      series,
+    };
+  };
+})(window.Crossover);

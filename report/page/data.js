@@ -1,0 +1,61 @@
+// The page's data, read when first asked for; `Crossover` is the one name that the page's scripts share.
+"use strict";
+window.Crossover = {};
+((page) => {
+  let known = null;
+
+  function column(encoded, count) {
+    if (Array.isArray(encoded)) return encoded;
+    if ("all" in encoded) return new Array(count).fill(encoded.all);
+    return encoded.at.map((place) => encoded.values[place]);
+  }
+
+  page.data = () => {
+    if (known) return known;
+    known = JSON.parse(document.getElementById("page-data").textContent);
+    const columns = Object.entries(known.cells).map(([name, encoded]) => [name, column(encoded, known.count)]);
+    known.rows = Array.from({ length: known.count }, (_, place) => {
+      const row = Object.fromEntries(columns.map(([name, values]) => [name, values[place]]));
+      row.key = known.axes.map((axis) => encodeURIComponent(row[axis])).join("/");
+      row.place = place;
+      return row;
+    });
+    known.commands = known.commands.map((encoded) => column(encoded, known.count));
+    return known;
+  };
+
+  // The command of a cell's first trial; empty where none is recorded.
+  page.commandOf = (row) => page.data().commands.map((values) => values[row.place]).join("");
+
+  // A library waits as text until it is wanted; then it runs as the classic script that it is.
+  page.library = (name) => {
+    const held = document.getElementById(`library-${name}`);
+    if (!held) return;
+    const script = document.createElement("script");
+    script.textContent = held.textContent;
+    held.remove();
+    document.head.append(script);
+  };
+
+  // An element with attributes and children; strings become text, whatever they hold.
+  page.element = (tag, attributes = {}, ...children) => {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (typeof value === "function") made.addEventListener(name, value);
+      else made.setAttribute(name, value);
+    }
+    made.append(...children);
+    return made;
+  };
+
+  page.studyLink = (study) => `#study-${encodeURIComponent(study)}`;
+
+  page.whenSeen = (element, act) => {
+    const observer = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      observer.disconnect();
+      act();
+    }, { rootMargin: "200px" });
+    observer.observe(element);
+  };
+})(window.Crossover);

@@ -1,0 +1,93 @@
+// "What about my size?": a form, and what is expected there.
+"use strict";
+((page) => {
+  const { element } = page;
+  const box = document.getElementById("size-box");
+  if (!box) return;
+  const { study, line, amount, unit } = box.querySelector("form").elements;
+  const answer = box.querySelector(".answer");
+  const range = box.querySelector(".range");
+  const models = () => page.data().models.filter((model) => model.study === study.value);
+
+  function sizes() {
+    const own = page.data().rows.filter((row) => row.study === study.value).map((row) => row.size);
+    return own.reduce(([low, high], size) => [Math.min(low, size), Math.max(high, size)], [Infinity, 0]);
+  }
+
+  // Parameters that are known from one size to another; null where they say nothing of the size.
+  function parameters() {
+    const known = page.knownParameters(study.value);
+    const grows = known.every(([, count], place) => place === 0 || count > known[place - 1][1]);
+    return known.length > 1 && grows ? known : null;
+  }
+
+  function describe() {
+    const { whole, count } = page.format;
+    const known = parameters();
+    if (unit.value === "parameters") {
+      range.textContent = `Measured: ${count(known[0][1], 3)} to ${count(known.at(-1)[1], 3)} parameters.`;
+      return;
+    }
+    const [low, high] = sizes();
+    range.textContent = `Measured: ${low === high ? whole(low) : `${whole(low)} to ${whole(high)}`} ${models()[0].size_name}.`;
+  }
+
+  function choose() {
+    const words = new Map(models().map((model) => [model.line, model.words]));
+    line.replaceChildren(new Option("all", ""), ...[...words].map(([place, text]) => new Option(text, place)));
+    box.querySelector(".line").hidden = words.size < 2;
+    unit.replaceChildren(new Option(models()[0].size_name, "size"));
+    if (parameters()) unit.add(new Option("parameters", "parameters"));
+    amount.value = "";
+    answer.replaceChildren();
+    describe();
+  }
+
+  // The size that was asked for, with words where it follows from a number of parameters.
+  function asked() {
+    const value = Number(amount.value);
+    if (unit.value === "size") return { size: value, note: [] };
+    const known = parameters();
+    const exact = page.interpolate(known.map(([size, count]) => [count, size]), value);
+    if (exact === null) return { error: `${page.format.count(value, 3)} parameters lie outside of the measured range, where the size that has them is not known; ask for a size instead` };
+    const size = Math.max(1, Math.round(exact));
+    return { size, note: [`The size nearest to ${page.format.count(value, 3)} parameters:`] };
+  }
+
+  function show() {
+    const { size, note, error } = asked();
+    const found = error ? { error } : page.expect(study.value, size);
+    if (found.error) {
+      answer.replaceChildren(element("p", {}, found.error));
+      return;
+    }
+    const blocks = found.blocks.filter((one) => line.value === "" || one.line === Number(line.value));
+    answer.replaceChildren(
+      ...note.map((text) => element("p", {}, text)),
+      element("p", {}, found.heading),
+      ...blocks.flatMap((one) => [
+        element("h3", {}, one.words),
+        ...one.devices.map((text) => element("p", {}, text)),
+        ...one.ahead.map((text) => element("p", { class: "ahead" }, text)),
+        ...one.warnings.map((text) => element("p", { class: "warning" }, text)),
+      ]),
+    );
+  }
+
+  function fill() {
+    if (study.options.length) return;
+    const measured = new Set(page.data().models.map((model) => model.study));
+    study.replaceChildren(...[...measured].map((name) => new Option(name, name)));
+    if (measured.size) choose();
+  }
+
+  page.whenSeen(box, fill);
+  page.fillSizeBox = fill;
+  study.addEventListener("change", choose);
+  unit.addEventListener("change", () => { answer.replaceChildren(); describe(); });
+  line.addEventListener("change", () => { if (answer.childElementCount) show(); });
+  box.querySelector("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    show();
+  });
+})(window.Crossover);

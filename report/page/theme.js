@@ -1,0 +1,48 @@
+// Light, dark or as the system is; stands in the head, so that the page never flashes in the other one.
+"use strict";
+(() => {
+  const KEY = "crossover-theme";
+  const CHOICES = ["auto", "light", "dark"];
+  const root = document.documentElement;
+  root.classList.add("scripted");
+
+  // From file:// a browser may refuse its storage; the choice then lasts as long as the page.
+  function stored() {
+    try {
+      return localStorage.getItem(KEY);
+    } catch {
+      return null;
+    }
+  }
+  function store(choice) {
+    try {
+      localStorage.setItem(KEY, choice);
+    } catch {
+      return;
+    }
+  }
+
+  function apply(choice) {
+    if (choice === "auto") delete root.dataset.theme;
+    else root.dataset.theme = choice;
+    document.dispatchEvent(new Event("crossover:theme"));
+  }
+
+  const first = CHOICES.includes(stored()) ? stored() : "auto";
+  apply(first);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => apply(root.dataset.theme ?? "auto"));
+
+  document.addEventListener("DOMContentLoaded", () => {
+    const place = document.getElementById("theme");
+    if (!place) return;
+    const label = document.createElement("label");
+    const select = document.createElement("select");
+    for (const choice of CHOICES) select.add(new Option(choice, choice, false, choice === first));
+    select.addEventListener("change", () => {
+      store(select.value);
+      apply(select.value);
+    });
+    label.append("theme ", select);
+    place.append(label);
+  });
+})();

@@ -1,0 +1,50 @@
+# What a run tells on the terminal beside Snakemake's own lines: the time left, its answers, what to do where it failed.
+
+import json
+import sys
+
+from crossover.progress import MEASURING, ProgressTeller, failure_words
+from snakemake.logging import logger
+
+
+def waiting_jobs():
+    """The measuring jobs that have not finished, by number, and whether refinement will plan further ones."""
+    jobs = list(workflow.dag.needrun_jobs())
+    measuring = {job.jobid: (job.rule.name, job.wildcards_dict) for job in jobs if job.rule.name in MEASURING}
+    return measuring, any(job.rule.name == "plan_refinement" for job in jobs)
+
+
+PROGRESS = ProgressTeller(waiting_jobs, logger.info)
+
+
+def reports_made():
+    """The closing lines of the reports that are part of this run."""
+    jobs = workflow.dag.needrun_jobs(exclude_finished=False)
+    return [Path(job.output.closing) for job in jobs if job.rule.name == "render_report"]
+
+
+def partial_command():
+    """The command that reports what has finished, with the config of this run."""
+    settings = workflow.config_settings
+    files = [f"--configfile={path}" for path in settings.configfiles or ()]
+    values = [f"{key}={json.dumps(value)}" for key, value in (settings.config or {}).items()]
+    options = ["--nolock", "--cores", "1", *files, *(["--config", *values] if values else [])]
+    return shlex.join(["snakemake", *options, "--", "partial_report"])
+
+
+onstart:
+    # The executor is known from here on only.
+    with one_line_errors():
+        check_executor(CONFIG, local=workflow.local_exec)
+        note_unnoted_rows()
+    logger.addHandler(PROGRESS)
+
+
+onsuccess:
+    for closing in reports_made():
+        print(f"\n{closing.read_text(encoding='utf-8')}", file=sys.stderr)
+
+
+onerror:
+    if f"{RESULTS}/summary.txt" in map(str, reports_made()):
+        print(f"\n{failure_words(PROGRESS.failed, partial_command())}", file=sys.stderr)

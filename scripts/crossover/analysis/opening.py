@@ -1,0 +1,109 @@
+"""The first screen: who measured, how much trust it deserves, an answer for each question, and one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.cores_words import short_cores
+from crossover.analysis.memory_words import device_memories, fullest, verdict
+from crossover.analysis.quality_words import short_quality
+from crossover.analysis.report_figures import FigureFile
+from crossover.analysis.report_tables import ReportTables
+from crossover.analysis.short_answers import crossover_answers
+from crossover.analysis.short_comparisons import comparison_answers
+from crossover.analysis.short_verdicts import short_verdicts
+from crossover.analysis.style import device_label
+from crossover.analysis.tables import on_all_cores, with_ok_times
+from crossover.analysis.trust import trust_words
+from crossover.records import BASELINE, DEVICES
+from crossover.stages import CROSSOVER_FIGURES
+
+LEAD = "times"
+"""The kind of figure that leads, where a study with an answer has one."""
+
+
+def opening(
+    studies: Mapping[str, Mapping[str, Any]], tables: ReportTables, figures: Sequence[FigureFile]
+) -> dict[str, Any]:
+    """What the template of the first screen shows."""
+    cards = [_card(name, spec, tables) for name, spec in studies.items()]
+    memory = fullest(
+        [(card["name"], one) for card in cards for one in device_memories(_of(tables.measurements, card["name"]))]
+    )
+    return {
+        "cards": cards,
+        "hardware": _hardware(tables),
+        "trust": trust_words(tables.cells),
+        "memory": memory and {"study": memory[0], "title": studies[memory[0]]["title"], "words": verdict(memory[1])},
+        "lead": lead_figure([card["name"] for card in cards if card["answers"]], figures),
+    }
+
+
+def lead_figure(answered: Sequence[str], figures: Sequence[FigureFile]) -> FigureFile | None:
+    """The times of the first study with an answer, else the first figure there is."""
+    leading = {figure.study: figure for figure in figures if figure.path.stem == LEAD}
+    return next((leading[name] for name in answered if name in leading), figures[0] if figures else None)
+
+
+def _card(name: str, spec: Mapping[str, Any], tables: ReportTables) -> dict[str, Any]:
+    cells = _of(tables.cells, name)
+    return {
+        "name": name,
+        "question": spec["question"],
+        "answers": short_study_answers(name, spec, tables),
+        "verdicts": short_verdicts(_of(tables.claims, name), spec),
+        "trust": trust_words(cells),
+        "missing": _missing(spec, cells),
+    }
+
+
+def short_study_answers(name: str, spec: Mapping[str, Any], tables: ReportTables) -> list[tuple[str, str]]:
+    """All that a study answers, in a few words each, with what they are of."""
+    cells = _of(tables.cells, name)
+    answers: list[tuple[str, str]] = []
+    cores = None if tables.cores_worth is None else _of(tables.cores_worth, name)
+    if cores is not None and len(cores):
+        answers += short_cores(cores)
+    elif len(cells) and (cells["trials"] > 0).any():
+        if CROSSOVER_FIGURES.isdisjoint(spec["figures"]):
+            answers += comparison_answers(with_ok_times(_of(tables.measurements, name)), spec)
+        else:
+            answers += crossover_answers(_of(tables.crossovers, name), cells)
+    quality = None if tables.quality is None else _of(tables.quality, name)
+    if quality is not None and len(quality):
+        answers.append(("", short_quality(quality)))
+    return answers
+
+
+def _missing(spec: Mapping[str, Any], cells: pd.DataFrame) -> str:
+    """What stands where a study has no answer."""
+    if len(cells):
+        return trust_words(cells)["failures"] if not (cells["trials"] > 0).any() else "No short answer: see the figures"
+    return f"Not measured: for {', '.join(spec['devices'])} only" if spec.get("devices") else "Not measured here"
+
+
+def _of(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    return table[table["study"] == name]
+
+
+def _hardware(tables: ReportTables) -> list[str]:
+    """'GPU (NVIDIA H200)', 'CPU (Intel Xeon), 16 threads': the accelerators first, each once."""
+    measured = [on_all_cores(table) for table in (tables.measurements, tables.quality) if table is not None]
+    columns = ["device", "device_name", "threads"]
+    rows = pd.concat([table[columns].astype(object) for table in measured]).drop_duplicates()
+    rows = rows.sort_values("device", key=lambda column: column.map(_place), kind="stable")
+    return list(dict.fromkeys(_side(row) for _, row in rows.iterrows()))
+
+
+def _place(device: str) -> int:
+    return len(DEVICES) if device == BASELINE else DEVICES.index(device)
+
+
+def _side(row: pd.Series) -> str:
+    label = device_label(row["device"], None if pd.isna(row["device_name"]) else row["device_name"])
+    if row["device"] != BASELINE or pd.isna(row["threads"]):
+        return label
+    return f"{label}, {int(row['threads'])} thread{'' if row['threads'] == 1 else 's'}"

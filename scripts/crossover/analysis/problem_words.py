@@ -1,0 +1,71 @@
+"""What the report says of problems, and of how much of a run has finished."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.problems import FLAGGED
+from crossover.analysis.tables import records
+from crossover.analysis.unfinished import UNFINISHED
+
+PLURALS = {"trial": "trials", "training": "trainings", "search": "searches"}
+
+
+def problems_view(
+    problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame | None], studies: Sequence[str], partial: bool
+) -> dict[str, Any]:
+    """How many problems there are of each kind, and each entry; of a partial report, how much has finished.
+
+    `tables` holds the rows of what has finished, by work: trials, trainings, searches.
+    """
+    counts: dict[tuple[str, str], int] = {}
+    for entry in records(problems):
+        # A trial may carry several flags, so these are not added up.
+        kind = f"flag {entry['reason'].partition(':')[0]}" if entry["kind"] == FLAGGED else entry["kind"]
+        counts[kind, entry["work"]] = counts.get((kind, entry["work"]), 0) + entry["count"]
+    return {
+        "counts": [(kind, counted(count, work)) for (kind, work), count in counts.items()],
+        "entries": [entry | {"count": counted(entry["count"], entry["work"])} for entry in records(problems)],
+        "timed": any((table["status"] == "ok").any() for table in tables.values() if table is not None),
+        "partial": _partial(progress(problems, tables), studies) if partial else None,
+    }
+
+
+def counted(count: int, work: str) -> str:
+    """'1 trial', '1,200 trials'."""
+    return f"{count:,} {work if count == 1 else PLURALS[work]}"
+
+
+def progress(
+    problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame | None]
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """How much of a study's work has finished, and how much is asked for, by study and work."""
+    finished: dict[tuple[str, str], int] = {}
+    for work, table in tables.items():
+        for study, count in () if table is None else table["study"].value_counts().items():
+            finished[str(study), work] = count
+    asked = dict(finished)
+    for entry in records(problems[problems["kind"].isin(UNFINISHED)]):
+        key = (entry["study"], entry["work"])
+        asked[key] = asked.get(key, 0) + entry["count"]
+    return {key: (finished.get(key, 0), count) for key, count in asked.items()}
+
+
+def _partial(found: Mapping[tuple[str, str], tuple[int, int]], studies: Sequence[str]) -> dict[str, Any]:
+    """'3 of 12 trials have finished', of all studies and of each."""
+    works = [work for work in PLURALS if any(work == own for _, own in found)]
+    totals = {work: [sum(pair[i] for (_, own), pair in found.items() if own == work) for i in (0, 1)] for work in works}
+    parts = [f"{done:,} of {counted(asked, work)}" for work, (done, asked) in totals.items()]
+    total = sum(asked for _, asked in totals.values())
+    return {
+        "all": f"{' and '.join(parts) or 'nothing'} {'has' if total <= 1 else 'have'} finished",
+        "studies": [
+            f"{study}: "
+            + ", ".join(f"{found[study, work][0]:,} of {counted(found[study, work][1], work)}" for work in own)
+            for study in studies
+            if (own := [work for work in works if (study, work) in found])
+        ],
+    }

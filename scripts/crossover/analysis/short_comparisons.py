@@ -1,0 +1,137 @@
+"""A few words of answer for a study that does not ask where two sides cross."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.latency_rows import latency_rows, ratio_words
+from crossover.analysis.loading import short_loading
+from crossover.analysis.naming import name_by, varying
+from crossover.analysis.short_answers import INDICATIVE
+from crossover.analysis.style import number_text, rate_text, seconds_text, side_word
+from crossover.analysis.summary import Ratio, ratio_over_trials
+from crossover.analysis.tables import CELL_AXES, first_row, on_all_cores, rows_with
+from crossover.records import BASELINE, DEVICES
+from crossover.records import PLAIN as PLAIN_VARIANT
+from crossover.stages import PLAIN_SIDES
+
+AXES = [axis for axis in CELL_AXES if axis not in ("study", "workload", "device")]
+"""The axes that set the cells of one device apart."""
+
+PLAIN = {**PLAIN_SIDES, "variant": PLAIN_VARIANT}
+"""The settings with nothing switched on."""
+
+ONE_TRIAL = ", one trial"
+MISTAKE = "mistake: "
+
+
+def comparison_answers(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Answers with what they are of, by what the study's figures show; none where no trial ended ok.
+
+    `trials` are a study's, as `with_ok_times` leaves them.
+    """
+    timed = on_all_cores(trials).dropna(subset=["step_time_s"])
+    if timed.empty:
+        return []
+    devices = [(device, own) for device in DEVICES if len(own := timed[timed["device"] == device])]
+    accelerated = [(device, own) for device, own in devices if device != BASELINE] or devices
+    if "latency" in spec["figures"] and (found := [_mistakes(device, own) for device, own in accelerated]):
+        return [("", text) for text in found if text] or _ratios(devices)
+    if "throughput" in spec["figures"]:
+        return [("", _best_rate(device, own)) for device, own in devices]
+    if loading := short_loading(timed):
+        return [("", text) for text in loading]
+    return _ratios(devices) or [("", _fastest(device, own)) for device, own in devices]
+
+
+def _mistakes(device: str, trials: pd.DataFrame) -> str | None:
+    """How far off each mistake is in measuring the latency; None of several cells, or where none was made."""
+    if len(trials.drop_duplicates(CELL_AXES)) > 1:
+        return None
+    made = [row for row in latency_rows(trials, None) if row.ratio]
+    if not made:
+        return None
+    said = [
+        f"{row.name.removeprefix(MISTAKE)} {ratio_words(row.ratio).removesuffix(ONE_TRIAL)}"
+        for row in made
+        if row.ratio
+    ]
+    alone = any(row.ratio and row.ratio.low is None for row in made)
+    return f"Mean latency on the {side_word(device)}: {', '.join(said)}{f' ({INDICATIVE})' if alone else ''}"
+
+
+def _best_rate(device: str, trials: pd.DataFrame) -> str:
+    """The most samples a second, and where: by the geometric mean over a cell's trials."""
+    seconds = _seconds(trials)
+    key, own = max(seconds.items(), key=lambda item: _axis(item[0], "batch_size") / _mean(item[1]))
+    rest = [axis for axis in varying(trials, AXES) if axis != "batch_size"]
+    batch = _axis(key, "batch_size")
+    others = name_by(first_row(rows_with(trials, AXES, dict(zip(AXES, key, strict=True)))), rest)
+    place = f"batch {batch:,}{f', {others}' if others else ''}"
+    return f"{side_word(device)} at best {rate_text(batch / _mean(own))}, at {place}{_caution([own])}"
+
+
+def _ratios(devices: Sequence[tuple[str, pd.DataFrame]]) -> list[tuple[str, str]]:
+    """How many times as fast the accelerator is, where each device has one cell; none otherwise."""
+    times = dict(devices)
+    if BASELINE not in times or any(len(own.drop_duplicates(CELL_AXES)) > 1 for own in times.values()):
+        return []
+    cpu_s = times[BASELINE]["step_time_s"].tolist()
+    found = []
+    for device, own in devices:
+        if device != BASELINE:
+            gpu_s = own["step_time_s"].tolist()
+            over = ratio_over_trials(gpu_s, cpu_s)
+            ahead, behind = side_word(device), side_word(BASELINE)
+            if over.ratio < 1:
+                ahead, behind, over = behind, ahead, ratio_over_trials(cpu_s, gpu_s)
+            found.append(("", f"{ahead} {_times(over)} times as fast as the {behind}{_caution([gpu_s, cpu_s], over)}"))
+    return found
+
+
+def _fastest(device: str, trials: pd.DataFrame) -> str:
+    """Of the largest size the cell of the least time a sample, beside the plain one, or the slowest where none is."""
+    own = trials[trials["size"] == trials["size"].max()]
+    place = f" at {own['size'].iloc[0]:,} {own['size_name'].iloc[0]}" if trials["size"].nunique() > 1 else ""
+    seconds = _seconds(own)
+    named = varying(own, AXES)
+    cells = {key: first_row(rows_with(own, AXES, dict(zip(AXES, key, strict=True)))) for key in seconds}
+    per_sample = {key: _mean(times) / _axis(key, "batch_size") for key, times in seconds.items()}
+    best, worst = min(per_sample, key=per_sample.__getitem__), max(per_sample, key=per_sample.__getitem__)
+    if best == worst:
+        return f"{side_word(device)}: {seconds_text(_mean(seconds[best]))} a step{place}{_caution([seconds[best]])}"
+    plain = [key for key in cells if key != best and all(cells[key][axis] == side for axis, side in PLAIN.items())]
+    other = max(plain, key=per_sample.__getitem__, default=worst)
+    scale = _axis(best, "batch_size") / _axis(other, "batch_size")
+    over = ratio_over_trials(seconds[best], [value * scale for value in seconds[other]])
+    return (
+        f"{side_word(device)} fastest with {name_by(cells[best], named)}{place}: {_times(over)} times as fast as "
+        f"{name_by(cells[other], named)}{_caution([seconds[best], seconds[other]], over)}"
+    )
+
+
+def _seconds(trials: pd.DataFrame) -> dict[tuple[Any, ...], list[float]]:
+    """The times of each cell's trials, by its values on AXES."""
+    return {tuple(key): own["step_time_s"].tolist() for key, own in trials.groupby(AXES, sort=False)}
+
+
+def _axis(key: tuple[Any, ...], axis: str) -> int:
+    return int(key[AXES.index(axis)])
+
+
+def _mean(seconds: Sequence[float]) -> float:
+    return ratio_over_trials([1.0], seconds).ratio
+
+
+def _times(ratio: Ratio) -> str:
+    return number_text(ratio.ratio)
+
+
+def _caution(cells: Sequence[Sequence[float]], over: Ratio | None = None) -> str:
+    """The interval where there is one, and what one trial is worth."""
+    if over and over.low is not None and over.high is not None:
+        return f" (95 %: {number_text(over.low)} to {number_text(over.high)})"
+    return f" ({INDICATIVE})" if any(len(own) == 1 for own in cells) else ""

@@ -1,0 +1,53 @@
+"""The words that takeaways share: intervals, places, names, and the caution that one trial calls for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.naming import NAMED_AXES, name_by
+from crossover.analysis.sentences import axis_words
+from crossover.analysis.style import DEVICE_WORDS, count_text, number_text
+from crossover.analysis.views import StudyView
+
+
+def between(low: float | None, high: float | None, say: Callable[[float], str] = number_text) -> str:
+    """' (95 %: 4.50 to 5.10)'; nothing where there is no interval."""
+    if low is None or high is None or pd.isna(low) or pd.isna(high):
+        return ""
+    return f" (95 %: {say(low)} to {say(high)})"
+
+
+def indicative(text: str, trials: float) -> str:
+    """A sentence, and behind it what one trial is worth; `trials` are the fewest of the cells that it speaks of."""
+    return f"{text}. One trial a cell: indicative." if text and trials < 2 else f"{text}." * bool(text)
+
+
+def at_place(view: StudyView, x: float, size_name: str) -> str:
+    """'2,000 neurons', '680 k parameters': a place on the study's x axis."""
+    return f"{number_at(view, x)} {axis_words({'x_axis': view.x_axis, 'size_name': size_name})}"
+
+
+def number_at(view: StudyView, x: float) -> str:
+    """'2,000', '680 k': the same without its unit."""
+    return count_text(x) if view.x_axis == "parameters" else f"{x:,.0f}"
+
+
+def where(view: StudyView, row: Mapping[str, Any], varied: Collection[str]) -> str:
+    """'at 2,000 neurons on the GPU (resident, amp-bf16)': a row with x and size_name."""
+    return f"at {at_place(view, row['x'], row['size_name'])} {on_device(row, varied)}"
+
+
+def on_device(row: Mapping[str, Any], varied: Collection[str]) -> str:
+    """'on the GPU (resident, amp-bf16)'."""
+    name = name_by(row, [axis for axis in NAMED_AXES if axis in varied and axis != "size"])
+    device = f"on the {DEVICE_WORDS[row['device']]}"
+    return f"{device} ({name})" if name else device
+
+
+def who(row: Mapping[str, Any], varied: Collection[str]) -> str:
+    """'amp-bf16 on the GPU': what of a study a row is, by the axes in which its rows differ."""
+    name = name_by(row, [axis for axis in NAMED_AXES if axis in varied and axis != "size"])
+    return " ".join(words for words in (name, f"on the {DEVICE_WORDS[row['device']]}") if words)

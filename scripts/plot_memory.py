@@ -1,0 +1,15 @@
+"""Draws the memory over size for one study."""
+
+from typing import TYPE_CHECKING
+
+from crossover.analysis.figure_files import draw_for_rule
+from crossover.analysis.memory import plot_memory
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+    snakemake: Snakemake
+
+
+if __name__ == "__main__":
+    draw_for_rule(plot_memory, snakemake)

@@ -1,0 +1,164 @@
+"""A browser without a network, and pages of made-up runs for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from report_pages import Run, write_page
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)> \'quoted\' "too" 🙂 \u202egnippils {{ 7 * 7 }}'
+GPU_S = {"as_published": 5e-4, "resident": 4e-4}
+Row = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium of this machine; CROSSOVER_CHROMIUM names another one."""
+    found = os.environ.get("CROSSOVER_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        reason = f"no browser: install one of {', '.join(NAMES)}, or name it in CROSSOVER_CHROMIUM"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Opened:
+    """A page in the browser, and what it did that it should not have done."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        """Note all requests but those of the file itself, all errors and all dialogs."""
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        self.page.on("dialog", self._dismiss)
+
+    def _dismiss(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def assert_quiet(self) -> None:
+        """Nothing was asked for but the page itself, nothing failed, nothing popped up."""
+        outside = [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))]
+        assert (outside, self.errors, self.dialogs) == ([], [], [])
+        assert len([url for url in self.requests if url.startswith("file:")]) == 1
+
+    def explore(self, study: str) -> None:
+        """Open a study's chart."""
+        self.page.click(f'details.explorer[data-study="{study}"] summary')
+        self.page.wait_for_selector(f'details.explorer[data-study="{study}"] svg text')
+
+    def table(self) -> None:
+        """Have the table of cells drawn."""
+        self.page.locator("#cell-table .table").scroll_into_view_if_needed()
+        self.page.wait_for_selector("#cell-table .tabulator-row")
+
+    def column(self, key: str) -> list[str]:
+        """Texts of a column of the table, as far as it is drawn."""
+        return self.page.locator(f'#cell-table .tabulator-row [tabulator-field="{key}"]').all_inner_texts()
+
+
+Open = Callable[..., Opened]
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Open]:
+    """Opens a page offline; keywords are those of a browser context. At the end the page must have been quiet."""
+    contexts, pages = [], []
+
+    def act(path: Path, anchor: str = "", **options: Any) -> Opened:
+        context = browser.new_context(**{"offline": True, "viewport": {"width": 1200, "height": 900}, **options})
+        contexts.append(context)
+        context.set_default_timeout(5000)
+        opened = Opened(context.new_page())
+        pages.append(opened)
+        opened.watch()
+        opened.page.goto(f"{path.as_uri()}{anchor}")
+        return opened
+
+    yield act
+    for context in contexts:
+        context.close()
+    for opened in pages:
+        opened.assert_quiet()
+
+
+@pytest.fixture(scope="session")
+def rows(row: Row) -> pd.DataFrame:
+    """Widths: a CPU of 1 us a neuron and a GPU of 0.5 ms, or 0.4 with resident data; three trials 1 % apart.
+
+    With resident data the GPU's last cell ran out of memory, and the CPU's at 400 took 1.9 times as long as it should.
+
+    Depths: three sizes, one trial, no model; the CPU's first cell is flagged.
+    """
+    widths = [
+        row(
+            study="widths",
+            size=n,
+            parameters=10 * n,
+            size_name="neurons",
+            protocol=protocol,
+            device=device,
+            trial=trial,
+            step_time_s=(n * 1e-6 if device == "cpu" else GPU_S[protocol]) * 1.01 ** (trial - 2),
+            peak_allocated_bytes=1e6 * n if device == "cuda" else None,
+            timed_steps=100 * trial,
+            command=f"python3 scripts/measure_cell.py --study=widths --size={n} --device={device} "
+            f"--protocol={protocol} --trial={trial} --output=results/a b/trial-{trial}.parquet",
+        )
+        for n in (100, 200, 400, 800, 1600)
+        for protocol in ("as_published", "resident")
+        for device in ("cpu", "cuda")
+        for trial in (1, 2, 3)
+    ]
+    for one in widths:
+        if (one["size"], one["device"], one["protocol"]) == (1600, "cuda", "resident"):
+            one |= {"status": "oom", "reason": "8 GB wanted", "step_time_s": None, "peak_allocated_bytes": None}
+        if (one["size"], one["device"], one["protocol"]) == (400, "cpu", "resident"):
+            one["step_time_s"] *= 1.9
+    depths = [
+        row(study="depths", size=n, parameters=10**n, device=device, step_time_s=2.0**n * unit_s, flags=flags)
+        for n in (2, 3, 4)
+        for device, unit_s, flags in (("cpu", 1e-5, ["noisy"] if n == 2 else []), ("cuda", 1.5e-5, []))
+    ]
+    return pd.DataFrame(widths + depths)
+
+
+@pytest.fixture(scope="session")
+def run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A page of two plain studies, with the tables that it was made of."""
+    return write_page(rows, tmp_path_factory.mktemp("plain") / "report.html", steps_per_run={"widths": 10_000})
+
+
+@pytest.fixture(scope="session")
+def failed_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A page of a run in which nothing worked."""
+    failed = rows.assign(status="timeout", reason="not done after 300 s", step_time_s=None, peak_allocated_bytes=None)
+    return write_page(failed, tmp_path_factory.mktemp("failed") / "report.html")
+
+
+@pytest.fixture(scope="session")
+def hostile_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The same with markup and worse wherever a user's or a machine's words go."""
+    words = {"device_name": HOSTILE, "hostname": HOSTILE, "size_name": HOSTILE, "command": f"measure {HOSTILE}"}
+    changed = rows.assign(**words).assign(reason=lambda own: own["reason"].where(own["reason"].isna(), f"={HOSTILE}"))
+    return write_page(changed, tmp_path_factory.mktemp("hostile") / f"{HOSTILE[:8]}#?.html".replace("/", ""), HOSTILE)

@@ -1,0 +1,55 @@
+"""Words of users and machines are text wherever the page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from report_pages import Run
+
+Open = Callable[..., Any]
+MARK = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
+
+
+def test_no_word_becomes_an_element_or_runs(hostile_run: Run, run: Run, open_page: Open) -> None:
+    counts = []
+    for one in (run, hostile_run):
+        opened = open_page(one.path)
+        opened.explore("widths")
+        opened.page.fill("#size-box [name=amount]", "600")
+        opened.page.click("#size-box button[type=submit]")
+        opened.table()
+        opened.page.click("#cell-table .tabulator-row a[href^='#cell=']")
+        opened.page.wait_for_selector("#cell-table .cell pre")
+        opened.page.wait_for_timeout(200)
+        # An image of the charts' library is a drawing, not one of the page; those of the page are figures.
+        counts.append(opened.page.evaluate("['script', 'img'].map((tag) => document.querySelectorAll(tag).length)"))
+        opened.assert_quiet()
+    assert counts[0] == counts[1]
+
+
+def test_every_word_is_shown_as_it_is(hostile_run: Run, open_page: Open) -> None:
+    opened = open_page(hostile_run.path)
+    assert MARK in opened.page.locator("#study-widths").first.inner_text()
+    opened.explore("widths")
+    opened.page.locator('details.explorer[data-study="widths"] .plot').scroll_into_view_if_needed()
+    assert MARK in opened.page.locator('details.explorer[data-study="widths"] .lines').inner_text()
+    place = """() => {
+      const plot = document.querySelector('details.explorer[data-study="widths"] .plot');
+      const chart = echarts.getInstanceByDom(plot);
+      const [x, y] = chart.convertToPixel({ seriesIndex: 1 }, chart.getOption().series[1].data[0].value);
+      const box = plot.getBoundingClientRect();
+      return [box.x + x, box.y + y];
+    }"""
+    opened.page.mouse.move(*opened.page.evaluate(place))
+    tip = opened.page.locator(".tip")
+    tip.wait_for()
+    assert MARK in tip.inner_text()
+    opened.page.fill("#size-box [name=amount]", "600")
+    opened.page.click("#size-box button[type=submit]")
+    assert MARK in opened.page.locator("#size-box .answer").inner_text()
+    opened.table()
+    opened.page.fill("#cell-table .search", "onerror")
+    opened.page.click("#cell-table .tabulator-row a[href^='#cell=']")
+    opened.page.wait_for_selector("#cell-table .cell pre")
+    assert MARK in opened.page.locator("#cell-table .cell pre").inner_text()

@@ -1,0 +1,126 @@
+"""The box for your own size says what scripts/predict_time.py says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from crossover.analysis.predictions import prediction_text
+from crossover.analysis.style import bytes_text, count_text, number_text, rate_text, seconds_text
+from crossover.errors import UserError
+from report_pages import Run
+
+Open = Callable[..., Any]
+
+
+def ask(opened: Any, study: str, amount: object, unit: str = "size") -> list[str]:
+    """The lines of the box's answer."""
+    box = opened.page.locator("#size-box")
+    box.scroll_into_view_if_needed()
+    box.locator("[name=study] option").first.wait_for(state="attached")
+    box.locator("[name=study]").select_option(study)
+    box.locator("[name=unit]").select_option(unit)
+    box.locator("[name=amount]").fill(str(amount))
+    box.locator("button[type=submit]").click()
+    text = box.locator(".answer").inner_text()
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+ASKED = (
+    ("widths", 400, "measured, 95 % interval"),
+    ("widths", 600, "by the cost model of 5 sizes"),
+    ("widths", 505, "ahead: open"),
+    ("widths", 1600, "no time: measured, oom, 8 GB wanted"),
+    ("widths", 19_600, "by a factor of 12.2"),  # 19,600 / 1,600 = 12.25, which Python rounds to the even digit
+    ("widths", 2_000_000, "so this one may have no time at all"),
+    ("widths", 7, "below the smallest (100)"),
+    ("depths", 3, "measured, one trial"),
+    ("depths", 2, "flagged noisy"),
+)
+
+
+def test_the_box_and_the_command_say_the_same(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path)
+    for study, size, told in ASKED:
+        text = prediction_text(run.cells, run.models, study, size)
+        wanted = [line.strip() for line in text.splitlines() if line.strip()]
+        got = ask(opened, study, size)
+        assert got == wanted
+        assert any(told in line for line in got), (size, told)
+
+
+def test_the_box_and_the_command_refuse_alike(run: Run, open_page: Open) -> None:
+    with pytest.raises(UserError, match="no model to expect one by") as raised:
+        prediction_text(run.cells, run.models, "depths", 9)
+    assert ask(open_page(run.path), "depths", 9) == [str(raised.value)]
+
+
+def test_what_is_no_size_is_refused(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path)
+    for size in ("0", "-3", "1.5"):
+        words = f"{size} is no size; allowed: whole numbers from 1 on"
+        assert opened.page.evaluate(f"Crossover.expect('widths', {size}).error") == words
+
+
+def test_one_line_can_be_asked_for(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path)
+    every = ask(opened, "widths", 600)
+    opened.page.locator("#size-box [name=line]").select_option(label="as published, batch 100")
+    shown = opened.page.locator("#size-box .answer").inner_text()
+    assert "as published, batch 100" in shown
+    assert "resident" not in shown
+    assert any("resident" in line for line in every)
+
+
+def test_parameters_lead_to_the_size_that_has_them(run: Run, open_page: Open) -> None:
+    """Ten parameters a neuron; between the measured sizes by interpolation, and outside of them not at all."""
+    opened = open_page(run.path)
+    assert ask(opened, "widths", 6000, "parameters")[1:] == ask(opened, "widths", 600)
+    assert ask(opened, "widths", 6000, "parameters")[0] == "The size nearest to 6,000 parameters:"
+    (refused,) = ask(opened, "widths", 160_000, "parameters")
+    assert refused.startswith("160 k parameters lie outside of the measured range")
+
+
+def test_the_browser_writes_numbers_as_the_report_does(run: Run, open_page: Open) -> None:
+    """On what hypothesis would try, in one call: ties, powers of ten, and what lies right beside them."""
+    chosen = random.Random(7)
+    plain = [10 ** chosen.uniform(-9, 11) for _ in range(2000)]
+    edges = [
+        0,
+        1,
+        2.5,
+        0.125,
+        12.25,
+        0.995,
+        9.995,
+        99.5,
+        999.5,
+        9995,
+        9999.5,
+        1e4,
+        10050,
+        119.95,
+        1234.5,
+        2500,
+        1e6,
+        1e9,
+    ]
+    values = plain + [edge * factor for edge in edges for factor in (1, 0.9999999, 1.0000001, 1e-3, 1e-6)]
+    ways = {
+        "seconds": seconds_text,
+        "number": number_text,
+        "count": count_text,
+        "bytes": bytes_text,
+        "rate": rate_text,
+        "whole": lambda value: f"{value:,.0f}",
+    }
+    opened = open_page(run.path)
+    for name, python in ways.items():
+        got = opened.page.evaluate(f"(values) => values.map((value) => Crossover.format.{name}(value))", values)
+        wanted = [python(value) for value in values]
+        assert [pair for pair in zip(values, got, wanted, strict=True) if pair[1] != pair[2]] == []
+    got = opened.page.evaluate("(values) => values.map((value) => Crossover.format.count(value, 3))", values)
+    assert got == [count_text(value, 3) for value in values]

@@ -1,0 +1,102 @@
+"""The section of the page that lets a reader doubt a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.analysis.claims import check_claims
+from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.cost_models import model_lines
+from crossover.analysis.problems import list_problems
+from crossover.analysis.provenance import provenance
+from crossover.analysis.report import render
+from crossover.analysis.report_tables import ReportTables
+from crossover.analysis.summary import summarise
+from crossover.checkout import Checkout
+from crossover.invocation import Invocation
+
+PowerLaws = Callable[..., pd.DataFrame]
+TEMPLATES = Path(__file__).parents[3] / "report" / "page"
+HOSTILE = "<script>alert('1')</script> & \"é\""
+
+
+@pytest.fixture
+def section_of(power_laws: PowerLaws, tmp_path: Path) -> Callable[..., str]:
+    """The section's HTML; keywords replace values of the rows."""
+
+    def build(run: Invocation | None, config: dict[str, Any] | None = None, trials: int = 2, **values: Any) -> str:
+        rows = power_laws({2: 100, 4: 100_000}, trials=trials).assign(**values)
+        (tmp_path / "cells.csv").write_text("abc")
+        spec: dict[str, Any] = {"title": "A title", "question": "When?", "published": None, "figures": []}
+        studies = {"disc_depth": spec}
+        files = {"table": [tmp_path / "cells.csv"]}
+        crossovers = compare_lines(rows, {"disc_depth": "size"})
+        models = model_lines(rows, {"disc_depth": None})
+        cells, claims = summarise(rows), check_claims([], rows, crossovers)
+        tables = ReportTables(rows, cells, crossovers, claims, models, list_problems(rows, cells))
+        facts = {
+            "provenance": provenance([rows], config or {}, studies, run, files, tmp_path / "report.html", "today"),
+            **{"made_at": "today", "effort": {}, "cpu_threads": 1, "seed": 0, "note": None, "method": "m.md"},
+            **{"price_per_hour": None, "currency": None, "partial": False},
+        }
+        page = render(TEMPLATES, {"disc_depth": {**spec, "steps_per_run": None}}, tables, [], facts)
+        return page[page.index('aria-labelledby="provenance"') : page.index("</main>")]
+
+    return build
+
+
+def text_of(section: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", section)).split())
+
+
+def test_everything_has_a_place_of_its_own(section_of: Callable[..., str]) -> None:
+    section = section_of(Invocation("snakemake --cores 1", "/house", Checkout("d" * 40, "main", "v1")))
+    places = re.findall(r'id="(\w+)"', section)
+    assert [
+        name for name in ("provenance", "code", "settings", "config", "files", "rerun", "cite") if name in places
+    ] == [*("provenance", "code", "settings", "config", "files", "rerun", "cite")]
+    text = text_of(section)
+    assert f"made this page {'d' * 40} branch main tag v1" in text
+    assert f"git checkout {'d' * 40} pip install -r requirements.txt snakemake --cores 1" in text
+    assert '<a href="cells.csv" download>cells.csv</a>' in section
+    assert "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" in text
+    assert '<a href="provenance.json" download>' in section
+    assert "@software{crossover2026," in text
+
+
+def test_of_very_many_hosts_some_are_shown_and_the_rest_counted(section_of: Callable[..., str]) -> None:
+    section = section_of(None, trials=4, hostname=[f"node{number}" for number in range(16)])
+    assert "4 more devices measured; they are in provenance.json." in text_of(section)
+    assert len(re.findall(r'<th scope="col">[CG]PU', section)) == 2 * 12
+    assert "more devices" not in text_of(section_of(None, trials=3, hostname=[f"node{number}" for number in range(12)]))
+
+
+def test_a_changed_checkout_names_its_files(section_of: Callable[..., str]) -> None:
+    checkout = Checkout("d" * 40, changed=("rules/new one.smk",))
+    text = text_of(section_of(Invocation("snakemake", "/house", checkout), code_version="e" * 40 + "-dirty"))
+    assert f"{'e' * 40}-dirty" in text
+    assert "Changed or unknown to git: rules/new one.smk" in text
+    assert "That commit lacks the changes named above." in text
+
+
+def test_without_git_the_page_says_so(section_of: Callable[..., str]) -> None:
+    text = text_of(section_of(Invocation("snakemake", "/house", Checkout(unknown="git is not installed"))))
+    assert "made this page not known: git is not installed" in text
+    assert "not recorded: no git, or no git checkout" in text
+    assert "git checkout" not in text[text.index("Run it again") :]
+
+
+def test_paths_commands_and_values_are_text_whatever_they_hold(section_of: Callable[..., str]) -> None:
+    checkout = Checkout("d" * 40, branch=HOSTILE, changed=(HOSTILE,))
+    run = Invocation(HOSTILE, HOSTILE, checkout)
+    section = section_of(run, {"results": HOSTILE}, hostname=HOSTILE, command=HOSTILE, backend_settings=HOSTILE)
+    assert "<script" not in section
+    # Host of both devices in both tables, branch, file, switches of both devices, config, folder, run, trial.
+    assert text_of(section).count(HOSTILE) == 12

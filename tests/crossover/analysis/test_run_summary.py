@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.analysis.claims import check_claims
+from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.cost_models import model_lines
+from crossover.analysis.problems import list_problems
+from crossover.analysis.report_sections import study_section
+from crossover.analysis.report_tables import ReportTables
+from crossover.analysis.run_summary import closing_lines, escaped, summary_markdown, summary_table
+from crossover.analysis.summary import summarise
+
+PowerLaws = Callable[..., pd.DataFrame]
+CLAIM = {
+    "study": "disc_depth",
+    "statement": "it starts between 100 and 100,000",
+    "source": "Somebody (2019)",
+    "crossover_between": {"range": [100, 100_000]},
+}
+
+
+def run(rows: pd.DataFrame, question: str = "From which size on?") -> tuple[dict[str, Any], ReportTables]:
+    spec = {"title": "A title", "question": question, "published": None, "figures": ["times"], "steps_per_run": None}
+    crossovers = compare_lines(rows, {"disc_depth": "parameters"})
+    cells = summarise(rows)
+    tables = ReportTables(
+        rows,
+        cells,
+        crossovers,
+        check_claims([CLAIM], rows, crossovers),
+        model_lines(rows, {"disc_depth": None}),
+        list_problems(rows, cells),
+    )
+    return {"disc_depth": spec}, tables
+
+
+FACTS = {"partial": False, "trials": 3, "seed": 7, "cpu_threads": 4, "effort": {"timed_max_s": 3.0}, "made_at": "today"}
+
+
+def test_the_summary_says_what_the_report_says(power_laws: PowerLaws) -> None:
+    studies, tables = run(power_laws({2: 100, 4: 100_000}, trials=3))
+    (row,) = summary_table(studies, tables).to_dict("records")
+    answers = study_section("disc_depth", studies["disc_depth"], tables, [])["answers"]
+    assert [(row["line"], row["answer"])] == answers
+    assert "1,000 (984 to 1,020) parameters" in row["answer"]
+    assert row["published"] == "it starts between 100 and 100,000: reproduced"
+    assert (row["trials"], row["flagged"]) == (12, 0)
+
+
+def test_the_markdown_has_answers_verdicts_hardware_and_the_command(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 4: 100_000}, trials=3, torch_version="2.13.0", hostname="node17", flags=["noisy"])
+    text = summary_markdown(*run(rows), FACTS)
+    (line,) = [line for line in text.splitlines() if line.startswith("| From which size on? |")]
+    assert line.count(" | ") == 2
+    assert "about 1,000 (984 to 1,020) parameters on" in line
+    assert line.endswith("| it starts between 100 and 100,000: reproduced |")
+    assert "- Measured on: GPU (Brand G1); threads of torch 2, torch 2.13.0" in text
+    assert "- Missing, failed or flagged: flag noisy: 12 trials" in text
+    assert '--config "studies=[disc_depth]" trials=3 seed=7 cpu_threads=4`\n' in text
+    assert "partial" not in text
+    assert "node17" not in text
+
+
+def test_effort_that_is_not_the_usual_one_is_named(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    text = summary_markdown(*run(rows), FACTS | {"effort": {"timed_max_s": 3.0, "blocks_min": 5}})
+    assert "` with the effort blocks\\_min 5\n" in text
+
+
+def test_what_users_write_is_shown_as_text(power_laws: PowerLaws) -> None:
+    question = "a|b `c` <script>alert(1)</script>\n# [x](y) @you"
+    text = summary_markdown(*run(power_laws({2: 100, 4: 100_000}), question), FACTS)
+    assert "| a\\|b \\`c\\` \\<script\\>alert(1)\\</script\\> \\# \\[x\\](y) \\@you |" in text
+
+
+@pytest.mark.parametrize(("text", "shown"), [("2 * 3_000", "2 \\* 3\\_000"), ("back\\slash", "back\\\\slash")])
+def test_marks_are_escaped(text: str, shown: str) -> None:
+    assert escaped(text) == shown
+
+
+def test_a_run_ends_with_an_answer_a_line_and_where_the_report_is(power_laws: PowerLaws) -> None:
+    studies, tables = run(power_laws({2: 100, 4: 100_000}, trials=3))
+    lines = closing_lines(studies, tables, False, "out/report.html", "out/summary.md").splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith(
+        "disc_depth: On this machine the GPU (Brand G1) beats the CPU (Brand C1) from about 1,000"
+    )
+    assert "measured on either side" not in lines[0]
+    assert lines[1:] == [
+        "Report: out/report.html (one file; open it in a browser)",
+        "To pass on: out/summary.md; to cite: CITATION.cff",
+    ]
+
+
+def test_nothing_measured_is_no_answer(power_laws: PowerLaws) -> None:
+    studies, tables = run(power_laws({2: 100}).iloc[:0])
+    assert summary_table(studies, tables)["answer"].tolist() == ["Not measured here."]
+    lines = closing_lines(studies, tables, True, "a", "b").splitlines()
+    assert lines[:2] == ["Partial: nothing has finished.", "disc_depth: Not measured here."]

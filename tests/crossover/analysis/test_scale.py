@@ -1,0 +1,90 @@
+"""What the analysis takes must grow with the number of cells, and no faster."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.claims import check_claims
+from crossover.analysis.comparisons import compare_lines
+from crossover.analysis.cost_models import COST_MODEL_COLUMNS, MODEL_AXES
+from crossover.analysis.problems import list_problems
+from crossover.analysis.report import render
+from crossover.analysis.report_tables import ReportTables
+from crossover.analysis.summary import summarise
+from crossover.analysis.tables import collect_rows
+from crossover.records import Measurement, write_record
+from synthetic import STUDY, synthetic_measurements, synthetic_study
+
+TEMPLATES = Path(__file__).parents[3] / "report" / "page"
+
+NO_MODELS = pd.DataFrame(columns=[*MODEL_AXES, *COST_MODEL_COLUMNS])
+
+
+def rows_of(cells: int) -> pd.DataFrame:
+    """Three trials of so many cells of four lines."""
+    table: pd.DataFrame = synthetic_measurements(lines=4, sizes=cells // 8, trials=3, samples=5).to_pandas()
+    return table
+
+
+def calls_of(work: Callable[[], Any]) -> int:
+    """The Python functions that some work calls: the same on every machine, however busy."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def page_of(rows: pd.DataFrame) -> str:
+    """All stages from the rows of trials to the page, without figures and what takes each line as long as any other."""
+    study = synthetic_study()
+    crossovers = compare_lines(rows, {STUDY: "size"})
+    claims = check_claims([], rows, crossovers)
+    tables = ReportTables(rows, summarise(rows), crossovers, claims, NO_MODELS, list_problems(rows, summarise(rows)))
+    facts = {
+        **{"made_at": "today", "effort": {}, "cpu_threads": "auto", "seed": 0, "note": None, "method": "method.md"},
+        **{"price_per_hour": None, "currency": None, "partial": False},
+    }
+    return render(TEMPLATES, {STUDY: study}, tables, [], facts)
+
+
+def test_a_cell_is_summarised_in_few_calls() -> None:
+    few, many = rows_of(200), rows_of(1000)
+    more = calls_of(lambda: summarise(many)) - calls_of(lambda: summarise(few))
+    assert more / 800 < 150  # it was over 4,000 where each cell was a table of its own
+
+
+def test_the_page_of_four_times_the_cells_takes_less_than_eight_times_as_long() -> None:
+    def seconds(cells: int) -> float:
+        rows = rows_of(cells)
+        start = time.process_time()
+        assert STUDY in page_of(rows)
+        return time.process_time() - start
+
+    seconds(200)  # what is loaded on first use does not count
+    assert seconds(2400) / seconds(600) < 8
+
+
+def test_rows_of_several_parts_are_joined_in_order(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("crossover.analysis.tables.ROWS_AT_ONCE", 2)
+    paths = [tmp_path / f"{size}.parquet" for size in (5, 4, 3, 2, 1)]
+    for path in paths:
+        write_record(Measurement(study="s", size=int(path.stem), samples_s=[0.5], flags=[]), path)
+    found = collect_rows(paths, threads=2)
+    assert found["size"].to_pylist() == [1, 2, 3, 4, 5]
+    assert found["samples_s"].to_pylist() == [[0.5]] * 5
+    assert found.schema.field("samples_s").metadata[b"unit"] == b"s"

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from crossover.analysis.claims import CLAIM_COLUMNS
+from crossover.analysis.findings import DIFFERS, NOT_TESTABLE, REPRODUCED
+from crossover.analysis.short_verdicts import short_verdicts
+from crossover.claim_forms import OURS
+
+CROSSING = {"crossover_between": {"range": [1, 2]}}
+OTHER = {"ratio_below": {"limit": 1}}
+
+
+def said(*claims: tuple[dict[str, Any], str, str], published: dict[str, Any] | None = None) -> list[str]:
+    """`claims` are form, verdict and source."""
+    rows = [
+        dict.fromkeys(CLAIM_COLUMNS) | {"published": "700 (tested: 1 to 2)", "verdict": verdict, "source": source}
+        for _, verdict, source in claims
+    ]
+    table = pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
+    found = short_verdicts(table, {"claims": [form for form, _, _ in claims], "published": published})
+    return [" ".join(filter(None, (one["words"], one["mark"], one["verdict"]))) for one in found]
+
+
+def test_a_claim_on_the_crossover_stands_with_what_was_published() -> None:
+    claim = (CROSSING, REPRODUCED, "Somebody")
+    assert said(claim) == ["published: 700 ✓ reproduced"]
+    assert said(claim, published={"crossover": [703_142, 703_142]}) == ["published: 703 k ✓ reproduced"]
+    assert said(claim, published={"crossover": [100, 1000]}) == ["published: 100 to 1,000 ✓ reproduced"]
+
+
+def test_other_claims_are_counted_by_verdict() -> None:
+    others = [(OTHER, verdict, "Somebody") for verdict in (DIFFERS, DIFFERS, REPRODUCED)]
+    assert said(*others) == ["3 published statements: ✓ 1 reproduced", "✗ 2 differ"]
+    assert said((CROSSING, NOT_TESTABLE, "Somebody"), *others[:2]) == [
+        "published: 700 – not testable here",
+        "2 more published statements: ✗ 2 differ",
+    ]
+    assert said(*others[:1]) == ["published statement: ✗ differs".replace("published", "1 published", 1)]
+
+
+def test_two_claims_on_crossovers_belong_to_no_single_answer() -> None:
+    assert said((CROSSING, REPRODUCED, "A"), (CROSSING, DIFFERS, "A")) == [
+        "2 published statements: ✓ 1 reproduced",
+        "✗ 1 differs",
+    ]
+
+
+def test_statements_of_our_own_hold_or_do_not() -> None:
+    assert said((CROSSING, REPRODUCED, OURS), (OTHER, REPRODUCED, OURS)) == ["2 statements of our own: ✓ 2 hold"]
+
+
+def test_without_claims_the_statement_stands_untested() -> None:
+    assert said(published={"statement": "it pays", "source": "A"}) == ["published: it pays"]
+    assert said() == []

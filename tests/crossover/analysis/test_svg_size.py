@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crossover.analysis.svg_size import dimensions, svg_size
+
+
+@pytest.mark.parametrize(
+    ("attributes", "size"),
+    [
+        ('width="72pt" height="90.3pt"', (96, 120)),
+        ('width="96" height="12.6px"', (96, 13)),
+        ('height="1in" viewBox="0 0 1 1" width="2in"', (192, 96)),
+        ('width="100%" height="50%"', None),
+        ('viewBox="0 0 1 1"', None),
+        ('width="0" height="5"', None),
+    ],
+)
+def test_the_size_is_that_of_the_root_in_pixels(attributes: str, size: tuple[int, int] | None, tmp_path: Path) -> None:
+    path = tmp_path / "one.svg"
+    path.write_text(f'<?xml version="1.0"?>\n<svg {attributes}><svg width="1" height="1"/></svg>')
+    assert svg_size(path) == size
+    assert dimensions(path) == ("" if size is None else f' width="{size[0]}" height="{size[1]}"')
+
+
+def test_what_is_no_svg_has_no_size(tmp_path: Path) -> None:
+    path = tmp_path / "one.svg"
+    path.write_text("nothing")
+    assert svg_size(path) is None
