@@ -150,7 +150,7 @@ def library(*patterns):
 
 ANALYSIS_LIBRARY = library("*.py", "analysis/*.py")
 MEASUREMENT_LIBRARY = library(
-    "records.py", "studies.py", "measurement/*.py", "measurement/workloads/__init__.py"
+    "records.py", "studies.py", "traits.py", "measurement/*.py", "measurement/workloads/__init__.py"
 )
 
 

@@ -13,12 +13,19 @@ from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.cost_models import model_lines
 from crossover.analysis.problems import list_problems
+from crossover.analysis.provenance import provenance
 from crossover.analysis.report import render
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.summary import summarise
+from crossover.checkout import Checkout
+from crossover.invocation import Invocation
 
 TEMPLATES = Path(__file__).parents[1] / "report" / "page"
+
+
+LONG = " ".join(["snakemake", "--cores 1", *["results/cells/long/path.parquet"] * 40])
+RUN = Invocation(LONG, "/house", Checkout("d" * 40))
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,7 @@ def write_page(
         "price_per_hour": None,
         "currency": "USD",
         "partial": False,
+        "provenance": provenance([rows], {"seed": 0}, specs, RUN, {}, path, "today"),
     }
     crossovers = compare_lines(rows, dict.fromkeys(studies, "size"))
     claim = {"study": studies[0], "statement": words or "from 100 on", "source": words or "Somebody (2019)"}

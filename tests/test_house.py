@@ -74,6 +74,7 @@ def test_analysis_wing_imports_no_torch() -> None:
     "name",
     [
         "studies.py",
+        "traits.py",
         "command_lines.py",
         "energy_window.py",
         "records.py",

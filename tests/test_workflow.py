@@ -263,6 +263,12 @@ def test_a_bad_size_in_a_study_stops_the_run(fresh: House) -> None:
     fails_in_one_line(fresh, "error: config/studies/hsf_width.yaml: sizes.1: 1.5 is not allowed")
 
 
+def test_a_workload_without_its_constants_stops_the_run(fresh: House) -> None:
+    module = "scripts/crossover/measurement/workloads/disc_mlp.py"
+    (fresh.path / module).write_text('"""Not finished."""\n\nSIZE_NAME = "linear layers"\n')
+    fails_in_one_line(fresh, f"error: {module}: lacks SIZE_RANGE, DATASET, PROTOCOLS; add ")
+
+
 def test_a_bad_value_on_the_command_line_stops_the_run(fresh: House) -> None:
     fails_in_one_line(fresh, "error: --config: trials: 0 is not allowed", "--config", "trials=0")
 

@@ -5,7 +5,7 @@
   const section = document.getElementById("cell-table");
   const DANGEROUS = /^[=+\-@\t\r]/;
   let table = null;
-  let search = "";
+  let search = [];
 
   // A spreadsheet runs what begins so as a formula, and a study's title or a reason may be anybody's text.
   page.csvText = (value) => (typeof value === "string" && DANGEROUS.test(value) ? `'${value}` : value);
@@ -72,7 +72,11 @@
     }
   }
 
-  const matches = (row) => Object.values(row).some((value) => value !== null && String(value).toLowerCase().includes(search));
+  // Every word of the search stands in some column, whichever.
+  function matches(row) {
+    const texts = Object.values(row).filter((value) => value !== null).map((value) => String(value).toLowerCase());
+    return search.every((word) => texts.some((text) => text.includes(word)));
+  }
 
   function count() {
     section.querySelector(".count").textContent =
@@ -94,8 +98,10 @@
       });
       table.on("tableBuilt", () => {
         sortByKeys(table);
-        // A grid may hold rows only, none of which is this; each row has a link that takes the focus instead.
-        place.querySelector(".tabulator-tableholder").removeAttribute("tabindex");
+        // What scrolls takes the focus, rows or none; a grid may hold groups of rows only, and so this is one.
+        const holder = place.querySelector(".tabulator-tableholder");
+        for (const [name, value] of [["tabindex", "0"], ["role", "rowgroup"], ["aria-label", "cells"]]) holder.setAttribute(name, value);
+        holder.querySelector(".tabulator-table").setAttribute("role", "presentation");
         table.on("dataFiltered", () => setTimeout(count));
         count();
         resolve(table);
@@ -107,9 +113,9 @@
   page.table = () => (promised ??= make());
 
   function setSearch(text) {
-    search = text.trim().toLowerCase();
+    search = text.toLowerCase().split(/\s+/).filter(Boolean);
     section.querySelector(".search").value = text;
-    if (search) table.setFilter(matches);
+    if (search.length) table.setFilter(matches);
     else table.clearFilter();
   }
 

@@ -52,7 +52,8 @@
     }
     const words = said(model.trial_spread === null ? "by_model_of_single_trials" : "by_model", { sizes: model.sizes });
     const spread = beyond(model, size) === 1 ? spreadOf(model) : null;
-    return { device: model.device, time: seconds(model, size), spread, words, warnings: warnings(model, cells, size) };
+    const outside = beyond(model, size);
+    return { device: model.device, time: seconds(model, size), spread, words, warnings: warnings(model, cells, size), outside };
   }
 
   function timeText(one, steps) {
@@ -64,6 +65,8 @@
   }
 
   function ahead(first, second) {
+    const { far } = page.data().limits;
+    if ((first.outside ?? 1) > far || (second.outside ?? 1) > far) return said("ahead_far", { far: page.format.number(far) });
     const ratio = second.time / first.time;
     const by = said("by", { first: first.device, ratio: page.format.number(ratio), second: second.device });
     if (first.spread === null || second.spread === null) return said("ahead_unsure", { by });

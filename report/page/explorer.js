@@ -32,14 +32,20 @@
 
     const plot = element("div", { class: "plot" });
     const lines = element("div", { class: "lines", role: "group", "aria-label": "Lines shown" });
+    const nothing = element("p", { class: "nothing", role: "status" });
     const note = element("p", { class: "soft" });
-    details.append(element("div", { class: "controls" }), lines, plot, note);
+    details.append(element("div", { class: "controls" }), lines, nothing, plot, note);
     if (!metrics.length) {
       note.textContent = "No cell of this study has a value to draw; the table of cells says why.";
       return;
     }
     const chart = echarts.init(plot, null, { renderer: "svg" });
     const draw = () => {
+      const shown = view.series.filter((series) => !view.hidden.has(series.name));
+      const empty = !shown.some((series) => series.points.some(({ row }) => page.pointOf(row, view.metric)));
+      nothing.textContent = !empty ? "" : shown.length ? `The chosen lines have no value of: ${view.metric.title}.` : "No line is chosen.";
+      plot.hidden = empty;
+      if (empty) return;
       view.width = plot.clientWidth;
       chart.setOption(page.chartOption(view), { notMerge: true });
     };

@@ -19,7 +19,12 @@ ENDS = (("warmup_min_s", "warmup_max_s"), ("timed_min_s", "timed_max_s"))
 
 def effort_of(study: Study, run: Effort) -> Effort:
     """The effort of a study's trials in a run."""
-    return replace(run, **{key: _that_counts(key, value, run) for key, value in study.effort.items()})
+    return with_own(study.effort, run)
+
+
+def with_own(own: Mapping[str, Any], run: Effort) -> Effort:
+    """The run's effort with what a study's file says instead."""
+    return replace(run, **{key: _that_counts(key, value, run) for key, value in own.items()})
 
 
 def _that_counts(key: str, own: Any, run: Effort) -> Any:

@@ -5,11 +5,10 @@ Plain values without dependencies, so that the measuring process can import them
 
 from __future__ import annotations
 
-import ast
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 from crossover.errors import UserError
 from crossover.records import AXES, BASELINE, PLAIN
+from crossover.traits import Traits, read_traits
 
 WORKLOADS_FOLDER = Path(__file__).parent / "measurement" / "workloads"
 
@@ -96,24 +96,6 @@ SEARCH_VERSION = 1
 """Version of the keys of a search's file."""
 
 
-@dataclass(frozen=True)
-class Traits:
-    """What a workload's module says of itself in literal constants, readable without importing torch."""
-
-    size_name: str
-    size_range: tuple[int, int]
-    dataset: str | None
-    """None: the workload draws its inputs itself."""
-    protocols: tuple[str, ...]
-    variants: tuple[str, ...] = (PLAIN,)
-    sizes: tuple[int, ...] | None = None
-    """The only sizes that it can build; None: all of the range."""
-    batch_sizes: tuple[int, ...] | None = None
-    """The only batch sizes that it can build; None: any."""
-    granularity: int = 1
-    """It can build multiples of this only."""
-
-
 def known_workloads() -> list[str]:
     """Names of the workloads: the public modules of the workloads' folder."""
     return sorted(path.stem for path in WORKLOADS_FOLDER.glob("[!_]*.py"))
@@ -126,16 +108,8 @@ def workload_module(workload: str) -> Path:
 
 @cache
 def workload_traits(workload: str) -> Traits:
-    """Read the constants of a workload's module, named as the fields of `Traits`, without running it."""
-    tree = ast.parse(workload_module(workload).read_text(encoding="utf-8"))
-    constants = {
-        target.id: ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name) and target.id in {f.name.upper() for f in fields(Traits)}
-    }
-    return Traits(**{name.lower(): value for name, value in constants.items()})
+    """What a workload's module says of itself; raises UserError as `read_traits` does."""
+    return read_traits(workload_module(workload))
 
 
 @dataclass(frozen=True)

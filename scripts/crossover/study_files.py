@@ -116,6 +116,11 @@ def _check_batches(study: Study, datasets: Mapping[str, Any], shown: str) -> Non
     dataset = workload_traits(study.workload).dataset
     if dataset is None:
         return
+    if dataset not in datasets:
+        raise UserError(
+            f"{shown}: workload: DATASET of '{study.workload}' is '{dataset}', which `datasets` of the config lacks; "
+            f"{allowed_names(dataset, sorted(datasets))}"
+        )
     options = datasets[dataset]
     rows = None if options.get("csv") or options.get("folder") else options.get("points", options.get("rows"))
     for batch_size in study.batch_sizes:

@@ -67,6 +67,17 @@ def test_the_search_and_the_heads_filter(run: Run, open_page: Open) -> None:
     assert opened.column("size") == ["200", "200", "400", "400"]
 
 
+def test_each_word_of_the_search_may_stand_in_another_column(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path)
+    opened.table()
+    # Three sizes of the depths on either device.
+    for text, wanted in (("depths", 6), ("depths cuda", 3), (" CUDA   depths ", 3), ("depths cuda 11xyz", 0)):
+        opened.page.fill("#cell-table .search", text)
+        said = f"{wanted} of 26 cells"
+        script = "(said) => document.querySelector('#cell-table .count').textContent === said"
+        opened.page.wait_for_function(script, arg=said)
+
+
 def test_the_exported_cells_are_those_left_by_the_filters(run: Run, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.table()

@@ -125,3 +125,20 @@ def test_each_metric_of_the_cells_can_be_shown(run: Run, open_page: Open) -> Non
     assert names == ["time per step", "samples per second", "peak memory of tensors"]
     choice.select_option(label="peak memory of tensors")
     assert "peak memory of tensors: 400 MB" in hover(opened, "widths", "GPU (Brand G1), as published", 400)
+
+
+def test_lines_without_a_value_of_the_metric_say_so(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path)
+    opened.explore("widths")
+    explorer = opened.page.locator('details.explorer[data-study="widths"]')
+    said, plot = explorer.locator(".nothing"), explorer.locator(".plot")
+    assert (said.inner_text(), plot.is_visible()) == ("", True)
+    explorer.locator("select").first.select_option(label="peak memory of tensors")
+    for button in explorer.locator(".lines button", has_text="GPU").all():
+        button.click()
+    assert said.inner_text() == "The chosen lines have no value of: peak memory of tensors."
+    assert not plot.is_visible()
+    explorer.locator("select").first.select_option(label="time per step")
+    assert (said.inner_text(), plot.is_visible()) == ("", True)
+    explorer.get_by_text("none", exact=True).click()
+    assert said.inner_text() == "No line is chosen."

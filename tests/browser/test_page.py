@@ -36,6 +36,15 @@ def test_the_page_is_on_screen_at_once(run: Run, open_page: Open) -> None:
     assert painted < SLOWEST_MS
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_wider_than_the_screen(run: Run, open_page: Open, width: int) -> None:
+    opened = open_page(run.path)
+    opened.page.set_viewport_size({"width": width, "height": 800})
+    everything(opened)
+    opened.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_the_libraries_wait_until_they_are_wanted(run: Run, open_page: Open) -> None:
     opened = open_page(run.path)
     assert opened.page.evaluate("[typeof echarts, typeof Tabulator]") == ["undefined", "undefined"]

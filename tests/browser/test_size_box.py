@@ -36,6 +36,8 @@ ASKED = (
     ("widths", 1600, "no time: measured, oom, 8 GB wanted"),
     ("widths", 19_600, "by a factor of 12.2"),  # 19,600 / 1,600 = 12.25, which Python rounds to the even digit
     ("widths", 2_000_000, "so this one may have no time at all"),
+    ("widths", 6_500, "ahead: not told more than 4"),
+    ("widths", 6_300, "perhaps ahead"),
     ("widths", 7, "below the smallest (100)"),
     ("depths", 3, "measured, one trial"),
     ("depths", 2, "flagged noisy"),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from crossover.discovery import Machine
 from crossover.efforts import effort_of
 from crossover.errors import UserError
 from crossover.records import DEVICES
-from crossover.studies import BatchSearch, Effort, Refinement
+from crossover.studies import BatchSearch, Effort, Refinement, workload_traits
 from crossover.trainings import Quality, quality_of
 from crossover.validation import read_mapping, read_yaml
 
@@ -431,6 +431,16 @@ def test_a_missing_csv_is_found_before_any_job(folder: Folder) -> None:
 def test_a_missing_folder_is_found_before_any_job(folder: Folder) -> None:
     text = one_line(lambda: folder.read(datasets={"mnist": {"folder": "nowhere"}}))
     assert text == "config.yaml: datasets.mnist.folder: nowhere is no folder; give the one with MNIST's files"
+
+
+def test_a_workload_that_reads_an_unknown_dataset_is_found_before_any_job(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traits = replace(workload_traits("disc_mlp"), dataset="disk")
+    monkeypatch.setattr("crossover.study_files.workload_traits", lambda _workload: traits)
+    text = one_line(folder.read)
+    assert "workload: DATASET of 'disc_mlp' is 'disk', which `datasets` of the config lacks; " in text
+    assert "disc" in text.partition("lacks; ")[2]
 
 
 def test_how_many_rows_a_folder_holds_is_not_known_before_it_is_read(folder: Folder) -> None:

@@ -11,6 +11,7 @@ from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.cores_words import cores_view
 from crossover.analysis.loading import loading_answers
 from crossover.analysis.naming import varying
+from crossover.analysis.opening import short_study_answers
 from crossover.analysis.quality_words import quality_answer
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
@@ -27,7 +28,7 @@ def study_answers(name: str, spec: Mapping[str, Any], tables: ReportTables) -> l
         answers += cores_view(cores)["answers"]
     if tables.quality is not None and len(trained := tables.quality[tables.quality["study"] == name]):
         answers += [("", quality_answer(trained))]
-    return answers or [("", NOT_MEASURED)]
+    return answers or short_study_answers(name, spec, tables) or [("", NOT_MEASURED)]
 
 
 def timed_answers(name: str, spec: Mapping[str, Any], tables: ReportTables) -> list[tuple[str, str]]:

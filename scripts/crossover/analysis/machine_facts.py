@@ -51,7 +51,10 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     counts as the CPU.
     """
     columns = ["device", "device_name", "hostname", *(name for names in GROUPS.values() for name in names)]
-    rows = pd.concat([table.reindex(columns=columns).astype(object) for table in tables if len(table)])
+    filled = [table.reindex(columns=columns).astype(object) for table in tables if len(table)]
+    if not filled:
+        return []
+    rows = pd.concat(filled)
     rows["device"] = rows["device"].str.partition("-")[0]
     found = []
     for key, own in rows.groupby(["device", "device_name", "hostname"], sort=False, dropna=False):

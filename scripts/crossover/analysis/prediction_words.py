@@ -29,6 +29,7 @@ WORDS = {
     "flat": "the time hardly grows over the sizes measured, so it is not known from where on it will",
     "rough": "the model is rough: it misses measured sizes by up to {largest}, {rms} in the root mean square",
     "lost": "size {size} ended {status}, so this one may have no time at all",
+    "ahead_far": "ahead: not told more than {far} times outside of the sizes measured",
     "ahead_unsure": "perhaps ahead: {by} (how sure that is, is not known)",
     "ahead_open": "ahead: open; {by}, no more than the spread",
     "ahead": "probably ahead: {by}",

@@ -26,6 +26,10 @@ CLEAR = 2.0
 """Standard deviations of a ratio by which a device has to be ahead before it is said to be."""
 
 
+FAR = 4.0
+"""So many times outside of the measured sizes nobody is said to be ahead: a model's exponent is not that well known."""
+
+
 @dataclass(frozen=True)
 class Expectation:
     """The time of a step to expect on a device, in s, or why there is none."""
@@ -37,6 +41,8 @@ class Expectation:
     words: str
     """Where the time comes from, or why there is none."""
     warnings: tuple[str, ...] = ()
+    outside: float = 1.0
+    """By what factor the size lies outside of the measured ones; 1 within."""
 
 
 def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size: int) -> str:
@@ -89,7 +95,7 @@ def _expectation(cells: Sequence[dict[str, Any]], row: dict[str, Any], size: int
     # How far the model is off beyond the measured sizes, its misses at these do not tell.
     spread = model.spread if model.beyond(size) == 1 else None
     words, warnings = said(template, sizes=model.sizes), tuple(_warnings(model, cells, size))
-    return Expectation(label, model.seconds(size), spread, words, warnings)
+    return Expectation(label, model.seconds(size), spread, words, warnings, model.beyond(size))
 
 
 def _measured(label: str, cell: dict[str, Any], spread: float | None) -> Expectation:
@@ -143,6 +149,8 @@ def _time(one: Expectation, run_steps: int | None) -> str:
 
 
 def _ahead(first: Expectation, second: Expectation) -> str:
+    if max(first.outside, second.outside) > FAR:
+        return said("ahead_far", far=number_text(FAR))
     ratio = (second.step_time_s or 0) / (first.step_time_s or 1)
     by = said("by", first=first.label, ratio=number_text(ratio), second=second.label)
     if first.spread is None or second.spread is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -72,7 +73,9 @@ def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:
     """The commands that make this report from nothing, as far as they are known."""
     commands = []
     if checkout.commit:
-        commands += [f"git clone {shlex.quote(checkout.remote)} crossover", "cd crossover"] if checkout.remote else []
+        # A folder of this machine is no place that a reader could clone.
+        remote = checkout.remote if checkout.remote and re.search("://|@", checkout.remote) else None
+        commands += [f"git clone {shlex.quote(remote)} crossover", "cd crossover"] if remote else []
         commands.append(f"git checkout {checkout.commit}")
     return [*commands, "pip install -r requirements.txt", *([invocation.command] if invocation else [])]
 

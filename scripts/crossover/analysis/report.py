@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from crossover.analysis.claim_words import tally
+from crossover.analysis.effort_words import effort_words
 from crossover.analysis.machine_facts import fact_rows
 from crossover.analysis.machines import machines
 from crossover.analysis.opening import opening
@@ -71,6 +72,7 @@ def _environment(path_to_templates: Path) -> Environment:
     environment.filters["seconds"] = lambda value: "" if value is None else seconds_text(value)
     environment.filters["dimensions"] = lambda figure: dimensions(figure.path)
     environment.filters["bytes"] = bytes_text
+    environment.globals["effort_words"] = effort_words
     environment.globals["fact_rows"] = fact_rows
     environment.globals["as_yaml"] = as_yaml
     environment.globals["inline"] = lambda name: inline(path_to_templates / name)

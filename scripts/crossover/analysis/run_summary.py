@@ -91,15 +91,21 @@ def summary_markdown(studies: Mapping[str, Mapping[str, Any]], tables: ReportTab
     lines += [
         f"- Trials a cell: {facts['trials']} (further ones where a crossover was refined)",
         f"- Missing, failed or flagged: {escaped(listed)}",
-        f"- To reproduce: `{_command(studies, facts)}`{_effort_words(facts['effort'])}",
+        f"- To reproduce: {_command(studies, facts)}",
         f"- Made {facts['made_at']}",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _command(studies: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """The run's own command, where it is known, and the commit; else what of its config says most."""
+    known = facts.get("provenance")
+    if known and known["run"]:
+        commit = known["code"]["code_version"]
+        return f"`{known['run']['command']}`{f', commit {commit}' if commit else ''}"
     config = f'"studies=[{", ".join(studies)}]" trials={facts["trials"]} seed={facts["seed"]}'
-    return f"snakemake --cores 1 --resources gpu=1 --config {config} cpu_threads={facts['cpu_threads']}"
+    command = f"snakemake --cores 1 --resources gpu=1 --config {config} cpu_threads={facts['cpu_threads']}"
+    return f"`{command}`{_effort_words(facts['effort'])}"
 
 
 def _effort_words(effort: Mapping[str, Any]) -> str:

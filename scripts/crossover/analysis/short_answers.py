@@ -84,7 +84,7 @@ def short_answer(row: dict[str, Any], cells: pd.DataFrame, labelled: bool = Fals
         where, interval = _place(row)
         only = "from {} on" if row["status"] == "bracketed" else "only below {}"
         text = f"{ahead} {only.format(f'{where} {unit}')}"
-        notes = [interval, *notes] if interval else notes or ["no interval"]
+        notes = [interval or _bracket(row), *notes] if interval or notes else [_bracket(row), "no interval"]
     elif row["status"] == "below_range":
         text = f"{ahead} at every size measured{_reach(row, cells, 'from')}"
     elif row["status"] == "above_range":
@@ -116,6 +116,11 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str]:
     """The crossover and, in the words of a note, its interval: '681 k' and '95 %: 612 k to 763 k'."""
     point, _, interval = place(dict(row)).partition(" (")
     return (point, f"95 %: {interval.removesuffix(')')}") if interval else (f"about {point}", "")
+
+
+def _bracket(row: Mapping[str, Any]) -> str:
+    """Between which measured sizes it lies, in the unit of the answer: 'between 703 k and 2.8 million'."""
+    return f"between {count_text(row['bracket_low'], 3)} and {count_text(row['bracket_high'], 3)}"
 
 
 def _reach(row: dict[str, Any], cells: pd.DataFrame, end: str) -> str:

@@ -59,8 +59,10 @@ def _mistakes(device: str, trials: pd.DataFrame) -> str | None:
         for row in made
         if row.ratio
     ]
-    alone = any(row.ratio and row.ratio.low is None for row in made)
-    return f"Mean latency on the {side_word(device)}: {', '.join(said)}{f' ({INDICATIVE})' if alone else ''}"
+    if any(row.ratio.low is None for row in made if row.ratio):
+        off = max(abs(row.ratio.ratio - 1) for row in made if row.ratio)
+        return f"Mean latency on the {side_word(device)}: up to {number_text(100 * off, 2)} % off ({INDICATIVE})"
+    return f"Mean latency on the {side_word(device)}: {', '.join(said)}"
 
 
 def _best_rate(device: str, trials: pd.DataFrame) -> str:
@@ -107,9 +109,12 @@ def _fastest(device: str, trials: pd.DataFrame) -> str:
     other = max(plain, key=per_sample.__getitem__, default=worst)
     scale = _axis(best, "batch_size") / _axis(other, "batch_size")
     over = ratio_over_trials(seconds[best], [value * scale for value in seconds[other]])
+    first, second = name_by(cells[best], named), name_by(cells[other], named)
+    if over.low is not None and over.low <= 1:
+        return f"{side_word(device)}: {first} and {second} not told apart{place}{_caution([], over)}"
     return (
-        f"{side_word(device)} fastest with {name_by(cells[best], named)}{place}: {_times(over)} times as fast as "
-        f"{name_by(cells[other], named)}{_caution([seconds[best], seconds[other]], over)}"
+        f"{side_word(device)} fastest with {first}{place}: {_times(over)} times as fast as "
+        f"{second}{_caution([seconds[best], seconds[other]], over)}"
     )
 
 

@@ -128,7 +128,8 @@ def _worst(mistakes: Sequence[LatencyRow]) -> str:
     worst = max(sure or mistakes, key=lambda row: _off(row))
     assert worst.ratio is not None
     words = ratio_words(worst.ratio).removesuffix(", one trial")
-    return f"“{worst.name.removeprefix('mistake: ')}” {'makes' if sure else 'made'} the mean latency {words}"
+    name = worst.name.removeprefix("mistake: ")
+    return f"“{name}” makes the mean latency {words}" if sure else f"the mean latency was {words} with “{name}”"
 
 
 def _off(row: LatencyRow) -> float:

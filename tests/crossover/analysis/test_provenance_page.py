@@ -14,6 +14,7 @@ import pytest
 from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.cost_models import model_lines
+from crossover.analysis.machine_facts import machine_facts
 from crossover.analysis.problems import list_problems
 from crossover.analysis.provenance import provenance
 from crossover.analysis.report import render
@@ -43,7 +44,14 @@ def section_of(power_laws: PowerLaws, tmp_path: Path) -> Callable[..., str]:
         tables = ReportTables(rows, cells, crossovers, claims, models, list_problems(rows, cells))
         facts = {
             "provenance": provenance([rows], config or {}, studies, run, files, tmp_path / "report.html", "today"),
-            **{"made_at": "today", "effort": {}, "cpu_threads": 1, "seed": 0, "note": None, "method": "m.md"},
+            **{
+                "made_at": "today",
+                "effort": {"timed_max_s": 3.0},
+                "cpu_threads": 1,
+                "seed": 0,
+                "note": None,
+                "method": "m.md",
+            },
             **{"price_per_hour": None, "currency": None, "partial": False},
         }
         page = render(TEMPLATES, {"disc_depth": {**spec, "steps_per_run": None}}, tables, [], facts)
@@ -86,11 +94,28 @@ def test_a_changed_checkout_names_its_files(section_of: Callable[..., str]) -> N
     assert "That commit lacks the changes named above." in text
 
 
+def test_nothing_measured_has_no_machine() -> None:
+    assert machine_facts([pd.DataFrame({"device": []})]) == []
+
+
 def test_without_git_the_page_says_so(section_of: Callable[..., str]) -> None:
     text = text_of(section_of(Invocation("snakemake", "/house", Checkout(unknown="git is not installed"))))
     assert "made this page not known: git is not installed" in text
     assert "not recorded: no git, or no git checkout" in text
     assert "git checkout" not in text[text.index("Run it again") :]
+
+
+def test_effort_is_that_of_the_rows_where_they_say_another_than_the_config(section_of: Callable[..., str]) -> None:
+    def paragraph(**values: Any) -> str:
+        text = text_of(section_of(None, **values))
+        return text[text.index("Each time is") : text.index("Every rule")]
+
+    config = "Effort of the run, where a study has none of its own: timed_max_s 3.0. CPU threads: 1."
+    assert config in paragraph(effort=None)
+    assert config in paragraph(effort='{"timed_max_s": 3}')
+    other = paragraph(effort=['{"timed_max_s": 1.0}', *['{"timed_max_s": 3.0}'] * 7])
+    assert "Effort of the run" not in other
+    assert "disc_depth (1 row): timed_max_s 1.0; disc_depth (7 rows): timed_max_s 3.0. CPU threads: 1." in other
 
 
 def test_paths_commands_and_values_are_text_whatever_they_hold(section_of: Callable[..., str]) -> None:

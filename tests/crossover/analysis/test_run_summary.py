@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -24,7 +24,9 @@ CLAIM = {
 }
 
 
-def run(rows: pd.DataFrame, question: str = "From which size on?") -> tuple[dict[str, Any], ReportTables]:
+def run(
+    rows: pd.DataFrame, question: str = "From which size on?", claims: Sequence[Mapping[str, Any]] = (CLAIM,)
+) -> tuple[dict[str, Any], ReportTables]:
     spec = {"title": "A title", "question": question, "published": None, "figures": ["times"], "steps_per_run": None}
     crossovers = compare_lines(rows, {"disc_depth": "parameters"})
     cells = summarise(rows)
@@ -32,7 +34,7 @@ def run(rows: pd.DataFrame, question: str = "From which size on?") -> tuple[dict
         rows,
         cells,
         crossovers,
-        check_claims([CLAIM], rows, crossovers),
+        check_claims(list(claims), rows, crossovers),
         model_lines(rows, {"disc_depth": None}),
         list_problems(rows, cells),
     )
@@ -64,6 +66,23 @@ def test_the_markdown_has_answers_verdicts_hardware_and_the_command(power_laws: 
     assert '--config "studies=[disc_depth]" trials=3 seed=7 cpu_threads=4`\n' in text
     assert "partial" not in text
     assert "node17" not in text
+
+
+def test_the_command_is_that_of_the_run_where_it_is_known(power_laws: PowerLaws) -> None:
+    run_as = {"command": "snakemake --cores 1 --configfile config/quick.yaml", "folder": "/house"}
+    known = {"run": run_as, "code": {"code_version": "abc-dirty"}}
+    text = summary_markdown(*run(power_laws({2: 100})), FACTS | {"provenance": known})
+    assert "- To reproduce: `snakemake --cores 1 --configfile config/quick.yaml`, commit abc-dirty\n" in text
+
+
+def test_a_study_without_a_crossover_says_in_the_summary_what_its_card_says(power_laws: PowerLaws) -> None:
+    """A GPU alone, in two precisions: 1 ms and 2 ms."""
+    rows = [power_laws({2: 100}, trials=3, gpu_s=s, precision=name) for s, name in ((1e-3, "tf32"), (2e-3, "fp32"))]
+    alone = pd.concat(rows)
+    studies, tables = run(alone[alone["device"] == "cuda"], claims=[])
+    studies["disc_depth"]["figures"] = ["comparison"]
+    (text,) = summary_table(studies, tables)["answer"]
+    assert text.startswith("GPU fastest with tf32: 2.00 times as fast as fp32 (95 %: ")
 
 
 def test_effort_that_is_not_the_usual_one_is_named(power_laws: PowerLaws) -> None:

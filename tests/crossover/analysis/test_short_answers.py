@@ -37,6 +37,8 @@ def crossover(status: str, **values: Any) -> dict[str, Any]:
         "crossover": None,
         "crossover_low": None,
         "crossover_high": None,
+        "bracket_low": 100_000.0,
+        "bracket_high": 1_000_000.0,
     } | values
 
 
@@ -52,10 +54,13 @@ OPEN = {"crossover": 681_234.0}
             crossover("bracketed", **FOUND | {"crossover_high": None}),
             "GPU from 681 k parameters on (95 %: at least 612 k)",
         ),
-        (crossover("bracketed", **OPEN), "GPU from about 680 k parameters on (no interval)"),
+        (
+            crossover("bracketed", **OPEN),
+            "GPU from about 680 k parameters on (between 100 k and 1 million; no interval)",
+        ),
         (
             crossover("bracketed", **OPEN, trials=1),
-            "GPU from about 680 k parameters on (one trial a cell: indicative)",
+            "GPU from about 680 k parameters on (between 100 k and 1 million; one trial a cell: indicative)",
         ),
         (
             crossover("bracketed", **FOUND, message="it crosses; near 9 they may cross again"),
@@ -117,10 +122,10 @@ def test_lines_that_agree_are_one_answer_and_others_are_named(power_laws: PowerL
         return power_laws({2: 100, 4: 100_000}, gpu_s=gpu_s, protocol=protocol)
 
     same = answers_of(pd.concat([line("as_published", 1e-3), line("resident", 1e-3)]))
-    assert same == [("", "GPU from about 1,000 parameters on (one trial a cell: indicative)")]
+    assert same == [("", "GPU from about 1,000 parameters on (between 100 and 100 k; one trial a cell: indicative)")]
     assert answers_of(pd.concat([line("as_published", 2e-3), line("resident", 1e-3)])) == [
-        ("as published", "GPU from about 2,000 parameters on (one trial a cell: indicative)"),
-        ("resident", "GPU from about 1,000 parameters on (one trial a cell: indicative)"),
+        ("as published", "GPU from about 2,000 parameters on (between 100 and 100 k; one trial a cell: indicative)"),
+        ("resident", "GPU from about 1,000 parameters on (between 100 and 100 k; one trial a cell: indicative)"),
     ]
 
 

@@ -1,0 +1,47 @@
+"""The page states the config's effort only where no row says another."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from crossover.analysis.effort_words import effort_words
+
+RUN = {"blocks_min": 30, "timed_min_s": 2.0, "timed_max_s": 3.0}
+OF_THE_RUN = "Effort of the run, where a study has none of its own: blocks_min 30, timed_min_s 2.0, timed_max_s 3.0."
+OTHERWISE = "Effort of the trials, as their rows say, which is not all as the config of this page has it: "
+
+
+def count(study: str, rows: int, **effort: Any) -> dict[str, Any]:
+    return {"study": study, "effort": json.dumps(effort) if effort else None, "rows": rows}
+
+
+def test_rows_that_agree_or_say_nothing_leave_the_configs_sentence() -> None:
+    assert effort_words([], RUN, {}) == OF_THE_RUN
+    assert effort_words([count("a", 4)], RUN, {}) == OF_THE_RUN
+    assert effort_words([count("a", 4), count("a", 2, blocks_min=30, timed_min_s=2)], RUN, {}) == OF_THE_RUN
+
+
+def test_a_studys_own_effort_is_no_contradiction() -> None:
+    # Of a cap the smaller counts, so that 9 s of the study's file are 3 s in its rows.
+    studies = {"a": {"effort": {"blocks_min": 5, "timed_max_s": 9}}, "b": {"effort": {}}}
+    rows = [count("a", 4, blocks_min=5, timed_max_s=3.0), count("b", 4, blocks_min=30)]
+    assert effort_words(rows, RUN, studies) == OF_THE_RUN
+    assert effort_words(rows, RUN, {}).startswith(OTHERWISE)
+
+
+def test_each_effort_of_the_rows_is_listed_once_with_its_studies() -> None:
+    rows = [count("a", 1, blocks_min=5), count("b", 2000, blocks_min=30), count("c", 3, blocks_min=5), count("c", 7)]
+    assert effort_words(rows, RUN, {}) == (
+        f"{OTHERWISE}a (1 row), c (3 rows): blocks_min 5; b (2,000 rows): blocks_min 30. "
+        "Rows that do not say theirs: 7."
+    )
+
+
+def test_a_key_that_this_version_lacks_is_another_effort() -> None:
+    assert effort_words([count("a", 2, patience=1)], RUN, {}) == f"{OTHERWISE}a (2 rows): patience 1."
+
+
+def test_an_effort_that_cannot_be_read_is_shown_as_it_is() -> None:
+    for text in ("{half", "[1]"):
+        assert effort_words([{"study": "a", "effort": text, "rows": 2}], RUN, {}) == f"{OTHERWISE}a (2 rows): {text}."

@@ -1,0 +1,99 @@
+"""A mistake in a workload's module is one line: file, what is wrong, what to do."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from crossover import studies
+from crossover.errors import UserError
+from crossover.studies import workload_traits
+from crossover.traits import ALLOWED, Traits, read_traits
+
+WHOLE = 'SIZE_NAME = "features"\nSIZE_RANGE = (1, 8)\nDATASET = None\nPROTOCOLS = ("resident",)\n'
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "mine.py"
+
+
+def complaint(module: Path, text: str) -> str:
+    module.write_text(text)
+    with pytest.raises(UserError) as error:
+        read_traits(module)
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+def test_constants_are_read_whether_annotated_or_not(module: Path) -> None:
+    module.write_text(
+        "import no_such_package\n" + WHOLE.replace("DATASET =", "DATASET: str | None =") + "SIZES = (2, 4)\n"
+    )
+    assert read_traits(module) == Traits("features", (1, 8), None, ("resident",), sizes=(2, 4))
+
+
+def test_every_constant_has_words_for_what_it_may_be() -> None:
+    assert list(ALLOWED) == [field.name.upper() for field in fields(Traits)]
+
+
+def test_all_that_is_missing_is_named(module: Path) -> None:
+    message = complaint(module, "import torch\n")
+    assert message.startswith("mine.py: lacks SIZE_NAME, SIZE_RANGE, DATASET, PROTOCOLS; add ")
+    message = complaint(module, WHOLE.replace("DATASET", "DATA"))
+    assert message == (
+        "mine.py: lacks DATASET; add what is missing at the top level (DATASET: None, or a key of `datasets` in the "
+        "config, as 'disc'); config/README.md, 'A workload of your own'"
+    )
+
+
+def test_a_syntax_error_has_its_line(module: Path) -> None:
+    message = complaint(module, WHOLE + "def build(:\n")
+    assert message.startswith("mine.py: line 5: not Python that can be parsed (")
+    assert message.endswith("); mend the module")
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"x = 1\x00\n"])
+def test_what_is_no_text_is_no_traceback(module: Path, text: bytes) -> None:
+    module.write_bytes(text)
+    with pytest.raises(UserError, match=r"^mine\.py: .*not Python that can be parsed \("):
+        read_traits(module)
+
+
+def test_a_module_that_is_not_there_is_named(module: Path) -> None:
+    with pytest.raises(UserError, match=r"^mine\.py: cannot be read: No such file or directory; "):
+        read_traits(module)
+
+
+def test_a_constant_that_is_no_literal_is_named_with_its_line(module: Path) -> None:
+    message = complaint(module, WHOLE.replace("(1, 8)", "(1, 2 * LIMIT)"))
+    assert message.startswith("mine.py: line 2: SIZE_RANGE is worked out, but it is read without running the module; ")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line"),
+    [
+        ('("resident",)', '("resident")', "line 4: PROTOCOLS: 'resident' is not allowed; allowed: a tuple of names"),
+        ("(1, 8)", "8", "line 2: SIZE_RANGE: 8 is not allowed; allowed: the smallest and the largest size"),
+        ("(1, 8)", "(1, 2, 8)", "line 2: SIZE_RANGE: (1, 2, 8) is not allowed"),
+        ("None", "3", "line 3: DATASET: 3 is not allowed; allowed: None, or a key"),
+        ('"features"', "None", "line 1: SIZE_NAME: None is not allowed; allowed: a text"),
+    ],
+)
+def test_a_constant_of_another_kind_is_refused(module: Path, right: str, wrong: str, line: str) -> None:
+    assert complaint(module, WHOLE.replace(right, wrong)).startswith(f"mine.py: {line}")
+
+
+def test_granularity_is_at_least_1(module: Path) -> None:
+    assert "GRANULARITY: 0 is not allowed" in complaint(module, WHOLE + "GRANULARITY = 0\n")
+
+
+def test_a_workload_is_read_from_its_module(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(studies, "WORKLOADS_FOLDER", module.parent)
+    module.write_text("")
+    with pytest.raises(UserError, match=r"^mine\.py: lacks SIZE_NAME"):
+        workload_traits("mine")
