@@ -28,6 +28,7 @@ include: "rules/figures.smk"
 include: "rules/report.smk"
 include: "rules/compare.smk"
 include: "rules/checks.smk"
+include: "rules/local.smk"
 include: "rules/terminal.smk"
 
 

@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import product
 
 from crossover.claim_forms import claims_of
@@ -29,6 +29,8 @@ from crossover.hardware import (
     resources_asked,
 )
 from crossover.invocation import hand_down_invocation, this_invocation
+from crossover.memory_needs import memory_mb
+from crossover.nodes import find_nodes
 from crossover.records import HERE, is_cpu, threads_of_side
 from crossover.stages import (
     figures_among,
@@ -47,6 +49,7 @@ from crossover.studies import (
     workload_traits,
 )
 from crossover.trainings import TRAINING_PATH, quality_of, trained_cells, training_options
+from crossover.unnoted import check_unnoted
 
 prefer_this_environment()
 
@@ -54,6 +57,12 @@ prefer_this_environment()
 def house(path):
     """A file of the workflow, relative to the working directory."""
     return os.path.relpath(Path(workflow.basedir) / path)
+
+
+def default_partition():
+    """The Slurm partition that jobs go to unless their rule says otherwise; None where the profile names none."""
+    partition = dict(workflow.resource_settings.default_resources or {}).get("slurm_partition")
+    return str(getattr(partition, "raw", partition)).strip("'\"") if partition else None
 
 
 with one_line_errors():
@@ -75,7 +84,10 @@ with one_line_errors():
         )
 
     # What enters `params` must read the same on every host, so the main process looks once and its jobs are told.
-    MACHINE = find_machine() if workflow.is_main_process else handed_down()
+    if workflow.is_main_process:
+        MACHINE = replace(find_machine(), nodes=find_nodes(default_partition()))
+    else:
+        MACHINE = handed_down()
     hand_down(MACHINE)
     if workflow.is_main_process:
         hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
@@ -275,16 +287,20 @@ def turn_of(wildcards):
 
 
 def all_cores():
-    """The cores of --cores; 1 where a cluster's scheduler counts them."""
-    return workflow.resource_settings.cores or 1
+    """The cores of --cores; those of a node where a cluster's scheduler counts them, and 1 where nobody does."""
+    return workflow.resource_settings.cores or (MACHINE.nodes.cpus if MACHINE.nodes else 1)
 
 
 def threads_of(wildcards):
-    """A CPU cell takes all of Snakemake's cores, so that nothing runs beside it; a cluster job the threads it uses."""
+    """A CPU cell takes all of Snakemake's cores, or of a node, so that nothing runs beside it.
+
+    A cell on another device takes the threads it uses; on a node of a cluster, if nobody says how many, its GPU's share.
+    """
     threads = 1 if CONFIG.cpu_threads == "auto" else CONFIG.cpu_threads
     if is_cpu(wildcards.device):
         return cores_of(CONFIG.hardware, getattr(wildcards, "machine", HERE)) or max(threads, all_cores())
-    return threads
+    shared = MACHINE.nodes is not None and not workflow.local_exec and CONFIG.cpu_threads == "auto"
+    return MACHINE.nodes.cpus_per_gpu or threads if shared else threads
 
 
 def gpus_of(wildcards):
@@ -307,8 +323,8 @@ for rule_name, asked in OF_PROFILE.items():
 
 
 def mem_mb_of(wildcards, attempt):
-    """Memory of a trial: enough for torch on a GPU host and for the models of the shipped studies."""
-    return 4000 * attempt
+    """Memory of a trial, a search or a training: what its workload's arithmetic says, and more where that was short."""
+    return memory_mb(wildcards.workload, int(wildcards.size)) * attempt
 
 
 def runtime_of(wildcards, attempt):
@@ -433,3 +449,25 @@ def isolation_trials(wildcards):
             cell = Cell("check", workload, "resident", batch_size, "fp32", "eager", size, device)
             trials.append(shlex.join([*trial_options(cell, **shared_options(), **effort), *dataset]))
     return trials
+
+
+def note_unnoted_rows():
+    """Have Snakemake note what made the rows whose end a killed run has not seen, so that a later change is.
+
+    Jobs of a cluster go on without the Snakemake that sent them. Beside another run nothing is noted: it may be at work on
+    these rows. Raises UserError where the config has changed already.
+    """
+    if not workflow.execution_settings.lock:
+        return
+    jobs = [
+        job
+        for job in workflow.dag.jobs
+        if job.rule.name == "measure_cell"
+        and not workflow.dag.needrun(job)
+        and Path(job.output[0]).is_file()
+        and not workflow.persistence.has_metadata(job)
+    ]
+    if jobs:
+        check_unnoted((Path(job.output[0]), job.shellcmd) for job in jobs)
+    for job in jobs:
+        workflow.async_run(workflow.persistence.finished(job))

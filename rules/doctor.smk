@@ -4,6 +4,8 @@ rule doctor:
         script=house("scripts/doctor.py"),
     log:
         f"{RESULTS}/logs/doctor.log",
+    # It looks at the machine that it is asked on.
+    localrule: True
     conda:
         "../envs/benchmark.yaml"
     message:

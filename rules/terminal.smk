@@ -38,6 +38,7 @@ onstart:
     with one_line_errors():
         check_executor(CONFIG, local=workflow.local_exec)
         check_sent(CONFIG.hardware, local=workflow.local_exec)
+        note_unnoted_rows()
     logger.addHandler(PROGRESS)
 
 

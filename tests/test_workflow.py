@@ -191,6 +191,19 @@ def test_a_lost_row_is_measured_again(ran: House) -> None:
     assert ran.would_run()["measure_cell"] == 1
 
 
+def test_a_row_that_a_killed_run_has_not_noted_is_noted_by_the_next_one(ran: House) -> None:
+    notes = ran.path / ".snakemake" / "metadata"
+    shutil.rmtree(notes)
+    done = ran.snakemake("--forcerun", "summarise_cells")
+    assert done.returncode == 0, done.stderr
+    ran.config(time_limit_s=200)
+    assert ran.would_run()["measure_cell"] == 6  # Snakemake sees the change
+    shutil.rmtree(notes)
+    done = ran.snakemake("--quiet", "all", "--forcerun", "summarise_cells")
+    assert done.returncode != 0
+    assert done.stderr.splitlines()[-1].startswith("error: results/cells/")
+
+
 def test_a_row_of_another_machine_stops_the_collection(ran: House) -> None:
     path = next((ran.path / "results" / "cells").rglob("*.parquet"))
     row = pq.read_table(path)

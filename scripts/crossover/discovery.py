@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from crossover.gpus import visible_gpus
+from crossover.nodes import Nodes
 from crossover.records import WORKFLOW
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
@@ -29,6 +30,8 @@ class Machine:
     driver_version: str | None
     note: str | None = None
     """Why a device that the machine has cannot be used, if so."""
+    nodes: Nodes | None = None
+    """Those of the cluster that jobs can be sent to from here, if any."""
 
 
 def hand_down(machine: Machine) -> None:
@@ -40,7 +43,8 @@ def hand_down(machine: Machine) -> None:
 def handed_down() -> Machine:
     """What the main process found."""
     fields = json.loads(os.environ[HANDED_DOWN])
-    return Machine(**{**fields, "devices": tuple(fields["devices"])})
+    nodes = Nodes(**fields["nodes"]) if fields["nodes"] else None
+    return Machine(**{**fields, "devices": tuple(fields["devices"]), "nodes": nodes})
 
 
 def prefer_this_environment() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import platform
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from crossover.lease import lease
+from crossover.measurement.attempts import BATCH_JOBS
 from crossover.measurement.supervision import exit_statuses, interruptible
 from crossover.measurement.threads import export_threads, threads_for, usable_cores
 from crossover.options import tell
@@ -30,8 +32,15 @@ def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
     `cpu_threads` is a number, or auto for the usable cores; a CPU side has its own. A signal, or a measuring process
     that failed, ends the program with the status that a shell expects.
     """
+    if job := batch_job(os.environ):
+        tell(f"{job} on {platform.node()}")
     threads = threads_for(device, cpu_threads, usable_cores())
     export_threads(threads)
     with exit_statuses(), interruptible(), lease(device, os.environ, holder=holder, tell=tell) as leased:
         os.environ.update(leased.environment)
         yield Held(threads, leased.uuid, leased.waited_s)
+
+
+def batch_job(environment: Mapping[str, str]) -> str | None:
+    """The batch system's number of this job, with the variable that holds it; None outside of any."""
+    return next((f"{name}={environment[name]}" for name in BATCH_JOBS if name in environment), None)

@@ -9,7 +9,8 @@ A workload's module states four literal constants, which are read without import
 
 and, where it needs them, SIZES and BATCH_SIZES (the only ones that it can build), GRANULARITY (of which every size that
 it can build is a multiple) and VARIANTS (where it offers more than the plain one). It defines
-`build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`.
+`build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`, and, where its model can grow to fill a
+host's memory, `parameter_count(size) -> int`: plain arithmetic, which is read without importing the module, too.
 
 For a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds features, as its
 model takes them, and labels, in the dataset's order; its model maps them to scores of the classes, or to a tuple that

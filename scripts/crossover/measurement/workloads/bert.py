@@ -39,6 +39,11 @@ LABELS = 2
 LEARNING_RATE = 5e-5
 
 
+def parameter_count(size: int) -> int:
+    """Trainable parameters: of the embeddings and the head, and of each layer."""
+    return 32_834_562 + 12_596_224 * size
+
+
 def build_model(encoder_layers: int) -> nn.Module:
     """A BERT classifier in training mode: (batch, 512) tokens -> (batch, 2) logits."""
     config = BertConfig(**SHAPE, num_hidden_layers=encoder_layers, num_labels=LABELS)

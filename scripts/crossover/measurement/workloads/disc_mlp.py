@@ -26,6 +26,11 @@ PROTOCOLS = ("resident",)
 LEARNING_RATE = 0.1
 
 
+def parameter_count(size: int) -> int:
+    """Trainable parameters: of widths 2, 4, ..., 2^size, and 2."""
+    return ((2 << 2 * size) - 8) // 3 + (4 << size) - 2
+
+
 def build_model(linear_layers: int) -> nn.Sequential:
     """The source's model: (batch, 2) -> (batch, 2) logits."""
     widths = [2**level for level in range(1, linear_layers + 1)]

@@ -50,6 +50,11 @@ class Block(nn.Module):
         return output
 
 
+def parameter_count(size: int) -> int:
+    """Trainable parameters."""
+    return 12 * size**2 + 13 * size
+
+
 def build_model(width: int) -> Block:
     """The block in training mode, its dropout as GPT-2's."""
     return Block(width)

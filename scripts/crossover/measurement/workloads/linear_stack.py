@@ -26,6 +26,11 @@ BATCHES = 50
 LEARNING_RATE = 1e-3
 
 
+def parameter_count(size: int) -> int:
+    """Trainable parameters."""
+    return 3 * (size**2 + size)
+
+
 def build_model(width: int) -> nn.Sequential:
     """The recipe's model: (batch, width) -> (batch, width)."""
     layers: list[nn.Module] = []

@@ -42,6 +42,11 @@ class Product(nn.Module):
         return rows @ self.matrix
 
 
+def parameter_count(size: int) -> int:
+    """Elements of the matrix that is a parameter."""
+    return size**2
+
+
 def build_model(n: int) -> Product:
     """The product with a standard-normal (n, n) matrix."""
     return Product(n)

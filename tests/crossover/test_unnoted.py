@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crossover.errors import UserError
+from crossover.records import Measurement, write_record
+from crossover.unnoted import check_unnoted
+
+
+def row(path: Path, command: str | None) -> Path:
+    write_record(Measurement(command=command), path)
+    return path
+
+
+def test_a_row_of_todays_command_passes(tmp_path: Path) -> None:
+    path = row(tmp_path / "a.parquet", "python3 measure.py '--output=a b'")
+    check_unnoted([(path, "python3 measure.py --output='a b' > log 2>&1")])
+
+
+@pytest.mark.parametrize("command", ["python3 measure.py --blocks-min=3 --trial=1", "", None])
+def test_a_row_of_another_command_is_named(command: str | None, tmp_path: Path) -> None:
+    path = row(tmp_path / "a.parquet", command)
+    same = row(tmp_path / "b.parquet", "python3 measure.py --trial=2")
+    today = "python3 measure.py --blocks-min=4 --trial=1 > log"
+    with pytest.raises(UserError, match=rf"^{path}: measured by another command .* delete"):
+        check_unnoted([(same, "python3 measure.py --trial=2 > log"), (path, today)])
+
+
+def test_several_rows_are_counted(tmp_path: Path) -> None:
+    rows = [row(tmp_path / f"{name}.parquet", "python3 measure.py --trial=1") for name in "abc"]
+    with pytest.raises(UserError, match=r"a.parquet \(and 2 more\): "):
+        check_unnoted((path, "python3 measure.py --trial=2 > log") for path in rows)

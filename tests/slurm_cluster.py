@@ -1,0 +1,215 @@
+"""A real Slurm of one node, started for the tests that need one and stopped after them.
+
+The machine it runs on is a container without systemd or control groups, and has no GPU: a GPU is a link to /dev/null,
+which Slurm counts, hands out and names in CUDA_VISIBLE_DEVICES like any other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from filelock import FileLock
+
+GPUS = 2
+PACKAGES = ("slurm-wlm", "munge")
+CONFIGURATION = Path("/etc/slurm/slurm.conf")
+"""No other place will do: the executor plugin drops SLURM_CONF from what the job's own srun sees."""
+DEVICES = CONFIGURATION.with_name("gres.conf")
+OURS = "# Written by the tests of Crossover, and removed when they end.\n"
+LOCK = Path("/run/lock/crossover-slurm.lock")
+
+T = TypeVar("T")
+
+
+def lacks() -> str | None:
+    """Why no Slurm can be started on this machine; None where it can."""
+    if os.geteuid() != 0:
+        return "only root can start Slurm's daemons"
+    if CONFIGURATION.exists() and not CONFIGURATION.read_text().startswith(OURS):
+        return f"this machine has a Slurm of its own ({CONFIGURATION}), which the tests leave alone"
+    missing = [name for name in ("slurmctld", "slurmd", "munged") if shutil.which(name, path=_path()) is None]
+    if missing and shutil.which("apt-get") is None:
+        return f"{', '.join(missing)} not installed, and there is no apt-get to install {' and '.join(PACKAGES)}"
+    if missing:
+        return f"{', '.join(missing)} not installed; `apt-get install {' '.join(PACKAGES)}` installs them"
+    return None
+
+
+class Cluster:
+    """The running cluster."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.node = _output("hostname", "-s")
+        hardware = _output("slurmd", "-C")
+        self.cores = int(_number("CPUs", hardware))
+        self._slurmd: subprocess.Popen[bytes] | None = None
+        (folder / "state").mkdir()
+        (folder / "spool").mkdir()
+        for gpu in range(GPUS):
+            (folder / f"gpu{gpu}").symlink_to("/dev/null")
+        DEVICES.write_text(f"{OURS}Name=gpu File={folder}/gpu[0-{GPUS - 1}]\n")
+        CONFIGURATION.write_text(OURS + self._configuration(hardware))
+
+    def _configuration(self, hardware: str) -> str:
+        topology = " ".join(re.findall(r"(?:Boards|SocketsPerBoard|CoresPerSocket|ThreadsPerCore)=\d+", hardware))
+        memory_mb = int(int(_number("RealMemory", hardware)) * 0.9)  # the kernel's own figure varies a little
+        settings = {
+            "ClusterName": "crossover",
+            "SlurmctldHost": f"{self.node}(127.0.0.1)",
+            "SlurmUser": "root",
+            "StateSaveLocation": self.folder / "state",
+            "SlurmdSpoolDir": self.folder / "spool",
+            "SlurmctldPidFile": self.folder / "slurmctld.pid",
+            "SlurmdPidFile": self.folder / "slurmd.pid",
+            # No control groups in a container. Affinity alone holds a job to its cores.
+            "ProctrackType": "proctrack/linuxproc",
+            "TaskPlugin": "task/affinity",
+            "TaskPluginParam": "Cores",
+            "JobAcctGatherType": "jobacct_gather/none",
+            "AccountingStorageType": "accounting_storage/none",
+            "MpiDefault": "none",
+            "SelectType": "select/cons_tres",
+            "SelectTypeParameters": "CR_Core_Memory",
+            # What does not fit is refused at once; otherwise it waits for ever.
+            "EnforcePartLimits": "ALL",
+            "MinJobAge": 600,
+            "KillWait": 2,
+            "ReturnToService": 2,
+            "GresTypes": "gpu",
+        }
+        node = f"NodeName={self.node} NodeAddr=127.0.0.1 {topology} RealMemory={memory_mb} Gres=gpu:{GPUS}"
+        partitions = [
+            f"PartitionName=cpu Nodes={self.node} Default=YES MaxTime=60 DefMemPerCPU=500",
+            f"PartitionName=gpu Nodes={self.node} MaxTime=60 DefMemPerCPU=500",
+        ]
+        lines = [*(f"{key}={value}" for key, value in settings.items()), node, *partitions]
+        return "\n".join(lines) + "\n"
+
+    def daemon(self, *command: str | Path) -> subprocess.Popen[bytes]:
+        """Start a daemon that stays in the foreground; what it says goes to a file of its name."""
+        with (self.folder / f"{Path(command[0]).name}.log").open("ab") as log:
+            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment())
+
+    def start_slurmd(self) -> None:
+        """Start the node's daemon, and wait for the node."""
+        self._slurmd = self.daemon("slurmd", "-D")
+        try:
+            wait_for(lambda: self.node_state() in ("idle", "mix", "alloc"), 30, "the node")
+        except TimeoutError as late:
+            logs = "\n".join(path.read_text(errors="replace")[-3000:] for path in self.folder.glob("*.log"))
+            raise TimeoutError(f"{late}\n{logs}") from None
+
+    def kill_slurmd(self) -> None:
+        """End the node's daemon as the kernel would; the steps that it started live on."""
+        assert self._slurmd is not None
+        self._slurmd.kill()
+        self._slurmd.wait()
+
+    def stop_slurmd(self) -> None:
+        """End the node's daemon in order."""
+        if self._slurmd is not None:
+            self._slurmd.terminate()
+            self._slurmd.wait(30)
+
+    def node_state(self) -> str:
+        return _output("sinfo", "--noheader", "--format=%t", "--partition=cpu", check=False).rstrip("*")
+
+    def update_node(self, **values: str) -> None:
+        """Let the administrator change the node: State, Reason."""
+        _output("scontrol", "update", f"NodeName={self.node}", *(f"{key}={value}" for key, value in values.items()))
+
+    def jobs(self) -> list[dict[str, str]]:
+        """All jobs that Slurm remembers, as `scontrol show job` describes them."""
+        lines = _output("scontrol", "--oneliner", "show", "job").splitlines()
+        return [dict(re.findall(r"([\w:/]+)=(\S*)", line)) for line in lines if line.startswith("JobId=")]
+
+    def active(self) -> list[str]:
+        """Numbers of the jobs that wait or run."""
+        return _output("squeue", "--noheader", "--format=%i").split()
+
+    def cancel(self, *jobs: str) -> None:
+        if jobs:
+            _output("scancel", *jobs)
+
+    def limit(self, job: str, seconds: int) -> None:
+        """Give a job so many seconds in all."""
+        _output("scontrol", "update", f"JobId={job}", f"TimeLimit=00:00:{seconds:02}")
+
+    def empty(self) -> None:
+        """Cancel every job and wait until none is left."""
+        self.cancel(*self.active())
+        wait_for(lambda: not self.active(), 30, "the jobs to end")
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Cluster]:
+    """A cluster whose files lie in a folder; one at a time on a machine, another test run waits for its end."""
+    with ExitStack() as ends:
+        ends.enter_context(FileLock(LOCK, timeout=1200))
+        ends.callback(DEVICES.unlink, missing_ok=True)
+        ends.callback(CONFIGURATION.unlink, missing_ok=True)
+        cluster = Cluster(folder)
+        if not _answers("munge", "--no-input"):
+            run = Path("/run/munge")
+            run.mkdir(exist_ok=True)
+            shutil.chown(run, "munge", "munge")
+            munged = cluster.daemon("runuser", "--user=munge", "--", "munged", "--foreground")
+            ends.callback(_end, munged)
+            wait_for(lambda: _answers("munge", "--no-input"), 10, "munge")
+        ends.callback(_end, cluster.daemon("slurmctld", "-D"))
+        wait_for(lambda: _answers("scontrol", "ping"), 20, "slurmctld")
+        ends.callback(cluster.stop_slurmd)
+        cluster.start_slurmd()
+        ends.callback(cluster.empty)
+        yield cluster
+
+
+def wait_for(found: Callable[[], T], seconds: float, what: str) -> T:
+    """The first true value; raises TimeoutError."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if value := found():
+            return value
+        time.sleep(0.1)
+    raise TimeoutError(f"waited {seconds} s for {what}")
+
+
+def _end(daemon: subprocess.Popen[bytes]) -> None:
+    daemon.send_signal(signal.SIGTERM)
+    daemon.wait(30)
+
+
+def _path() -> str:
+    """Where daemons are, too: they are not on every user's path."""
+    return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PATH": _path()}
+
+
+def _output(*command: str, check: bool = True) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, env=_environment(), timeout=30)
+    if check and done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr or done.stdout}")
+    return done.stdout.strip()
+
+
+def _answers(*command: str) -> bool:
+    return subprocess.run(command, capture_output=True, env=_environment(), timeout=30).returncode == 0
+
+
+def _number(key: str, text: str) -> str:
+    found = re.search(rf"\b{key}=(\d+)", text)
+    assert found is not None, text
+    return found[1]

@@ -1,0 +1,55 @@
+"""Stands in for scripts/measure_cell.py where the cluster is tested, not the measuring.
+
+It notes what its job was given, waits as long as a file `hold` names its device, and writes a made-up row.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from crossover.files import atomic_path
+from crossover.records import Measurement, write_record
+
+AXES = {"batch-size": int, "size": int, "trial": int}
+NAMES = ["study", "workload", "variant", "protocol", "precision", "execution", "device"]
+
+parser = argparse.ArgumentParser()
+for name, kind in {**dict.fromkeys(NAMES, str), **AXES, "output": Path}.items():
+    parser.add_argument(f"--{name}", type=kind)
+options, _ = parser.parse_known_args()
+hold, notes = Path("hold"), Path("notes")
+note = {
+    "size": options.size,
+    "device": options.device,
+    "trial": options.trial,
+    "job": os.environ["SLURM_JOB_ID"],
+    "pid": os.getpid(),
+    "gpus": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
+    "cpus": len(os.sched_getaffinity(0)),
+    "began": time.time(),
+}
+notes.mkdir(exist_ok=True)
+place = notes / f"{note['job']}-{note['pid']}.json"
+
+
+def write_note(**more: float) -> None:
+    with atomic_path(place) as path:
+        path.write_text(json.dumps({**note, **more}))
+
+
+write_note()
+while hold.exists() and options.device in hold.read_text():
+    time.sleep(0.05)
+axes = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in [*NAMES, *AXES]}
+facts = {"status": "ok", "flags": [], "parameters": options.size, "size_name": "size", "threads": note["cpus"]}
+times = {"step_time_s": 1e-3 * options.size, "samples_s": [1e-3 * options.size] * 3}
+facts["command"] = shlex.join(["python3", *sys.argv])
+started_at = datetime.now(UTC).isoformat()
+with atomic_path(options.output) as path:
+    write_record(Measurement(**axes, **facts, **times, started_at=started_at, hostname=os.uname().nodename), path)
+write_note(ended=time.time())

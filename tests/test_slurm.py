@@ -1,0 +1,202 @@
+"""The workflow on a real Slurm, with pretended GPUs, through the very profile that is shipped."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from house import ROOT, House
+from slurm_cluster import Cluster, lacks, running, wait_for
+
+PATIENCE_S = 240
+KILLS = int(os.environ.get("CROSSOVER_KILLS", "3"))
+"""Random moments at which something is killed."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    reason = lacks()
+    if reason and "CI" in os.environ:
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
+    with running(tmp_path_factory.mktemp("slurm")) as slurm:
+        yield slurm
+
+
+@pytest.fixture
+def house(tmp_path: Path, cluster: Cluster) -> Iterator[House]:
+    """A house whose trials are pretended; its jobs end with the test."""
+    house = House(tmp_path / "house")
+    shutil.copy2(ROOT / "tests" / "stand_in_trial.py", house.path / "scripts" / "measure_cell.py")
+    house.config(studies=["disc_depth"], refinement={"bisections": 0, "extra_trials": 0})
+    yield house
+    (house.path / "hold").unlink(missing_ok=True)
+    cluster.empty()
+
+
+def start(house: House, *arguments: str, devices: str = "cuda") -> subprocess.Popen[str]:
+    """Snakemake through the shipped profile; of its settings only those that cost a test time are replaced."""
+    config = [f"devices=[{devices}]", "check_devices=false", "several_hosts=true"]
+    quick = ["--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "20"]
+    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", *quick, "--config", *config]
+    with (house.path / "snakemake.log").open("w") as log:
+        return subprocess.Popen([*command, *arguments], cwd=house.path, stdout=log, stderr=log, text=True)
+
+
+def printed(house: House) -> str:
+    return (house.path / "snakemake.log").read_text()
+
+
+def finish(house: House, *arguments: str, devices: str = "cuda", status: int = 0) -> None:
+    assert start(house, *arguments, devices=devices).wait(PATIENCE_S) == status, printed(house)
+
+
+def notes(house: House) -> list[dict[str, Any]]:
+    """What the pretended trials noted."""
+    return [json.loads(path.read_text()) for path in (house.path / "notes").glob("*.json")]
+
+
+def rows(house: House) -> pd.DataFrame:
+    """All rows of trials that lie in the results, one file each."""
+    files = sorted((house.path / "results" / "cells").rglob("trial-*.parquet"))
+    return pd.concat([pd.read_parquet(path) for path in files]) if files else pd.DataFrame({"started_at": []})
+
+
+def test_the_main_job_ends_in_a_report(tmp_path: Path, cluster: Cluster) -> None:
+    house = House(tmp_path / "house")
+    house.config(studies=["disc_depth"])
+    house.edit("studies/disc_depth", sizes=[2], figures=["times"])
+    finish(house, devices="cpu")
+    assert (house.path / "results" / "report.html").is_file()
+    measured = rows(house)
+    assert list(measured["status"]) == ["ok"]
+    assert set(measured["threads"]) == {cluster.cores}
+    jobs = {job["JobId"]: job for job in cluster.jobs()}
+    logs = [path.read_text() for path in (house.path / "results" / "logs" / "measure_cell").rglob("*.log")]
+    named = [re.match(r"SLURM_JOB_ID=(\d+) on (\S+)", log) for log in logs]
+    assert len(named) == 1
+    for name in named:
+        assert name is not None, logs
+        assert name[2] == os.uname().nodename
+        job = jobs[name[1]]
+        assert job["Partition"] == "cpu"
+        assert job["OverSubscribe"] == "NO"  # --exclusive
+        assert job["NumCPUs"] == str(cluster.cores)
+    of_one_run = {job["JobName"] for job in jobs.values()}
+    assert len(of_one_run) == 1
+    assert of_one_run.pop().startswith("crossover_")
+
+
+def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_run(
+    house: House, cluster: Cluster
+) -> None:
+    house.edit("studies/disc_depth", sizes=[2, 3, 4])
+    (house.path / "hold").write_text("cuda")
+    run = start(house, "--until", "measure_cell", "--retries", "0")
+    wait_for(lambda: len(notes(house)) == 2, PATIENCE_S, "two trials")
+    cancelled, late = (note["job"] for note in notes(house))
+    cluster.limit(late, 1)
+    jobs = {job["JobId"]: job for job in cluster.jobs()}
+    assert {note["gpus"] for note in notes(house)} == {"0", "1"}
+    for note in notes(house):
+        job = jobs[note["job"]]
+        assert job["Partition"] == "gpu"
+        assert job["NumTasks"] == "1"
+        assert job["TresPerJob"] == "gres:gpu:1"
+        assert note["cpus"] == max(1, cluster.cores // 2)
+
+    cluster.cancel(cancelled)
+    wait_for(lambda: len(notes(house)) == 3, PATIENCE_S, "the third trial")
+    wait_for(lambda: late not in cluster.active(), PATIENCE_S, "the time limit")
+    (house.path / "hold").unlink()
+    wait_for(lambda: not cluster.active(), PATIENCE_S, "the third trial's end")
+    # Snakemake would see that in most of a minute only; here it never does.
+    run.kill()
+    run.wait()
+    finish(house, "--unlock")
+    states = {job["JobId"]: job["JobState"] for job in cluster.jobs()}
+    assert (states[cancelled], states[late]) == ("CANCELLED", "TIMEOUT")
+    first = rows(house)
+    assert len(first) == 1
+
+    cluster.update_node(State="DRAIN", Reason="test")
+    run = start(house, "--until", "measure_cell")
+    wait_for(lambda: printed(house).count("has been submitted") == 2, PATIENCE_S, "two jobs in the queue")
+    run.send_signal(signal.SIGINT)
+    assert run.wait(PATIENCE_S) != 0
+    wait_for(lambda: not cluster.active(), PATIENCE_S, "Snakemake to cancel its jobs")
+    cluster.update_node(State="RESUME")
+
+    finish(house, "--until", "measure_cell")
+    second = rows(house)
+    assert sorted(second["size"]) == [2, 3, 4]
+    assert set(first["started_at"]) < set(second["started_at"])
+
+
+def test_no_finished_trial_is_lost_or_doubled_whatever_is_killed_and_when(house: House, cluster: Cluster) -> None:
+    house.config(trials=KILLS)
+    chance = random.Random(time.time_ns())
+    finished: dict[tuple[int, int], str] = {}
+    for number in range(KILLS):
+        victim = ("Snakemake", "a job", "slurmd")[number % 3]
+        run = start(house, "--until", "measure_cell")
+        wait_for(lambda run=run: run.poll() is not None or "been submitted" in printed(house), PATIENCE_S, "a job")
+        moment_s = chance.uniform(0, 12)
+        time.sleep(moment_s)
+        kept = finished_rows(house, cluster)
+        print(f"{victim} is killed after {moment_s:.2f} s, when {len(kept)} trials are finished")
+        assert finished.items() <= kept.items()
+        finished = kept
+        kill(victim, run, cluster, house)
+        if victim != "Snakemake":
+            time.sleep(chance.uniform(0, 5))
+            run.send_signal(signal.SIGINT)
+            run.wait(PATIENCE_S)
+        # As profiles/README.md says.
+        cluster.empty()
+        finish(house, "--unlock")
+    finish(house, "--until", "collect_measurements")
+    kept = finished_rows(house, cluster)
+    assert finished.items() <= kept.items()
+    collected = pd.read_parquet(house.path / "results" / "measurements.parquet")
+    assert len(collected) == len(kept) == len(rows(house)) == 2 * KILLS
+    assert not collected.duplicated(["size", "trial"]).any()
+    print(f"{len(kept)} rows of {len(notes(house))} trials that were started")
+
+
+def finished_rows(house: House, cluster: Cluster) -> dict[tuple[int, int], str]:
+    """When the trials started that have a row and whose job has ended, by size and number."""
+    active = set(cluster.active())
+    at_work = {(note["size"], note["trial"]) for note in notes(house) if note["job"] in active}
+    found = {(row.size, row.trial): row.started_at for row in rows(house).itertuples()}
+    return {key: started_at for key, started_at in found.items() if key not in at_work}
+
+
+def kill(victim: str, run: subprocess.Popen[str], cluster: Cluster, house: House) -> None:
+    """End a process at once, with no chance to tidy up; if no job runs just now, there is none to end."""
+    if victim == "Snakemake":
+        run.kill()
+        run.wait()
+    elif victim == "slurmd":
+        cluster.kill_slurmd()
+        time.sleep(1)
+        cluster.start_slurmd()
+    else:
+        for note in notes(house):
+            if "ended" not in note and note["job"] in cluster.active():
+                os.kill(note["pid"], signal.SIGKILL)
+                return
