@@ -54,7 +54,13 @@ def start(house: House, *arguments: str, devices: str = "cuda") -> subprocess.Po
     quick = ["--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "20"]
     command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", *quick, "--config", *config]
     with (house.path / "snakemake.log").open("w") as log:
-        return subprocess.Popen([*command, *arguments], cwd=house.path, stdout=log, stderr=log, text=True)
+        options = {"cwd": house.path, "stdout": log, "stderr": log, "text": True}
+        return subprocess.Popen([*command, *arguments], preexec_fn=hear_interruptions, **options)
+
+
+def hear_interruptions() -> None:
+    """A process that was started in a shell's background ignores SIGINT, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def printed(house: House) -> str:
