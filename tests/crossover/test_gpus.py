@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.gpus import VisibleGpu, visible_gpus
+from crossover.gpus import VisibleGpu, find_gpus
 from fake_nvml import FakeGpu, FakeNvml
 
 FIRST = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
@@ -23,11 +23,12 @@ SPLIT = FakeNvml(
 
 
 def ids(chosen: str, nvml: FakeNvml = THREE) -> list[str]:
-    return [gpu.id for gpu in visible_gpus({"CUDA_VISIBLE_DEVICES": chosen}, nvml)]
+    return [gpu.id for gpu in find_gpus({"CUDA_VISIBLE_DEVICES": chosen}, nvml).visible]
 
 
 def test_all_are_visible_unless_chosen() -> None:
-    assert visible_gpus({}, THREE) == [VisibleGpu(uuid, "Brand G1") for uuid in (FIRST, SECOND, THIRD)]
+    found = [VisibleGpu(uuid, "Brand G1") for uuid in (FIRST, SECOND, THIRD)]
+    assert list(find_gpus({}, THREE).visible) == found
 
 
 @pytest.mark.parametrize(
@@ -73,11 +74,11 @@ def test_less_than_a_kind_of_name_is_no_abbreviation(chosen: str) -> None:
 
 
 def test_a_split_gpu_offers_its_instances() -> None:
-    assert visible_gpus({}, SPLIT) == [
+    assert find_gpus({}, SPLIT).visible == (
         VisibleGpu(FIRST, "Brand G1"),
         VisibleGpu(PART, "Brand G1 1g"),
         VisibleGpu(OTHER, "Brand G1 1g"),
-    ]
+    )
 
 
 @pytest.mark.parametrize(
