@@ -57,10 +57,8 @@ def several_gpus(visible: int, limit: int | None) -> int:
     """The number of visible GPUs within a limit; raises UserError where that is fewer than two."""
     allowed = visible if limit is None else min(visible, limit)
     if allowed < 2:
-        why = (
-            f"--resources gpu={limit} allows {limit} of {visible}" if allowed < visible else f"there are {visible} here"
-        )
-        raise UserError(f"check_side_by_side compares NVIDIA GPUs at work at once, but {why}; allowed: two or more")
+        why = f"--resources gpu={limit} allows {limit} of {visible}" if allowed < visible else f"there are {visible}"
+        raise UserError(f"check_side_by_side needs several GPUs, but {why}; allowed: two NVIDIA GPUs or more")
     return allowed
 
 
