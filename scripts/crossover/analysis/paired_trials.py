@@ -38,24 +38,23 @@ def measure_trial(options: Sequence[str], environment: Mapping[str, str] = os.en
 def collect_pairs(
     trials: Sequence[str], pairs: int, path: Path, measure_pair: Callable[[list[str], int], Pair], **facts: int
 ) -> pd.DataFrame:
-    """Measure so many pairs of each trial, in rounds, and write them to `path` after each round.
+    """Measure so many pairs of each trial, in rounds, and write all to `path` after each pair.
 
     `trials` are the options of measure_cell.py, one string each. What lies in `path` counts if it is of the same trials
     and facts, and fewer pairs than asked for: the check was interrupted, or more are wanted. Otherwise it begins anew.
     """
-    samples = _kept(path, trials, pairs, facts)
-    for pair in range(len(samples) // len(trials), pairs):
-        rows = [{"options": trial, **facts, **measure_pair(shlex.split(trial), pair)} for trial in trials]
-        samples = pd.concat([samples, pd.DataFrame(rows)], ignore_index=True)
+    plan: list[dict[str, int | str]] = [{"options": trial, **facts} for _ in range(pairs) for trial in trials]
+    samples = _kept(path, plan)
+    for number in range(len(samples), len(plan)):
+        options = shlex.split(str(plan[number]["options"]))
+        row = plan[number] | dict(measure_pair(options, number // len(trials)))
+        samples = pd.concat([samples, pd.DataFrame([row])], ignore_index=True)
         write_csv(samples, path)
     return samples
 
 
-def _kept(path: Path, trials: Sequence[str], pairs: int, facts: Mapping[str, int]) -> pd.DataFrame:
-    """The pairs that lie there and still count."""
-    if not path.exists():
-        return pd.DataFrame()
-    found = pd.read_csv(path)
-    same = {"options", *facts} <= set(found) and set(found["options"]) == set(trials)
-    same = same and all((found[name] == value).all() for name, value in facts.items())
-    return found if same and len(found) < pairs * len(trials) else pd.DataFrame()
+def _kept(path: Path, plan: Sequence[Mapping[str, int | str]]) -> pd.DataFrame:
+    """The pairs that lie there, if they are the beginning of the plan."""
+    found = pd.read_csv(path) if path.exists() else pd.DataFrame()
+    there = found.reindex(columns=list(plan[0])).to_dict("records")
+    return found if len(there) < len(plan) and there == list(plan[: len(there)]) else pd.DataFrame()
