@@ -151,6 +151,15 @@ def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
         assert set(server.cpu_affinity()) == usable
 
 
+def test_a_trial_without_a_process_of_its_own_binds_itself(trial: Request, environment: dict[str, str]) -> None:
+    usable = os.sched_getaffinity(0)
+    try:
+        row = measured(replace(trial, isolation="none", cpus=[max(usable)]), environment)
+    finally:
+        os.sched_setaffinity(0, usable)
+    assert (row["isolation"], row["affinity"]) == ("none", [max(usable)])
+
+
 def test_a_server_killed_in_the_midst_costs_no_trial(
     runtime: Path, trial: Request, environment: dict[str, str]
 ) -> None:
