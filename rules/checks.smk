@@ -24,8 +24,8 @@ rule check_isolation:
         script=house("scripts/check_isolation.py"),
         datasets=collect(f"{RESULTS}/datasets/{{dataset}}.safetensors", dataset=["disc", "higgs"]),
     output:
+        # The pairs lie beside it; were they an output too, Snakemake would delete them before the check could go on.
         table=f"{RESULTS}/checks/isolation.csv",
-        pairs=f"{RESULTS}/checks/isolation.pairs.csv",
     log:
         f"{RESULTS}/logs/check_isolation.log",
     conda:
@@ -35,10 +35,35 @@ rule check_isolation:
         gpu=gpu_if_any(DEVICES),
     params:
         trials=isolation_trials,
+        pairs=CONFIG.check_pairs or 20,
     message:
         "Measuring in forks of the trial server and in fresh processes, in turn"
     shell:
-        "python3 {input.script:q} --trials {params.trials:q} --output={output.table:q} 2>&1 | tee {log:q}"
+        "python3 {input.script:q} --trials {params.trials:q} --pairs={params.pairs} --output={output.table:q} 2>&1 | tee {log:q}"
+
+
+rule check_side_by_side:
+    input:
+        script=house("scripts/check_side_by_side.py"),
+        datasets=collect(f"{RESULTS}/datasets/{{dataset}}.safetensors", dataset=["disc", "higgs"]),
+    output:
+        table=f"{RESULTS}/checks/side_by_side.csv",
+    log:
+        f"{RESULTS}/logs/check_side_by_side.log",
+    # It is about the GPUs of this machine.
+    localrule: True
+    conda:
+        "../envs/benchmark.yaml"
+    threads: all_cores()
+    params:
+        trials=side_by_side_trials,
+        gpus=gpus_side_by_side,
+        pairs=CONFIG.check_pairs or 8,
+    message:
+        "Measuring on one GPU alone and on {params.gpus} at once, in turn"
+    shell:
+        "python3 {input.script:q} --trials {params.trials:q} --gpus={params.gpus} --pairs={params.pairs}"
+        " --output={output.table:q} 2>&1 | tee {log:q}"
 
 
 rule check_timer:

@@ -19,6 +19,7 @@ from crossover.configuration import (
 )
 from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
 from crossover.efforts import effort_of
+from crossover.gpus import several_gpus
 from crossover.hardware import (
     check_classes,
     cores_of,
@@ -295,10 +296,14 @@ def threads_of(wildcards):
     """A CPU cell takes all of Snakemake's cores, or of a node, so that nothing runs beside it.
 
     A cell on another device takes the threads it uses; on a node of a cluster, if nobody says how many, its GPU's share.
+    Where cells are not to run side by side, it takes all cores as well. That is no part of `params`, so nothing is measured
+    again when it changes: each row says how many GPUs were at work beside it.
     """
     threads = 1 if CONFIG.cpu_threads == "auto" else CONFIG.cpu_threads
     if is_cpu(wildcards.device):
         return cores_of(CONFIG.hardware, getattr(wildcards, "machine", HERE)) or max(threads, all_cores())
+    if not CONFIG.side_by_side and workflow.local_exec:
+        return max(threads, all_cores())
     shared = MACHINE.nodes is not None and not workflow.local_exec and CONFIG.cpu_threads == "auto"
     return MACHINE.nodes.cpus_per_gpu or threads if shared else threads
 
@@ -438,17 +443,34 @@ def gpu_if_any(devices):
     return None if all(map(is_cpu, devices)) else 1
 
 
-def isolation_trials(wildcards):
-    """Options of the timing script for four cells a device: small steps, where the host decides, and large ones."""
-    workloads = {"disc_mlp": (100, (3, 10)), "higgs_mlp": (32, (1000,)), "linear_stack": (512, (2048,))}
+def check_trials(workloads, devices):
+    """Options of the timing script for cells of a check: of each workload and size, on each device."""
     effort = {"effort": CONFIG.effort, "time_limit_s": CONFIG.time_limit_s}
     trials = []
-    for device, (workload, (batch_size, sizes)) in product(DEVICES, workloads.items()):
+    for device, (workload, (batch_size, sizes)) in product(devices, workloads.items()):
         dataset = [f"--dataset={path}" for path in [dataset_file(workload)] if path]
         for size in sizes:
             cell = Cell("check", workload, "resident", batch_size, "fp32", "eager", size, device)
             trials.append(shlex.join([*trial_options(cell, **shared_options(), **effort), *dataset]))
     return trials
+
+
+def isolation_trials(wildcards):
+    """Four cells a device: small steps, where the host decides, and large ones."""
+    workloads = {"disc_mlp": (100, (3, 10)), "higgs_mlp": (32, (1000,)), "linear_stack": (512, (2048,))}
+    return check_trials(workloads, DEVICES)
+
+
+def side_by_side_trials(wildcards):
+    """Three cells of a GPU: two that the host holds up, and one that the GPU does."""
+    workloads = {"disc_mlp": (100, (10,)), "higgs_mlp": (32, (100,)), "linear_stack": (512, (2048,))}
+    return check_trials(workloads, ["cuda"])
+
+
+def gpus_side_by_side(wildcards):
+    """The GPUs of this machine that the run may use at once; one alone is a user's error."""
+    with one_line_errors():
+        return several_gpus(MACHINE.gpus, getattr(workflow.global_resources.get("gpu"), "value", None))
 
 
 def note_unnoted_rows():

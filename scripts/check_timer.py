@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
@@ -13,8 +12,8 @@ import pandas as pd
 from crossover.analysis.checks import pair_table
 from crossover.analysis.tables import write_csv
 from crossover.errors import one_line_errors
-from crossover.lease import lease
-from crossover.measurement.threads import export_threads, usable_cores
+from crossover.measurement.holding import holding
+from crossover.measurement.threads import confine
 from crossover.records import BASELINE, DEVICES
 from crossover.studies import Cell
 
@@ -23,7 +22,9 @@ TOLERANCES = {True: 0.05, False: 0.02}
 """By whether it is the CPU, which other work on the machine reaches."""
 
 
-def measure(device: str, datasets: dict[str, Path], sizes: dict[str, list[int]], rounds: int) -> pd.DataFrame:
+def measure(
+    device: str, datasets: dict[str, Path], sizes: dict[str, list[int]], rounds: int, threads: int
+) -> pd.DataFrame:
     """One row a round and cell, in seconds; prints the harness's cost."""
     import torch
     from safetensors.torch import load_file
@@ -34,7 +35,7 @@ def measure(device: str, datasets: dict[str, Path], sizes: dict[str, list[int]],
     from crossover.measurement.timing import Stopwatch
     from crossover.measurement.workloads import build_task
 
-    torch.set_num_threads(threads := usable_cores())
+    torch.set_num_threads(threads)
     target = open_device(device)
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise, target.mark, target.between_s)
     cost_s = harness_cost_s(watch)
@@ -61,12 +62,11 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--rounds", default=80, type=int)
     parser.add_argument("--output", required=True, type=Path, help="CSV file to write")
     options = parser.parse_args(arguments)
-    export_threads(usable_cores())
-    with lease(options.device, os.environ, holder="check_timer", tell=print) as leased:
-        os.environ.update(leased.environment)
+    with holding(options.device, "auto", "check_timer") as held:
+        confine(held.cpus)
         datasets = {"disc_mlp": options.disc, "higgs_mlp": options.higgs}
         sizes = {"disc_mlp": [3, 8, 10], "higgs_mlp": [100, 1000]}
-        samples = measure(options.device, datasets, sizes, options.rounds)
+        samples = measure(options.device, datasets, sizes, options.rounds, held.threads)
     tolerance = TOLERANCES[options.device == BASELINE]
     by = ["device", "workload", "size"]
     tables = [

@@ -93,6 +93,7 @@ def main(arguments: list[str]) -> None:
             memory_limit_bytes=memory_limit,
             isolation=choose_isolation(options.isolation, os.environ),
             uuid=held.uuid,
+            cpus=held.cpus,
         )
         attempt = partial(run_supervised, environment=os.environ)
         found = search_largest(first, options.limit, attempt, tell)

@@ -91,6 +91,7 @@ def main(arguments: list[str]) -> None:
             command=shlex.join(["python3", sys.argv[0], *arguments]),
             isolation=choose_isolation(options.isolation, os.environ),
             uuid=held.uuid,
+            cpus=held.cpus,
             lease_wait_s=held.lease_wait_s,
             code_version=code_version(os.environ),
         )

@@ -74,6 +74,7 @@ def main(arguments: list[str]) -> None:
             isolation=choose_isolation(options.isolation, os.environ),
             code_version=code_version(os.environ),
             uuid=held.uuid,
+            cpus=held.cpus,
         )
         train(job, os.environ)
 

@@ -19,12 +19,23 @@ class FakeGpu:
     """Ids of an instance's GPU instance and compute instance."""
     knows_mig: bool = True
     lost: bool = False
+    near: tuple[int, ...] = ()
+    """CPUs of its NUMA node; none where the driver cannot tell."""
+    ideal: tuple[int, ...] = ()
+    """The same, as drivers tell it that know no NUMA nodes."""
+
+
+def _words(cpus: tuple[int, ...], words: int) -> list[int]:
+    if not cpus:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+    return [sum(1 << cpu % 64 for cpu in cpus if cpu // 64 == word) for word in range(words)]
 
 
 class FakeNvml:
     """Answers as pynvml does, with its error class."""
 
     NVMLError = pynvml.NVMLError
+    NVML_AFFINITY_SCOPE_NODE = pynvml.NVML_AFFINITY_SCOPE_NODE
 
     def __init__(self, *gpus: FakeGpu, there: bool = True, counts: bool = True) -> None:
         self.gpus = gpus
@@ -81,3 +92,10 @@ class FakeNvml:
 
     def nvmlDeviceGetComputeInstanceId(self, handle: FakeGpu) -> int:  # noqa: N802
         return handle.within[1]
+
+    def nvmlDeviceGetCpuAffinityWithinScope(self, handle: FakeGpu, words: int, scope: int) -> list[int]:  # noqa: N802
+        assert scope == self.NVML_AFFINITY_SCOPE_NODE
+        return _words(handle.near, words)
+
+    def nvmlDeviceGetCpuAffinity(self, handle: FakeGpu, words: int) -> list[int]:  # noqa: N802
+        return _words(handle.ideal, words)

@@ -1,6 +1,7 @@
-"""Stands in for scripts/measure_cell.py where the cluster is tested, not the measuring.
+"""Stands in for scripts/measure_cell.py where the cluster, or several GPUs, are tested, not the measuring.
 
-It notes what its job was given, waits as long as a file `hold` names its device, and writes a made-up row.
+It notes what its job was given, waits as long as a file `hold` names its device, and writes a made-up row. On a machine
+that lacks them, a file `gpus` says how many GPUs to pretend; it leases one of these as a trial would.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import os
 import shlex
 import sys
 import time
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,12 +24,19 @@ parser = argparse.ArgumentParser()
 for name, kind in {**dict.fromkeys(NAMES, str), **AXES, "output": Path}.items():
     parser.add_argument(f"--{name}", type=kind)
 options, _ = parser.parse_known_args()
-hold, notes = Path("hold"), Path("notes")
+hold, notes, gpus = Path("hold"), Path("notes"), Path("gpus")
+lease = ExitStack()
+if gpus.exists():
+    from crossover.measurement.holding import holding
+    from fake_nvml import FakeGpu, FakeNvml
+
+    sys.modules["pynvml"] = FakeNvml(*(FakeGpu(f"GPU-{number}") for number in range(int(gpus.read_text()))))
+    lease.enter_context(holding(options.device, "auto", "a stand-in"))
 note = {
     "size": options.size,
     "device": options.device,
     "trial": options.trial,
-    "job": os.environ["SLURM_JOB_ID"],
+    "job": os.environ.get("SLURM_JOB_ID", ""),
     "pid": os.getpid(),
     "gpus": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
     "cpus": len(os.sched_getaffinity(0)),
@@ -53,3 +62,4 @@ started_at = datetime.now(UTC).isoformat()
 with atomic_path(options.output) as path:
     write_record(Measurement(**axes, **facts, **times, started_at=started_at, hostname=os.uname().nodename), path)
 write_note(ended=time.time())
+lease.close()

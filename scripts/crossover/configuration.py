@@ -48,8 +48,11 @@ class Configuration:
     seed: int
     cpu_threads: int | str
     isolation: str
+    side_by_side: bool
     time_limit_s: float
     results: str
+    check_pairs: int | None
+    """None: each check's own number."""
     effort: Effort
     refinement: Refinement
     largest_batch: BatchSearch
@@ -102,8 +105,10 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
         seed=complete["seed"],
         cpu_threads=complete["cpu_threads"],
         isolation=complete["isolation"],
+        side_by_side=complete["side_by_side"],
         time_limit_s=float(complete["time_limit_s"]),
         results=complete["results"].rstrip("/"),
+        check_pairs=complete["check_pairs"],
         effort=effort,
         refinement=Refinement(**complete["refinement"]),
         largest_batch=BatchSearch(**complete["largest_batch"]),

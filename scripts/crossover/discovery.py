@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from crossover.gpus import visible_gpus
+from crossover.gpus import find_gpus
 from crossover.nodes import Nodes
 from crossover.records import WORKFLOW
 
@@ -32,6 +32,8 @@ class Machine:
     """Why a device that the machine has cannot be used, if so."""
     nodes: Nodes | None = None
     """Those of the cluster that jobs can be sent to from here, if any."""
+    gpus: int = 0
+    """NVIDIA GPUs, or instances of them, that may be used."""
 
 
 def hand_down(machine: Machine) -> None:
@@ -77,7 +79,7 @@ def find_machine(environment: Mapping[str, str] = os.environ) -> Machine:
         devices.append("mps")
     if "xpu" in built_for and any(Path("/dev/dri").glob("renderD*")):
         devices.append("xpu")
-    return Machine(tuple(devices), _version_of("torch"), nvidia.driver, note)
+    return Machine(tuple(devices), _version_of("torch"), nvidia.driver, note, gpus=nvidia.gpus)
 
 
 def torch_built_for() -> dict[str, str]:
@@ -117,7 +119,7 @@ def _nvidia(environment: Mapping[str, str]) -> _Nvidia:
 
     try:
         pynvml.nvmlInit()
-        gpus = len(visible_gpus(environment, pynvml))
+        gpus = len(find_gpus(environment, pynvml).visible)
         driver = str(pynvml.nvmlSystemGetDriverVersion())
         cuda_major = int(pynvml.nvmlSystemGetCudaDriverVersion()) // 1000
         pynvml.nvmlShutdown()

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+from crossover.errors import UserError
+
+WORD_BITS = 64
+CPU_WORDS = 128
+"""NVML's sets of CPUs are arrays of words; so many hold the 8192 CPUs that Linux can have."""
 
 
 @dataclass(frozen=True)
@@ -17,17 +24,51 @@ class VisibleGpu:
     name: str
 
 
-def visible_gpus(environment: Mapping[str, str], nvml: Any) -> list[VisibleGpu]:
-    """List the NVIDIA GPUs that a process with this environment may use, in CUDA's order.
+@dataclass(frozen=True)
+class InstalledGpu:
+    """A physical GPU: what may be used of it, and everything that CUDA_VISIBLE_DEVICES may call that."""
+
+    usable: tuple[VisibleGpu, ...]
+    names: Mapping[str, tuple[VisibleGpu, ...]]
+    near: frozenset[int] = frozenset()
+    """Logical CPUs of the NUMA node that it is attached to; empty where the driver does not say."""
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """The NVIDIA GPUs of a machine."""
+
+    installed: tuple[InstalledGpu, ...] = ()
+    """All that the driver shows, in the order of the PCI bus."""
+    visible: tuple[VisibleGpu, ...] = ()
+    """Those that this process may use, in CUDA's order."""
+
+
+def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
+    """List the NVIDIA GPUs of this machine, and which of them a process with this environment may use.
 
     `nvml` is the module pynvml, initialised. Raises `nvml.NVMLError` where the driver cannot count its GPUs.
+    """
+    installed = _installed(nvml)
+    return Gpus(tuple(installed), tuple(_visible(installed, environment.get("CUDA_VISIBLE_DEVICES"))))
+
+
+def several_gpus(visible: int, limit: int | None) -> int:
+    """The number of visible GPUs within a limit; raises UserError where that is fewer than two."""
+    allowed = visible if limit is None else min(visible, limit)
+    if allowed < 2:
+        why = f"--resources gpu={limit} allows {limit} of {visible}" if allowed < visible else f"there are {visible}"
+        raise UserError(f"check_side_by_side needs several GPUs, but {why}; allowed: two NVIDIA GPUs or more")
+    return allowed
+
+
+def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[VisibleGpu]:
+    """What CUDA_VISIBLE_DEVICES leaves; all where it is not set.
 
     An index counts in the order of the PCI bus, as NVML and nvidia-smi do. CUDA counts so too where the GPUs are alike
     or CUDA_DEVICE_ORDER=PCI_BUS_ID. Source of the rules: "CUDA Environment Variables" in the CUDA Programming Guide,
     and for repeated names and `1st`, which is 1, `_parse_visible_devices` of torch 2.13.
     """
-    installed = _installed(nvml)
-    chosen = environment.get("CUDA_VISIBLE_DEVICES")
     if chosen is None:
         return [gpu for one in installed for gpu in one.usable]
     visible: list[VisibleGpu] = []
@@ -39,15 +80,7 @@ def visible_gpus(environment: Mapping[str, str], nvml: Any) -> list[VisibleGpu]:
     return visible if len(set(visible)) == len(visible) else []
 
 
-@dataclass(frozen=True)
-class _Installed:
-    """A physical GPU: what may be used of it, and everything that CUDA_VISIBLE_DEVICES may call that."""
-
-    usable: tuple[VisibleGpu, ...]
-    names: Mapping[str, tuple[VisibleGpu, ...]]
-
-
-def _installed(nvml: Any) -> list[_Installed]:
+def _installed(nvml: Any) -> list[InstalledGpu]:
     found = []
     for index in range(nvml.nvmlDeviceGetCount()):
         try:
@@ -57,10 +90,10 @@ def _installed(nvml: Any) -> list[_Installed]:
     return found
 
 
-def _describe(handle: Any, nvml: Any) -> _Installed:
-    gpu = _identify(handle, nvml)
+def _describe(handle: Any, nvml: Any) -> InstalledGpu:
+    gpu, near = _identify(handle, nvml), _near(handle, nvml)
     if not _is_split(handle, nvml):
-        return _Installed((gpu,), {gpu.id: (gpu,)})
+        return InstalledGpu((gpu,), {gpu.id: (gpu,)}, near)
     instances: list[VisibleGpu] = []
     names: dict[str, tuple[VisibleGpu, ...]] = {}
     for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
@@ -72,11 +105,21 @@ def _describe(handle: Any, nvml: Any) -> _Installed:
             continue  # the instances need not be numbered without gaps
         instances.append(instance)
         names |= {instance.id: (instance,), f"MIG-{gpu.id}/{within}": (instance,)}
-    return _Installed(tuple(instances), names | {gpu.id: tuple(instances)})
+    return InstalledGpu(tuple(instances), names | {gpu.id: tuple(instances)}, near)
 
 
 def _identify(handle: Any, nvml: Any) -> VisibleGpu:
     return VisibleGpu(str(nvml.nvmlDeviceGetUUID(handle)), str(nvml.nvmlDeviceGetName(handle)))
+
+
+def _near(handle: Any, nvml: Any) -> frozenset[int]:
+    """The CPUs of a GPU's NUMA node; of an older driver, those that it calls ideal for the GPU."""
+    words: list[int] = []
+    with suppress(nvml.NVMLError):
+        words = list(nvml.nvmlDeviceGetCpuAffinity(handle, CPU_WORDS))
+    with suppress(nvml.NVMLError):
+        words = list(nvml.nvmlDeviceGetCpuAffinityWithinScope(handle, CPU_WORDS, nvml.NVML_AFFINITY_SCOPE_NODE))
+    return frozenset(cpu for cpu in range(WORD_BITS * len(words)) if words[cpu // WORD_BITS] >> cpu % WORD_BITS & 1)
 
 
 def _is_split(handle: Any, nvml: Any) -> bool:
@@ -87,7 +130,7 @@ def _is_split(handle: Any, nvml: Any) -> bool:
     return bool(current)
 
 
-def _find(name: str, installed: list[_Installed]) -> tuple[VisibleGpu, ...] | None:
+def _find(name: str, installed: Sequence[InstalledGpu]) -> tuple[VisibleGpu, ...] | None:
     """What an entry of CUDA_VISIBLE_DEVICES stands for; None where it ends the list."""
     if number := re.match(r"\+?(\d+)", name):
         index = int(number[1])

@@ -25,19 +25,37 @@ def write_holder(path: Path, holder: str | None) -> None:
 
 def read_holder(path: Path) -> str:
     """Describe in one line the process that holds a lock, as far as it left a note."""
+    if (note := _read_note(path)) is None:
+        return "a process that left no note"
+    pid, user, since, holder = note
+    noted = f"{holder} (pid {pid}, user {user}, since {since})"
+    # A holder that was killed wipes nothing, and the next one may not have written yet.
+    return noted if _runs(pid) else f"a process that left no note; the last note is of {noted}"
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process that runs has noted that it holds a lock; one of another PID namespace is not seen."""
+    note = _read_note(path)
+    return note is not None and _runs(note[0])
+
+
+def _read_note(path: Path) -> tuple[str, str, str, str] | None:
+    """Process number, user, time and holder; None where there is no note."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | _SAFELY), "rb") as file:
             lines = file.read(LONGEST_NOTE).decode("utf-8", errors="replace").split("\n")
     except OSError:
-        lines = []
+        return None
     if len(lines) != 4 or not (lines[0].isascii() and lines[0].isdigit() and len(lines[0]) < 10):
-        return "a process that left no note"
+        return None
     pid, user, since, holder = map(_plain, lines)
-    noted = f"{holder} (pid {pid}, user {user}, since {since})"
-    # A holder that was killed wipes nothing, and the next one may not have written yet.
-    import psutil  # only who waits needs it: a trial should start quickly
+    return pid, user, since, holder
 
-    return noted if psutil.pid_exists(int(pid)) else f"a process that left no note; the last note is of {noted}"
+
+def _runs(pid: str) -> bool:
+    import psutil  # only who waits or measures needs it: a trial should start quickly
+
+    return psutil.pid_exists(int(pid))
 
 
 def _plain(text: str) -> str:

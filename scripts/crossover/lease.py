@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from crossover.errors import UserError
-from crossover.gpus import VisibleGpu, visible_gpus
-from crossover.holders import read_holder, write_holder
+from crossover.gpus import Gpus, find_gpus
+from crossover.holders import is_held, read_holder, write_holder
 from crossover.records import is_cpu
 
 LEASES = "CROSSOVER_LEASES"
@@ -32,6 +32,8 @@ class Lease:
     environment: dict[str, str]
     """Variables to set for the process that measures, so that it finds this GPU and no other."""
     waited_s: float
+    gpus: Gpus
+    """All NVIDIA GPUs of the machine, with which this one shares its CPUs."""
 
 
 @contextmanager
@@ -56,20 +58,34 @@ def lease(
     Nothing is held for the CPU, nor where no GPU is visible: then the process that measures says what is missing.
     Raises UserError where the folder cannot hold locks.
     """
-    offered = _offered(device, environment, nvml)
+    offered, gpus = _offered(device, environment, nvml)
     if not offered:
-        yield Lease(None, {}, 0.0)
+        yield Lease(None, {}, 0.0, gpus)
         return
-    shared = make_folder(folder or Path(environment.get(LEASES) or _default_folder()))
+    shared = make_folder(folder or folder_of_locks(environment))
     started = clock()
     taken = _take_one([_Seat(name, shared) for name in offered], tell, poll_s, sleep, clock)
     try:
         write_holder(taken.path, holder)
         uuid = taken.name if taken.name.startswith(("GPU-", "MIG-")) else None
-        yield Lease(uuid, {"CUDA_VISIBLE_DEVICES": uuid} if uuid else {}, clock() - started)
+        yield Lease(uuid, {"CUDA_VISIBLE_DEVICES": uuid} if uuid else {}, clock() - started, gpus)
     finally:
         write_holder(taken.path, None)
         taken.lock.release()
+
+
+def others_held(uuid: str, environment: Mapping[str, str]) -> int:
+    """How many other GPUs, or instances of GPUs, are leased on this machine just now, as far as their holders say.
+
+    Only the holders' notes are read: to try a lock would keep others from it for a moment.
+    """
+    own = _path_of_lock(folder_of_locks(environment), uuid)
+    return sum(path != own and is_held(path) for path in own.parent.glob("*.lock"))
+
+
+def folder_of_locks(environment: Mapping[str, str]) -> Path:
+    """The folder that CROSSOVER_LEASES names, or one for all users of this machine."""
+    return Path(environment.get(LEASES) or _default_folder())
 
 
 def make_folder(folder: Path) -> Path:
@@ -95,7 +111,7 @@ class _Seat:
         from filelock import FileLock  # not for a CPU trial, which should start quickly
 
         self.name = name
-        self.path = folder / f"{name.replace('/', '_')}.lock"
+        self.path = _path_of_lock(folder, name)
         # A lock that the kernel does not free when its holder is killed would block the GPU for good: no fallback.
         self.lock = FileLock(self.path, fallback_to_soft=False)
 
@@ -111,6 +127,10 @@ class _Seat:
         except OSError as error:
             raise _unfit(self.path.parent, _why(error)) from error
         return True
+
+
+def _path_of_lock(folder: Path, name: str) -> Path:
+    return folder / f"{name.replace('/', '_')}.lock"
 
 
 def _take_one(
@@ -133,18 +153,16 @@ def _take_one(
         sleep(poll_s)
 
 
-def _offered(device: str, environment: Mapping[str, str], nvml: Any) -> list[str]:
+def _offered(device: str, environment: Mapping[str, str], nvml: Any) -> tuple[list[str], Gpus]:
     """Names of the locks that will do: NVIDIA's GPUs have one each, every other kind of device one for the machine."""
     if is_cpu(device):
-        return []
-    if device != "cuda":
-        return [device]
-    gpus = _nvidia_gpus(environment, nvml)
-    return ["cuda"] if gpus is None else [gpu.id for gpu in gpus]
+        return [], Gpus()
+    gpus = _nvidia_gpus(environment, nvml) if device == "cuda" else None
+    return ([device], Gpus()) if gpus is None else ([gpu.id for gpu in gpus.visible], gpus)
 
 
-def _nvidia_gpus(environment: Mapping[str, str], nvml: Any) -> list[VisibleGpu] | None:
-    """NVIDIA GPUs that are visible; None on a machine without NVML, such as one with AMD GPUs."""
+def _nvidia_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus | None:
+    """The NVIDIA GPUs; None on a machine without NVML, such as one with AMD GPUs."""
     if nvml is None:
         import pynvml
 
@@ -154,7 +172,7 @@ def _nvidia_gpus(environment: Mapping[str, str], nvml: Any) -> list[VisibleGpu] 
     except nvml.NVMLError:
         return None
     try:
-        return visible_gpus(environment, nvml)
+        return find_gpus(environment, nvml)
     except nvml.NVMLError as error:  # to go on as if there were none would share a GPU with another trial
         raise UserError(
             f"device cuda: the NVIDIA driver cannot list its GPUs ({error}); mend it until `nvidia-smi -L` lists them"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 DEVICES = ("cpu", "cuda", "mps", "xpu")
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
@@ -48,6 +48,7 @@ FLAGS = {
     "throttled": "the GPU's clock ended below 75 % of its default: see to its cooling and its power limit",
     "interrupted": "the kernel took a thread's CPU away over 80 times a second: stop other work, lower cpu_threads",
     "busy_host": "other processes kept busy the cores that the trial needs: stop them, or reserve the whole machine",
+    "side_by_side": "trials on other GPUs shared the host that most of the step waits for: set side_by_side to false",
     "quota": "a CPU quota held the process back for over 1 % of the time: raise the quota, or lower cpu_threads",
 }
 """Why an `ok` result deserves less trust, and what to do about it."""
@@ -161,6 +162,7 @@ class Measurement:
     cgroup_throttled_s: float | None = column("time the CPU quota held tasks back, summed over CPUs", "s")
     involuntary_switches: int | None = column("involuntary context switches while timing")
     foreign_processes: int | None = column("other compute processes on the device")
+    leased_beside: int | None = column("other GPUs of the host leased as timing began or ended, whichever is more")
     allocator_retries: int | None = column("allocator retries while timing")
     recompiles: int | None = column("recompilations while timing")
     mig: bool | None = column("whether the GPU is partitioned (MIG)")
@@ -242,9 +244,7 @@ def write_record(record: Any, path: Path) -> None:
 
     schema = arrow_schema(type(record))
     text = json.dumps(dataclasses.asdict(record), allow_nan=False).encode()
-    table = pyarrow.json.read_json(
-        io.BytesIO(text),
-        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
-        parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
-    )
+    reading = pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
+    parsing = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    table = pyarrow.json.read_json(io.BytesIO(text), read_options=reading, parse_options=parsing)
     pyarrow.parquet.write_table(table.cast(schema), path, use_dictionary=False)  # of one row it only takes time to read

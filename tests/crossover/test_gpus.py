@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.gpus import VisibleGpu, visible_gpus
+from crossover.errors import UserError
+from crossover.gpus import VisibleGpu, find_gpus, several_gpus
 from fake_nvml import FakeGpu, FakeNvml
 
 FIRST = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
@@ -23,11 +24,12 @@ SPLIT = FakeNvml(
 
 
 def ids(chosen: str, nvml: FakeNvml = THREE) -> list[str]:
-    return [gpu.id for gpu in visible_gpus({"CUDA_VISIBLE_DEVICES": chosen}, nvml)]
+    return [gpu.id for gpu in find_gpus({"CUDA_VISIBLE_DEVICES": chosen}, nvml).visible]
 
 
 def test_all_are_visible_unless_chosen() -> None:
-    assert visible_gpus({}, THREE) == [VisibleGpu(uuid, "Brand G1") for uuid in (FIRST, SECOND, THIRD)]
+    found = [VisibleGpu(uuid, "Brand G1") for uuid in (FIRST, SECOND, THIRD)]
+    assert list(find_gpus({}, THREE).visible) == found
 
 
 @pytest.mark.parametrize(
@@ -73,11 +75,11 @@ def test_less_than_a_kind_of_name_is_no_abbreviation(chosen: str) -> None:
 
 
 def test_a_split_gpu_offers_its_instances() -> None:
-    assert visible_gpus({}, SPLIT) == [
+    assert find_gpus({}, SPLIT).visible == (
         VisibleGpu(FIRST, "Brand G1"),
         VisibleGpu(PART, "Brand G1 1g"),
         VisibleGpu(OTHER, "Brand G1 1g"),
-    ]
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,3 +111,28 @@ def test_an_old_drivers_name_of_an_instance() -> None:
 
 def test_a_lost_gpu_does_not_count() -> None:
     assert ids("0", FakeNvml(FakeGpu(FIRST, lost=True), FakeGpu(SECOND))) == [SECOND]
+
+
+def test_what_is_near_a_gpu_is_read_from_words_of_64_cpus() -> None:
+    far = (1, 63, 64, 200)
+    gpus = FakeNvml(FakeGpu(FIRST, near=far), FakeGpu(SECOND, near=(2,), ideal=(3,)), FakeGpu(THIRD, ideal=(5,)))
+    assert [gpu.near for gpu in find_gpus({}, gpus).installed] == [set(far), {2}, {5}]
+    assert find_gpus({}, THREE).installed[0].near == set()
+
+
+@pytest.mark.parametrize(
+    ("visible", "limit", "why"),
+    [
+        (0, None, "there are 0"),
+        (1, 1, "there are 1"),
+        (2, 1, "--resources gpu=1 allows 1 of 2"),
+        (8, 0, "--resources gpu=0 allows 0 of 8"),
+    ],
+)
+def test_one_gpu_has_none_beside_it(visible: int, limit: int | None, why: str) -> None:
+    with pytest.raises(UserError, match=f"^check_side_by_side needs several GPUs, but {why}; allowed: two NVIDIA GPUs"):
+        several_gpus(visible, limit)
+
+
+def test_as_many_gpus_as_are_there_and_allowed() -> None:
+    assert [several_gpus(*numbers) for numbers in ((2, None), (4, 2), (2, 4))] == [2, 2, 2]

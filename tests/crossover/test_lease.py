@@ -17,7 +17,7 @@ import pytest
 
 from crossover import lease as module
 from crossover.errors import UserError
-from crossover.lease import Lease, lease, make_folder
+from crossover.lease import LEASES, Lease, lease, make_folder, others_held
 from fake_nvml import FakeGpu, FakeNvml
 
 TWO = FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2"))
@@ -46,8 +46,32 @@ def leaser(folder: Path) -> Leaser:
 
 def test_a_lease_names_its_gpu_to_the_measuring_process(leaser: Leaser) -> None:
     with leaser() as leased:
-        assert leased == Lease("GPU-1", {"CUDA_VISIBLE_DEVICES": "GPU-1"}, leased.waited_s)
+        assert leased == Lease("GPU-1", {"CUDA_VISIBLE_DEVICES": "GPU-1"}, leased.waited_s, leased.gpus)
+        assert [gpu.id for gpu in leased.gpus.visible] == ["GPU-1", "GPU-2"]
     assert TWO.open == 0
+
+
+def test_others_that_are_leased_are_counted_by_their_holders_notes(leaser: Leaser, folder: Path) -> None:
+    named = {LEASES: str(folder)}
+    assert others_held("GPU-1", named) == 0
+    with leaser():
+        assert others_held("GPU-1", named) == 0
+        assert others_held("GPU-2", named) == 1
+        with leaser(), leaser("mps"):
+            assert others_held("GPU-1", named) == 2
+        assert others_held("GPU-1", named) == 0  # its lock file is still there
+        (folder / "GPU-2.lock").write_text(f"{ended_process()}\nann\nnoon\ndisc_depth")
+        assert others_held("GPU-1", named) == 0  # its holder was killed
+    assert others_held("GPU-2", named) == 0
+
+
+def test_counting_others_keeps_nobody_from_a_lease(
+    leaser: Leaser, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with leaser():
+        monkeypatch.setattr("fcntl.flock", never)
+        assert others_held("GPU-2", {LEASES: str(folder)}) == 1
+        monkeypatch.undo()
 
 
 def test_the_first_free_gpu_is_taken(leaser: Leaser) -> None:
@@ -92,7 +116,7 @@ def test_where_there_is_no_gpu_nothing_is_held(
     leaser: Leaser, folder: Path, device: str, environment: dict[str, str], nvml: FakeNvml
 ) -> None:
     with leaser(device, environment, nvml=nvml) as first, leaser(device, environment, nvml=nvml) as second:
-        assert first == second == Lease(None, {}, 0.0)
+        assert [(held.uuid, held.environment, held.waited_s) for held in (first, second)] == [(None, {}, 0.0)] * 2
     assert not folder.exists()
 
 

@@ -30,7 +30,7 @@ GROUPS = {
     ),
     "What went on beside it": (
         *("load_before", "load_after", "others_cpus", "cpu_pressure_share", "steal_share", "cgroup_throttled_s"),
-        *("foreign_processes", "sm_clock_before_mhz", "sm_clock_after_mhz"),
+        *("foreign_processes", "leased_beside", "sm_clock_before_mhz", "sm_clock_after_mhz"),
         *("temperature_before_c", "temperature_after_c", "throttle_reasons", "slowdown_s", "power_capped_s"),
     ),
 }

@@ -13,6 +13,7 @@ from crossover.measurement.forking import ForkedProcess, NoServerError
 from crossover.measurement.processes import Child, FreshProcess
 from crossover.measurement.requests import Job, Request, TrainingRun
 from crossover.measurement.supervision import ChildLostError, Outcome, kernel_oom_kills, supervise
+from crossover.measurement.threads import confine
 from crossover.records import Measurement, write_record
 from crossover.trainings import Training
 
@@ -54,6 +55,7 @@ def train(job: TrainingRun, environment: Mapping[str, str]) -> None:
 def _attempt(request: Request, environment: Mapping[str, str]) -> Outcome:
     """One process that measures, or this one."""
     if request.isolation == "none":
+        confine(request.cpus)
         from crossover.measurement.trial import run_trial
 
         row = run_trial(request)

@@ -43,8 +43,9 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
     """Do a job and say how it ended; raises UserError for what a user can mend."""
     end_with_parent(lifeline)
     prefer_as_victim()
-    from crossover.measurement.threads import export_threads
+    from crossover.measurement.threads import confine, export_threads
 
+    confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
     export_threads(job.threads)
     if isinstance(job, BatchTry):
         _try_batch(job, messages)

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from crossover.lease import lease
+from crossover.lease import Lease, lease
 from crossover.measurement.attempts import BATCH_JOBS
+from crossover.measurement.gpu_cpus import cpus_of_gpus, visible_boards
 from crossover.measurement.supervision import exit_statuses, interruptible
-from crossover.measurement.threads import export_threads, threads_for, usable_cores
+from crossover.measurement.threads import export_threads, threads_for, usable_cores, usable_cpus
 from crossover.options import tell
 
 
@@ -23,22 +24,34 @@ class Held:
     uuid: str | None
     """The leased GPU; None for another device."""
     lease_wait_s: float | None
+    cpus: list[int] | None
+    """Logical CPUs that the measuring process is to run on; None: those of this process."""
 
 
 @contextmanager
 def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
     """Hold a device while the block runs; `holder` is what others read while they wait for it.
 
-    `cpu_threads` is a number, or auto for the usable cores; a CPU side has its own. A signal, or a measuring process
-    that failed, ends the program with the status that a shell expects.
+    `cpu_threads` is a number, or auto for the usable cores, of a GPU those that `cpus_of_gpus` gives it; a CPU side has
+    its own. This process only says so: it runs where it ran before, as does a trial server that it may start. A signal,
+    or a measuring process that failed, ends the program with the status that a shell expects.
     """
     if job := batch_job(os.environ):
         tell(f"{job} on {platform.node()}")
-    threads = threads_for(device, cpu_threads, usable_cores())
-    export_threads(threads)
     with exit_statuses(), interruptible(), lease(device, os.environ, holder=holder, tell=tell) as leased:
+        cpus = cpus_for(leased)
+        cores = usable_cores(cpus, sharers=max(1, len(visible_boards(leased.gpus))))
+        threads = threads_for(device, cpu_threads, cores)
+        export_threads(threads)
         os.environ.update(leased.environment)
-        yield Held(threads, leased.uuid, leased.waited_s)
+        yield Held(threads, leased.uuid, leased.waited_s, cpus)
+
+
+def cpus_for(leased: Lease) -> list[int] | None:
+    """The CPUs of a leased GPU; None where it has no own ones, or the system binds no process to CPUs."""
+    if leased.uuid is None or not hasattr(os, "sched_setaffinity"):
+        return None
+    return cpus_of_gpus(leased.gpus, usable_cpus(), os.cpu_count() or 1).get(leased.uuid)
 
 
 def batch_job(environment: Mapping[str, str]) -> str | None:

@@ -42,6 +42,8 @@ class Request(_AsJson):
     attempts: int = 1
     uuid: str | None = None
     """The leased GPU."""
+    cpus: list[int] | None = None
+    """Logical CPUs that the measuring process is to run on; None: those of its parent."""
     lease_wait_s: float | None = None
     code_version: str | None = None
 
@@ -66,6 +68,8 @@ class BatchTry(_AsJson):
     isolation: str = "process"
     uuid: str | None = None
     """The leased GPU."""
+    cpus: list[int] | None = None
+    """Logical CPUs that the measuring process is to run on; None: those of its parent."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class TrainingRun(_AsJson):
     isolation: str = "process"
     uuid: str | None = None
     """The leased GPU."""
+    cpus: list[int] | None = None
+    """Logical CPUs that the measuring process is to run on; None: those of its parent."""
     code_version: str | None = None
 
 

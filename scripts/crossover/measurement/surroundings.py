@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from crossover.lease import others_held
 from crossover.measurement.counters import Counters, counters_between, involuntary_switches, read_counters
 from crossover.measurement.energy import cpu_energy_between, energy_between, read_gpu_energy_mj, read_rapl
 from crossover.measurement.gpu_state import GpuState, gpu_between, read_gpu, with_threads
@@ -30,6 +31,7 @@ class Surroundings:
         self.counters_before: Counters = read_counters()
         self.counters_after: Counters | None = None
         self.energy: list[Any] = []
+        self.beside: list[int] = []
 
     @property
     def driver_version(self) -> str | None:
@@ -37,7 +39,9 @@ class Surroundings:
         return None if is_cpu(self.device) else driver_version(self.nvml)
 
     def counts(self, compilations: Callable[[], int]) -> dict[str, int]:
-        """Counters to read before and after the timed blocks; the energy is read with them."""
+        """Counters to read before and after the timed blocks; the energy, and who is beside, are read with them."""
+        if self.uuid is not None:
+            self.beside.append(others_held(self.uuid, os.environ))
         self.energy.append(read_rapl() if is_cpu(self.device) else read_gpu_energy_mj(self.uuid, self.nvml))
         counts = {"recompiles": compilations()}
         if (switches := involuntary_switches()) is not None:
@@ -56,6 +60,7 @@ class Surroundings:
         assert self.counters_after is not None
         found = counters_between(self.counters_before, self.counters_after)
         found |= gpu_between(self.gpu_before, self.gpu_after, with_threads({os.getpid()}))
+        found["leased_beside"] = max(self.beside, default=None)
         before, after = self.energy
         window = (timing.timed_s, timing.timed_steps)
         if is_cpu(self.device):

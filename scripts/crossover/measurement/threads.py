@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from crossover.measurement.kernel import cpu_control_groups
+from crossover.measurement.kernel import cpu_control_groups, read_kernel
 from crossover.records import HALF, threads_of_side
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -24,19 +24,29 @@ def usable_cpus() -> set[int]:
     return set(range(os.cpu_count() or 1))
 
 
+def confine(cpus: Iterable[int] | None) -> None:
+    """Have this process, and what it starts from now on, run on some logical CPUs alone; None: as it is."""
+    if cpus is not None:
+        os.sched_setaffinity(0, cpus)
+
+
 def usable_cores(
     cpus: Iterable[int] | None = None,
     environment: Mapping[str, str] = os.environ,
     root: Path = Path("/"),
+    sharers: int = 1,
 ) -> int:
-    """Physical cores within the affinity mask, the control group's CPU quota and the Slurm allocation; at least 1."""
+    """Physical cores within the affinity mask, the control group's CPU quota and the Slurm allocation; at least 1.
+
+    Quota and allocation are divided among `sharers`, processes that run at the same time on `cpus` of their own.
+    """
     allowed = usable_cpus() if cpus is None else set(cpus)
     limits = [physical_cores(allowed, root)]
     quota = cgroup_quota(root)
     if quota is not None:
-        limits.append(math.floor(quota))
+        limits.append(math.floor(quota / sharers))
     if environment.get("SLURM_CPUS_PER_TASK", "").isdigit():
-        limits.append(int(environment["SLURM_CPUS_PER_TASK"]))
+        limits.append(int(environment["SLURM_CPUS_PER_TASK"]) // sharers)
     return max(1, min(limits))
 
 
@@ -60,15 +70,27 @@ def lacking_cores(device: str, cores: int) -> str | None:
     return f"{device} needs {asked} physical cores, and this job may use {cores}: give it more, or leave the side out"
 
 
-def physical_cores(cpus: set[int], root: Path = Path("/")) -> int:
+def physical_cores(cpus: Iterable[int], root: Path = Path("/")) -> int:
     """Distinct cores behind logical CPUs, by the kernel's topology; without one, what psutil knows."""
-    topology = root / "sys/devices/system/cpu"
-    siblings = [topology / f"cpu{cpu}/topology/thread_siblings_list" for cpu in cpus]
-    if all(path.is_file() for path in siblings):
-        return len({path.read_text(encoding="ascii").strip() for path in siblings})
+    siblings = [_siblings(cpu, root) for cpu in cpus]
+    if None not in siblings:
+        return len(set(siblings))
     import psutil  # only where the kernel's topology is missing: a trial's parent should start quickly
 
-    return min(len(cpus), psutil.cpu_count(logical=False) or len(cpus))
+    return min(len(siblings), psutil.cpu_count(logical=False) or len(siblings))
+
+
+def cores_of(cpus: Iterable[int], root: Path = Path("/")) -> list[list[int]]:
+    """Logical CPUs core by core, in the order of their numbers; without the kernel's topology each is a core."""
+    cores: dict[str, list[int]] = {}
+    for cpu in sorted(cpus):
+        cores.setdefault(_siblings(cpu, root) or str(cpu), []).append(cpu)
+    return list(cores.values())
+
+
+def _siblings(cpu: int, root: Path) -> str | None:
+    """The CPUs of one core, as the kernel lists them."""
+    return read_kernel(root / f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
 
 
 def cgroup_quota(root: Path = Path("/")) -> float | None:

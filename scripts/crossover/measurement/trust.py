@@ -25,6 +25,9 @@ already holds up all threads that wait for each other."""
 THROTTLED_SHARE = 0.01
 """Time lost to a quota that a time known to 1 % would show."""
 
+HOST_BOUND_SHARE = 0.5
+"""Of a step: above it the GPU waits for the host for most of the time, and whatever slows the host down shows."""
+
 
 def host_flags(facts: Mapping[str, Any]) -> list[str]:
     """Why the host or the GPU makes an ok result deserve less trust; names as in `records.FLAGS`."""
@@ -33,6 +36,7 @@ def host_flags(facts: Mapping[str, Any]) -> list[str]:
         "interrupted": _on_cpu(facts)
         and _per(facts, "involuntary_switches", "timed_s") > SWITCHES_PER_S * (facts.get("threads") or 1),
         "busy_host": others_disturb(facts),
+        "side_by_side": bool(facts.get("leased_beside")) and (facts.get("host_bound_share") or 0) > HOST_BOUND_SHARE,
         "quota": _per(facts, "cgroup_throttled_s", "timed_s") > THROTTLED_SHARE,
     }
     return [flag for flag, raised in checks.items() if raised]

@@ -134,6 +134,32 @@ def test_a_fork_wears_what_its_client_wears(
     assert (tmp_path / "here.parquet").is_file()
 
 
+@pytest.mark.parametrize("isolation", ["server", "process"])
+def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
+    runtime: Path, trial: Request, environment: dict[str, str], isolation: str
+) -> None:
+    """A server that the first trial starts is not bound to that trial's CPUs."""
+    usable = os.sched_getaffinity(0)
+    environment |= {"TORCH_SERVER_OF_ITS_OWN": "1"}
+    bound = measured(replace(trial, isolation=isolation, cpus=[max(usable)]), environment)
+    free = measured(replace(trial, isolation=isolation, threads=2), environment)
+    assert (bound["isolation"], bound["affinity"], bound["threads"]) == (isolation, [max(usable)], 1)
+    assert (bound["logical_cpus"], bound["physical_cores"], bound["numa_nodes"]) == (1, 1, free["numa_nodes"] and 1)
+    assert (free["affinity"], free["threads"]) == (sorted(usable), 2)
+    assert os.sched_getaffinity(0) == usable
+    for server in servers(runtime):
+        assert set(server.cpu_affinity()) == usable
+
+
+def test_a_trial_without_a_process_of_its_own_binds_itself(trial: Request, environment: dict[str, str]) -> None:
+    usable = os.sched_getaffinity(0)
+    try:
+        row = measured(replace(trial, isolation="none", cpus=[max(usable)]), environment)
+    finally:
+        os.sched_setaffinity(0, usable)
+    assert (row["isolation"], row["affinity"]) == ("none", [max(usable)])
+
+
 def test_a_server_killed_in_the_midst_costs_no_trial(
     runtime: Path, trial: Request, environment: dict[str, str]
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_trial_on_the_cpu(fake_nvml: Callable[..., Any]) -> None:
     assert columns["others_cpus"] == 0.5
     assert (columns["energy_j"], columns["energy_per_step_j"], columns["energy_source"]) == (400, 20, "RAPL")
     assert columns["sm_clock_after_mhz"] is None
+    assert columns["leased_beside"] is None
     assert around.driver_version is None
 
 
@@ -106,6 +107,23 @@ def test_a_trial_on_a_gpu(monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[.
     assert columns["others_cpus"] == 0.5
     expected = (None, None, None) if strangers else (4000, 200, "NVML")
     assert (columns["energy_j"], columns["energy_per_step_j"], columns["energy_source"]) == expected
+
+
+@pytest.mark.usefixtures("host")
+@pytest.mark.parametrize(("before", "after", "most"), [(0, 0, 0), (2, 1, 2), (0, 3, 3)])
+def test_most_of_the_gpus_that_were_leased_beside_it_count(
+    monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], before: int, after: int, most: int
+) -> None:
+    monkeypatch.setattr(torch.cuda, "memory_stats", lambda: {"num_alloc_retries": 0})
+    readings = iter([before, after])
+    monkeypatch.setattr(
+        surroundings, "others_held", lambda uuid, _environment: next(readings) if uuid == UUID else None
+    )
+    around = Surroundings("cuda", UUID, fake_nvml({UUID: gpu()}))
+    around.counts(lambda: 0)
+    around.counts(lambda: 0)
+    around.read_under_load()
+    assert around.columns(TIMING, threads=2, physical_cores=2)["leased_beside"] == most
 
 
 @pytest.mark.usefixtures("host")

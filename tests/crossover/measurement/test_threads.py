@@ -8,6 +8,7 @@ import pytest
 from crossover.measurement.threads import (
     THREAD_VARIABLES,
     cgroup_quota,
+    cores_of,
     export_threads,
     lacking_cores,
     physical_cores,
@@ -64,6 +65,19 @@ def test_the_older_control_groups_limit_too(machine: Path) -> None:
 def test_a_slurm_allocation_limits(machine: Path) -> None:
     assert usable_cores(range(8), {"SLURM_CPUS_PER_TASK": "3"}, machine) == 3
     assert usable_cores(range(8), {"SLURM_CPUS_PER_TASK": "16"}, machine) == 4
+
+
+def test_who_shares_a_limit_gets_a_part_of_it(machine: Path) -> None:
+    (machine / "sys/fs/cgroup/user/job/cpu.max").write_text("350000 100000\n")
+    assert usable_cores(range(8), {}, machine, sharers=2) == 1
+    assert usable_cores(range(8), {}, machine, sharers=4) == 1
+    assert usable_cores(range(8), {"SLURM_CPUS_PER_TASK": "2"}, machine, sharers=1) == 2
+    assert usable_cores(range(8), {"SLURM_CPUS_PER_TASK": "2"}, machine, sharers=2) == 1
+
+
+def test_cores_come_in_the_order_of_their_numbers(machine: Path, tmp_path: Path) -> None:
+    assert cores_of([7, 4, 2, 1, 0], machine) == [[0, 4], [1], [2], [7]]
+    assert cores_of([2, 1], tmp_path / "no topology") == [[1], [2]]
 
 
 def test_the_thread_limit_that_snakemake_exports_does_not_count(machine: Path) -> None:

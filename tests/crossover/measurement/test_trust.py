@@ -33,6 +33,8 @@ GPU = {
     "power_capped_s": 9.0,
     "allocator_retries": 0,
     "recompiles": 0,
+    "leased_beside": 0,
+    "host_bound_share": 0.9,
 }
 
 
@@ -55,6 +57,8 @@ def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: d
         ({**GPU, "others_cpus": 7.41}, "busy_host"),
         ({**GPU, "cgroup_throttled_s": 0.11}, "quota"),
         ({**GPU, "sm_clock_after_mhz": 1349.0}, "throttled"),
+        ({**GPU, "leased_beside": 1}, "side_by_side"),
+        ({**GPU, "leased_beside": 7, "host_bound_share": 0.51}, "side_by_side"),
         ({**GPU, "sm_clock_after_mhz": 1484.0, "sm_clock_default_mhz": None}, "throttled"),
     ],
 )
@@ -65,6 +69,11 @@ def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -
 
 def test_without_a_default_clock_the_highest_is_the_measure() -> None:
     assert host_flags({**GPU, "sm_clock_after_mhz": 1485.0, "sm_clock_default_mhz": None}) == []
+
+
+@pytest.mark.parametrize("share", [0.5, 0.0, None])
+def test_a_step_that_the_gpu_sets_the_pace_of_may_have_others_beside_it(share: float | None) -> None:
+    assert host_flags({**GPU, "leased_beside": 3, "host_bound_share": share}) == []
 
 
 def test_the_clock_of_an_idle_gpu_says_nothing() -> None:

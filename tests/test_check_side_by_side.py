@@ -1,0 +1,64 @@
+"""The check's own script, with trials that only lease a pretended GPU."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import check_side_by_side as check
+from fake_nvml import FakeGpu, FakeNvml
+
+GPUS = ["GPU-0", "GPU-1", "GPU-2"]
+
+
+class Machine:
+    """Trials take the first free GPU of their list, and see who is there while they measure."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.taken: list[str] = []
+        self.measured: list[tuple[int, str]] = []
+
+    def measure_trial(self, _options: list[str], environment: Mapping[str, str]) -> dict[str, Any]:
+        with self.lock:
+            gpu = next(gpu for gpu in environment["CUDA_VISIBLE_DEVICES"].split(",") if gpu not in self.taken)
+            self.taken.append(gpu)
+        time.sleep(0.3)
+        beside = len(self.taken) - 1
+        time.sleep(0.3)
+        with self.lock:
+            self.taken.remove(gpu)
+            self.measured.append((beside, gpu))
+        times = {"leased_beside": beside, "step_time_s": 1.0 + beside / 10}
+        return {"workload": "disc_mlp", "size": 10, "device_uuid": gpu, **times}
+
+
+def test_each_gpu_measures_alone_and_beside_all_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine()
+    monkeypatch.setattr(check, "measure_trial", machine.measure_trial)
+    monkeypatch.setattr(check, "gpus_here", lambda most: GPUS[:most])
+    output = tmp_path / "side_by_side.csv"
+    check.main(["--trials", "--size=10 --device=cuda", "--gpus=3", "--pairs=3", f"--output={output}"])
+    alone = [gpu for beside, gpu in machine.measured if beside == 0]
+    assert alone == GPUS
+    assert sorted(gpu for beside, gpu in machine.measured if beside == 2) == sorted(GPUS * 3)
+    table = pd.read_csv(output)
+    assert table["cell"].tolist() == ["disc_mlp 10", "all"]
+    assert table["ratio"].tolist() == pytest.approx([1.2, 1.2])
+    pairs = pd.read_csv(tmp_path / "side_by_side.pairs.csv")
+    assert pairs["gpu"].tolist() == GPUS
+    assert set(pairs["gpus"]) == {3}
+
+
+def test_as_many_gpus_are_used_as_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "pynvml", FakeNvml(*map(FakeGpu, GPUS)))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,0")
+    assert [check.gpus_here(most) for most in (1, 2, 3)] == [["GPU-2"], ["GPU-2", "GPU-0"], ["GPU-2", "GPU-0"]]
+    monkeypatch.setattr(check, "pynvml", FakeNvml(there=False))
+    assert check.gpus_here(2) == []
