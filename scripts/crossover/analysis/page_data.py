@@ -21,6 +21,7 @@ from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import line_words, place
 from crossover.analysis.style import DEVICE_COLOURS, PALETTE, PROTOCOL_WORDS, device_label
 from crossover.analysis.tables import CELL_AXES, LINE_AXES, records
+from crossover.records import HERE
 
 PIECES = re.compile(r"[^ /=]*[ /=]?")
 """Parts of a command; what cells have in common falls into parts of its own."""
@@ -29,7 +30,8 @@ PIECES = re.compile(r"[^ /=]*[ /=]?")
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables) -> str:
     """JSON for a script element: the cells in the order of their table, and what is known of their lines.
 
-    `studies` maps names to their files. Columns are written as `encoded` gives them.
+    `studies` maps names to their files. Columns are written as `encoded` gives them. A link to a cell names its axes;
+    as a path of its rows, it has no level for the machine where none is named.
     """
     cells = tables.cells
     columns = {name: encoded(plain(cells[name])) for name in cells.columns}
@@ -37,7 +39,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables) ->
     return script_json(
         {
             "count": len(cells),
-            "axes": CELL_AXES,
+            "axes": [axis for axis in CELL_AXES if axis != "machine" or (cells["machine"] != HERE).any()],
             "cells": columns | {"device_label": encoded(labels)},
             "commands": _commands(tables),
             "columns": column_specs(cells.columns),

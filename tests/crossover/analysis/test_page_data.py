@@ -98,3 +98,10 @@ def test_a_run_without_cells_has_data_too(power_laws: PowerLaws) -> None:
     """A study may train models only."""
     data = data_of(power_laws({2: 100}).head(0))
     assert (data["count"], data["models"], data["crossovers"], data["metrics"]) == (0, [], [], [])
+
+
+def test_a_link_to_a_cell_names_the_machine_where_machines_have_names(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 3: 1000})
+    axes = data_of(rows)["axes"]
+    assert "machine" not in axes
+    assert set(data_of(rows.assign(machine="h200"))["axes"]) == {*axes, "machine"}
