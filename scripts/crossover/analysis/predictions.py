@@ -16,7 +16,7 @@ from crossover.analysis.naming import varying
 from crossover.analysis.prediction_words import said
 from crossover.analysis.sentences import line_words
 from crossover.analysis.style import count_text, device_label, number_text, seconds_text
-from crossover.analysis.tables import LINE_AXES, records, rows_with
+from crossover.analysis.tables import LINE_AXES, of_study, records, rows_with
 from crossover.errors import UserError
 
 LARGE_RESIDUAL = 0.25
@@ -50,13 +50,13 @@ def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size:
 
     Raises UserError where the study was not measured, where the size is not above 0, and where nothing is known.
     """
-    own_models = models[models["study"] == study]
+    own_models = of_study(models, study)
     if own_models.empty:
         known = ", ".join(sorted(models["study"].unique())) or "none"
         raise UserError(f"--study: '{study}' is not among the studies of these results; allowed: {known}")
     if size <= 0:
         raise UserError(f"--size: {said('no_size', size=size)}")
-    own_cells = cells[cells["study"] == study]
+    own_cells = of_study(cells, study)
     several = varying(own_models, LINE_AXES)
     blocks, known_any = [], False
     for _, rows in own_models.groupby(LINE_AXES, sort=False):

@@ -15,7 +15,7 @@ PLURALS = {"trial": "trials", "training": "trainings", "search": "searches"}
 
 
 def problems_view(
-    problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame | None], studies: Sequence[str], partial: bool
+    problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame], studies: Sequence[str], partial: bool
 ) -> dict[str, Any]:
     """How many problems there are of each kind, and each entry; of a partial report, how much has finished.
 
@@ -29,7 +29,7 @@ def problems_view(
     return {
         "counts": [(kind, counted(count, work)) for (kind, work), count in counts.items()],
         "entries": [entry | {"count": counted(entry["count"], entry["work"])} for entry in records(problems)],
-        "timed": any((table["status"] == "ok").any() for table in tables.values() if table is not None),
+        "timed": any((table["status"] == "ok").any() for table in tables.values()),
         "partial": _partial(progress(problems, tables), studies) if partial else None,
     }
 
@@ -39,13 +39,11 @@ def counted(count: int, work: str) -> str:
     return f"{count:,} {work if count == 1 else PLURALS[work]}"
 
 
-def progress(
-    problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame | None]
-) -> dict[tuple[str, str], tuple[int, int]]:
+def progress(problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], tuple[int, int]]:
     """How much of a study's work has finished, and how much is asked for, by study and work."""
     finished: dict[tuple[str, str], int] = {}
     for work, table in tables.items():
-        for study, count in () if table is None else table["study"].value_counts().items():
+        for study, count in table["study"].value_counts().items():
             finished[str(study), work] = count
     asked = dict(finished)
     for entry in records(problems[problems["kind"].isin(UNFINISHED)]):

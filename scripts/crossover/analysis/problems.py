@@ -46,23 +46,25 @@ MOST_NAMED = 4
 """With more values than these, an axis is named by its ends."""
 
 
+def rows_by_work(
+    measurements: pd.DataFrame, quality: pd.DataFrame | None = None, searches: pd.DataFrame | None = None
+) -> dict[str, pd.DataFrame]:
+    """The rows of what a run's jobs did, by what it is; without what no study asks for."""
+    works = {"trial": measurements, "training": quality, "search": searches}
+    return {work: table for work, table in works.items() if table is not None}
+
+
 def list_problems(
-    measurements: pd.DataFrame,
-    cells: pd.DataFrame,
-    quality: pd.DataFrame | None = None,
-    searches: pd.DataFrame | None = None,
-    unfinished: Iterable[Unfinished] = (),
+    tables: Mapping[str, pd.DataFrame], cells: pd.DataFrame, unfinished: Iterable[Unfinished] = ()
 ) -> pd.DataFrame:
     """One row for all cells of a study that share a kind of problem and its reason, but for numbers in that.
 
-    The tables are a run's; `unfinished` is what the config asks for and has no row in them.
+    `tables` are a run's rows by work; `unfinished` is what the config asks for and has no row in them.
     """
-    works = {"trial": measurements, "training": quality, "search": searches}
-    tables = {work: table for work, table in works.items() if table is not None}
     found = [{**one.axes, "work": one.work, "kind": one.kind, "reason": one.reason} for one in unfinished]
     for work, table in tables.items():
         found += _not_ok(work, table)
-    found += [*_flagged(measurements), *_differing(cells)]
+    found += [*_flagged(tables["trial"]), *_differing(cells)]
     every = pd.concat([table.reindex(columns=CELL_AXES) for table in (*tables.values(), pd.DataFrame(found))])
     return pd.DataFrame(_grouped(found, every), columns=list(PROBLEM_COLUMNS))
 

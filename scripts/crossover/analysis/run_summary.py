@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from textwrap import shorten
 from typing import Any
@@ -13,7 +13,6 @@ import pandas as pd
 from crossover.analysis.answers import study_answers
 from crossover.analysis.claim_words import claim_rows
 from crossover.analysis.machines import machines
-from crossover.analysis.problem_words import problems_view
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.side_by_side import machine_notes
 from crossover.analysis.tables import records
@@ -57,12 +56,13 @@ def summary_table(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables
             "question": spec["question"],
             "line": line,
             "answer": text,
-            "published": _verdicts(tables.claims[tables.claims["study"] == name]),
-            "trials": sum(int((table["study"] == name).sum()) for table in tables.measured),
-            "flagged": int((tables.measurements["study"].eq(name) & tables.measurements["flags"].map(_any)).sum()),
+            "published": _verdicts(own.claims),
+            "trials": sum(map(len, own.measured)),
+            "flagged": int(own.measurements["flags"].map(_any).sum()),
         }
         for name, spec in studies.items()
-        for line, text in study_answers(name, spec, tables)
+        for own in [tables.of_study(name)]
+        for line, text in study_answers(spec, own)
     ]
     return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
 
@@ -79,22 +79,27 @@ def _of_machine(row: Mapping[str, Any]) -> str:
     return "" if row.get("machine", HERE) == HERE else f" on {row['machine']}"
 
 
-def summary_markdown(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables, facts: Mapping[str, Any]) -> str:
-    """The answers with verdicts, hardware, versions, trials, flags, and how to reproduce them."""
-    problems = problems_view(tables.problems, tables.by_work, list(studies), facts["partial"])
+def summary_markdown(
+    answers: pd.DataFrame, problems: Mapping[str, Any], tables: ReportTables, facts: Mapping[str, Any]
+) -> str:
+    """The answers with verdicts, hardware, versions, trials, flags, and how to reproduce them.
+
+    `answers` are those of `summary_table`, `problems` what `problems_view` gives.
+    """
     lines = ["## When does the GPU pay off?", ""]
     if problems["partial"]:
         lines += [f"**This is partial: {problems['partial']['all']}.**", ""]
     lines += ["| question | answer | published |", "|---|---|---|"]
-    for (question, published), rows in summary_table(studies, tables).groupby(["question", "published"], sort=False):
-        answers = [f"{line}: {text}" if line else text for line, text in zip(rows["line"], rows["answer"], strict=True)]
-        lines.append(f"| {escaped(question)} | {'<br>'.join(map(escaped, answers))} | {escaped(published)} |")
+    for (question, published), rows in answers.groupby(["question", "published"], sort=False):
+        texts = [f"{line}: {text}" if line else text for line, text in zip(rows["line"], rows["answer"], strict=True)]
+        lines.append(f"| {escaped(question)} | {'<br>'.join(map(escaped, texts))} | {escaped(published)} |")
     lines.append("")
     for machine in machines(tables.measured):
         known = [f"{words} {machine[words]}" for words in MACHINE_FACTS if words in machine]
         lines.append(f"- Measured on: {escaped(machine['device'])}; {escaped(', '.join(known))}")
     lines += [f"- {escaped(note)}" for note in machine_notes(tables.measurements)]
     listed = "; ".join(f"{kind}: {count}" for kind, count in problems["counts"]) or "nothing"
+    studies = answers["study"].unique()
     merged = facts["effort"] is None  # each run had its own
     lines += [
         *([] if merged else [f"- Trials a cell: {facts['trials']} (further ones where a crossover was refined)"]),
@@ -105,7 +110,7 @@ def summary_markdown(studies: Mapping[str, Mapping[str, Any]], tables: ReportTab
     return "\n".join(lines) + "\n"
 
 
-def _command(studies: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def _command(studies: Iterable[str], facts: Mapping[str, Any]) -> str:
     """The run's own command, where it is known, and the commit; else what of its config says most."""
     known = facts.get("provenance")
     if known and known["run"]:
@@ -135,20 +140,12 @@ def _line(row: Mapping[str, Any]) -> str:
     return shorten(f"{row['study']}{where}: {text}", ANSWER_WIDTH, placeholder=" ...")
 
 
-def closing_lines(
-    studies: Mapping[str, Mapping[str, Any]],
-    tables: ReportTables,
-    partial: bool,
-    path_to_report: str,
-    path_to_summary: str,
-) -> str:
-    """The lines that a run ends with: its answers, where the report is, and what to pass on."""
-    answers = summary_table(studies, tables)
+def closing_lines(answers: pd.DataFrame, problems: Mapping[str, Any], path_to_report: str, path_to_summary: str) -> str:
+    """The lines that a run ends with: its answers, where the report is, and what to pass on; tables as above."""
     lines = [_line(row) for row in records(answers.head(MOST_ANSWERS))]
     if len(answers) > MOST_ANSWERS:
         lines.append(f"and {len(answers) - MOST_ANSWERS} answers more in the report")
-    if partial:
-        problems = problems_view(tables.problems, tables.by_work, list(studies), partial)
+    if problems["partial"]:
         lines.insert(0, f"Partial: {problems['partial']['all']}.")
     lines += [
         f"Report: {path_to_report} (one file; open it in a browser)",

@@ -85,6 +85,11 @@ def read_table(path: Path) -> pd.DataFrame:
     return table if "machine" in table or "study" not in table else table.assign(machine=HERE)
 
 
+def of_study(table: pd.DataFrame, study: str) -> pd.DataFrame:
+    """The rows of one study."""
+    return table[table["study"] == study]
+
+
 def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
     """The rows of all trials, without the times of those whose status is not ok: these must not count anywhere."""
     return measurements.assign(step_time_s=measurements["step_time_s"].where(measurements["status"] == "ok"))

@@ -6,25 +6,16 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.claims import check_claims
-from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.opening import lead_figure, opening
-from crossover.analysis.problems import list_problems
 from crossover.analysis.report_figures import FigureFile
-from crossover.analysis.report_tables import ReportTables
-from crossover.analysis.summary import summarise
+from report_pages import tables_of
 
 PowerLaws = Callable[..., pd.DataFrame]
 SPEC: dict[str, Any] = {"title": "A title", "question": "Where?", "figures": ["times"], "published": None}
 
 
 def opened(rows: pd.DataFrame, **studies: dict[str, Any]) -> dict[str, Any]:
-    crossovers = compare_lines(rows, dict.fromkeys(rows["study"], "parameters"))
-    claims = check_claims([], rows, crossovers)
-    tables = ReportTables(
-        rows, summarise(rows), crossovers, claims, pd.DataFrame(), list_problems(rows, summarise(rows))
-    )
-    return opening({name: SPEC | changes for name, changes in studies.items()}, tables, [])
+    return opening({name: SPEC | changes for name, changes in studies.items()}, tables_of(rows), [])
 
 
 def figure(study: str, kind: str) -> FigureFile:

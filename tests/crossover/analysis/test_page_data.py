@@ -7,22 +7,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.analysis.claims import check_claims
-from crossover.analysis.comparisons import compare_lines
-from crossover.analysis.cost_models import model_lines
 from crossover.analysis.page_data import page_data
-from crossover.analysis.problems import list_problems
-from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.summary import summarise
+from report_pages import tables_of
 
 PowerLaws = Callable[..., pd.DataFrame]
 
 
 def data_of(rows: pd.DataFrame) -> dict[str, Any]:
-    crossovers = compare_lines(rows, {"disc_depth": "parameters"})
-    models = model_lines(rows, {"disc_depth": 1000})
-    cells, claims = summarise(rows), check_claims([], rows, crossovers)
-    tables = ReportTables(rows, cells, crossovers, claims, models, list_problems(rows, cells))
+    tables = tables_of(rows, steps_per_run={"disc_depth": 1000})
     data: dict[str, Any] = json.loads(page_data({"disc_depth": {"title": "A title", "x_axis": "parameters"}}, tables))
     return data
 
