@@ -10,6 +10,7 @@ from crossover.analysis.naming import name_by, varying
 from crossover.analysis.sentences import line_words, merged
 from crossover.analysis.style import core_count_text, device_label, side_word
 from crossover.analysis.tables import LINE_AXES, records
+from crossover.analysis.wording import CAUTION, INDICATIVE
 from crossover.records import BASELINE
 
 
@@ -49,7 +50,7 @@ def _short(row: dict[str, Any]) -> str:
     if row["status"] in ("incomplete", "more_is_slower"):
         return f"Cannot be said {place}: {row['message']}"
     known = f"95 %: {set_words(row)}" if set_words(row) else ""
-    notes = [note for note in (known, "one trial a cell: indicative" if row["trials"] == 1 else "") if note]
+    notes = [note for note in (known, INDICATIVE if row["trials"] == 1 else "") if note]
     noted = f" ({'; '.join(notes)})" if notes else ""
     return f"{side_word(row['contender'])} worth {row['message']} {place}{noted}"
 
@@ -58,7 +59,7 @@ def cores_answer(row: dict[str, Any]) -> str:
     """One sentence for one row of the table."""
     accelerator = f"the {device_label(row['contender'], row['contender_name'])}"
     place = f"At {row['size']:,} {row['size_name']}"
-    caution = " One trial a cell: indicative only." if row["trials"] == 1 else ""
+    caution = CAUTION if row["trials"] == 1 else ""
     if row["status"] in ("incomplete", "more_is_slower"):
         return f"{place} it cannot be said how many cores {accelerator} is worth: {row['message']}.{caution}"
     cpu = device_label(BASELINE, row["baseline_name"])

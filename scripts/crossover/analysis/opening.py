@@ -18,7 +18,7 @@ from crossover.analysis.short_verdicts import short_verdicts
 from crossover.analysis.style import device_label
 from crossover.analysis.tables import on_all_cores, with_ok_times
 from crossover.analysis.trust import trust_words
-from crossover.records import BASELINE, DEVICES, HERE
+from crossover.records import BASELINE, DEVICES
 from crossover.stages import asks_for_crossovers
 
 LEAD = "times"
@@ -94,8 +94,7 @@ def _place(device: str) -> int:
 
 
 def _side(row: pd.Series) -> str:
-    whose = "" if row["machine"] == HERE else f" of {row['machine']}"
-    label = device_label(row["device"], None if pd.isna(row["device_name"]) else row["device_name"]) + whose
+    label = device_label(row["device"], None if pd.isna(row["device_name"]) else row["device_name"], row["machine"])
     if row["device"] != BASELINE or pd.isna(row["threads"]):
         return label
     return f"{label}, {int(row['threads'])} thread{'' if row['threads'] == 1 else 's'}"

@@ -10,6 +10,7 @@ import pandas as pd
 from crossover.analysis.problems import FLAGGED
 from crossover.analysis.tables import records
 from crossover.analysis.unfinished import UNFINISHED
+from crossover.analysis.wording import listed
 
 PLURALS = {"trial": "trials", "training": "trainings", "search": "searches"}
 
@@ -59,7 +60,7 @@ def _partial(found: Mapping[tuple[str, str], tuple[int, int]], studies: Sequence
     parts = [f"{done:,} of {counted(asked, work)}" for work, (done, asked) in totals.items()]
     total = sum(asked for _, asked in totals.values())
     return {
-        "all": f"{' and '.join(parts) or 'nothing'} {'has' if total <= 1 else 'have'} finished",
+        "all": f"{listed(parts) or 'nothing'} {'has' if total <= 1 else 'have'} finished",
         "studies": [
             f"{study}: "
             + ", ".join(f"{found[study, work][0]:,} of {counted(found[study, work][1], work)}" for work in own)

@@ -12,6 +12,7 @@ from crossover.analysis.naming import varying
 from crossover.analysis.style import device_label, spaced
 from crossover.analysis.tables import CELL_AXES, records
 from crossover.analysis.unfinished import Unfinished
+from crossover.analysis.wording import listed
 from crossover.records import FLAGS
 from crossover.studies import workload_traits
 
@@ -134,4 +135,4 @@ def _listed(values: Sequence[Any]) -> str:
         if isinstance(values[0], int):
             return f"{words[0]} to {words[-1]} ({len(words)} of them)"
         return f"{', '.join(words[:MOST_NAMED])} and {len(words) - MOST_NAMED} more"
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return listed(words)

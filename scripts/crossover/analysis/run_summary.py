@@ -16,6 +16,7 @@ from crossover.analysis.machines import machines
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.side_by_side import machine_notes
 from crossover.analysis.tables import records
+from crossover.analysis.wording import machine_words
 from crossover.records import HERE
 from crossover.studies import Effort
 
@@ -72,11 +73,10 @@ def _any(flags: Any) -> bool:
 
 
 def _verdicts(claims: pd.DataFrame) -> str:
-    return "; ".join(f"{row['statement']}: {row['verdict_words']}{_of_machine(row)}" for row in claim_rows(claims))
-
-
-def _of_machine(row: Mapping[str, Any]) -> str:
-    return "" if row.get("machine", HERE) == HERE else f" on {row['machine']}"
+    return "; ".join(
+        f"{row['statement']}: {row['verdict_words']}{machine_words('on', row.get('machine', HERE))}"
+        for row in claim_rows(claims)
+    )
 
 
 def summary_markdown(

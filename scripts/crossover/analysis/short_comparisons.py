@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.latency_rows import latency_rows, ratio_words
+from crossover.analysis.latency_rows import latency_rows, off_words
 from crossover.analysis.loading import short_loading
 from crossover.analysis.naming import name_by, varying
-from crossover.analysis.short_answers import INDICATIVE
 from crossover.analysis.style import number_text, rate_text, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials
 from crossover.analysis.tables import CELL_AXES, first_row, on_all_cores, rows_with
+from crossover.analysis.wording import INDICATIVE
 from crossover.records import BASELINE, DEVICES
 from crossover.records import PLAIN as PLAIN_VARIANT
 from crossover.stages import PLAIN_SIDES
@@ -23,9 +23,6 @@ AXES = [axis for axis in CELL_AXES if axis not in ("study", "workload", "device"
 
 PLAIN = {**PLAIN_SIDES, "variant": PLAIN_VARIANT}
 """The settings with nothing switched on."""
-
-ONE_TRIAL = ", one trial"
-MISTAKE = "mistake: "
 
 
 def comparison_answers(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -61,11 +58,7 @@ def _mistakes(device: str, trials: pd.DataFrame) -> str | None:
     made = [row for row in latency_rows(trials, None) if row.ratio]
     if not made:
         return None
-    said = [
-        f"{row.name.removeprefix(MISTAKE)} {ratio_words(row.ratio).removesuffix(ONE_TRIAL)}"
-        for row in made
-        if row.ratio
-    ]
+    said = [f"{row.mistake} {off_words(row.ratio)}" for row in made if row.ratio]
     if any(row.ratio.low is None for row in made if row.ratio):
         off = max(abs(row.ratio.ratio - 1) for row in made if row.ratio)
         return f"Mean latency on the {side_word(device)}: up to {number_text(100 * off, 2)} % off ({INDICATIVE})"

@@ -19,6 +19,8 @@ from crossover.records import AXES, HERE, Measurement, arrow_schema, threads_of_
 CELL_AXES = list(AXES)
 LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
 """The axes that a line of a figure, and a crossover, keeps fixed."""
+DEVICE_LINE_AXES = [*LINE_AXES, "device"]
+"""The same of one device's line, of which there is a cost model."""
 
 
 ROWS_AT_ONCE = 500

@@ -11,14 +11,14 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.cost_models import COST_MODEL_COLUMNS, MODEL_AXES
+from crossover.analysis.cost_models import COST_MODEL_COLUMNS
 from crossover.analysis.summary import summarise
-from crossover.analysis.tables import collect_rows
+from crossover.analysis.tables import DEVICE_LINE_AXES, collect_rows
 from crossover.records import Measurement, write_record
 from report_pages import html_of, tables_of
 from synthetic import STUDY, synthetic_measurements, synthetic_study
 
-NO_MODELS = pd.DataFrame(columns=[*MODEL_AXES, *COST_MODEL_COLUMNS])
+NO_MODELS = pd.DataFrame(columns=[*DEVICE_LINE_AXES, *COST_MODEL_COLUMNS])
 
 
 def rows_of(cells: int) -> pd.DataFrame:
