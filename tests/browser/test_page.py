@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
+from opened_page import Open
 from report_pages import TEMPLATES, Run
 
-Open = Callable[..., Any]
 SLOWEST_MS = 3000 if os.environ.get("CI") else 1000
 """First paint; a machine of a CI has other work too."""
-
-
-def everything(opened: Any) -> None:
-    """Have all parts of the page drawn."""
-    opened.explore("widths")
-    opened.page.fill("#size-box [name=amount]", "3000")
-    opened.page.click("#size-box button[type=submit]")
-    opened.table()
-    opened.page.click("#cell-table .tabulator-row a[href^='#cell=']")
-    opened.page.wait_for_selector("#cell-table .cell pre")
 
 
 def test_the_page_is_on_screen_at_once(run: Run, open_page: Open) -> None:
@@ -40,7 +27,7 @@ def test_the_page_is_on_screen_at_once(run: Run, open_page: Open) -> None:
 def test_nothing_is_wider_than_the_screen(run: Run, open_page: Open, width: int) -> None:
     opened = open_page(run.path)
     opened.page.set_viewport_size({"width": width, "height": 800})
-    everything(opened)
+    opened.everything()
     opened.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -61,14 +48,18 @@ def test_the_page_is_small(run: Run) -> None:
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 390)])
 def test_axe_finds_nothing_serious(run: Run, open_page: Open, scheme: str, width: int) -> None:
     opened = open_page(run.path, color_scheme=scheme, viewport={"width": width, "height": 900})
-    everything(opened)
-    found = Axe().run(opened.page).response["violations"]
-    serious = [
-        (one["id"], [node["html"][:200] for node in one["nodes"]][:3])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
+    opened.everything()
+    assert opened.serious() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_where_a_search_leaves_no_cell(run: Run, open_page: Open, scheme: str) -> None:
+    opened = open_page(run.path, color_scheme=scheme)
+    opened.table()
+    opened.page.fill("#cell-table .search", "disc cuda 11xyz")
+    opened.page.get_by_text("no cell is left by the filters").wait_for()
+    assert opened.page.locator("#cell-table .tabulator-row").count() == 0
+    assert opened.serious() == []
 
 
 def luminance(colour: str) -> float:
@@ -111,7 +102,7 @@ def test_a_chart_follows_the_theme(run: Run, open_page: Open) -> None:
 
 def test_on_paper_there_are_no_controls(run: Run, open_page: Open) -> None:
     opened = open_page(run.path, color_scheme="dark")
-    everything(opened)
+    opened.everything()
     opened.page.emulate_media(media="print")
     for selector in ("#theme", ".explorer", "#size-box", "#cell-table .controls", "#cell-table .tabulator"):
         assert not opened.page.locator(selector).first.is_visible()
