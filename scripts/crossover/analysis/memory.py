@@ -14,11 +14,12 @@ from matplotlib.ticker import EngFormatter, FuncFormatter
 
 from crossover.analysis.curves import Tag, looks_of, write_tags
 from crossover.analysis.line_panels import Line, LinePanel, draw_panel, height_of, write_words
+from crossover.analysis.log_ticks import tick_values
 from crossover.analysis.memory_bars import plot_memory_bars
 from crossover.analysis.memory_rows import PARTS, capacity_words, memory_rows, peak_label
 from crossover.analysis.naming import name_by, varying
 from crossover.analysis.over_size import x_unit, x_words
-from crossover.analysis.panels import LEFT_IN, LETTER_IN, TOP_IN, blank_figure, tick_counts, tick_values
+from crossover.analysis.panels import LEFT_IN, LETTER_IN, TOP_IN, blank_figure, tick_counts
 from crossover.analysis.status_marks import make_room, status_marks
 from crossover.analysis.style import (
     CROSSOVER_COLOUR,
