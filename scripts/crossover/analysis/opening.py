@@ -53,7 +53,6 @@ def _card(name: str, spec: Mapping[str, Any], own: ReportTables) -> dict[str, An
         "question": spec["question"],
         "answers": short_study_answers(spec, own),
         "verdicts": short_verdicts(own.claims, spec),
-        "trust": trust_words(own.cells),
         "missing": _missing(spec, own.cells),
     }
 
@@ -76,7 +75,7 @@ def short_study_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tupl
 def _missing(spec: Mapping[str, Any], cells: pd.DataFrame) -> str:
     """What stands where a study has no answer."""
     if len(cells):
-        return trust_words(cells)["failures"] if not (cells["trials"] > 0).any() else "No short answer: see the figures"
+        return str(trust_words(cells)[0]) if not (cells["trials"] > 0).any() else "No short answer: see the figures"
     return f"Not measured: for {', '.join(spec['devices'])} only" if spec.get("devices") else "Not measured here"
 
 

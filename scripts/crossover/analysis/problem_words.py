@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.analysis.caveats import with_name
 from crossover.analysis.problems import FLAGGED
 from crossover.analysis.tables import records
 from crossover.analysis.unfinished import UNFINISHED
@@ -25,10 +26,10 @@ def problems_view(
     counts: dict[tuple[str, str], int] = {}
     for entry in records(problems):
         # A trial may carry several flags, so these are not added up.
-        kind = f"flag {entry['reason'].partition(':')[0]}" if entry["kind"] == FLAGGED else entry["kind"]
+        kind = entry["reason"].partition(":")[0] if entry["kind"] == FLAGGED else entry["kind"]
         counts[kind, entry["work"]] = counts.get((kind, entry["work"]), 0) + entry["count"]
     return {
-        "counts": [(kind, counted(count, work)) for (kind, work), count in counts.items()],
+        "counts": [f"{counted(count, work)} {with_name(kind)}" for (kind, work), count in counts.items()],
         "entries": [entry | {"count": counted(entry["count"], entry["work"])} for entry in records(problems)],
         "timed": any((table["status"] == "ok").any() for table in tables.values()),
         "partial": _partial(progress(problems, tables), studies) if partial else None,

@@ -98,7 +98,7 @@ def summary_markdown(
         known = [f"{words} {machine[words]}" for words in MACHINE_FACTS if words in machine]
         lines.append(f"- Measured on: {escaped(machine['device'])}; {escaped(', '.join(known))}")
     lines += [f"- {escaped(note)}" for note in machine_notes(tables.measurements)]
-    listed = "; ".join(f"{kind}: {count}" for kind, count in problems["counts"]) or "nothing"
+    listed = "; ".join(problems["counts"]) or "nothing"
     studies = answers["study"].unique()
     merged = facts["effort"] is None  # each run had its own
     lines += [

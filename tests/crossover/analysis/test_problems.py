@@ -106,6 +106,6 @@ def test_progress_counts_rows_and_what_has_none(row: Row) -> None:
         "all": "3 of 5 trials have finished",
         "studies": ["hsf_width: 1 of 1 trial", "disc_depth: 2 of 4 trials"],
     }
-    assert view["counts"] == [("failed", "1 trial"), ("missing", "1 trial"), ("oom", "1 trial")]
+    assert view["counts"] == ["1 trial failed", "1 trial missing", "1 trial out of memory (oom)"]
     assert view["timed"]
     assert problems_view(problems, tables, ["hsf_width"], partial=False)["partial"] is None

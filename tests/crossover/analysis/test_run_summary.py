@@ -60,7 +60,7 @@ def test_the_markdown_has_answers_verdicts_hardware_and_the_command(power_laws: 
     assert "about 1,000 (984 to 1,020) parameters on" in line
     assert line.endswith("| it starts between 100 and 100,000: reproduced |")
     assert "- Measured on: GPU (Brand G1); threads of torch 2, torch 2.13.0" in text
-    assert "- Missing, failed or flagged: flag noisy: 12 trials" in text
+    assert "- Missing, failed or flagged: 12 trials with scattered times (noisy)" in text
     assert '--config "studies=[disc_depth]" trials=3 seed=7 cpu_threads=4`\n' in text
     assert "partial" not in text
     assert "node17" not in text
