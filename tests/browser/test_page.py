@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from matplotlib.image import imread
 
 from opened_page import Open
 from report_pages import TEMPLATES, Run
@@ -88,6 +90,24 @@ def test_light_and_dark_are_chosen_by_the_system_and_by_hand(run: Run, open_page
     assert colours()[0] > 0.9
     opened.page.select_option("#theme select", "auto")
     assert colours()[0] < 0.1
+
+
+def test_figures_are_dark_in_the_dark_and_white_on_paper(run: Run, open_page: Open) -> None:
+    """A pixel of the figure's white ground, by what is on screen."""
+    opened = open_page(run.path, color_scheme="dark")
+
+    def ground() -> float:
+        figure = opened.page.locator("figure img").first
+        pixels = imread(BytesIO(figure.screenshot()), format="png")
+        return luminance(str([round(255 * part) for part in pixels[len(pixels) // 2, 2, :3]]))
+
+    assert ground() < 0.03
+    opened.page.select_option("#theme select", "light")
+    assert ground() > 0.9
+    opened.page.select_option("#theme select", "dark")
+    assert ground() < 0.03
+    opened.page.emulate_media(media="print")
+    assert ground() > 0.9
 
 
 def test_a_chart_follows_the_theme(run: Run, open_page: Open) -> None:

@@ -74,7 +74,7 @@ def _draw(axes: Axes, rows: pd.DataFrame, device: str, named: list[str]) -> None
     limit = max(1.25 * largest, 1.05 * capacity if near else 0)
     axes.set_xlim(0, limit if limit > 0 else 1)
     if capacity > 0:
-        where = "black line" if near else "beyond this axis"
+        where = "upright line" if near else "beyond this axis"
         what = f"{what}; {capacity_words(device)}, {where}: {bytes_text(capacity)}"
     axes.set_xlabel(what, fontsize=10)
     axes.xaxis.set_major_formatter(EngFormatter("B"))
