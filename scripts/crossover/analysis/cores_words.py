@@ -14,24 +14,27 @@ from crossover.analysis.wording import CAUTION, INDICATIVE
 from crossover.records import BASELINE
 
 
-def cores_view(table: pd.DataFrame) -> dict[str, Any]:
-    """What the report says of one study, from its rows of `compare_cores`: `answers` with their lines, and `rows`."""
+def cores_answers(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """A sentence for the largest size of each line of one study, from its rows of `compare_cores`, after the line."""
     several = varying(table, LINE_AXES)
-    return {
-        "answers": merged((line_words(row, several), cores_answer(row)) for row in records(_largest(table))),
-        "rows": [
-            {
-                "line": line_words(row, several),
-                "size": row["size"],
-                "accelerator": device_label(row["contender"], row["contender_name"]),
-                "worth": row["message"],
-                "set": set_words(row),
-                "measured": ", ".join(map(str, row["measured_cores"])),
-                "trials": row["trials"],
-            }
-            for row in records(table)
-        ],
-    }
+    return merged((line_words(row, several), cores_answer(row)) for row in records(_largest(table)))
+
+
+def cores_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of the table that the report shows of one study."""
+    several = varying(table, LINE_AXES)
+    return [
+        {
+            "line": line_words(row, several),
+            "size": row["size"],
+            "accelerator": device_label(row["contender"], row["contender_name"]),
+            "worth": row["message"],
+            "set": set_words(row),
+            "measured": ", ".join(map(str, row["measured_cores"])),
+            "trials": row["trials"],
+        }
+        for row in records(table)
+    ]
 
 
 def short_cores(table: pd.DataFrame) -> list[tuple[str, str]]:

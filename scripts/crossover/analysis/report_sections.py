@@ -7,16 +7,16 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.answers import timed_answers
+from crossover.analysis.answers import answers_at_length
 from crossover.analysis.claim_words import claim_group
-from crossover.analysis.cores_words import cores_view
+from crossover.analysis.cores_words import cores_rows
 from crossover.analysis.cost_models import model_words
 from crossover.analysis.largest_batches import searches_view
 from crossover.analysis.memory_words import memory_answers
 from crossover.analysis.naming import varying
 from crossover.analysis.other_crossovers import other_crossovers, transfers
 from crossover.analysis.quality import METRICS
-from crossover.analysis.quality_words import quality_answer, quality_view
+from crossover.analysis.quality_words import quality_view
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.side_by_side import side_by_side
@@ -36,7 +36,7 @@ def study_section(
         | _quality(own.quality)
         | {"searches": [] if own.searches is None else searches_view(own.searches)}
         | {"cost_models": _cost_models(spec, own.cost_models)}
-        | {"cores": None if own.cores_worth is None else cores_view(own.cores_worth)}
+        | {"cores": [] if own.cores_worth is None else cores_rows(own.cores_worth)}
         | claim_group(own.claims, spec["published"])
     )
 
@@ -48,7 +48,7 @@ def _measured(spec: Mapping[str, Any], own: ReportTables) -> dict[str, Any]:
         "question": spec["question"],
         "published": spec["published"],
         "devices": spec.get("devices"),
-        "answers": timed_answers(spec, own),
+        "answers": answers_at_length(spec, own),
         "transfers": transfers(own.crossovers) if asks_where else [],
         "others": other_crossovers(own.crossovers) if asks_where else [],
         "trust": trust_words(own.cells),
@@ -62,7 +62,7 @@ def _quality(trained: pd.DataFrame | None) -> dict[str, Any]:
     """What a study's trained models add to its section; nothing where it trains none."""
     if trained is None:
         return {"quality": None}
-    return {"quality": {"answer": quality_answer(trained), "rows": quality_view(trained), "metrics": METRICS}}
+    return {"quality": {"rows": quality_view(trained), "metrics": METRICS}}
 
 
 def _cost_models(spec: Mapping[str, Any], models: pd.DataFrame) -> list[dict[str, str]]:
