@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from textwrap import shorten
 from typing import Any
 
@@ -12,13 +11,13 @@ import pandas as pd
 
 from crossover.analysis.answers import study_answers
 from crossover.analysis.claim_words import claim_rows
+from crossover.analysis.effort_words import short_effort_words
 from crossover.analysis.machines import machines
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.side_by_side import machine_notes
 from crossover.analysis.tables import records
 from crossover.analysis.wording import machine_words
 from crossover.records import HERE
-from crossover.studies import Effort
 
 SUMMARY_COLUMNS = {
     "study": "study",
@@ -103,11 +102,17 @@ def summary_markdown(
     merged = facts["effort"] is None  # each run had its own
     lines += [
         *([] if merged else [f"- Trials a cell: {facts['trials']} (further ones where a crossover was refined)"]),
+        f"- Effort of a trial: {escaped(_effort(facts))}",
         f"- Missing, failed or flagged: {escaped(listed)}",
         *([] if merged else [f"- To reproduce: {_command(studies, facts)}"]),
         f"- Made {facts['made_at']}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _effort(facts: Mapping[str, Any]) -> str:
+    known = facts.get("provenance") or {"effort": [], "studies": {}}
+    return short_effort_words(known["effort"], facts["effort"], known["studies"])
 
 
 def _command(studies: Iterable[str], facts: Mapping[str, Any]) -> str:
@@ -118,14 +123,7 @@ def _command(studies: Iterable[str], facts: Mapping[str, Any]) -> str:
         return f"`{known['run']['command']}`{f', commit {commit}' if commit else ''}"
     config = f'"studies=[{", ".join(studies)}]" trials={facts["trials"]} seed={facts["seed"]}'
     command = f"snakemake --cores 1 --resources gpu=1 --config {config} cpu_threads={facts['cpu_threads']}"
-    return f"`{command}`{_effort_words(facts['effort'])}"
-
-
-def _effort_words(effort: Mapping[str, Any]) -> str:
-    """What differs from the effort that a run has by itself."""
-    usual = asdict(Effort())
-    other = [f"{key} {value}" for key, value in effort.items() if usual.get(key) != value]
-    return f" with the effort {escaped(', '.join(other))}" if other else ""
+    return f"`{command}`"
 
 
 def escaped(text: object) -> str:

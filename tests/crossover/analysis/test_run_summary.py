@@ -68,7 +68,7 @@ def test_the_markdown_has_answers_verdicts_hardware_and_the_command(power_laws: 
 
 def test_the_command_is_that_of_the_run_where_it_is_known(power_laws: PowerLaws) -> None:
     run_as = {"command": "snakemake --cores 1 --configfile config/quick.yaml", "folder": "/house"}
-    known = {"run": run_as, "code": {"code_version": "abc-dirty"}}
+    known = {"run": run_as, "code": {"code_version": "abc-dirty"}, "effort": [], "studies": {}}
     text = markdown_of(*run(power_laws({2: 100})), provenance=known)
     assert "- To reproduce: `snakemake --cores 1 --configfile config/quick.yaml`, commit abc-dirty\n" in text
 
@@ -86,7 +86,7 @@ def test_a_study_without_a_crossover_says_in_the_summary_what_its_card_says(powe
 def test_effort_that_is_not_the_usual_one_is_named(power_laws: PowerLaws) -> None:
     rows = power_laws({2: 100, 4: 100_000})
     text = markdown_of(*run(rows), effort={"timed_max_s": 3.0, "blocks_min": 5})
-    assert "` with the effort blocks\\_min 5\n" in text
+    assert "- Effort of a trial: the default but for blocks\\_min 5\n" in text
 
 
 def test_what_users_write_is_shown_as_text(power_laws: PowerLaws) -> None:
