@@ -36,13 +36,14 @@ def all_asked(wildcards):
 
 def settings_in_part(wildcards):
     """The options that the trials of a study share, by study, which tell a row of an older config; None for a full one."""
+    if not is_partial(wildcards):
+        return None
     axes = tuple(f"{option_name(axis)}=" for axis in AXES)
     first = {cell.study: cell for cell in reversed(CELLS)}
-    settings = {
+    return {
         study: [option for option in options_of(cell) if not option.startswith(axes)]
         for study, cell in first.items()
     }
-    return settings if is_partial(wildcards) else None
 
 
 def now_in_part(wildcards):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.analysis.problems import list_problems
+from crossover.analysis.problems import list_problems, rows_by_work
 from crossover.analysis.tables import read_table, write_table
 from crossover.analysis.unfinished import find_unfinished
 from crossover.errors import logged
@@ -25,11 +25,9 @@ def write_problems(
     path_to_csv: Path,
 ) -> None:
     """Write one row a problem, as Parquet and as CSV; `asked` holds the rows of a partial run by rule."""
-    measurements = read_table(path_to_measurements)
     quality, searches = (read_table(path) if path else None for path in (path_to_quality, path_to_searches))
-    collected = {"measure_cell": measurements, "train_model": quality, "find_largest_batch": searches}
-    unfinished = find_unfinished(asked or {}, collected)
-    table = list_problems(measurements, read_table(path_to_cells), quality, searches, unfinished)
+    collected = rows_by_work(read_table(path_to_measurements), quality, searches)
+    table = list_problems(collected, read_table(path_to_cells), find_unfinished(asked or {}, collected))
     write_table(table, path_to_parquet, path_to_csv)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossover.analysis.page_files import with_csv
+from crossover.analysis.problem_words import problems_view
 from crossover.analysis.provenance import provenance
 from crossover.analysis.report import render
 from crossover.analysis.report_figures import FigureFile, link_to
@@ -49,13 +50,14 @@ def render_report(
     files = {"table": with_csv([Path(path) for path in paths_to_tables.values() if path]), **paths_to_data}
     gathered = provenance(tables.measured, config, studies, handed_down_invocation(), files, path_to_report, made_at)
     known = {**facts, "made_at": made_at, "method": method, "provenance": gathered}
-    write_csv(summary_table(studies, tables), path_to_csv)
-    closing = closing_lines(studies, tables, facts["partial"], str(path_to_report), str(path_to_markdown))
+    answers = summary_table(studies, tables)
+    problems = problems_view(tables.problems, tables.by_work, list(studies), facts["partial"])
+    write_csv(answers, path_to_csv)
     texts = {
         path_to_provenance: json.dumps(gathered, indent=1, ensure_ascii=False),
-        path_to_report: render(path_to_templates, studies, tables, figures, known),
-        path_to_markdown: summary_markdown(studies, tables, known),
-        path_to_closing: closing,
+        path_to_report: render(path_to_templates, studies, tables, figures, problems, known),
+        path_to_markdown: summary_markdown(answers, problems, tables, known),
+        path_to_closing: closing_lines(answers, problems, str(path_to_report), str(path_to_markdown)),
     }
     for path, text in texts.items():
         with atomic_path(path) as temporary:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from crossover.analysis.finished import finished_rows
-from crossover.analysis.merging import check_environments
+from crossover.analysis.merging import matching_rows
 from crossover.analysis.quality import quality_table
 from crossover.analysis.quality_words import reports_text
-from crossover.analysis.tables import collect_rows, write_table
+from crossover.analysis.tables import write_table
 from crossover.errors import UserError, logged
 from crossover.files import atomic_path
 from crossover.trainings import Training
@@ -21,43 +21,21 @@ if TYPE_CHECKING:
     snakemake: Snakemake
 
 
-def summarise_quality(
-    paths_to_rows: Sequence[Path],
-    class_names: Mapping[str, Sequence[str] | None],
-    several_hosts: bool,
-    path_to_parquet: Path,
-    path_to_csv: Path,
-    path_to_reports: Path,
-) -> None:
-    """Write one row a training, as Parquet and as CSV, and all reports as text."""
+def trained_rows(paths_to_rows: Sequence[Path], several_hosts: bool) -> pa.Table:
+    """The rows of all trainings; raises UserError where there are none."""
     if not paths_to_rows:
         raise UserError("studies: none of this run compares quality; add `quality`, or a study with a key of that name")
-    rows = collect_rows(paths_to_rows, Training, "seed")
-    check_environments(rows, several_hosts)
-    write_quality(rows, class_names, path_to_parquet, path_to_csv, path_to_reports)
+    return matching_rows(paths_to_rows, several_hosts, Training, "seed")
 
 
-def summarise_finished(
-    paths_asked_for: Sequence[Path],
-    class_names: Mapping[str, Sequence[str] | None],
-    several_hosts: bool,
-    path_to_parquet: Path,
-    path_to_csv: Path,
-    path_to_reports: Path,
-) -> None:
-    """The same for a partial report, of what is there."""
-    rows = finished_rows(paths_asked_for, several_hosts, Training, "seed")
-    write_quality(rows, class_names, path_to_parquet, path_to_csv, path_to_reports)
-
-
-def write_quality(
+def summarise_quality(
     rows: pa.Table,
     class_names: Mapping[str, Sequence[str] | None],
     path_to_parquet: Path,
     path_to_csv: Path,
     path_to_reports: Path,
 ) -> None:
-    """Write the table of trainings, and scikit-learn's reports."""
+    """Write one row a training, as Parquet and as CSV, and scikit-learn's reports as text."""
     trainings = rows.to_pandas()
     table = quality_table(trainings, class_names)
     write_table(table, path_to_parquet, path_to_csv)
@@ -67,12 +45,12 @@ def write_quality(
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        partial = snakemake.params.asked is not None
-        summarise = summarise_finished if partial else summarise_quality
-        summarise(
-            [Path(path) for path in (snakemake.params.asked if partial else snakemake.input.rows)],
+        hosts, asked = snakemake.params.several_hosts, snakemake.params.asked
+        summarise_quality(
+            trained_rows([Path(path) for path in snakemake.input.rows], hosts)
+            if asked is None
+            else finished_rows([Path(path) for path in asked], hosts, Training, "seed"),
             class_names=snakemake.params.class_names,
-            several_hosts=snakemake.params.several_hosts,
             path_to_parquet=Path(snakemake.output.parquet),
             path_to_csv=Path(snakemake.output.csv),
             path_to_reports=Path(snakemake.output.reports),

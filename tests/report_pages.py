@@ -1,8 +1,8 @@
-"""Pages of made-up runs, for tests that open them in a browser."""
+"""Tables and pages of made-up runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,65 @@ import pandas as pd
 from crossover.analysis.claims import check_claims
 from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.cost_models import model_lines
-from crossover.analysis.problems import list_problems
+from crossover.analysis.problem_words import problems_view
+from crossover.analysis.problems import list_problems, rows_by_work
 from crossover.analysis.provenance import provenance
 from crossover.analysis.report import render
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.summary import summarise
+from crossover.analysis.unfinished import Unfinished
 from crossover.checkout import Checkout
 from crossover.invocation import Invocation
 
 TEMPLATES = Path(__file__).parents[1] / "report" / "page"
-
+METHOD = "../docs/method.md"
+FACTS: Mapping[str, Any] = {
+    "made_at": "today",
+    "effort": {"blocks_min": 30},
+    "cpu_threads": "auto",
+    "seed": 0,
+    "trials": 3,
+    "note": None,
+    "method": METHOD,
+    "price_per_hour": None,
+    "currency": "USD",
+    "partial": False,
+}
 
 LONG = " ".join(["snakemake", "--cores 1", *["results/cells/long/path.parquet"] * 40])
 RUN = Invocation(LONG, "/house", Checkout("d" * 40))
+
+
+def tables_of(
+    rows: pd.DataFrame,
+    claims: Sequence[Mapping[str, Any]] = (),
+    *,
+    x_axis: str = "parameters",
+    prices: Mapping[str, float] | None = None,
+    steps_per_run: Mapping[str, int] | None = None,
+    unfinished: Sequence[Unfinished] = (),
+    **more: Any,
+) -> ReportTables:
+    """What the stages of the analysis make of the rows of trials; `more` are tables as `ReportTables` has them."""
+    studies = dict.fromkeys(rows["study"])
+    crossovers = compare_lines(rows, dict.fromkeys(studies, x_axis), prices)
+    cells = summarise(rows)
+    made = {
+        "claims": check_claims([{"source": "Somebody (2019)", **claim} for claim in claims], rows, crossovers),
+        "cost_models": model_lines(rows, studies | dict(steps_per_run or {})),
+        "problems": list_problems(rows_by_work(rows), cells, unfinished),
+    }
+    return ReportTables(rows, cells, crossovers, **(made | more))
+
+
+def html_of(
+    studies: Mapping[str, Mapping[str, Any]], tables: ReportTables, figures: Sequence[FigureFile] = (), **facts: Any
+) -> str:
+    """The page, rendered as the workflow does; `facts` replace those of FACTS."""
+    known = {**FACTS, **facts}
+    problems = problems_view(tables.problems, tables.by_work, list(studies), known["partial"])
+    return render(TEMPLATES, studies, tables, figures, problems, known)
 
 
 @dataclass(frozen=True)
@@ -40,7 +85,7 @@ class Run:
 def write_page(
     rows: pd.DataFrame, path: Path, words: str | None = None, steps_per_run: Mapping[str, int] | None = None
 ) -> Run:
-    """Render rows as the workflow does; `words` stand wherever a study's file has text of its author's."""
+    """Write the page of plain studies; `words` stand wherever a study's file has text of its author's."""
     studies = list(dict.fromkeys(rows["study"]))
     specs = {
         name: {
@@ -53,34 +98,18 @@ def write_page(
         }
         for name in studies
     }
-    facts: dict[str, Any] = {
-        "made_at": "today",
-        "effort": {"blocks_min": 30},
-        "cpu_threads": "auto",
-        "seed": 0,
-        "note": words,
-        "method": "../docs/method.md",
-        "price_per_hour": None,
-        "currency": "USD",
-        "partial": False,
-        "provenance": provenance([rows], {"seed": 0}, specs, RUN, {}, path, "today"),
+    claim = {
+        "study": studies[0],
+        "statement": words or "from 100 on",
+        "source": words or "Somebody (2019)",
+        "crossover_between": {"range": [100, 1000], "where": {"protocol": "resident"}},
     }
-    crossovers = compare_lines(rows, dict.fromkeys(studies, "size"))
-    claim = {"study": studies[0], "statement": words or "from 100 on", "source": words or "Somebody (2019)"}
-    tested = {"range": [100, 1000], "where": {"protocol": "resident"}}
-    claims = check_claims([claim | {"crossover_between": tested}], rows, crossovers)
-    cells, models = summarise(rows), model_lines(rows, dict.fromkeys(studies) | dict(steps_per_run or {}))
+    tables = tables_of(rows, [claim], x_axis="size", steps_per_run=steps_per_run)
     figure = path.parent / studies[0] / "times.svg"
     figure.parent.mkdir(exist_ok=True)
     figure.write_text(
         "<svg xmlns='http://www.w3.org/2000/svg' width='60' height='20'><rect width='60' height='9'/></svg>"
     )
-    html = render(
-        TEMPLATES,
-        specs,
-        ReportTables(rows, cells, crossovers, claims, models, list_problems(rows, cells)),
-        [FigureFile(figure)],
-        facts,
-    )
-    path.write_text(html, encoding="utf-8")
-    return Run(path, cells, models)
+    gathered = provenance([rows], {"seed": 0}, specs, RUN, {}, path, "today")
+    path.write_text(html_of(specs, tables, [FigureFile(figure)], note=words, provenance=gathered), encoding="utf-8")
+    return Run(path, tables.cells, tables.cost_models)

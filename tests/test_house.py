@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from crossover import records
+from crossover.analysis.caveats import CAVEATS
 from crossover.analysis.claims import CLAIM_COLUMNS
 from crossover.analysis.comparisons import CROSSOVER_COLUMNS
 from crossover.analysis.cores_worth import CORES_COLUMNS
@@ -280,6 +281,10 @@ def test_method_names_every_flag_and_every_key_of_the_effort_and_the_refinement(
     words = [*records.FLAGS, *records.STATUSES, *(f"effort.{field.name}" for field in fields(Effort))]
     words += [f"refinement.{field.name}" for field in fields(Refinement)]
     assert [word for word in words if f"`{word}`" not in text] == []
+
+
+def test_every_flag_and_every_status_has_words_for_a_reader() -> None:
+    assert set(CAVEATS) == {*records.FLAGS, *records.STATUSES} - {"ok"}
 
 
 def test_every_way_to_have_no_time_has_a_remedy() -> None:

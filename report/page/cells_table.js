@@ -83,13 +83,19 @@
       `${page.format.whole(table.getDataCount("active"))} of ${page.format.whole(page.data().count)} cells`;
   }
 
+  // A grid holds rows of cells and nothing else, and so the words of an empty one are a row, too.
+  function emptied() {
+    const words = element("div", { role: "gridcell" }, "no cell is left by the filters");
+    return element("div", { role: "row", class: "tabulator-placeholder-contents" }, words);
+  }
+
   function make() {
     page.library("tabulator");
     const { rows, columns } = page.data();
     const place = section.querySelector(".table");
     return new Promise((resolve) => {
       table = new Tabulator(place, {
-        data: rows, index: "place", layout: "fitDataFill", height: rows.length > 15 ? "32rem" : undefined, placeholder: "no cell is left by the filters",
+        data: rows, index: "place", layout: "fitDataFill", height: rows.length > 15 ? "32rem" : undefined, placeholder: emptied(),
         columns: [
           { title: "cell", field: "key", formatter: (cell) => link(cell.getData()), headerSort: false, download: false, frozen: true },
           ...columns.map((spec) => column(spec, rows)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,12 @@ from crossover.studies import Cell, Effort, Refinement, Study
 
 CROSSOVER_FIGURES = {"times", "speedups"}
 """The figures that show crossovers of devices; a study without them has none of these to narrow down."""
+
+
+def asks_for_crossovers(figures: Collection[str]) -> bool:
+    """Whether a study with these figures asks from which size on one device beats another."""
+    return not CROSSOVER_FIGURES.isdisjoint(figures)
+
 
 PLAIN_SIDES = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
 """What the other precisions and executions of a device are compared with."""
@@ -44,7 +50,7 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
         return None
     sides = study.devices_among(devices)
     compared = {
-        "device": BASELINE in sides and len(sides) > 1 and not CROSSOVER_FIGURES.isdisjoint(study.figures),
+        "device": BASELINE in sides and len(sides) > 1 and asks_for_crossovers(study.figures),
         "precision": bool(sides) and _with_others(PLAIN_SIDES["precision"], study.precisions),
         "execution": bool(sides) and _with_others(PLAIN_SIDES["execution"], study.executions),
     }

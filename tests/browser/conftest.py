@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
+from opened_page import Open, Opened
 from report_pages import Run, write_page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -34,50 +34,6 @@ def browser() -> Iterator[Browser]:
         opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield opened
         opened.close()
-
-
-@dataclass
-class Opened:
-    """A page in the browser, and what it did that it should not have done."""
-
-    page: Page
-    requests: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    dialogs: list[str] = field(default_factory=list)
-
-    def watch(self) -> None:
-        """Note all requests but those of the file itself, all errors and all dialogs."""
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
-        self.page.on("dialog", self._dismiss)
-
-    def _dismiss(self, dialog: Any) -> None:
-        self.dialogs.append(dialog.message)
-        dialog.dismiss()
-
-    def assert_quiet(self) -> None:
-        """Nothing was asked for but the page itself, nothing failed, nothing popped up."""
-        outside = [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))]
-        assert (outside, self.errors, self.dialogs) == ([], [], [])
-        assert len([url for url in self.requests if url.startswith("file:")]) == 1
-
-    def explore(self, study: str) -> None:
-        """Open a study's chart."""
-        self.page.click(f'details.explorer[data-study="{study}"] summary')
-        self.page.wait_for_selector(f'details.explorer[data-study="{study}"] svg text')
-
-    def table(self) -> None:
-        """Have the table of cells drawn."""
-        self.page.locator("#cell-table .table").scroll_into_view_if_needed()
-        self.page.wait_for_selector("#cell-table .tabulator-row")
-
-    def column(self, key: str) -> list[str]:
-        """Texts of a column of the table, as far as it is drawn."""
-        return self.page.locator(f'#cell-table .tabulator-row [tabulator-field="{key}"]').all_inner_texts()
-
-
-Open = Callable[..., Opened]
 
 
 @pytest.fixture

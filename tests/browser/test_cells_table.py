@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
-from typing import Any
 from urllib.parse import quote
 
+from opened_page import Open, Opened
 from report_pages import Run
 
-Open = Callable[..., Any]
 KEY = "widths/disc_mlp/plain/resident/100/fp32/eager/400/cuda"
 
 
-def filter_by(opened: Any, key: str, text: str) -> None:
+def filter_by(opened: Opened, key: str, text: str) -> None:
     opened.page.fill(f'#cell-table .tabulator-col[tabulator-field="{key}"] input', text)
     opened.page.keyboard.press("Enter")
     opened.page.wait_for_timeout(400)  # the table waits 300 ms for more keys
 
 
-def download(opened: Any) -> list[dict[str, str]]:
+def download(opened: Opened) -> list[dict[str, str]]:
     with opened.page.expect_download() as waited:
         opened.page.click("#cell-table .download")
     text = waited.value.path().read_text(encoding="utf-8-sig")

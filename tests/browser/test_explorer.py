@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from opened_page import Open, Opened
 from report_pages import Run
 
-Open = Callable[..., Any]
 POINT = """([study, series, at]) => {
   const plot = document.querySelector(`details.explorer[data-study="${study}"] .plot`);
   const chart = echarts.getInstanceByDom(plot);
@@ -20,7 +17,7 @@ POINT = """([study, series, at]) => {
 }"""
 
 
-def hover(opened: Any, study: str, series: str, at: float) -> str:
+def hover(opened: Opened, study: str, series: str, at: float) -> str:
     """The text beside a point when the mouse is on it."""
     opened.page.locator(f'details.explorer[data-study="{study}"] .plot').scroll_into_view_if_needed()
     opened.page.mouse.move(*opened.page.evaluate(POINT, [study, series, at]))
@@ -29,7 +26,7 @@ def hover(opened: Any, study: str, series: str, at: float) -> str:
     return str(tip.inner_text())
 
 
-def texts(opened: Any, study: str) -> list[str]:
+def texts(opened: Opened, study: str) -> list[str]:
     return list(opened.page.locator(f'details.explorer[data-study="{study}"] svg text').all_text_contents())
 
 

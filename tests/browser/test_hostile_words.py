@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from opened_page import Open
 from report_pages import Run
 
-Open = Callable[..., Any]
 MARK = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
 
 
@@ -15,12 +12,7 @@ def test_no_word_becomes_an_element_or_runs(hostile_run: Run, run: Run, open_pag
     counts = []
     for one in (run, hostile_run):
         opened = open_page(one.path)
-        opened.explore("widths")
-        opened.page.fill("#size-box [name=amount]", "600")
-        opened.page.click("#size-box button[type=submit]")
-        opened.table()
-        opened.page.click("#cell-table .tabulator-row a[href^='#cell=']")
-        opened.page.wait_for_selector("#cell-table .cell pre")
+        opened.everything()
         opened.page.wait_for_timeout(200)
         # An image of the charts' library is a drawing, not one of the page; those of the page are figures.
         counts.append(opened.page.evaluate("['script', 'img'].map((tag) => document.querySelectorAll(tag).length)"))

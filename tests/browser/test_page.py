@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from matplotlib.image import imread
 
+from opened_page import Open
 from report_pages import TEMPLATES, Run
 
-Open = Callable[..., Any]
 SLOWEST_MS = 3000 if os.environ.get("CI") else 1000
 """First paint; a machine of a CI has other work too."""
-
-
-def everything(opened: Any) -> None:
-    """Have all parts of the page drawn."""
-    opened.explore("widths")
-    opened.page.fill("#size-box [name=amount]", "3000")
-    opened.page.click("#size-box button[type=submit]")
-    opened.table()
-    opened.page.click("#cell-table .tabulator-row a[href^='#cell=']")
-    opened.page.wait_for_selector("#cell-table .cell pre")
 
 
 def test_the_page_is_on_screen_at_once(run: Run, open_page: Open) -> None:
@@ -40,7 +29,7 @@ def test_the_page_is_on_screen_at_once(run: Run, open_page: Open) -> None:
 def test_nothing_is_wider_than_the_screen(run: Run, open_page: Open, width: int) -> None:
     opened = open_page(run.path)
     opened.page.set_viewport_size({"width": width, "height": 800})
-    everything(opened)
+    opened.everything()
     opened.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -61,14 +50,18 @@ def test_the_page_is_small(run: Run) -> None:
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 390)])
 def test_axe_finds_nothing_serious(run: Run, open_page: Open, scheme: str, width: int) -> None:
     opened = open_page(run.path, color_scheme=scheme, viewport={"width": width, "height": 900})
-    everything(opened)
-    found = Axe().run(opened.page).response["violations"]
-    serious = [
-        (one["id"], [node["html"][:200] for node in one["nodes"]][:3])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
+    opened.everything()
+    assert opened.serious() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_where_a_search_leaves_no_cell(run: Run, open_page: Open, scheme: str) -> None:
+    opened = open_page(run.path, color_scheme=scheme)
+    opened.table()
+    opened.page.fill("#cell-table .search", "disc cuda 11xyz")
+    opened.page.get_by_text("no cell is left by the filters").wait_for()
+    assert opened.page.locator("#cell-table .tabulator-row").count() == 0
+    assert opened.serious() == []
 
 
 def luminance(colour: str) -> float:
@@ -99,6 +92,24 @@ def test_light_and_dark_are_chosen_by_the_system_and_by_hand(run: Run, open_page
     assert colours()[0] < 0.1
 
 
+def test_figures_are_dark_in_the_dark_and_white_on_paper(run: Run, open_page: Open) -> None:
+    """A pixel of the figure's white ground, by what is on screen."""
+    opened = open_page(run.path, color_scheme="dark")
+
+    def ground() -> float:
+        figure = opened.page.locator("figure img").first
+        pixels = imread(BytesIO(figure.screenshot()), format="png")
+        return luminance(str([round(255 * part) for part in pixels[len(pixels) // 2, 2, :3]]))
+
+    assert ground() < 0.03
+    opened.page.select_option("#theme select", "light")
+    assert ground() > 0.9
+    opened.page.select_option("#theme select", "dark")
+    assert ground() < 0.03
+    opened.page.emulate_media(media="print")
+    assert ground() > 0.9
+
+
 def test_a_chart_follows_the_theme(run: Run, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.explore("widths")
@@ -111,7 +122,7 @@ def test_a_chart_follows_the_theme(run: Run, open_page: Open) -> None:
 
 def test_on_paper_there_are_no_controls(run: Run, open_page: Open) -> None:
     opened = open_page(run.path, color_scheme="dark")
-    everything(opened)
+    opened.everything()
     opened.page.emulate_media(media="print")
     for selector in ("#theme", ".explorer", "#size-box", "#cell-table .controls", "#cell-table .tabulator"):
         assert not opened.page.locator(selector).first.is_visible()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from crossover.analysis.predictions import prediction_text
 from crossover.analysis.style import bytes_text, count_text, number_text, rate_text, seconds_text
 from crossover.errors import UserError
+from opened_page import Open, Opened
 from report_pages import Run
 
-Open = Callable[..., Any]
 
-
-def ask(opened: Any, study: str, amount: object, unit: str = "size") -> list[str]:
+def ask(opened: Opened, study: str, amount: object, unit: str = "size") -> list[str]:
     """The lines of the box's answer."""
     box = opened.page.locator("#size-box")
     box.scroll_into_view_if_needed()

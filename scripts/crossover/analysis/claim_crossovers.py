@@ -9,7 +9,7 @@ from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.findings import DIFFERS, MORE_TRIALS, NOT_TESTABLE, REPRODUCED, Finding, judge
 from crossover.analysis.selections import NothingToTestError, loose_axes, pinned
 from crossover.analysis.summary import speedups
-from crossover.analysis.tables import LINE_AXES, with_ok_times
+from crossover.analysis.tables import LINE_AXES, of_study, with_ok_times
 from crossover.claim_forms import CrossoverBetween, several_cells, short_number
 from crossover.errors import UserError
 
@@ -37,7 +37,7 @@ def check_crossover(
 
 
 def _lines_of(crossovers: pd.DataFrame, study: str) -> pd.DataFrame:
-    return headline_rows(crossovers[crossovers["study"] == study]) if len(crossovers) else crossovers
+    return headline_rows(of_study(crossovers, study)) if len(crossovers) else crossovers
 
 
 def _single_line(lines: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.Series:

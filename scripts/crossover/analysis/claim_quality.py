@@ -7,6 +7,7 @@ import pandas as pd
 from crossover.analysis.findings import DIFFERS, MORE_SEEDS, NOT_TESTABLE, REPRODUCED, Finding, judge
 from crossover.analysis.quality_pairs import BASELINE_PRECISION, difference_over_seeds, is_baseline, paired_by_seed
 from crossover.analysis.selections import NothingToTestError, pinned
+from crossover.analysis.tables import of_study
 from crossover.claim_forms import SameQuality
 from crossover.records import AXES, BASELINE
 
@@ -19,9 +20,9 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame | None) -
     where `where` pins it. Raises NothingToTestError.
     """
     trained = form.study or study
-    if quality is None or quality.empty or not (quality["study"] == trained).any():
+    own = None if quality is None else of_study(quality, trained)
+    if own is None or own.empty:
         raise NothingToTestError(f"no model of study '{trained}' was trained: add it to 'studies' in the config")
-    own = quality[quality["study"] == trained]
     if "status" not in own.columns:  # a table made elsewhere
         own = own.assign(status=["unsupported" if lacking else "ok" for lacking in own[form.metric].isna()])
     chosen = pinned(own, form.where)

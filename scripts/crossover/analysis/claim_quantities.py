@@ -10,6 +10,7 @@ import pandas as pd
 
 from crossover.analysis.quality import METRICS as QUALITY_WORDS
 from crossover.analysis.style import DEVICE_WORDS, PROTOCOL_WORDS
+from crossover.analysis.tables import of_study
 from crossover.claim_forms import Claim, CrossoverBetween, RatioWithin
 from crossover.records import Measurement
 
@@ -58,7 +59,7 @@ def metric_words(metric: str) -> str:
 
 def x_axis_words(crossovers: pd.DataFrame, study: str) -> str | None:
     """What a study's crossovers count: parameters, or what its sizes count."""
-    lines = crossovers[crossovers["study"] == study] if len(crossovers) else crossovers
+    lines = of_study(crossovers, study) if len(crossovers) else crossovers
     return None if lines.empty else line_unit(lines.iloc[0])
 
 

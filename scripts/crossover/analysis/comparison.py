@@ -16,12 +16,12 @@ from matplotlib.ticker import (
     FixedLocator,
     Formatter,
     FuncFormatter,
-    LogLocator,
     MaxNLocator,
     NullLocator,
 )
 
 from crossover.analysis.comparison_rows import comparison_rows, gpu_memory_column
+from crossover.analysis.log_ticks import LogTicks
 from crossover.analysis.style import (
     DEVICE_COLOURS,
     GUIDE_COLOUR,
@@ -219,8 +219,7 @@ def _scale(axes: Axes, known: pd.DataFrame, panel: Panel, labels: list[str], wid
         axes.set_xlim(math.exp(low), math.exp(high))
         last = max(ends)  # beyond it there is room for numbers only
         room_in = width_in * (math.log(last) - low) / (high - low)
-        ticks = LogLocator(numticks=max(2, int(room_in / 0.5))).tick_values(math.exp(low), last)
-        axes.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if math.exp(low) <= tick <= last]))
+        axes.xaxis.set_major_locator(FixedLocator(LogTicks(int(room_in / 0.5)).tick_values(math.exp(low), last)))
         axes.xaxis.set_minor_locator(NullLocator())
     else:
         axes.set_xlim(low, high)

@@ -10,27 +10,31 @@ from crossover.analysis.naming import name_by, varying
 from crossover.analysis.sentences import line_words, merged
 from crossover.analysis.style import core_count_text, device_label, side_word
 from crossover.analysis.tables import LINE_AXES, records
+from crossover.analysis.wording import CAUTION, INDICATIVE
 from crossover.records import BASELINE
 
 
-def cores_view(table: pd.DataFrame) -> dict[str, Any]:
-    """What the report says of one study, from its rows of `compare_cores`: `answers` with their lines, and `rows`."""
+def cores_answers(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """A sentence for the largest size of each line of one study, from its rows of `compare_cores`, after the line."""
     several = varying(table, LINE_AXES)
-    return {
-        "answers": merged((line_words(row, several), cores_answer(row)) for row in records(_largest(table))),
-        "rows": [
-            {
-                "line": line_words(row, several),
-                "size": row["size"],
-                "accelerator": device_label(row["contender"], row["contender_name"]),
-                "worth": row["message"],
-                "set": set_words(row),
-                "measured": ", ".join(map(str, row["measured_cores"])),
-                "trials": row["trials"],
-            }
-            for row in records(table)
-        ],
-    }
+    return merged((line_words(row, several), cores_answer(row)) for row in records(_largest(table)))
+
+
+def cores_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of the table that the report shows of one study."""
+    several = varying(table, LINE_AXES)
+    return [
+        {
+            "line": line_words(row, several),
+            "size": row["size"],
+            "accelerator": device_label(row["contender"], row["contender_name"]),
+            "worth": row["message"],
+            "set": set_words(row),
+            "measured": ", ".join(map(str, row["measured_cores"])),
+            "trials": row["trials"],
+        }
+        for row in records(table)
+    ]
 
 
 def short_cores(table: pd.DataFrame) -> list[tuple[str, str]]:
@@ -49,7 +53,7 @@ def _short(row: dict[str, Any]) -> str:
     if row["status"] in ("incomplete", "more_is_slower"):
         return f"Cannot be said {place}: {row['message']}"
     known = f"95 %: {set_words(row)}" if set_words(row) else ""
-    notes = [note for note in (known, "one trial a cell: indicative" if row["trials"] == 1 else "") if note]
+    notes = [note for note in (known, INDICATIVE if row["trials"] == 1 else "") if note]
     noted = f" ({'; '.join(notes)})" if notes else ""
     return f"{side_word(row['contender'])} worth {row['message']} {place}{noted}"
 
@@ -58,7 +62,7 @@ def cores_answer(row: dict[str, Any]) -> str:
     """One sentence for one row of the table."""
     accelerator = f"the {device_label(row['contender'], row['contender_name'])}"
     place = f"At {row['size']:,} {row['size_name']}"
-    caution = " One trial a cell: indicative only." if row["trials"] == 1 else ""
+    caution = CAUTION if row["trials"] == 1 else ""
     if row["status"] in ("incomplete", "more_is_slower"):
         return f"{place} it cannot be said how many cores {accelerator} is worth: {row['message']}.{caution}"
     cpu = device_label(BASELINE, row["baseline_name"])

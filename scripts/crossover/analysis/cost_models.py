@@ -10,11 +10,8 @@ import pandas as pd
 from crossover.analysis.cost_model import CostModel, NoModelError, fit_cost_model, trial_spread
 from crossover.analysis.sentences import line_words
 from crossover.analysis.style import count_text, device_label, number_text, seconds_text
-from crossover.analysis.tables import LINE_AXES, device_name_of, records, rows_with, with_ok_times
+from crossover.analysis.tables import DEVICE_LINE_AXES, LINE_AXES, device_name_of, records, rows_with, with_ok_times
 from crossover.studies import steps_of_run
-
-MODEL_AXES = [*LINE_AXES, "device"]
-"""The axes that a model keeps fixed."""
 
 COST_MODEL_COLUMNS = {
     "a_s": "constant part of the time of a step, a + b n^c at size n, in s; empty, as down to the sizes: no model",
@@ -39,8 +36,8 @@ MODEL_FIELDS = list(CostModel.__dataclass_fields__)
 def model_lines(measurements: pd.DataFrame, steps_per_run: Mapping[str, Any]) -> pd.DataFrame:
     """One row for each line and device; `steps_per_run` has a study's steps of a run, as its file gives them."""
     rows = []
-    for key, line in with_ok_times(measurements).groupby(MODEL_AXES, sort=False):
-        axes = dict(zip(MODEL_AXES, key, strict=True))
+    for key, line in with_ok_times(measurements).groupby(DEVICE_LINE_AXES, sort=False):
+        axes = dict(zip(DEVICE_LINE_AXES, key, strict=True))
         rows.append(
             axes
             | _fitted(line.dropna(subset=["step_time_s"]))
@@ -50,7 +47,7 @@ def model_lines(measurements: pd.DataFrame, steps_per_run: Mapping[str, Any]) ->
                 "device_name": device_name_of(line),
             }
         )
-    return pd.DataFrame(rows, columns=[*MODEL_AXES, *COST_MODEL_COLUMNS]).convert_dtypes()
+    return pd.DataFrame(rows, columns=[*DEVICE_LINE_AXES, *COST_MODEL_COLUMNS]).convert_dtypes()
 
 
 def _fitted(timed: pd.DataFrame) -> dict[str, Any]:

@@ -20,8 +20,8 @@ def effort_words(
     `counts` says how many rows of a study have an effort, as JSON; null where they do not say. A report can be made of
     rows that another config measured, so the config's effort is stated only where no row contradicts it.
     """
-    known = [(row["study"], _effort(row["effort"]), row["rows"]) for row in counts if row["effort"] is not None]
-    if run is not None and all(_agrees(effort, run, studies.get(study, {})) for study, effort, _ in known):
+    known = _known(counts)
+    if run is not None and _all_agree(known, run, studies):
         return f"Effort of the run, where a study has none of its own: {_listed(run)}."
     if not known:
         return "The rows do not say the effort of their trials."
@@ -33,6 +33,31 @@ def effort_words(
     unsaid = f" Rows that do not say theirs: {silent:,}." if silent else ""
     against = "" if run is None else ", which is not all as the config of this page has it"
     return f"Effort of the trials, as their rows say{against}: {said}.{unsaid}"
+
+
+def short_effort_words(
+    counts: Sequence[Mapping[str, Any]], run: Mapping[str, Any] | None, studies: Mapping[str, Mapping[str, Any]]
+) -> str:
+    """The same in a few words: what differs from the effort that a run has by itself."""
+    known = _known(counts)
+    if run is not None and _all_agree(known, run, studies):
+        usual = asdict(Effort())
+        other = _listed({key: value for key, value in run.items() if usual.get(key) != value})
+        return f"the default but for {other}" if other else "the default"
+    return "as the rows say, which the report lists" if known else "not recorded"
+
+
+def _known(counts: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any] | str, int]]:
+    """Study, effort and number of the rows that say theirs."""
+    return [(row["study"], _effort(row["effort"]), row["rows"]) for row in counts if row["effort"] is not None]
+
+
+def _all_agree(
+    known: Sequence[tuple[str, Mapping[str, Any] | str, int]],
+    run: Mapping[str, Any],
+    studies: Mapping[str, Mapping[str, Any]],
+) -> bool:
+    return all(_agrees(effort, run, studies.get(study, {})) for study, effort, _ in known)
 
 
 def _effort(text: str) -> Mapping[str, Any] | str:

@@ -17,7 +17,7 @@ from crossover.analysis.over_size import line_panels, lost_words, marks_of, x_la
 from crossover.analysis.panels import blank_figure
 from crossover.analysis.style import ink, money_text
 from crossover.analysis.summary import time_over_trials
-from crossover.analysis.tables import CELL_AXES, first_row, rows_with
+from crossover.analysis.tables import CELL_AXES, DEVICE_LINE_AXES, first_row, rows_with
 from crossover.analysis.views import StudyView
 
 NO_COST = "No energy was measured (that takes effort.timed_min_s of 10 or more), and no price_per_hour is set."
@@ -75,7 +75,7 @@ def cell_costs(view: StudyView) -> pd.DataFrame:
 
 def _lines(known: pd.DataFrame, cells: pd.DataFrame, name: str, looks: Looks) -> list[Line]:
     first = first_row(cells)
-    found = rows_with(known, [axis for axis in CELL_AXES if axis != "size"], first)
+    found = rows_with(known, DEVICE_LINE_AXES, first)
     x, y, low, high = (found[column].to_numpy(float, na_value=np.nan) for column in ("x", "mean", "low", "high"))
     look, said = looks.of(first), lost_words(cells) or ("" if len(found) else ": not known")
     return [Line(name + said, look, x, y, low, high, marks=marks_of(cells, ink(look.colour)) if len(x) else ())]

@@ -13,7 +13,6 @@ from matplotlib.ticker import (
     EngFormatter,
     Formatter,
     FuncFormatter,
-    LogLocator,
     NullFormatter,
     NullLocator,
     StrMethodFormatter,
@@ -22,6 +21,7 @@ from matplotlib.ticker import (
 from crossover.analysis.crossover_marks import mark_crossover
 from crossover.analysis.curves import draw_hollow
 from crossover.analysis.guides import draw_guide, guide_of
+from crossover.analysis.log_ticks import tick_values
 from crossover.analysis.many_lines import plot_many_speedups, plot_many_times
 from crossover.analysis.naming import varying
 from crossover.analysis.panels import spaced_out
@@ -223,11 +223,7 @@ def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str, refined: set[fl
 
 
 def _finish_y(axes: Axes, formatter: Formatter) -> None:
-    low, high = axes.get_ylim()
-    subs = (1.0, 2.0, 5.0) if high / low < 3000 else (1.0,)
-    axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=20))
-    axes.yaxis.set_major_formatter(formatter)
-    axes.yaxis.set_minor_locator(NullLocator())
+    tick_values(axes.yaxis, formatter, most=11)
 
 
 def _finish_x(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
@@ -235,7 +231,7 @@ def _finish_x(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
     sizes: Any = axes
     if view.x_axis == "parameters":
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: count_text(value)))
+        tick_values(axes.xaxis, FuncFormatter(lambda value, _: count_text(value)))
         sizes = axes.secondary_xaxis("top")
         sizes.set_xlabel(str(line["size_name"]))
     points = view.cells_of(line).dropna(subset=["x"]).drop_duplicates("size").set_index("x")["size"]

@@ -20,7 +20,7 @@ from crossover.analysis.over_size import BY_DEVICE, lost_words, marks_of, plot_o
 from crossover.analysis.panels import blank_figure
 from crossover.analysis.style import ink, share_text
 from crossover.analysis.summary import CONFIDENCE
-from crossover.analysis.tables import CELL_AXES, first_row, rows_with
+from crossover.analysis.tables import CELL_AXES, DEVICE_LINE_AXES, first_row, rows_with
 from crossover.analysis.views import StudyView
 
 NO_SHARE = "Not known: no trial on these devices was profiled, as those on CUDA and XPU are."
@@ -44,7 +44,7 @@ def plot_host_share(view: StudyView) -> Figure:
 
     def lines(cells: pd.DataFrame, name: str, looks: Looks) -> list[Line]:
         first = first_row(cells)
-        found = rows_with(shares, [axis for axis in CELL_AXES if axis != "size"], first)
+        found = rows_with(shares, DEVICE_LINE_AXES, first)
         x, y, low, high = (found[column].to_numpy(float) for column in ("x", "mean", "low", "high"))
         look, lost = looks.of(first), lost_words(cells)
         ends = share_text(y[-1]) if len(y) else "not known"

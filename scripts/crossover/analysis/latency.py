@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import EngFormatter
 
 from crossover.analysis.latency_rows import REFERENCE, LatencyRow, is_error, latency_rows, pooled, ratio_words
+from crossover.analysis.log_ticks import tick_values
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
 from crossover.analysis.style import (
     CROSSOVER_COLOUR,
@@ -157,13 +156,5 @@ def _scale(axes: Axes, rows: list[LatencyRow]) -> None:
     if high > 10 * low > 0:
         axes.set_xscale("log")
         axes.set_xlim(low / 1.3, high * 1.3)
-        axes.xaxis.set_major_locator(LogLocator(subs=_ticks(math.log10(high / low * 1.3**2)), numticks=20))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        tick_values(axes.xaxis, EngFormatter("s"), most=6)
     axes.xaxis.set_major_formatter(EngFormatter("s"))
-
-
-def _ticks(decades: float) -> tuple[float, ...]:
-    """Which ticks of a decade bear a label, so that no two of the axis overlap."""
-    if decades < 1.5:
-        return (1.0, 2.0, 5.0)
-    return (1.0, 3.0) if decades < 2.8 else (1.0,)

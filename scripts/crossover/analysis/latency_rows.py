@@ -19,16 +19,18 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 REFERENCE = "latencies_s"
 """The right way on every device: each pass synchronised, by the host's clock."""
 
+MISTAKE = "mistake: "
+
 WAYS = {
     REFERENCE: "right: host clock, synchronised",
     "latencies_device_s": "right: device events",
-    "latencies_transfer_s": "mistake: transfer in the loop",
-    "latencies_cold_s": "mistake: no warm-up",
-    "latencies_unsynchronised_s": "mistake: no synchronisation",
+    "latencies_transfer_s": f"{MISTAKE}transfer in the loop",
+    "latencies_cold_s": f"{MISTAKE}no warm-up",
+    "latencies_unsynchronised_s": f"{MISTAKE}no synchronisation",
 }
 """The columns of measurements.parquet that hold latencies, and what each is."""
 
-ONE_SAMPLE = "mistake: one sample"
+ONE_SAMPLE = f"{MISTAKE}one sample"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class LatencyRow:
     """`right`, `mistake`, `one sample` or `published`."""
     ratio: Ratio | None = None
     """A mistake's mean over the right one, paired by trial, with its interval over trials."""
+
+    @property
+    def mistake(self) -> str:
+        """What the mistake is, without the word."""
+        return self.name.removeprefix(MISTAKE)
 
     @property
     def low_s(self) -> float:
@@ -61,7 +68,7 @@ def latency_rows(trials: pd.DataFrame, published: pd.DataFrame | None) -> list[L
     for column, name in WAYS.items():
         samples = pooled(trials, column)
         if len(samples):
-            mistake = name.startswith("mistake")
+            mistake = name.startswith(MISTAKE)
             ratio = _over_right(trials, column) if mistake else None
             rows.append(_row(name, samples, "mistake" if mistake else "right", ratio))
     single = pooled(trials, REFERENCE)
@@ -85,12 +92,17 @@ def is_error(ratio: Ratio) -> bool:
 
 
 def ratio_words(ratio: Ratio) -> str:
+    """How far a mean is off, and whether one trial is all that says so."""
+    return f"{off_words(ratio)}, one trial" if ratio.low is None else off_words(ratio)
+
+
+def off_words(ratio: Ratio) -> str:
     """How far a mean is off, '30 % too low'; an error only where the trials bear it out."""
     off = _difference(ratio.ratio)
     if is_error(ratio):
         return f"{off} too {'high' if ratio.ratio > 1 else 'low'}"
     seen = f"{off} {'higher' if ratio.ratio > 1 else 'lower'}"
-    return f"{seen}, {'one trial' if ratio.low is None else 'within the scatter of trials'}"
+    return seen if ratio.low is None else f"{seen}, within the scatter of trials"
 
 
 def _difference(ratio: float) -> str:

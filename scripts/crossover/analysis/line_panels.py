@@ -13,7 +13,8 @@ from matplotlib.ticker import Formatter
 
 from crossover.analysis.curves import Look, Tag, draw_hollow, write_tags
 from crossover.analysis.guides import draw_guide
-from crossover.analysis.panels import blank_figure, stacked_panels, tick_counts, tick_values
+from crossover.analysis.log_ticks import tick_values
+from crossover.analysis.panels import blank_figure, stacked_panels, tick_counts
 from crossover.analysis.status_marks import StatusMark, draw_status_marks, make_room
 from crossover.analysis.style import CROSSOVER_COLOUR, PUBLISHED_COLOUR
 

@@ -16,7 +16,8 @@ import pandas as pd
 from crossover.analysis.style import device_label, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials, time_over_trials
 from crossover.analysis.tables import CELL_AXES
-from crossover.records import DEVICES, HERE, PROTOCOLS
+from crossover.analysis.wording import CAUTION, INDICATIVE, machine_words
+from crossover.records import DEVICES, PROTOCOLS
 from crossover.studies import steps_of_run
 
 BOUND = 0.5
@@ -57,7 +58,7 @@ def short_loading(trials: pd.DataFrame) -> list[str]:
         )
         interval = f"95 %: {_percent(min(lows))} to {_percent(max(highs))}" if lows else ""
         alone = len(shares) - len(lows)
-        notes = [interval] if lows else ["one trial a cell: indicative"]
+        notes = [interval] if lows else [INDICATIVE]
         notes += [f"without {alone} of {len(shares)} cells, which have one trial"] if lows and alone else []
         span = _span([share.ratio for share in shares], _percent)
         if highs and max(highs) < 0 and not alone:
@@ -77,9 +78,8 @@ def _pairs(trials: pd.DataFrame) -> list[tuple[str, str, list[Loading]]]:
         own = timed[(timed["device"] == device) & (timed["machine"] == machine)]
         pairs = [pair for _, rows in own.groupby(PAIRED_AXES, sort=False) if (pair := _pair(rows))]
         if pairs:
-            whose = "" if machine == HERE else f" of {machine}"
-            label = device_label(device, own["device_name"].iloc[0]) + whose
-            found.append((label, side_word(device) + whose, pairs))
+            label = device_label(device, own["device_name"].iloc[0], machine)
+            found.append((label, side_word(device) + machine_words("of", machine), pairs))
     return found
 
 
@@ -129,7 +129,7 @@ def _sentence(device: str, pairs: Sequence[Loading], steps_per_run: int | Mappin
 def _caution(pairs: int, timed_again: int) -> str:
     """What to say of the pairs that have no interval, with one trial on a side."""
     if not timed_again:
-        return " One trial a cell: indicative only."
+        return CAUTION
     alone = pairs - timed_again
     return f" The intervals leave out {alone} of {pairs} cells, which have one trial only." if alone else ""
 

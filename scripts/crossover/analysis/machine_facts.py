@@ -66,7 +66,7 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
         }
         found.append(
             {
-                "device": device_label(str(device), name) + ("" if machine == HERE else f" of {machine}"),
+                "device": device_label(str(device), name, str(machine)),
                 "host": host or "",
                 "rows": len(own),
                 "groups": groups,

@@ -8,7 +8,6 @@ import pandas as pd
 
 from crossover.analysis.style import device_label
 from crossover.analysis.tables import on_all_cores
-from crossover.records import HERE
 
 MACHINE_COLUMNS = {
     "hostname": "host",
@@ -36,7 +35,5 @@ def machines(tables: Sequence[pd.DataFrame]) -> list[dict[str, str]]:
     found = []
     for _, row in rows.drop_duplicates().iterrows():
         facts = {words: str(row[key]) for key, words in MACHINE_COLUMNS.items() if not pd.isna(row[key])}
-        label = device_label(row["device"], row["device_name"])
-        whose = "" if row["machine"] == HERE else f" of {row['machine']}"
-        found.append({"device": label + whose} | facts)
+        found.append({"device": device_label(row["device"], row["device_name"], row["machine"])} | facts)
     return found

@@ -14,11 +14,12 @@ from matplotlib.ticker import EngFormatter, FuncFormatter
 
 from crossover.analysis.curves import Tag, looks_of, write_tags
 from crossover.analysis.line_panels import Line, LinePanel, draw_panel, height_of, write_words
+from crossover.analysis.log_ticks import tick_values
 from crossover.analysis.memory_bars import plot_memory_bars
-from crossover.analysis.memory_rows import LINE, PARTS, memory_rows
+from crossover.analysis.memory_rows import PARTS, capacity_words, memory_rows, peak_label
 from crossover.analysis.naming import name_by, varying
 from crossover.analysis.over_size import x_unit, x_words
-from crossover.analysis.panels import LEFT_IN, LETTER_IN, TOP_IN, blank_figure, tick_counts, tick_values
+from crossover.analysis.panels import LEFT_IN, LETTER_IN, TOP_IN, blank_figure, tick_counts
 from crossover.analysis.status_marks import make_room, status_marks
 from crossover.analysis.style import (
     CROSSOVER_COLOUR,
@@ -31,9 +32,9 @@ from crossover.analysis.style import (
     share_text,
     use_style,
 )
-from crossover.analysis.tables import device_name_of, first_row
+from crossover.analysis.tables import LINE_AXES, device_name_of, first_row
 from crossover.analysis.views import StudyView
-from crossover.records import DEVICES, is_cpu
+from crossover.records import DEVICES
 
 NO_MEMORY = "The memory of none of these cells is known."
 MOST_SPLITS = 2
@@ -83,11 +84,11 @@ def plot_memory(view: StudyView) -> Figure:
 
 
 def _column(rows: pd.DataFrame, device: str) -> Column:
-    varied = varying(rows, LINE)
+    varied = varying(rows, LINE_AXES)
     looks = looks_of(rows, [axis for axis in ("precision", "variant", "execution", "protocol") if axis in varied])
     own = rows[rows["device"] == device]
     lines, splits = [], []
-    for _, line in own.groupby(LINE, sort=False):
+    for _, line in own.groupby(LINE_AXES, sort=False):
         first = first_row(line)
         name, look, known = name_by(first, varied), looks.of(first), line.dropna(subset=["peak_bytes"])
         largest = f"{bytes_text(known['peak_bytes'].iloc[-1])}" if len(known) else ", ".join(line["status"].unique())
@@ -140,7 +141,7 @@ def _draw_peaks(axes: Axes, column: Column, words: dict[float, str]) -> None:
     axes.set_yscale("log")
     axes.grid(color=GUIDE_COLOUR, linewidth=0.7)
     axes.set_axisbelow(True)
-    axes.set_ylabel("held at a step's peak" if is_cpu(column.device) else "needed at a step's peak")
+    axes.set_ylabel(peak_label(column.device))
     draw_panel(axes, column.peaks)
     capacity = column.rows["capacity_bytes"].max()
     peaks = column.rows["peak_bytes"].where(lambda peak: peak > 0)
@@ -154,9 +155,8 @@ def _draw_peaks(axes: Axes, column: Column, words: dict[float, str]) -> None:
     tick_values(axes.yaxis, EngFormatter("B"))
     tick_counts(axes, words, {x for line in column.peaks.lines for x in line.refined}, TICK_SHARE)
     if capacity > 0:
-        whose = "this machine" if is_cpu(column.device) else "this GPU"
         axes.annotate(
-            f"all the memory of {whose}: {bytes_text(capacity)}",
+            f"{capacity_words(column.device)}: {bytes_text(capacity)}",
             (0, capacity),
             (4, -4),
             xycoords=("axes fraction", "data"),

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from crossover.analysis.memory_rows import LINE, PARTS
+from crossover.analysis.memory_rows import PARTS, capacity_words, peak_label
 from crossover.analysis.naming import name_by, varying
 from crossover.analysis.style import (
     CROSSOVER_COLOUR,
@@ -20,9 +20,9 @@ from crossover.analysis.style import (
     ink,
     use_style,
 )
-from crossover.analysis.tables import device_name_of, records
+from crossover.analysis.tables import LINE_AXES, device_name_of, records
 from crossover.analysis.views import StudyView
-from crossover.records import DEVICES, is_cpu
+from crossover.records import DEVICES
 
 WIDTH_IN, BAR_IN = 8.5, 0.3
 NEAR = 4
@@ -43,7 +43,7 @@ def plot_memory_bars(view: StudyView, rows: pd.DataFrame) -> Figure:
         height_ratios=[1.1 + BAR_IN * count for count in counts],
     )
     figure.suptitle(view.title, x=0.01, ha="left", fontsize=13, weight="bold")
-    named = varying(rows, LINE)
+    named = varying(rows, LINE_AXES)
     for axes, device in zip(panels[:, 0], devices, strict=True):
         _draw(axes, rows[rows["device"] == device], device, named)
     handles, labels = panels[0, 0].get_legend_handles_labels()
@@ -67,16 +67,15 @@ def _draw(axes: Axes, rows: pd.DataFrame, device: str, named: list[str]) -> None
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     largest, capacity = rows["peak_bytes"].max(), rows["capacity_bytes"].max()
-    what = "held at a step's peak" if is_cpu(device) else "needed at a step's peak"
+    what = peak_label(device)
     near = capacity < NEAR * largest
     if near:
         axes.axvline(capacity, color=CROSSOVER_COLOUR, linewidth=1.5)
     limit = max(1.25 * largest, 1.05 * capacity if near else 0)
     axes.set_xlim(0, limit if limit > 0 else 1)
-    whose = "this machine" if is_cpu(device) else "this GPU"
     if capacity > 0:
-        where = "black line" if near else "beyond this axis"
-        what = f"{what}; all the memory of {whose}, {where}: {bytes_text(capacity)}"
+        where = "upright line" if near else "beyond this axis"
+        what = f"{what}; {capacity_words(device)}, {where}: {bytes_text(capacity)}"
     axes.set_xlabel(what, fontsize=10)
     axes.xaxis.set_major_formatter(EngFormatter("B"))
 

@@ -18,10 +18,17 @@ PARTS = {
 }
 """The columns that split a peak, from the bottom of a stack to its top, and what they hold."""
 
-LINE = [axis for axis in CELL_AXES if axis not in ("size", "device")]
-"""The axes that tell the lines of a device apart."""
-
 MEMORY_COLUMNS = [*PARTS, "peak_bytes", "capacity_bytes"]
+
+
+def peak_label(device: str) -> str:
+    """What a peak is: nothing counts what tensors need on the CPU."""
+    return f"{'held' if is_cpu(device) else 'needed'} at a step's peak"
+
+
+def capacity_words(device: str) -> str:
+    """Whose memory a device's capacity is."""
+    return f"all the memory of this {'machine' if is_cpu(device) else 'GPU'}"
 
 
 def memory_rows(view: StudyView) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from crossover.analysis.largest_batches import largest_words
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
 from crossover.analysis.style import bytes_text, device_label, number_text
 from crossover.analysis.tables import at_common_sizes, device_name_of, first_row, on_all_cores, records
+from crossover.analysis.wording import capitalised, listed
 from crossover.records import BASELINE, DEVICES, HERE
 
 SETTINGS = ["variant", "precision", "execution"]
@@ -42,8 +43,7 @@ class DeviceMemory:
     @property
     def label(self) -> str:
         """'GPU (NVIDIA H200)', and whose, where machines are named."""
-        whose = "" if self.machine == HERE else f" of {self.machine}"
-        return f"{device_label(self.device, self.name)}{whose}"
+        return device_label(self.device, self.name, self.machine)
 
     @property
     def share(self) -> float | None:
@@ -99,7 +99,7 @@ def _details(one: DeviceMemory, searches: pd.DataFrame | None) -> list[str]:
         for row in records(own):
             name = name_by(row, named)
             text = largest_words(row)
-            said.append(f"{f'{name}: {text}' if name else text[0].upper() + text[1:]}.")
+            said.append(f"{name}: {text}." if name else f"{capitalised(text)}.")
     return said
 
 
@@ -144,9 +144,9 @@ def _settings(known: pd.DataFrame) -> str:
     names = {setting: name_by(dict(zip(named, setting, strict=True)), named) for setting in peaks.index}
     least, most = (_all_with(names, peaks, bytes_text(end)) for end in (peaks.min(), peaks.max()))
     if len(least) == len(peaks):
-        return f"It is the same in {_listed(least)} ({bytes_text(peaks.min())})."
+        return f"It is the same in {listed(least)} ({bytes_text(peaks.min())})."
     return (
-        f"Least in {_listed(least)} ({bytes_text(peaks.min())}), most in {_listed(most)} ({bytes_text(peaks.max())})"
+        f"Least in {listed(least)} ({bytes_text(peaks.min())}), most in {listed(most)} ({bytes_text(peaks.max())})"
         f"{_where(common, batch)}."
     )
 
@@ -159,10 +159,6 @@ def _where(common: pd.DataFrame, batch: int) -> str:
 def _all_with(names: dict[tuple[str, ...], str], peaks: pd.Series, text: str) -> list[str]:
     """The settings whose memory reads the same."""
     return [name for setting, name in names.items() if bytes_text(peaks[setting]) == text]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def fullest(memories: Sequence[tuple[str, DeviceMemory]]) -> tuple[str, DeviceMemory] | None:

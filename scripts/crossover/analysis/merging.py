@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossover.analysis.tables import with_machine
+from crossover.analysis.tables import collect_rows, with_machine
 from crossover.errors import UserError
-from crossover.records import HERE
+from crossover.records import HERE, Measurement
 
 ENVIRONMENT_COLUMNS = (
     "hostname",
@@ -23,6 +27,22 @@ ENVIRONMENT_COLUMNS = (
     "torch_version",
 )
 """What must be the same in all rows of one device label; which GPU of several it was may differ."""
+
+
+def matching_rows(
+    paths: Sequence[Path],
+    several_hosts: bool,
+    record: type[Any] = Measurement,
+    number: str = "trial",
+    threads: int = 1,
+) -> pa.Table:
+    """The rows of trials (or of another record) in all files, as `collect_rows` joins them.
+
+    Raises UserError where a file is unreadable, and where rows of a device come from unlike environments.
+    """
+    rows = collect_rows(paths, record, number, threads)
+    check_environments(rows, several_hosts)
+    return rows
 
 
 def differing_environments(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:

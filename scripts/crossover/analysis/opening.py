@@ -18,8 +18,8 @@ from crossover.analysis.short_verdicts import short_verdicts
 from crossover.analysis.style import device_label
 from crossover.analysis.tables import on_all_cores, with_ok_times
 from crossover.analysis.trust import trust_words
-from crossover.records import BASELINE, DEVICES, HERE
-from crossover.stages import CROSSOVER_FIGURES
+from crossover.records import BASELINE, DEVICES
+from crossover.stages import asks_for_crossovers
 
 LEAD = "times"
 """The kind of figure that leads, where a study with an answer has one."""
@@ -29,10 +29,9 @@ def opening(
     studies: Mapping[str, Mapping[str, Any]], tables: ReportTables, figures: Sequence[FigureFile]
 ) -> dict[str, Any]:
     """What the template of the first screen shows."""
-    cards = [_card(name, spec, tables) for name, spec in studies.items()]
-    memory = fullest(
-        [(card["name"], one) for card in cards for one in device_memories(_of(tables.measurements, card["name"]))]
-    )
+    by_study = {name: tables.of_study(name) for name in studies}
+    cards = [_card(name, spec, by_study[name]) for name, spec in studies.items()]
+    memory = fullest([(name, one) for name, own in by_study.items() for one in device_memories(own.measurements)])
     return {
         "cards": cards,
         "hardware": _hardware(tables),
@@ -48,45 +47,36 @@ def lead_figure(answered: Sequence[str], figures: Sequence[FigureFile]) -> Figur
     return next((leading[name] for name in answered if name in leading), figures[0] if figures else None)
 
 
-def _card(name: str, spec: Mapping[str, Any], tables: ReportTables) -> dict[str, Any]:
-    cells = _of(tables.cells, name)
+def _card(name: str, spec: Mapping[str, Any], own: ReportTables) -> dict[str, Any]:
     return {
         "name": name,
         "question": spec["question"],
-        "answers": short_study_answers(name, spec, tables),
-        "verdicts": short_verdicts(_of(tables.claims, name), spec),
-        "trust": trust_words(cells),
-        "missing": _missing(spec, cells),
+        "answers": short_study_answers(spec, own),
+        "verdicts": short_verdicts(own.claims, spec),
+        "missing": _missing(spec, own.cells),
     }
 
 
-def short_study_answers(name: str, spec: Mapping[str, Any], tables: ReportTables) -> list[tuple[str, str]]:
-    """All that a study answers, in a few words each, with what they are of."""
-    cells = _of(tables.cells, name)
+def short_study_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, str]]:
+    """All that a study answers, in a few words each, with what they are of; `own` are its own tables."""
     answers: list[tuple[str, str]] = []
-    cores = None if tables.cores_worth is None else _of(tables.cores_worth, name)
-    if cores is not None and len(cores):
-        answers += short_cores(cores)
-    elif len(cells) and (cells["trials"] > 0).any():
-        if CROSSOVER_FIGURES.isdisjoint(spec["figures"]):
-            answers += comparison_answers(with_ok_times(_of(tables.measurements, name)), spec)
+    if own.cores_worth is not None:
+        answers += short_cores(own.cores_worth)
+    elif (own.cells["trials"] > 0).any():
+        if asks_for_crossovers(spec["figures"]):
+            answers += crossover_answers(own.crossovers, own.cells)
         else:
-            answers += crossover_answers(_of(tables.crossovers, name), cells)
-    quality = None if tables.quality is None else _of(tables.quality, name)
-    if quality is not None and len(quality):
-        answers.append(("", short_quality(quality)))
+            answers += comparison_answers(with_ok_times(own.measurements), spec)
+    if own.quality is not None:
+        answers.append(("", short_quality(own.quality)))
     return answers
 
 
 def _missing(spec: Mapping[str, Any], cells: pd.DataFrame) -> str:
     """What stands where a study has no answer."""
     if len(cells):
-        return trust_words(cells)["failures"] if not (cells["trials"] > 0).any() else "No short answer: see the figures"
+        return str(trust_words(cells)[0]) if not (cells["trials"] > 0).any() else "No short answer: see the figures"
     return f"Not measured: for {', '.join(spec['devices'])} only" if spec.get("devices") else "Not measured here"
-
-
-def _of(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    return table[table["study"] == name]
 
 
 def _hardware(tables: ReportTables) -> list[str]:
@@ -103,8 +93,7 @@ def _place(device: str) -> int:
 
 
 def _side(row: pd.Series) -> str:
-    whose = "" if row["machine"] == HERE else f" of {row['machine']}"
-    label = device_label(row["device"], None if pd.isna(row["device_name"]) else row["device_name"]) + whose
+    label = device_label(row["device"], None if pd.isna(row["device_name"]) else row["device_name"], row["machine"])
     if row["device"] != BASELINE or pd.isna(row["threads"]):
         return label
     return f"{label}, {int(row['threads'])} thread{'' if row['threads'] == 1 else 's'}"

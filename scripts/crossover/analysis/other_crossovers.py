@@ -13,6 +13,7 @@ from crossover.analysis.naming import varying
 from crossover.analysis.sentences import axis_words, bound_words, doubt_words, line_words, place
 from crossover.analysis.style import device_label, number_text
 from crossover.analysis.tables import LINE_AXES, records
+from crossover.analysis.wording import capitalised
 from crossover.records import BASELINE, is_cpu
 from crossover.stages import PLAIN_SIDES
 
@@ -69,7 +70,7 @@ def found_sentence(row: dict[str, Any]) -> str:
     if row["pair"] != "device":
         text = f"on the {_device_words(row['device'])} {text}"
     cautions = [doubt_words(row), "one trial a cell, indicative only" if row["trials"] == 1 else ""]
-    return "; ".join([f"{text[0].upper()}{text[1:]}", *filter(None, cautions)]) + "."
+    return "; ".join([capitalised(text), *filter(None, cautions)]) + "."
 
 
 def transfers(crossovers: pd.DataFrame) -> list[dict[str, str]]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.cost_model import FLAT
-from crossover.analysis.cost_models import MODEL_AXES, MODEL_FIELDS
+from crossover.analysis.cost_models import MODEL_FIELDS
 from crossover.analysis.naming import varying
 from crossover.analysis.page_columns import column_specs, metric_specs
 from crossover.analysis.page_encoding import encoded, plain, script_json
@@ -20,7 +20,8 @@ from crossover.analysis.predictions import CLEAR, FAR, LARGE_RESIDUAL
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import line_words, place
 from crossover.analysis.style import DEVICE_COLOURS, PALETTE, PROTOCOL_WORDS, device_label
-from crossover.analysis.tables import CELL_AXES, LINE_AXES, records
+from crossover.analysis.tables import CELL_AXES, DEVICE_LINE_AXES, LINE_AXES, records
+from crossover.records import HERE
 
 PIECES = re.compile(r"[^ /=]*[ /=]?")
 """Parts of a command; what cells have in common falls into parts of its own."""
@@ -29,7 +30,8 @@ PIECES = re.compile(r"[^ /=]*[ /=]?")
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables) -> str:
     """JSON for a script element: the cells in the order of their table, and what is known of their lines.
 
-    `studies` maps names to their files. Columns are written as `encoded` gives them.
+    `studies` maps names to their files. Columns are written as `encoded` gives them. A link to a cell names its axes;
+    as a path of its rows, it has no level for the machine where none is named.
     """
     cells = tables.cells
     columns = {name: encoded(plain(cells[name])) for name in cells.columns}
@@ -37,7 +39,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables) ->
     return script_json(
         {
             "count": len(cells),
-            "axes": CELL_AXES,
+            "axes": [axis for axis in CELL_AXES if axis != "machine" or (cells["machine"] != HERE).any()],
             "cells": columns | {"device_label": encoded(labels)},
             "commands": _commands(tables),
             "columns": column_specs(cells.columns),
@@ -73,11 +75,11 @@ def _crossovers(tables: ReportTables) -> list[dict[str, Any]]:
     """Each crossover in time: a cell of the contender's line, and on each x axis its value, its 95 % set and words."""
     found = headline_rows(tables.crossovers)
     found = found[found["crossover"].notna()] if len(found) else found
-    places = _places(tables.cells, MODEL_AXES)
+    places = _places(tables.cells, DEVICE_LINE_AXES)
     return [
         {
             "study": row["study"],
-            "cell": places[tuple(row[axis] for axis in MODEL_AXES)][0],
+            "cell": places[tuple(row[axis] for axis in DEVICE_LINE_AXES)][0],
             "on": {
                 axis: [*plain(row[f"crossover_{axis}{end}"] for end in ("", "_low", "_high")), _words(row, axis)]
                 for axis in ("size", "parameters")
@@ -94,7 +96,7 @@ def _words(row: dict[str, Any], axis: str) -> str:
 
 def _models(tables: ReportTables) -> list[dict[str, Any]]:
     """Each line's cost model by device, or why there is none, and the places of its cells."""
-    places = _places(tables.cells, MODEL_AXES)
+    places = _places(tables.cells, DEVICE_LINE_AXES)
     lines: dict[tuple[Any, ...], int] = {}
     several = {study: varying(own, LINE_AXES) for study, own in tables.cost_models.groupby("study", sort=False)}
     models = []
@@ -110,7 +112,7 @@ def _models(tables: ReportTables) -> list[dict[str, Any]]:
                 "reason": row["reason"],
                 "run_steps": row["run_steps"],
                 **{field: row[field] for field in MODEL_FIELDS},
-                "cells": places.get(tuple(row[axis] for axis in MODEL_AXES), []),
+                "cells": places.get(tuple(row[axis] for axis in DEVICE_LINE_AXES), []),
             }
         )
     return models

@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
-from matplotlib.ticker import Formatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import NullFormatter, NullLocator
 
 from crossover.analysis.style import GUIDE_COLOUR, use_style
 
@@ -46,16 +45,6 @@ def blank_figure(title: str, sentence: str) -> Figure:
     figure.suptitle(title, x=0.01, ha="left", fontsize=13, weight="bold")
     figure.text(0.01, 0.35, sentence, fontsize=11)
     return figure
-
-
-def tick_values(axis: XAxis | YAxis, formatter: Formatter) -> None:
-    """Ticks of a logarithmic axis at powers of ten, and the shorter its range, at more of their multiples."""
-    low, high = axis.get_view_interval()
-    ranges = ((5, (1, 2, 3, 4, 5, 7)), (300, (1, 2, 5)))
-    subs = next((subs for most, subs in ranges if high / low < most), (1,))
-    axis.set_major_locator(LogLocator(subs=[float(sub) for sub in subs], numticks=15))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(formatter)
 
 
 def tick_counts(

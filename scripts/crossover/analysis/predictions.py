@@ -10,13 +10,14 @@ from typing import Any
 import pandas as pd
 
 from crossover.analysis.cost_model import FLAT, CostModel
-from crossover.analysis.cost_models import MODEL_AXES, cost_model_of
+from crossover.analysis.cost_models import cost_model_of
 from crossover.analysis.interpolation import Interpolation
 from crossover.analysis.naming import varying
 from crossover.analysis.prediction_words import said
 from crossover.analysis.sentences import line_words
 from crossover.analysis.style import count_text, device_label, number_text, seconds_text
-from crossover.analysis.tables import LINE_AXES, records, rows_with
+from crossover.analysis.tables import DEVICE_LINE_AXES, LINE_AXES, of_study, records, rows_with
+from crossover.analysis.wording import listed
 from crossover.errors import UserError
 
 LARGE_RESIDUAL = 0.25
@@ -50,13 +51,13 @@ def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size:
 
     Raises UserError where the study was not measured, where the size is not above 0, and where nothing is known.
     """
-    own_models = models[models["study"] == study]
+    own_models = of_study(models, study)
     if own_models.empty:
         known = ", ".join(sorted(models["study"].unique())) or "none"
         raise UserError(f"--study: '{study}' is not among the studies of these results; allowed: {known}")
     if size <= 0:
         raise UserError(f"--size: {said('no_size', size=size)}")
-    own_cells = cells[cells["study"] == study]
+    own_cells = of_study(cells, study)
     several = varying(own_models, LINE_AXES)
     blocks, known_any = [], False
     for _, rows in own_models.groupby(LINE_AXES, sort=False):
@@ -71,7 +72,7 @@ def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size:
 
 
 def _cells_of(cells: pd.DataFrame, row: dict[str, Any]) -> list[dict[str, Any]]:
-    return records(rows_with(cells, MODEL_AXES, row))
+    return records(rows_with(cells, DEVICE_LINE_AXES, row))
 
 
 def _heading(cells: pd.DataFrame, study: str, size: int, size_name: str) -> str:
@@ -137,7 +138,7 @@ def _block(expected: Sequence[Expectation], run_steps: int | None) -> Iterator[s
         for warning in one.warnings:
             warned.setdefault(warning, []).append(one.label)
     for warning, labels in warned.items():
-        yield f"  {said('warning', devices=' and '.join(labels), warning=warning)}"
+        yield f"  {said('warning', devices=listed(labels), warning=warning)}"
 
 
 def _time(one: Expectation, run_steps: int | None) -> str:

@@ -7,15 +7,17 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.analysis.caveats import with_name
 from crossover.analysis.problems import FLAGGED
 from crossover.analysis.tables import records
 from crossover.analysis.unfinished import UNFINISHED
+from crossover.analysis.wording import listed
 
 PLURALS = {"trial": "trials", "training": "trainings", "search": "searches"}
 
 
 def problems_view(
-    problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame | None], studies: Sequence[str], partial: bool
+    problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame], studies: Sequence[str], partial: bool
 ) -> dict[str, Any]:
     """How many problems there are of each kind, and each entry; of a partial report, how much has finished.
 
@@ -24,12 +26,12 @@ def problems_view(
     counts: dict[tuple[str, str], int] = {}
     for entry in records(problems):
         # A trial may carry several flags, so these are not added up.
-        kind = f"flag {entry['reason'].partition(':')[0]}" if entry["kind"] == FLAGGED else entry["kind"]
+        kind = entry["reason"].partition(":")[0] if entry["kind"] == FLAGGED else entry["kind"]
         counts[kind, entry["work"]] = counts.get((kind, entry["work"]), 0) + entry["count"]
     return {
-        "counts": [(kind, counted(count, work)) for (kind, work), count in counts.items()],
+        "counts": [f"{counted(count, work)} {with_name(kind)}" for (kind, work), count in counts.items()],
         "entries": [entry | {"count": counted(entry["count"], entry["work"])} for entry in records(problems)],
-        "timed": any((table["status"] == "ok").any() for table in tables.values() if table is not None),
+        "timed": any((table["status"] == "ok").any() for table in tables.values()),
         "partial": _partial(progress(problems, tables), studies) if partial else None,
     }
 
@@ -39,13 +41,11 @@ def counted(count: int, work: str) -> str:
     return f"{count:,} {work if count == 1 else PLURALS[work]}"
 
 
-def progress(
-    problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame | None]
-) -> dict[tuple[str, str], tuple[int, int]]:
+def progress(problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], tuple[int, int]]:
     """How much of a study's work has finished, and how much is asked for, by study and work."""
     finished: dict[tuple[str, str], int] = {}
     for work, table in tables.items():
-        for study, count in () if table is None else table["study"].value_counts().items():
+        for study, count in table["study"].value_counts().items():
             finished[str(study), work] = count
     asked = dict(finished)
     for entry in records(problems[problems["kind"].isin(UNFINISHED)]):
@@ -61,7 +61,7 @@ def _partial(found: Mapping[tuple[str, str], tuple[int, int]], studies: Sequence
     parts = [f"{done:,} of {counted(asked, work)}" for work, (done, asked) in totals.items()]
     total = sum(asked for _, asked in totals.values())
     return {
-        "all": f"{' and '.join(parts) or 'nothing'} {'has' if total <= 1 else 'have'} finished",
+        "all": f"{listed(parts) or 'nothing'} {'has' if total <= 1 else 'have'} finished",
         "studies": [
             f"{study}: "
             + ", ".join(f"{found[study, work][0]:,} of {counted(found[study, work][1], work)}" for work in own)

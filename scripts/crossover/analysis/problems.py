@@ -12,6 +12,7 @@ from crossover.analysis.naming import varying
 from crossover.analysis.style import device_label, spaced
 from crossover.analysis.tables import CELL_AXES, records
 from crossover.analysis.unfinished import Unfinished
+from crossover.analysis.wording import listed
 from crossover.records import FLAGS
 from crossover.studies import workload_traits
 
@@ -46,23 +47,25 @@ MOST_NAMED = 4
 """With more values than these, an axis is named by its ends."""
 
 
+def rows_by_work(
+    measurements: pd.DataFrame, quality: pd.DataFrame | None = None, searches: pd.DataFrame | None = None
+) -> dict[str, pd.DataFrame]:
+    """The rows of what a run's jobs did, by what it is; without what no study asks for."""
+    works = {"trial": measurements, "training": quality, "search": searches}
+    return {work: table for work, table in works.items() if table is not None}
+
+
 def list_problems(
-    measurements: pd.DataFrame,
-    cells: pd.DataFrame,
-    quality: pd.DataFrame | None = None,
-    searches: pd.DataFrame | None = None,
-    unfinished: Iterable[Unfinished] = (),
+    tables: Mapping[str, pd.DataFrame], cells: pd.DataFrame, unfinished: Iterable[Unfinished] = ()
 ) -> pd.DataFrame:
     """One row for all cells of a study that share a kind of problem and its reason, but for numbers in that.
 
-    The tables are a run's; `unfinished` is what the config asks for and has no row in them.
+    `tables` are a run's rows by work; `unfinished` is what the config asks for and has no row in them.
     """
-    works = {"trial": measurements, "training": quality, "search": searches}
-    tables = {work: table for work, table in works.items() if table is not None}
     found = [{**one.axes, "work": one.work, "kind": one.kind, "reason": one.reason} for one in unfinished]
     for work, table in tables.items():
         found += _not_ok(work, table)
-    found += [*_flagged(measurements), *_differing(cells)]
+    found += [*_flagged(tables["trial"]), *_differing(cells)]
     every = pd.concat([table.reindex(columns=CELL_AXES) for table in (*tables.values(), pd.DataFrame(found))])
     return pd.DataFrame(_grouped(found, every), columns=list(PROBLEM_COLUMNS))
 
@@ -132,4 +135,4 @@ def _listed(values: Sequence[Any]) -> str:
         if isinstance(values[0], int):
             return f"{words[0]} to {words[-1]} ({len(words)} of them)"
         return f"{', '.join(words[:MOST_NAMED])} and {len(words) - MOST_NAMED} more"
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return listed(words)

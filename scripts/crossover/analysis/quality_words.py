@@ -12,7 +12,7 @@ from crossover.analysis.quality import METRICS, Comparison, compare_quality
 from crossover.analysis.quality_pairs import MODEL_AXES, Difference, is_baseline
 from crossover.analysis.style import DEVICE_WORDS
 from crossover.analysis.tables import CELL_AXES
-from crossover.records import HERE
+from crossover.analysis.wording import machine_words
 
 NEGLIGIBLE = 0.005
 """Half a percentage point: a model that is better or worse by less is the same for whoever uses it."""
@@ -87,7 +87,7 @@ def _names(comparisons: Sequence[Comparison]) -> str:
     several = len({comparison.axes["size"] for comparison in comparisons}) > 1
     return ", ".join(
         f"{DEVICE_WORDS[one.axes['device']]} in {one.axes['precision']}"
-        + ("" if one.axes["machine"] == HERE else f" on {one.axes['machine']}")
+        + machine_words("on", one.axes["machine"])
         + (f" at size {one.axes['size']}" if several else "")
         for one in comparisons
     )

@@ -16,7 +16,6 @@ from crossover.analysis.opening import opening
 from crossover.analysis.other_crossovers import price_words
 from crossover.analysis.page_assets import inline
 from crossover.analysis.page_data import page_data
-from crossover.analysis.problem_words import problems_view
 from crossover.analysis.provenance import as_yaml
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_sections import study_section
@@ -36,9 +35,14 @@ def render(
     studies: Mapping[str, Mapping[str, Any]],
     tables: ReportTables,
     figures: Sequence[FigureFile],
+    problems: Mapping[str, Any],
     facts: Mapping[str, Any],
 ) -> str:
-    """Fill the template. `studies` maps names to their files; `facts` says how and when the report was made."""
+    """Fill the template.
+
+    `studies` maps names to their files, `problems` is what `problems_view` gives, and `facts` says how and when the
+    report was made.
+    """
     raised = sorted({flag for flags in tables.cells["flags"] for flag in flags})
     return (
         _environment(path_to_templates)
@@ -58,7 +62,7 @@ def render(
             facts=facts,
             page_data=page_data(studies, tables),
             prices=price_words(facts["price_per_hour"], facts["currency"]),
-            problems=problems_view(tables.problems, tables.by_work, list(studies), facts["partial"]),
+            problems=problems,
         )
     )
 

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 CAPTIONS = {
     "times": "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
-    "dots: trials, hollow at sizes that refinement added; black: the crossover, with its 95 % interval where there is "
-    "one; grey, or dotted with squares: published; thin dots: the cost model, a guide whose misses the table below "
-    "names. Cross: a size that did not end well.",
+    "dots: trials, hollow at sizes that refinement added; upright line: the crossover, with its 95 % interval where "
+    "there is one; grey, or dotted with squares: published; thin dots: the cost model, a guide whose misses the table "
+    "below names. Cross: a size that did not end well.",
     "speedups": "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. "
     "Hollow: sizes that refinement added. Grey: published crossover. Cross: a size that did not end well on a device.",
     "precisions": "How many times as fast as the plain precision and execution on the same device, with the 95 % "
@@ -28,7 +28,7 @@ CAPTIONS = {
     "comparison": "A row a cell: its time with the 95 % interval over trials, and its memory. Hollow: projected from "
     "fewer steps than a run has. In brackets: one epoch of a run. Grey diamonds: published, on the hardware named.",
     "latency": "The right ways to measure a latency and each mistake; the trials' passes all together. Box: quartiles; "
-    "whiskers: 1st to 99th percentile; ring: mean, with the standard deviation beside it; black line: the right mean. "
+    "whiskers: 1st to 99th percentile; ring: mean, with the standard deviation beside it; upright line: the right one. "
     "Last: how far off a mistake's mean is, by the ratio of a trial's means averaged over trials; grey where one trial "
     "or their scatter leaves that open. Grey diamonds: published.",
     "throughput": "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. "

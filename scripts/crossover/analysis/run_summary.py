@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
 from textwrap import shorten
 from typing import Any
 
@@ -12,13 +11,13 @@ import pandas as pd
 
 from crossover.analysis.answers import study_answers
 from crossover.analysis.claim_words import claim_rows
+from crossover.analysis.effort_words import short_effort_words
 from crossover.analysis.machines import machines
-from crossover.analysis.problem_words import problems_view
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.side_by_side import machine_notes
 from crossover.analysis.tables import records
+from crossover.analysis.wording import machine_words
 from crossover.records import HERE
-from crossover.studies import Effort
 
 SUMMARY_COLUMNS = {
     "study": "study",
@@ -57,12 +56,13 @@ def summary_table(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables
             "question": spec["question"],
             "line": line,
             "answer": text,
-            "published": _verdicts(tables.claims[tables.claims["study"] == name]),
-            "trials": sum(int((table["study"] == name).sum()) for table in tables.measured),
-            "flagged": int((tables.measurements["study"].eq(name) & tables.measurements["flags"].map(_any)).sum()),
+            "published": _verdicts(own.claims),
+            "trials": sum(map(len, own.measured)),
+            "flagged": int(own.measurements["flags"].map(_any).sum()),
         }
         for name, spec in studies.items()
-        for line, text in study_answers(name, spec, tables)
+        for own in [tables.of_study(name)]
+        for line, text in study_answers(spec, own)
     ]
     return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
 
@@ -72,32 +72,37 @@ def _any(flags: Any) -> bool:
 
 
 def _verdicts(claims: pd.DataFrame) -> str:
-    return "; ".join(f"{row['statement']}: {row['verdict_words']}{_of_machine(row)}" for row in claim_rows(claims))
+    return "; ".join(
+        f"{row['statement']}: {row['verdict_words']}{machine_words('on', row.get('machine', HERE))}"
+        for row in claim_rows(claims)
+    )
 
 
-def _of_machine(row: Mapping[str, Any]) -> str:
-    return "" if row.get("machine", HERE) == HERE else f" on {row['machine']}"
+def summary_markdown(
+    answers: pd.DataFrame, problems: Mapping[str, Any], tables: ReportTables, facts: Mapping[str, Any]
+) -> str:
+    """The answers with verdicts, hardware, versions, trials, flags, and how to reproduce them.
 
-
-def summary_markdown(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables, facts: Mapping[str, Any]) -> str:
-    """The answers with verdicts, hardware, versions, trials, flags, and how to reproduce them."""
-    problems = problems_view(tables.problems, tables.by_work, list(studies), facts["partial"])
+    `answers` are those of `summary_table`, `problems` what `problems_view` gives.
+    """
     lines = ["## When does the GPU pay off?", ""]
     if problems["partial"]:
         lines += [f"**This is partial: {problems['partial']['all']}.**", ""]
     lines += ["| question | answer | published |", "|---|---|---|"]
-    for (question, published), rows in summary_table(studies, tables).groupby(["question", "published"], sort=False):
-        answers = [f"{line}: {text}" if line else text for line, text in zip(rows["line"], rows["answer"], strict=True)]
-        lines.append(f"| {escaped(question)} | {'<br>'.join(map(escaped, answers))} | {escaped(published)} |")
+    for (question, published), rows in answers.groupby(["question", "published"], sort=False):
+        texts = [f"{line}: {text}" if line else text for line, text in zip(rows["line"], rows["answer"], strict=True)]
+        lines.append(f"| {escaped(question)} | {'<br>'.join(map(escaped, texts))} | {escaped(published)} |")
     lines.append("")
     for machine in machines(tables.measured):
         known = [f"{words} {machine[words]}" for words in MACHINE_FACTS if words in machine]
         lines.append(f"- Measured on: {escaped(machine['device'])}; {escaped(', '.join(known))}")
     lines += [f"- {escaped(note)}" for note in machine_notes(tables.measurements)]
-    listed = "; ".join(f"{kind}: {count}" for kind, count in problems["counts"]) or "nothing"
+    listed = "; ".join(problems["counts"]) or "nothing"
+    studies = answers["study"].unique()
     merged = facts["effort"] is None  # each run had its own
     lines += [
         *([] if merged else [f"- Trials a cell: {facts['trials']} (further ones where a crossover was refined)"]),
+        f"- Effort of a trial: {escaped(_effort(facts))}",
         f"- Missing, failed or flagged: {escaped(listed)}",
         *([] if merged else [f"- To reproduce: {_command(studies, facts)}"]),
         f"- Made {facts['made_at']}",
@@ -105,7 +110,12 @@ def summary_markdown(studies: Mapping[str, Mapping[str, Any]], tables: ReportTab
     return "\n".join(lines) + "\n"
 
 
-def _command(studies: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def _effort(facts: Mapping[str, Any]) -> str:
+    known = facts.get("provenance") or {"effort": [], "studies": {}}
+    return short_effort_words(known["effort"], facts["effort"], known["studies"])
+
+
+def _command(studies: Iterable[str], facts: Mapping[str, Any]) -> str:
     """The run's own command, where it is known, and the commit; else what of its config says most."""
     known = facts.get("provenance")
     if known and known["run"]:
@@ -113,14 +123,7 @@ def _command(studies: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         return f"`{known['run']['command']}`{f', commit {commit}' if commit else ''}"
     config = f'"studies=[{", ".join(studies)}]" trials={facts["trials"]} seed={facts["seed"]}'
     command = f"snakemake --cores 1 --resources gpu=1 --config {config} cpu_threads={facts['cpu_threads']}"
-    return f"`{command}`{_effort_words(facts['effort'])}"
-
-
-def _effort_words(effort: Mapping[str, Any]) -> str:
-    """What differs from the effort that a run has by itself."""
-    usual = asdict(Effort())
-    other = [f"{key} {value}" for key, value in effort.items() if usual.get(key) != value]
-    return f" with the effort {escaped(', '.join(other))}" if other else ""
+    return f"`{command}`"
 
 
 def escaped(text: object) -> str:
@@ -135,20 +138,12 @@ def _line(row: Mapping[str, Any]) -> str:
     return shorten(f"{row['study']}{where}: {text}", ANSWER_WIDTH, placeholder=" ...")
 
 
-def closing_lines(
-    studies: Mapping[str, Mapping[str, Any]],
-    tables: ReportTables,
-    partial: bool,
-    path_to_report: str,
-    path_to_summary: str,
-) -> str:
-    """The lines that a run ends with: its answers, where the report is, and what to pass on."""
-    answers = summary_table(studies, tables)
+def closing_lines(answers: pd.DataFrame, problems: Mapping[str, Any], path_to_report: str, path_to_summary: str) -> str:
+    """The lines that a run ends with: its answers, where the report is, and what to pass on; tables as above."""
     lines = [_line(row) for row in records(answers.head(MOST_ANSWERS))]
     if len(answers) > MOST_ANSWERS:
         lines.append(f"and {len(answers) - MOST_ANSWERS} answers more in the report")
-    if partial:
-        problems = problems_view(tables.problems, tables.by_work, list(studies), partial)
+    if problems["partial"]:
         lines.insert(0, f"Partial: {problems['partial']['all']}.")
     lines += [
         f"Report: {path_to_report} (one file; open it in a browser)",

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crossover.analysis.merging import ENVIRONMENT_COLUMNS, differing_environments
-from crossover.analysis.tables import CELL_AXES, with_machine
+from crossover.analysis.tables import CELL_AXES, of_study, with_machine
 from crossover.analysis.verdicts import FASTER, MISSING, SLOWER, VERDICTS, Summary, summary
 from crossover.errors import UserError
 from crossover.validation import allowed_names
@@ -47,7 +47,7 @@ def _read_run(path: Path, study: str | None) -> pd.DataFrame:
     known = sorted(trials["study"].unique())
     if study is not None and study not in known:
         raise UserError(f"{path}: study '{study}' was not measured; {allowed_names(study, known)}")
-    return trials if study is None else trials[trials["study"] == study]
+    return trials if study is None else of_study(trials, study)
 
 
 def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crossover.analysis.tables import of_study
 from crossover.claim_forms import Side, axes_words, metrics, several_cells
 from crossover.errors import UserError
 from crossover.records import AXES
@@ -41,7 +42,7 @@ def ok_trials(measurements: pd.DataFrame, study: str, axes: Mapping[str, Any]) -
 
     Raises NothingToTestError where there are none, and UserError where the selection leaves several cells.
     """
-    own = measurements[measurements["study"] == study]
+    own = of_study(measurements, study)
     if own.empty:
         raise NothingToTestError("nothing of this study was measured")
     rows = pinned(own, axes)

@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from crossover.analysis.style import PROTOCOL_WORDS, count_text, device_label, seconds_text, spaced
+from crossover.analysis.wording import CAUTION, capitalised, machine_words
 from crossover.records import HERE, PLAIN, is_cpu
 
 
@@ -67,7 +68,7 @@ def on_machine(row: Mapping[str, Any]) -> str:
 
 
 def _of_several(row: Mapping[str, Any]) -> str:
-    return "" if row.get("machine", HERE) == HERE else f" on {row['machine']}"
+    return machine_words("on", row.get("machine", HERE))
 
 
 def place(row: dict[str, Any], column: str = "crossover") -> str:
@@ -89,7 +90,7 @@ def doubt_words(row: dict[str, Any]) -> str:
 
 def _doubt_sentence(row: dict[str, Any]) -> str:
     doubt = doubt_words(row)
-    return f" {doubt[0].upper()}{doubt[1:]}." if doubt else ""
+    return f" {capitalised(doubt)}." if doubt else ""
 
 
 def bound_words(row: dict[str, Any]) -> str | None:
@@ -128,7 +129,7 @@ def _sides(row: dict[str, Any]) -> tuple[str, str]:
 
 
 def _with_caution(text: str, row: dict[str, Any]) -> str:
-    return f"{text} One trial a cell: indicative only." if row["trials"] == 1 else text
+    return f"{text}{CAUTION}" if row["trials"] == 1 else text
 
 
 def line_words(row: dict[str, Any], varying: Collection[str] = ()) -> str:

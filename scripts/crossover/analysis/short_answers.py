@@ -12,9 +12,9 @@ from crossover.analysis.naming import name_by, varying
 from crossover.analysis.sentences import axis_words, bound_words, doubt_words, merged, place
 from crossover.analysis.style import count_text, device_label, number_text, seconds_text, side_word
 from crossover.analysis.tables import LINE_AXES, records, rows_with
+from crossover.analysis.wording import INDICATIVE
 from crossover.records import BASELINE
 
-INDICATIVE = "one trial a cell: indicative"
 MOST_LINES = 4
 """Answers that a card has room for; more of them are summed up."""
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.latency_rows import latency_rows, ratio_words
+from crossover.analysis.latency_rows import latency_rows, off_words
 from crossover.analysis.loading import short_loading
 from crossover.analysis.naming import name_by, varying
-from crossover.analysis.short_answers import INDICATIVE
 from crossover.analysis.style import number_text, rate_text, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials
 from crossover.analysis.tables import CELL_AXES, first_row, on_all_cores, rows_with
+from crossover.analysis.wording import INDICATIVE
 from crossover.records import BASELINE, DEVICES
 from crossover.records import PLAIN as PLAIN_VARIANT
 from crossover.stages import PLAIN_SIDES
@@ -24,34 +24,48 @@ AXES = [axis for axis in CELL_AXES if axis not in ("study", "workload", "device"
 PLAIN = {**PLAIN_SIDES, "variant": PLAIN_VARIANT}
 """The settings with nothing switched on."""
 
-ONE_TRIAL = ", one trial"
-MISTAKE = "mistake: "
-
 
 def comparison_answers(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Answers with what they are of, by what the study's figures show; none where no trial ended ok.
 
     `trials` are a study's, as `with_ok_times` leaves them. Each of several machines answers for itself.
     """
+    return _of_each_machine(trials, lambda timed: _asked(timed, spec) or _general(timed))
+
+
+def asked_answers(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Those of them that no sentence gives at length: all but what loading takes, and two devices at one size."""
+    return _of_each_machine(trials, lambda timed: _asked(timed, spec))
+
+
+def _of_each_machine(trials: pd.DataFrame, answers: Callable[[pd.DataFrame], list[str]]) -> list[tuple[str, str]]:
     machines = trials["machine"].unique()
-    if len(machines) > 1:
-        return [
-            (", ".join(words for words in (machine, of) if words), text)
-            for machine in machines
-            for of, text in comparison_answers(trials[trials["machine"] == machine], spec)
-        ]
     timed = on_all_cores(trials).dropna(subset=["step_time_s"])
-    if timed.empty:
-        return []
-    devices = [(device, own) for device in DEVICES if len(own := timed[timed["device"] == device])]
-    accelerated = [(device, own) for device, own in devices if device != BASELINE] or devices
-    if "latency" in spec["figures"] and (found := [_mistakes(device, own) for device, own in accelerated]):
-        return [("", text) for text in found if text] or _ratios(devices)
+    return [
+        (machine if len(machines) > 1 else "", text)
+        for machine in machines
+        for text in answers(timed[timed["machine"] == machine])
+    ]
+
+
+def _asked(timed: pd.DataFrame, spec: Mapping[str, Any]) -> list[str]:
+    """What the figures ask: how wrong a latency is, the best throughput; else which setting is fastest."""
+    devices = _by_device(timed)
+    if "latency" in spec["figures"]:
+        accelerated = [(device, own) for device, own in devices if device != BASELINE] or devices
+        return [text for device, own in accelerated if (text := _mistakes(device, own))]
     if "throughput" in spec["figures"]:
-        return [("", _best_rate(device, own)) for device, own in devices]
-    if loading := short_loading(timed):
-        return [("", text) for text in loading]
-    return _ratios(devices) or [("", _fastest(device, own)) for device, own in devices]
+        return [_best_rate(device, own) for device, own in devices]
+    return [] if _general(timed) else [_fastest(device, own) for device, own in devices]
+
+
+def _general(timed: pd.DataFrame) -> list[str]:
+    """What loading takes, or how two devices compare at one size."""
+    return short_loading(timed) or _ratios(_by_device(timed))
+
+
+def _by_device(timed: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    return [(device, own) for device in DEVICES if len(own := timed[timed["device"] == device])]
 
 
 def _mistakes(device: str, trials: pd.DataFrame) -> str | None:
@@ -61,11 +75,7 @@ def _mistakes(device: str, trials: pd.DataFrame) -> str | None:
     made = [row for row in latency_rows(trials, None) if row.ratio]
     if not made:
         return None
-    said = [
-        f"{row.name.removeprefix(MISTAKE)} {ratio_words(row.ratio).removesuffix(ONE_TRIAL)}"
-        for row in made
-        if row.ratio
-    ]
+    said = [f"{row.mistake} {off_words(row.ratio)}" for row in made if row.ratio]
     if any(row.ratio.low is None for row in made if row.ratio):
         off = max(abs(row.ratio.ratio - 1) for row in made if row.ratio)
         return f"Mean latency on the {side_word(device)}: up to {number_text(100 * off, 2)} % off ({INDICATIVE})"
@@ -83,7 +93,7 @@ def _best_rate(device: str, trials: pd.DataFrame) -> str:
     return f"{side_word(device)} at best {rate_text(batch / _mean(own))}, at {place}{_caution([own])}"
 
 
-def _ratios(devices: Sequence[tuple[str, pd.DataFrame]]) -> list[tuple[str, str]]:
+def _ratios(devices: Sequence[tuple[str, pd.DataFrame]]) -> list[str]:
     """How many times as fast the accelerator is, where each device has one cell; none otherwise."""
     times = dict(devices)
     if BASELINE not in times or any(len(own.drop_duplicates(CELL_AXES)) > 1 for own in times.values()):
@@ -97,7 +107,7 @@ def _ratios(devices: Sequence[tuple[str, pd.DataFrame]]) -> list[tuple[str, str]
             ahead, behind = side_word(device), side_word(BASELINE)
             if over.ratio < 1:
                 ahead, behind, over = behind, ahead, ratio_over_trials(cpu_s, gpu_s)
-            found.append(("", f"{ahead} {_times(over)} times as fast as the {behind}{_caution([gpu_s, cpu_s], over)}"))
+            found.append(f"{ahead} {_times(over)} times as fast as the {behind}{_caution([gpu_s, cpu_s], over)}")
     return found
 
 

@@ -30,28 +30,38 @@ def short_verdicts(claims: Any, spec: Mapping[str, Any]) -> list[dict[str, str]]
     rows = claim_rows(claims)
     forms = spec.get("claims") or ()
     crossing = [
-        row for row, form in zip(rows, forms, strict=False) if form.get("crossover_between") and row["source"] != OURS
+        (row, form["crossover_between"]["range"])
+        for row, form in zip(rows, forms, strict=False)
+        if form.get("crossover_between") and row["source"] != OURS
     ]
     if len(crossing) != 1:
         crossing = []
-    others = [row for row in rows if row not in crossing]
-    said = [_crossover(row, spec["published"] or {}) for row in crossing]
+    others = [row for row in rows if row not in [own for own, _ in crossing]]
+    said = [_crossover(row, tested, spec["published"] or {}) for row, tested in crossing]
     return said + _counted(others, more=bool(crossing)) or _published_only(spec["published"])
 
 
-def _crossover(row: dict[str, Any], published: Mapping[str, Any]) -> dict[str, str]:
+def _crossover(row: dict[str, Any], tested: Sequence[float], published: Mapping[str, Any]) -> dict[str, str]:
     return {
-        "words": f"published: {_value(row, published)}",
+        "words": f"published: {_value(row, tested, published)}",
         "verdict": row["verdict_words"],
         "mark": row["mark"],
         "kind": row["verdict"],
     }
 
 
-def _value(row: dict[str, Any], published: Mapping[str, Any]) -> str:
+def _value(row: dict[str, Any], tested: Sequence[float], published: Mapping[str, Any]) -> str:
+    """The published value, and what was tested where that is something else."""
     if ends := published.get("crossover"):
-        return " to ".join(dict.fromkeys(count_text(end, 3) for end in ends))
-    return str(row["published"]).partition(" (tested")[0]
+        value, is_tested = _span(ends), list(ends) == list(tested)
+    else:
+        value, other, _ = str(row["published"]).partition(" (tested")
+        is_tested = not other
+    return value if is_tested else f"{value}, tested as {_span(tested)}"
+
+
+def _span(ends: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(count_text(end, 3) for end in ends))
 
 
 def _counted(rows: Sequence[dict[str, Any]], *, more: bool) -> list[dict[str, str]]:

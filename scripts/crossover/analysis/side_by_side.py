@@ -13,6 +13,7 @@ from crossover.analysis.sentences import line_words
 from crossover.analysis.style import number_text, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials
 from crossover.analysis.tables import first_row, with_ok_times
+from crossover.analysis.wording import listed
 
 SOFTWARE = {
     "torch_version": "torch",
@@ -88,7 +89,7 @@ def machine_notes(measurements: pd.DataFrame) -> list[str]:
         notes.append("Their measuring effort differs; column effort of measurements.parquet holds it.")
     for study, own in measurements.groupby("study", sort=False):
         if len(there := list(own["machine"].unique())) < len(machines):
-            notes.append(f"Study {study} was measured on {' and '.join(there)} only.")
+            notes.append(f"Study {study} was measured on {listed(there)} only.")
     return notes
 
 

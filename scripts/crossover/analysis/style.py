@@ -9,7 +9,8 @@ import matplotlib as mpl
 import seaborn as sns
 from matplotlib.patheffects import withStroke
 
-from crossover.records import HALF, is_cpu, threads_of_side
+from crossover.analysis.wording import machine_words
+from crossover.records import HALF, HERE, is_cpu, threads_of_side
 
 DEVICE_COLOURS = {"cpu": "#0072B2", "cuda": "#D55E00", "mps": "#D55E00", "xpu": "#D55E00"}
 """Okabe and Ito's palette, safe for colour-blind readers."""
@@ -102,10 +103,10 @@ def side_look(device: str) -> tuple[str, str]:
     return CPU_SIDE_COLOUR, "--" if threads == HALF else ":"
 
 
-def device_label(device: str, name: str | None) -> str:
-    """'GPU (NVIDIA H200)'."""
-    word = side_word(device)
-    return f"{word} ({short_name(name)})" if name else word
+def device_label(device: str, name: str | None, machine: str = HERE) -> str:
+    """'GPU (NVIDIA H200)', and whose it is where machines are named."""
+    word = f"{side_word(device)} ({short_name(name)})" if name else side_word(device)
+    return word + machine_words("of", machine)
 
 
 def short_name(name: str) -> str:

@@ -19,6 +19,8 @@ from crossover.records import AXES, HERE, Measurement, arrow_schema, threads_of_
 CELL_AXES = list(AXES)
 LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
 """The axes that a line of a figure, and a crossover, keeps fixed."""
+DEVICE_LINE_AXES = [*LINE_AXES, "device"]
+"""The same of one device's line, of which there is a cost model."""
 
 
 ROWS_AT_ONCE = 500
@@ -83,6 +85,11 @@ def read_table(path: Path) -> pd.DataFrame:
     """Read a Parquet file that this workflow wrote; a table by cells or lines gets column `machine` if it lacks it."""
     table = pd.read_parquet(path)
     return table if "machine" in table or "study" not in table else table.assign(machine=HERE)
+
+
+def of_study(table: pd.DataFrame, study: str) -> pd.DataFrame:
+    """The rows of one study."""
+    return table[table["study"] == study]
 
 
 def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from crossover.analysis.naming import NAMED_AXES, name_by
 from crossover.analysis.sentences import axis_words
 from crossover.analysis.style import DEVICE_WORDS, count_text, number_text
 from crossover.analysis.views import StudyView
+from crossover.analysis.wording import INDICATIVE, capitalised
 
 
 def between(low: float | None, high: float | None, say: Callable[[float], str] = number_text) -> str:
@@ -22,7 +23,9 @@ def between(low: float | None, high: float | None, say: Callable[[float], str] =
 
 def indicative(text: str, trials: float) -> str:
     """A sentence, and behind it what one trial is worth; `trials` are the fewest of the cells that it speaks of."""
-    return f"{text}. One trial a cell: indicative." if text and trials < 2 else f"{text}." * bool(text)
+    if not text:
+        return ""
+    return f"{text}. {capitalised(INDICATIVE)}." if trials < 2 else f"{text}."
 
 
 def at_place(view: StudyView, x: float, size_name: str) -> str:
@@ -42,12 +45,17 @@ def where(view: StudyView, row: Mapping[str, Any], varied: Collection[str]) -> s
 
 def on_device(row: Mapping[str, Any], varied: Collection[str]) -> str:
     """'on the GPU (resident, amp-bf16)'."""
-    name = name_by(row, [axis for axis in NAMED_AXES if axis in varied and axis != "size"])
-    device = f"on the {DEVICE_WORDS[row['device']]}"
+    device, name = _named(row, varied)
     return f"{device} ({name})" if name else device
 
 
 def who(row: Mapping[str, Any], varied: Collection[str]) -> str:
     """'amp-bf16 on the GPU': what of a study a row is, by the axes in which its rows differ."""
+    device, name = _named(row, varied)
+    return f"{name} {device}" if name else device
+
+
+def _named(row: Mapping[str, Any], varied: Collection[str]) -> tuple[str, str]:
+    """'on the GPU', and what else sets a row apart."""
     name = name_by(row, [axis for axis in NAMED_AXES if axis in varied and axis != "size"])
-    return " ".join(words for words in (name, f"on the {DEVICE_WORDS[row['device']]}") if words)
+    return f"on the {DEVICE_WORDS[row['device']]}", name

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crossover.analysis.comparison_rows import gpu_memory_column
-from crossover.analysis.latency_rows import LatencyRow, is_error, latency_rows, ratio_words
+from crossover.analysis.latency_rows import LatencyRow, is_error, latency_rows, off_words
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
 from crossover.analysis.style import DEVICE_WORDS, bytes_text, rate_text, seconds_text
 from crossover.analysis.tables import CELL_AXES, records, rows_with
@@ -14,6 +14,7 @@ from crossover.analysis.takeaway_words import between, indicative, who
 from crossover.analysis.trade_off import front
 from crossover.analysis.verdicts import compare_times
 from crossover.analysis.views import StudyView
+from crossover.analysis.wording import capitalised
 from crossover.records import BASELINE, DEVICES
 
 Row = dict[str, Any]
@@ -53,8 +54,7 @@ def of_throughput(view: StudyView) -> str:
             rate = f"{rate_text(best['samples_per_s'])}{between(low, high, rate_text)}"
             where = ", ".join(words for words in (f"at batch {best['batch_size']:,}", name) if words)
             said.append(f"most on the {DEVICE_WORDS[device]}: {rate} {where}{_not_apart(view, best, timed)}")
-    text = "; ".join(said)
-    return indicative(f"{text[:1].upper()}{text[1:]}", _fewest(records(view.cells.dropna(subset=["samples_per_s"]))))
+    return indicative(capitalised("; ".join(said)), _fewest(records(view.cells.dropna(subset=["samples_per_s"]))))
 
 
 def _not_apart(view: StudyView, best: Row, timed: Sequence[Row]) -> str:
@@ -101,8 +101,7 @@ def of_trade_off(view: StudyView) -> str:
                 f"on the {DEVICE_WORDS[device]} nothing beats {len(kept)} of {len(cells)} cells in both as measured, "
                 f"from {ends[0]} to {ends[1]} a sample"
             )
-    text = "; ".join(said)
-    return indicative(f"{text[:1].upper()}{text[1:]}", _fewest(records(view.cells.dropna(subset=["samples_per_s"]))))
+    return indicative(capitalised("; ".join(said)), _fewest(records(view.cells.dropna(subset=["samples_per_s"]))))
 
 
 def of_latency(view: StudyView) -> str:
@@ -116,8 +115,7 @@ def of_latency(view: StudyView) -> str:
         if mistakes:
             said.append(f"{who(cell, varied)} {_worst(mistakes)}")
             trials.append(cell["trials"])
-    text = "; ".join(said)
-    return indicative(f"{text[:1].upper()}{text[1:]}", min(trials, default=0))
+    return indicative(capitalised("; ".join(said)), min(trials, default=0))
 
 
 def _worst(mistakes: Sequence[LatencyRow]) -> str:
@@ -127,9 +125,10 @@ def _worst(mistakes: Sequence[LatencyRow]) -> str:
         return "the trials tell no mistake's mean from the right one"
     worst = max(sure or mistakes, key=lambda row: _off(row))
     assert worst.ratio is not None
-    words = ratio_words(worst.ratio).removesuffix(", one trial")
-    name = worst.name.removeprefix("mistake: ")
-    return f"“{name}” makes the mean latency {words}" if sure else f"the mean latency was {words} with “{name}”"
+    words = off_words(worst.ratio)
+    if sure:
+        return f"“{worst.mistake}” makes the mean latency {words}"
+    return f"the mean latency was {words} with “{worst.mistake}”"
 
 
 def _off(row: LatencyRow) -> float:

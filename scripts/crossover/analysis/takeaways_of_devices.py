@@ -9,12 +9,13 @@ import pandas as pd
 
 from crossover.analysis.energy import cell_costs
 from crossover.analysis.host_share import host_shares
-from crossover.analysis.memory_rows import LINE, PARTS, memory_rows
+from crossover.analysis.memory_rows import PARTS, memory_rows
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
 from crossover.analysis.style import DEVICE_WORDS, bytes_text, money_text, number_text, share_text
-from crossover.analysis.tables import records, rows_with
+from crossover.analysis.tables import LINE_AXES, records, rows_with
 from crossover.analysis.takeaway_words import at_place, between, indicative, number_at, on_device, where
 from crossover.analysis.views import StudyView
+from crossover.analysis.wording import INDICATIVE, capitalised
 from crossover.records import DEVICES
 
 Row = dict[str, Any]
@@ -32,8 +33,7 @@ def of_memory(view: StudyView) -> str:
         said = [words for own in devices if (words := _ran_out(view, own))]
         fitted = [own for own in devices if own["peak_bytes"].notna().any() and "oom" not in set(own["status"])]
         said += [_fitted(view, fitted)] * bool(fitted)
-    text = "; ".join(said)
-    return indicative(f"{text[:1].upper()}{text[1:]}", known.min() if len(known) else 0)
+    return indicative(capitalised("; ".join(said)), known.min() if len(known) else 0)
 
 
 def _ran_out(view: StudyView, rows: pd.DataFrame) -> str:
@@ -41,11 +41,11 @@ def _ran_out(view: StudyView, rows: pd.DataFrame) -> str:
     lost = [cell for cell in records(rows) if cell["status"] == "oom"]
     if not lost:
         return ""
-    varied = varying(view.cells, LINE)
+    varied = varying(view.cells, LINE_AXES)
     first = min(lost, key=lambda cell: cell["x"])
-    same = records(rows_with(rows, LINE, first))
+    same = records(rows_with(rows, LINE_AXES, first))
     fitting = [cell for cell in same if cell["status"] == "ok" and cell["x"] < first["x"]]
-    lines, short = rows[LINE].drop_duplicates(), pd.DataFrame(lost)[LINE].drop_duplicates()
+    lines, short = rows[LINE_AXES].drop_duplicates(), pd.DataFrame(lost)[LINE_AXES].drop_duplicates()
     count = f" in {len(short)} of {len(lines)} lines, first" if len(lines) > 1 else ""
     name = f" ({name_by(first, varied)})" if varied else ""
     place = f"{at_place(view, first['x'], first['size_name'])}{name}"
@@ -61,7 +61,7 @@ def _fitted(view: StudyView, devices: Sequence[pd.DataFrame]) -> str:
     known = [rows.dropna(subset=["peak_bytes"]) for rows in devices]
     every = "every size" if sum(map(len, known)) == sum(map(len, devices)) else "every size that ended well"
     largest = [max(records(rows), key=lambda cell: (cell["x"], cell["peak_bytes"])) for rows in known]
-    alike, varied = len({cell["x"] for cell in largest}) == 1, varying(view.cells, LINE)
+    alike, varied = len({cell["x"] for cell in largest}) == 1, varying(view.cells, LINE_AXES)
     said = []
     for cell in largest:
         place = "" if alike else f" at {at_place(view, cell['x'], cell['size_name'])}"
@@ -85,7 +85,7 @@ def _of_one_size(rows: pd.DataFrame) -> str:
     elif ends[0] == ends[1]:
         text = f"{device} each of {len(known)} cells needs {ends[0]}{capacity}"
     else:
-        named = [f"{end} ({_names(known, end, varying(rows, LINE))})" for end in ends]
+        named = [f"{end} ({_names(known, end, varying(rows, LINE_AXES))})" for end in ends]
         text = f"{device} a step needs {named[0]} to {named[1]}{capacity}"
     return ", ".join(words for words in (text, out) if words)
 
@@ -152,9 +152,8 @@ def of_host_share(view: StudyView) -> str:
             words.append(f"{share_text(row['mean'])}{interval} of a step {place}")
         said.append(f"the {DEVICE_WORDS[str(device)]} waits for the host {' and '.join(words)}")
         trials += [row["trials"] for row in ends]
-    text = "; ".join(said)
-    caution = " Known of one trial a cell: indicative." if min(trials, default=2) < 2 else ""
-    return f"{text[0].upper()}{text[1:]}.{caution}" if text else ""
+    caution = f" Known of {INDICATIVE}." if min(trials, default=2) < 2 else ""
+    return f"{capitalised('; '.join(said))}.{caution}" if said else ""
 
 
 def of_energy(view: StudyView) -> str:
@@ -163,7 +162,7 @@ def of_energy(view: StudyView) -> str:
     if costs.empty:
         return ""
     names = dict(zip(view.cells["size"], view.cells["size_name"], strict=True))
-    varied = varying(view.cells, LINE)
+    varied = varying(view.cells, LINE_AXES)
     largest = records(costs[costs["x"] == costs["x"].max()])
     said = []
     for cost in ("energy", "money"):

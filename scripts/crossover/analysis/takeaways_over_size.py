@@ -12,7 +12,7 @@ from crossover.analysis.precisions import is_plain, plain_of, plain_words, ratio
 from crossover.analysis.sentences import doubt_words, merged
 from crossover.analysis.style import count_text, number_text, seconds_text
 from crossover.analysis.summary import speedups
-from crossover.analysis.tables import CELL_AXES, LINE_AXES, first_row, records
+from crossover.analysis.tables import DEVICE_LINE_AXES, LINE_AXES, first_row, records
 from crossover.analysis.takeaway_words import between, indicative, where
 from crossover.analysis.views import StudyView
 from crossover.records import BASELINE, is_cpu
@@ -96,7 +96,7 @@ def of_precisions(view: StudyView) -> str:
     others = view.cells[~is_plain(view.cells, plain)]
     found = [
         {**first_row(cells), **row}
-        for _, cells in others.groupby([axis for axis in CELL_AXES if axis != "size"], sort=False)
+        for _, cells in others.groupby(DEVICE_LINE_AXES, sort=False)
         for row in records(ratios_over_plain(view, first_row(cells), plain))
     ]
     varied = varying(view.cells, LINE_AXES)

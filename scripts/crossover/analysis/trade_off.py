@@ -12,8 +12,9 @@ from matplotlib.ticker import EngFormatter
 
 from crossover.analysis.comparison_rows import gpu_memory_column
 from crossover.analysis.curves import Tag, write_tags
+from crossover.analysis.log_ticks import tick_values
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
-from crossover.analysis.panels import stacked_panels, tick_values
+from crossover.analysis.panels import stacked_panels
 from crossover.analysis.style import DEVICE_COLOURS, PUBLISHED_COLOUR, bytes_text, device_label, seconds_text, spaced
 from crossover.analysis.tables import device_name_of, records
 from crossover.analysis.views import StudyView
@@ -36,7 +37,7 @@ def plot_trade_off(view: StudyView) -> Figure:
         _draw(axes, tags[device], DEVICE_COLOURS[device])
     for axes, own in zip(panels, tags.values(), strict=True):
         tick_values(axes.yaxis, EngFormatter("s"))
-        tick_values(axes.xaxis, EngFormatter("B"))
+        tick_values(axes.xaxis, EngFormatter("B"), most=6)
         write_tags(axes, own)
     return figure
 

@@ -3,28 +3,57 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
+from crossover.analysis.caveats import CAVEATS
 
-def trust_words(cells: pd.DataFrame) -> dict[str, str]:
-    """Phrases on `trials`, `flags` and `failures` of these cells; where not one ended ok, that alone."""
+
+@dataclass(frozen=True)
+class Term:
+    """A flag or a status, in words, and how many cells have it."""
+
+    name: str
+    count: int
+
+    @property
+    def words(self) -> str:
+        """'30 less precise than asked'."""
+        return f"{self.count:,} {CAVEATS[self.name]}"
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase on cells, and behind it what it counts, the most frequent first."""
+
+    text: str
+    terms: Sequence[Term] = ()
+
+    def __str__(self) -> str:
+        said = ", ".join(f"{term.words} ({term.name})" for term in self.terms)
+        return f"{self.text}: {said}" if said else self.text
+
+
+def trust_words(cells: pd.DataFrame) -> list[Phrase]:
+    """Phrases on the trials, the flags and the failures of these cells; where not one ended ok, the last alone."""
     if cells.empty:
-        return {}
+        return []
     failures = Counter(cells.loc[cells["status"] != "ok", "status"])
     if not (cells["trials"] > 0).any():
-        return {"failures": f"None of {_cells(len(cells))} was measured ok: {_counts(failures)}"}
-    found = {"trials": trials_words(cells)}
+        return [Phrase(f"None of {_cells(len(cells))} was measured ok", _terms(failures))]
     flags = Counter(flag for own in cells["flags"] for flag in own)
     flagged = int((cells["flags"].map(len) > 0).sum())
-    found["flags"] = f"{flagged} of {_cells(len(cells))} flagged: {_counts(flags)}" if flags else "no cell flagged"
     lost = sum(failures.values())
-    found["failures"] = (
-        f"{lost} of {_cells(len(cells))} without a full result: {_counts(failures)}"
-        if lost
-        else "every cell has a result"
-    )
-    return found
+    return [
+        Phrase(trials_words(cells)),
+        Phrase(f"{flagged} of {_cells(len(cells))} flagged" if flags else "no cell flagged", _terms(flags)),
+        Phrase(
+            f"{lost} of {_cells(len(cells))} without a full result" if lost else "every cell has a result",
+            _terms(failures),
+        ),
+    ]
 
 
 def trials_words(cells: pd.DataFrame) -> str:
@@ -40,6 +69,5 @@ def _cells(count: int) -> str:
     return f"{count:,} cell{'' if count == 1 else 's'}"
 
 
-def _counts(counter: Counter[str]) -> str:
-    """'drift 34, noisy 8': the most frequent first."""
-    return ", ".join(f"{name} {count:,}" for name, count in counter.most_common())
+def _terms(counter: Counter[str]) -> list[Term]:
+    return [Term(name, count) for name, count in counter.most_common()]

@@ -61,12 +61,11 @@ class Unfinished:
     reason: str
 
 
-def find_unfinished(
-    asked: Mapping[str, Sequence[str]], collected: Mapping[str, pd.DataFrame | None]
-) -> Iterator[Unfinished]:
-    """What is asked for, as paths of rows by rule, and not among the rows that were collected, by rule as well."""
+def find_unfinished(asked: Mapping[str, Sequence[str]], collected: Mapping[str, pd.DataFrame]) -> Iterator[Unfinished]:
+    """What is asked for, as paths of rows by rule, and not among the rows that were collected, by work."""
     for rule, paths in asked.items():
-        work, table = WORKS[rule], collected.get(rule)
+        work = WORKS[rule]
+        table = collected.get(work.name)
         names = re.findall(r"\{(\w+)\}", work.pattern)
         pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(work.pattern)))
         known = set() if table is None else set(table[names].astype(str).itertuples(index=False, name=None))

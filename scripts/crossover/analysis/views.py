@@ -12,7 +12,7 @@ import pandas as pd
 from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.largest_batches import SEARCH_AXES
 from crossover.analysis.published import on_line, read_published
-from crossover.analysis.tables import LINE_AXES, first_row, on_all_cores, records, rows_with, with_ok_times
+from crossover.analysis.tables import LINE_AXES, first_row, of_study, on_all_cores, records, rows_with, with_ok_times
 from crossover.records import DEVICES, HALF, threads_of_side
 from crossover.studies import steps_of_run
 
@@ -126,9 +126,9 @@ def study_view(
     name, published = spec["name"], spec["published"] or {}
     return StudyView(
         spec["title"],
-        with_ok_times(measurements[measurements["study"] == name]),
-        in_grid_order(cells[cells["study"] == name], spec),
-        in_grid_order(headline_rows(crossovers[crossovers["study"] == name]), spec),
+        with_ok_times(of_study(measurements, name)),
+        in_grid_order(of_study(cells, name), spec),
+        in_grid_order(headline_rows(of_study(crossovers, name)), spec),
         spec["x_axis"],
         spec["steps_per_run"],
         tuple(published["crossover"]) if published.get("crossover") else None,

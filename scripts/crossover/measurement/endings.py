@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 
 from crossover.measurement.precision import UnsupportedError
-from crossover.measurement.timing import TooSlowError
+from crossover.measurement.time_limit import TooSlowError
 
 Found = TypeVar("Found")
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from crossover.measurement.tasks import InferenceTask, Task
-from crossover.measurement.timing import NANO, Stopwatch, give_up_if_slow, time_block, without_garbage_collection
+from crossover.measurement.time_limit import too_slow
+from crossover.measurement.timing import NANO, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.timing_columns import latency_columns
 
 Step = Callable[[], None]
@@ -72,7 +73,8 @@ def time_cold(
         return (first_s,)
     with without_garbage_collection():
         second_s = time_block(step, 1, plain).wall_s
-        give_up_if_slow(first_s + second_s, second_s, steps - 2 + later_steps, time_limit_s)
+        if slow := too_slow(first_s + second_s, second_s, steps - 2 + later_steps, time_limit_s):
+            raise slow
         return (first_s, second_s, *(time_block(step, 1, plain).wall_s for _ in range(steps - 2)))
 
 

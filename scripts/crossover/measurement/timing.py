@@ -19,6 +19,7 @@ from crossover.measurement.stopping import (
     warmed_up,
     warmup_cap,
 )
+from crossover.measurement.time_limit import too_slow
 from crossover.studies import Effort
 
 NANO = 1e-9
@@ -31,10 +32,6 @@ PROBES = 2
 
 BLOCK_TRIES = 2
 """How often a length of block is tried; the quicker one counts, since something slow in one must not shorten blocks."""
-
-
-class TooSlowError(Exception):
-    """The trial would go on beyond its time limit; a result, not a failure."""
 
 
 @dataclass(frozen=True)
@@ -103,23 +100,13 @@ def time_steps(
     among them; all but that one count as warm-up. Raises TooSlowError where the next step shows that the least that a
     trial needs, `later_steps` after the timing included, would outlast `time_limit_s`.
     """
-    first_step_s, *others_s = ran_s or (time_block(step, 1, watch).wall_s,)
+    ran_s = ran_s or (time_block(step, 1, watch).wall_s,)
     with without_garbage_collection():
-        for probes_left in reversed(range(PROBES)):
-            others_s.append(time_block(step, 1, watch).wall_s)
-            spent_s, rest_steps = (
-                math.fsum(others_s),
-                -(1 + len(others_s)) % cycle_steps,
-            )  # blocks begin where a cycle does
-            least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps  # one to warm up, two blocks
-            try:
-                give_up_if_slow(first_step_s + spent_s, others_s[-1], least_steps, time_limit_s)
-                break
-            except TooSlowError:
-                if not probes_left or first_step_s + spent_s > time_limit_s:
-                    raise
+        first_step_s, *others_s = _probe(step, cycle_steps, watch, ran_s, time_limit_s, later_steps)
+        steps = 1 + len(others_s)
+        rest_steps = _steps_to_a_cycle(steps, cycle_steps)
         rest_s = time_block(step, rest_steps, watch).wall_s if rest_steps else 0.0
-        course = Course(steps=1 + len(others_s) + rest_steps, seconds=spent_s + rest_s)
+        course = Course(steps=steps + rest_steps, seconds=math.fsum(others_s) + rest_s)
         steady = _warm_up(step, cycle_steps, effort, watch, course)
         block_steps = _choose_block(step, cycle_steps, effort, watch, course)
         timed, device_s = Course(), []
@@ -144,14 +131,34 @@ def time_steps(
     )
 
 
-def give_up_if_slow(spent_s: float, step_s: float, least_steps: int, time_limit_s: float) -> None:
-    """Raise TooSlowError where what has passed and the least number of steps to come would outlast the limit."""
-    projected_s = spent_s + step_s * least_steps
-    if projected_s > time_limit_s:
-        raise TooSlowError(
-            f"a step takes {step_s:.3g} s, so that the trial would take at least {projected_s:.3g} s, "
-            f"more than the limit of {time_limit_s:g} s; raise time_limit_s, or leave the cell out"
-        )
+def _probe(
+    step: Callable[[], None],
+    cycle_steps: int,
+    watch: Stopwatch,
+    ran_s: Sequence[float],
+    time_limit_s: float,
+    later_steps: int,
+) -> list[float]:
+    """Seconds of the steps that ran and of one more, or of as many as PROBES while these are too slow.
+
+    Raises TooSlowError where the last one still is, or where the limit has passed.
+    """
+    probed_s = list(ran_s)
+    while True:
+        probed_s.append(time_block(step, 1, watch).wall_s)
+        rest_steps = _steps_to_a_cycle(len(probed_s), cycle_steps)
+        least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps  # one to warm up, two blocks
+        spent_s = math.fsum(probed_s)
+        slow = too_slow(spent_s, probed_s[-1], least_steps, time_limit_s)
+        if slow is None:
+            return probed_s
+        if spent_s > time_limit_s or len(probed_s) == len(ran_s) + PROBES:
+            raise slow
+
+
+def _steps_to_a_cycle(steps: int, cycle_steps: int) -> int:
+    """Steps until the next cycle begins, as blocks do."""
+    return -steps % cycle_steps
 
 
 def _warm_up(step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch, course: Course) -> bool:

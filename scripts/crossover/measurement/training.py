@@ -35,7 +35,7 @@ from crossover.measurement.precision import Arithmetic, UnsupportedError, arithm
 from crossover.measurement.requests import TrainingRun
 from crossover.measurement.tasks import Task, TrainingTask
 from crossover.measurement.threads import lacking_cores, usable_cores
-from crossover.measurement.timing import TooSlowError
+from crossover.measurement.time_limit import TooSlowError
 from crossover.measurement.trial import read_dataset, wrong_device
 from crossover.measurement.workloads import build_task, count_parameters, whole_batches
 from crossover.studies import workload_traits

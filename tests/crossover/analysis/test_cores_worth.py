@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from crossover.analysis.cores_words import cores_view, set_words, short_cores
+from crossover.analysis.cores_words import cores_answers, cores_rows, set_words, short_cores
 from crossover.analysis.cores_worth import compare_cores, worth_in_cores
 from crossover.analysis.tables import on_all_cores
 
@@ -157,15 +157,15 @@ def test_a_trial_that_is_not_ok_counts_for_nothing(measurements: pd.DataFrame) -
 
 
 def test_the_report_answers_for_the_largest_size(measurements: pd.DataFrame) -> None:
-    view = cores_view(compare_cores(measurements))
-    assert view["answers"] == [
+    table = compare_cores(measurements)
+    assert cores_answers(table) == [
         (
             "",
             "At 200 linear layers the GPU (Brand G1) is worth more than 16 cores of the CPU (Brand C1) "
             "(95 % set: above 16; measured on 1, 8, 16).",
         )
     ]
-    assert [(row["size"], row["worth"], row["set"]) for row in view["rows"]] == [
+    assert [(row["size"], row["worth"], row["set"]) for row in cores_rows(table)] == [
         (100, "about 4 cores", "4 to 4"),
         (200, "more than 16 cores", "above 16"),
     ]
@@ -194,7 +194,7 @@ def test_where_no_number_is_given_the_sentence_says_why(measurements: pd.DataFra
     """On 16 cores the CPU takes 5 s at size 200, on 8 it takes 2 s; the GPU, with one trial, 3 s."""
     own = measurements[(measurements["size"] == 200) & (measurements["trial"] == 1)]
     times = {"cpu-1": 16.0, "cpu-half": 2.0, "cpu": 5.0, "cuda": 3.0}
-    ((_, text),) = cores_view(compare_cores(own.assign(step_time_s=own["device"].map(times))))["answers"]
+    ((_, text),) = cores_answers(compare_cores(own.assign(step_time_s=own["device"].map(times))))
     assert text == (
         "At 200 linear layers it cannot be said how many cores the GPU (Brand G1) is worth: "
         "16 cores are slower than 8. One trial a cell: indicative only."

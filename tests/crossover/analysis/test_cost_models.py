@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
-from crossover.analysis.cost_models import COST_MODEL_COLUMNS, MODEL_AXES, model_lines
+from crossover.analysis.cost_models import COST_MODEL_COLUMNS, model_lines
 from crossover.analysis.figures import plot_times
 from crossover.analysis.style import DEVICE_COLOURS
 from crossover.analysis.summary import summarise
-from crossover.analysis.tables import read_table, records, write_table
+from crossover.analysis.tables import DEVICE_LINE_AXES, read_table, records, write_table
 from crossover.analysis.views import StudyView, study_view
 
 PowerLaws = Callable[..., pd.DataFrame]
@@ -24,7 +24,7 @@ SIZES = {2: 100, 3: 900, 4: 8000, 5: 60_000, 6: 500_000}
 def test_every_line_and_device_has_a_row(power_laws: PowerLaws) -> None:
     rows = pd.concat([power_laws(SIZES, trials=3), power_laws({2: 100, 4: 1000}, precision="tf32")])
     models = model_lines(rows, {"disc_depth": 1000})
-    assert list(models.columns) == [*MODEL_AXES, *COST_MODEL_COLUMNS]
+    assert list(models.columns) == [*DEVICE_LINE_AXES, *COST_MODEL_COLUMNS]
     assert models.groupby(["precision", "device"])["sizes"].first().dropna().to_dict() == {
         ("fp32", "cpu"): 5,
         ("fp32", "cuda"): 5,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
-from crossover.analysis.effort_words import effort_words
+from crossover.analysis.effort_words import effort_words, short_effort_words
+from crossover.studies import Effort
 
 RUN = {"blocks_min": 30, "timed_min_s": 2.0, "timed_max_s": 3.0}
 OF_THE_RUN = "Effort of the run, where a study has none of its own: blocks_min 30, timed_min_s 2.0, timed_max_s 3.0."
@@ -53,3 +55,13 @@ def test_a_key_that_this_version_lacks_is_another_effort() -> None:
 def test_an_effort_that_cannot_be_read_is_shown_as_it_is() -> None:
     for text in ("{half", "[1]"):
         assert effort_words([{"study": "a", "effort": text, "rows": 2}], RUN, {}) == f"{OTHERWISE}a (2 rows): {text}."
+
+
+def test_in_short_only_what_is_not_the_default_is_named() -> None:
+    usual = asdict(Effort())
+    assert short_effort_words([], usual, {}) == "the default"
+    short = usual | {"blocks_min": 5}
+    assert short_effort_words([count("a", 4, blocks_min=5)], short, {}) == "the default but for blocks_min 5"
+    for run in (usual, None):
+        assert short_effort_words([count("a", 4, blocks_min=7)], run, {}) == "as the rows say, which the report lists"
+    assert short_effort_words([count("a", 4)], None, {}) == "not recorded"

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from collect_largest_batches import collect_largest_batches
+from collect_largest_batches import matching_searches
 from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS, collect_searches, searches_view
-from crossover.analysis.tables import read_table
+from crossover.analysis.tables import read_table, write_table
 from crossover.errors import UserError
 from crossover.measurement.largest_batch import LargestBatch, Throughput, Try, describe
 from crossover.measurement.requests import BatchTry
@@ -118,7 +118,7 @@ def test_a_search_of_another_version_is_named(tmp_path: Path) -> None:
 
 
 def collect(folder: Path, *searches: Path, several_hosts: bool = False) -> pd.DataFrame:
-    collect_largest_batches(searches, several_hosts, folder / "all.parquet", folder / "all.csv")
+    write_table(matching_searches(searches, several_hosts), folder / "all.parquet", folder / "all.csv")
     return read_table(folder / "all.parquet")
 
 

@@ -11,10 +11,10 @@ from crossover.analysis.machine_pairings import machine_pairings
 from crossover.analysis.other_crossovers import other_crossovers
 from crossover.analysis.refinement_stage import plan_stage
 from crossover.analysis.report_sections import study_section
-from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import answer
 from crossover.analysis.tables import records
 from crossover.studies import Refinement
+from report_pages import tables_of
 
 PowerLaws = Callable[..., pd.DataFrame]
 SIZES = {2: 100, 3: 10_000, 4: 1_000_000}
@@ -136,21 +136,8 @@ def test_a_claim_is_checked_on_each_machine_that_has_the_study(power_laws: Power
 
 
 def test_the_section_of_a_study_tells_its_machines_apart(laptop_and_server: pd.DataFrame) -> None:
-    from crossover.analysis.claims import CLAIM_COLUMNS
-    from crossover.analysis.cost_models import model_lines
-    from crossover.analysis.problems import PROBLEM_COLUMNS
-    from crossover.analysis.summary import summarise
-
-    tables = ReportTables(
-        laptop_and_server,
-        summarise(laptop_and_server),
-        compare_lines(laptop_and_server, AXES),
-        pd.DataFrame(columns=list(CLAIM_COLUMNS)),
-        model_lines(laptop_and_server, {"disc_depth": None}),
-        pd.DataFrame(columns=list(PROBLEM_COLUMNS)),
-    )
     spec = {"title": "", "question": "", "published": None, "figures": ["times"], "steps_per_run": None}
-    section = study_section("disc_depth", spec, tables, ())
+    section = study_section("disc_depth", spec, tables_of(laptop_and_server), ())
     assert [text.split(" ")[:2] for _, text in section["answers"]] == [["Only", "the"], ["On", "server"]]
     assert section["machines"]["machines"] == ["laptop", "server"]
     assert {row["line"].split(", ")[0] for row in section["cost_models"]} == {"laptop", "server"}

@@ -66,7 +66,7 @@ def test_with_one_size_each_cell_is_a_bar_that_ends_at_its_peak(row: Row, view_o
     assert texts(axes) == ["400 B", "80 B", "× oom"]
     ends = {(bar.get_y() + bar.get_height() / 2, bar.get_x() + bar.get_width()) for bar in axes.patches}
     assert {(0.0, 400.0), (1.0, 80.0), (2.0, 0.0)} <= ends
-    assert "black line: 1.00 kB" in axes.get_xlabel()
+    assert "upright line: 1.00 kB" in axes.get_xlabel()
     assert [list(line.get_xdata()) for line in axes.lines] == [[1000, 1000]]
 
 

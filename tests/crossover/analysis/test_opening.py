@@ -6,25 +6,16 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.claims import check_claims
-from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.opening import lead_figure, opening
-from crossover.analysis.problems import list_problems
 from crossover.analysis.report_figures import FigureFile
-from crossover.analysis.report_tables import ReportTables
-from crossover.analysis.summary import summarise
+from report_pages import tables_of
 
 PowerLaws = Callable[..., pd.DataFrame]
 SPEC: dict[str, Any] = {"title": "A title", "question": "Where?", "figures": ["times"], "published": None}
 
 
 def opened(rows: pd.DataFrame, **studies: dict[str, Any]) -> dict[str, Any]:
-    crossovers = compare_lines(rows, dict.fromkeys(rows["study"], "parameters"))
-    claims = check_claims([], rows, crossovers)
-    tables = ReportTables(
-        rows, summarise(rows), crossovers, claims, pd.DataFrame(), list_problems(rows, summarise(rows))
-    )
-    return opening({name: SPEC | changes for name, changes in studies.items()}, tables, [])
+    return opening({name: SPEC | changes for name, changes in studies.items()}, tables_of(rows), [])
 
 
 def figure(study: str, kind: str) -> FigureFile:
@@ -49,9 +40,9 @@ def test_where_nothing_ended_ok_no_answer_is_made_up(power_laws: PowerLaws) -> N
     rows = power_laws({2: 100, 4: 100_000}).assign(status="invalid", step_time_s=None)
     found = opened(rows, disc_depth={})
     (card,) = found["cards"]
-    said = "None of 4 cells was measured ok: invalid 4"
+    said = "None of 4 cells was measured ok: 4 discarded as faulty (invalid)"
     assert (card["answers"], card["missing"]) == ([], said)
-    assert found["trust"] == {"failures": said}
+    assert list(map(str, found["trust"])) == [said]
 
 
 def test_the_hardware_is_named_once_the_accelerator_first(power_laws: PowerLaws) -> None:
@@ -76,4 +67,4 @@ def test_memory_is_that_of_the_fullest_study(power_laws: PowerLaws) -> None:
 def test_nothing_measured_yet_is_a_first_screen_without_answers(power_laws: PowerLaws) -> None:
     found = opened(power_laws({2: 100}).head(0), disc_depth={})
     assert [card["missing"] for card in found["cards"]] == ["Not measured here"]
-    assert (found["hardware"], found["trust"], found["memory"], found["lead"]) == ([], {}, None, None)
+    assert (found["hardware"], found["trust"], found["memory"], found["lead"]) == ([], [], None, None)

@@ -7,22 +7,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.analysis.claims import check_claims
-from crossover.analysis.comparisons import compare_lines
-from crossover.analysis.cost_models import model_lines
 from crossover.analysis.page_data import page_data
-from crossover.analysis.problems import list_problems
-from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.summary import summarise
+from report_pages import tables_of
 
 PowerLaws = Callable[..., pd.DataFrame]
 
 
 def data_of(rows: pd.DataFrame) -> dict[str, Any]:
-    crossovers = compare_lines(rows, {"disc_depth": "parameters"})
-    models = model_lines(rows, {"disc_depth": 1000})
-    cells, claims = summarise(rows), check_claims([], rows, crossovers)
-    tables = ReportTables(rows, cells, crossovers, claims, models, list_problems(rows, cells))
+    tables = tables_of(rows, steps_per_run={"disc_depth": 1000})
     data: dict[str, Any] = json.loads(page_data({"disc_depth": {"title": "A title", "x_axis": "parameters"}}, tables))
     return data
 
@@ -98,3 +91,10 @@ def test_a_run_without_cells_has_data_too(power_laws: PowerLaws) -> None:
     """A study may train models only."""
     data = data_of(power_laws({2: 100}).head(0))
     assert (data["count"], data["models"], data["crossovers"], data["metrics"]) == (0, [], [], [])
+
+
+def test_a_link_to_a_cell_names_the_machine_where_machines_have_names(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 3: 1000})
+    axes = data_of(rows)["axes"]
+    assert "machine" not in axes
+    assert set(data_of(rows.assign(machine="h200"))["axes"]) == {*axes, "machine"}

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.analysis.problem_words import problems_view, progress
-from crossover.analysis.problems import REMEDIES, list_problems
+from crossover.analysis.problems import REMEDIES, list_problems, rows_by_work
 from crossover.analysis.summary import summarise
 from crossover.analysis.tables import records
 from crossover.analysis.unfinished import Unfinished
@@ -17,7 +17,7 @@ Row = Callable[..., dict[str, Any]]
 
 def found(rows: list[dict[str, Any]], unfinished: list[Unfinished] | None = None) -> list[dict[str, Any]]:
     table = pd.DataFrame(rows)
-    return records(list_problems(table, summarise(table), unfinished=unfinished or []))
+    return records(list_problems(rows_by_work(table), summarise(table), unfinished or []))
 
 
 def lacking(row: Row, size: int, kind: str = "missing", reason: str = "not measured yet", **axes: Any) -> Unfinished:
@@ -79,7 +79,7 @@ def test_what_failed_comes_first_and_flags_last(row: Row) -> None:
 
 def test_nothing_measured_is_a_list_of_what_is_missing(row: Row) -> None:
     table = pd.DataFrame(columns=list(row()))
-    (entry,) = records(list_problems(table, summarise(table), unfinished=[lacking(row, 2), lacking(row, 3)]))
+    (entry,) = records(list_problems(rows_by_work(table), summarise(table), [lacking(row, 2), lacking(row, 3)]))
     assert (entry["kind"], entry["count"], entry["cells"]) == ("missing", 2, "CPU: 2 and 3 linear layers")
 
 
@@ -98,14 +98,14 @@ def test_progress_counts_rows_and_what_has_none(row: Row) -> None:
     """A trial that ended without a time has ended."""
     rows = [row(), row(size=5, status="oom", reason="full", step_time_s=None), row(study="hsf_width")]
     table = pd.DataFrame(rows)
-    problems = list_problems(table, summarise(table), unfinished=[lacking(row, 6), lacking(row, 7, "failed", "no")])
-    tables = {"trial": table, "training": None, "search": None}
+    problems = list_problems(rows_by_work(table), summarise(table), [lacking(row, 6), lacking(row, 7, "failed", "no")])
+    tables = rows_by_work(table)
     assert progress(problems, tables) == {("disc_depth", "trial"): (2, 4), ("hsf_width", "trial"): (1, 1)}
     view = problems_view(problems, tables, ["hsf_width", "disc_depth"], partial=True)
     assert view["partial"] == {
         "all": "3 of 5 trials have finished",
         "studies": ["hsf_width: 1 of 1 trial", "disc_depth: 2 of 4 trials"],
     }
-    assert view["counts"] == [("failed", "1 trial"), ("missing", "1 trial"), ("oom", "1 trial")]
+    assert view["counts"] == ["1 trial failed", "1 trial missing", "1 trial out of memory (oom)"]
     assert view["timed"]
     assert problems_view(problems, tables, ["hsf_width"], partial=False)["partial"] is None

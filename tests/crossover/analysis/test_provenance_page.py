@@ -11,20 +11,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.analysis.claims import check_claims
-from crossover.analysis.comparisons import compare_lines
-from crossover.analysis.cost_models import model_lines
 from crossover.analysis.machine_facts import machine_facts
-from crossover.analysis.problems import list_problems
 from crossover.analysis.provenance import provenance
-from crossover.analysis.report import render
-from crossover.analysis.report_tables import ReportTables
-from crossover.analysis.summary import summarise
 from crossover.checkout import Checkout
 from crossover.invocation import Invocation
+from report_pages import html_of, tables_of
 
 PowerLaws = Callable[..., pd.DataFrame]
-TEMPLATES = Path(__file__).parents[3] / "report" / "page"
 HOSTILE = "<script>alert('1')</script> & \"é\""
 
 
@@ -38,23 +31,15 @@ def section_of(power_laws: PowerLaws, tmp_path: Path) -> Callable[..., str]:
         spec: dict[str, Any] = {"title": "A title", "question": "When?", "published": None, "figures": []}
         studies = {"disc_depth": spec}
         files = {"table": [tmp_path / "cells.csv"]}
-        crossovers = compare_lines(rows, {"disc_depth": "size"})
-        models = model_lines(rows, {"disc_depth": None})
-        cells, claims = summarise(rows), check_claims([], rows, crossovers)
-        tables = ReportTables(rows, cells, crossovers, claims, models, list_problems(rows, cells))
-        facts = {
-            "provenance": provenance([rows], config or {}, studies, run, files, tmp_path / "report.html", "today"),
-            **{
-                "made_at": "today",
-                "effort": {"timed_max_s": 3.0},
-                "cpu_threads": 1,
-                "seed": 0,
-                "note": None,
-                "method": "m.md",
-            },
-            **{"price_per_hour": None, "currency": None, "partial": False},
-        }
-        page = render(TEMPLATES, {"disc_depth": {**spec, "steps_per_run": None}}, tables, [], facts)
+        gathered = provenance([rows], config or {}, studies, run, files, tmp_path / "report.html", "today")
+        tables = tables_of(rows, x_axis="size")
+        page = html_of(
+            {"disc_depth": {**spec, "steps_per_run": None}},
+            tables,
+            provenance=gathered,
+            effort={"timed_max_s": 3.0},
+            cpu_threads=1,
+        )
         return page[page.index('aria-labelledby="provenance"') : page.index("</main>")]
 
     return build

@@ -22,7 +22,7 @@ from crossover.analysis.tables import CELL_AXES
 from crossover.errors import UserError
 from crossover.records import write_record
 from crossover.trainings import Training
-from summarise_quality import summarise_quality
+from summarise_quality import summarise_quality, trained_rows
 
 LABELS = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
 PREDICTED = [0, 0, 0, 0, 0, 1, 1, 1, 0, 0]
@@ -245,12 +245,12 @@ def test_rows_become_a_table_and_a_text(tmp_path: Path) -> None:
     for path, seed in zip(paths, (2, 1), strict=True):
         write_record(Training(**training(None, seed=seed) | {"labels": LABELS, "predictions": PREDICTED}), path)
     outputs = [tmp_path / name for name in ("quality.parquet", "quality.csv", "quality.txt")]
-    summarise_quality(paths, {"quality": None}, False, *outputs)
+    summarise_quality(trained_rows(paths, False), {"quality": None}, *outputs)
     assert pd.read_parquet(outputs[0])["seed"].tolist() == [1, 2]
     assert pd.read_csv(outputs[1])["accuracy"].tolist() == pytest.approx([0.7, 0.7])
     assert outputs[2].read_text().count("device cpu, seed") == 2
 
 
-def test_a_run_without_trained_models_says_so(tmp_path: Path) -> None:
+def test_a_run_without_trained_models_says_so() -> None:
     with pytest.raises(UserError, match="studies: none of this run compares quality; add `quality`"):
-        summarise_quality([], {}, False, *(tmp_path / name for name in "abc"))
+        trained_rows([], False)

@@ -10,21 +10,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.analysis.claims import check_claims
-from crossover.analysis.comparisons import compare_lines
 from crossover.analysis.cores_worth import compare_cores
-from crossover.analysis.cost_models import model_lines
 from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
-from crossover.analysis.problems import list_problems
-from crossover.analysis.report import render
 from crossover.analysis.report_figures import FigureFile, link_to
-from crossover.analysis.report_tables import ReportTables
-from crossover.analysis.summary import summarise
 from crossover.analysis.unfinished import Unfinished
+from report_pages import METHOD, html_of, tables_of
 
 PowerLaws = Callable[..., pd.DataFrame]
-TEMPLATES = Path(__file__).parents[3] / "report" / "page"
-METHOD = "../docs/method.md"
 
 
 class Page(HTMLParser):
@@ -90,26 +82,15 @@ def page(
         | changes
         for name, asked in studies.items()
     }
-    known: dict[str, Any] = {
-        "made_at": "today",
-        "effort": {"blocks_min": 30},
-        "cpu_threads": "auto",
-        "seed": 0,
-        "note": None,
-        "method": METHOD,
-        "price_per_hour": prices,
-        "currency": "USD",
-        **facts,
-        "partial": partial,
-    }
-    crossovers = compare_lines(rows, dict.fromkeys(studies, "parameters"), prices)
-    checked = check_claims([{"source": "Somebody (2019)", **claim} for claim in claims], rows, crossovers)
-    models = model_lines(rows, dict.fromkeys(studies))
     more = {"searches": searches, "cores_worth": cores_worth}
-    cells = summarise(rows)
-    problems = list_problems(rows, cells, unfinished=unfinished)
-    tables = ReportTables(rows, cells, crossovers, checked, models, problems, **more)
-    return render(TEMPLATES, specs, tables, [figure], known)
+    tables = tables_of(rows, claims, prices=prices, unfinished=unfinished, **more)
+    return html_of(specs, tables, [figure], price_per_hour=prices, partial=partial, **facts)
+
+
+def assert_in_order(text: str, said: Sequence[str]) -> None:
+    """All of the words stand in the text, one after the other."""
+    places = [text.index(words) for words in said]
+    assert places == sorted(places)
 
 
 def test_the_page_opens_with_the_answer_and_the_verdict_in_one_line(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -122,8 +103,7 @@ def test_the_page_opens_with_the_answer_and_the_verdict_in_one_line(power_laws: 
         "GPU from 1,000 parameters on (95 %: 984 to 1,020)",
         "published: 100 to 100,000 ✓ reproduced",
     )
-    places = [opening.index(words) for words in said]
-    assert places == sorted(places)
+    assert_in_order(opening, said)
     assert "beats the CPU" not in opening
 
 
@@ -147,8 +127,7 @@ def test_the_statements_follow_the_answers(power_laws: PowerLaws, figure: Figure
         "✓ reproduced",
         "the whole 95 % interval lies within 100 to 100,000",
     )
-    places = [table.index(words) for words in said]
-    assert places == sorted(places)
+    assert_in_order(table, said)
 
 
 def test_the_studies_are_in_the_order_of_the_config(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -162,8 +141,7 @@ def test_the_studies_are_in_the_order_of_the_config(power_laws: PowerLaws, figur
         (opening, ("B?", "C?", "published: it starts at 700", "A?")),
         (table, ("B?", "of b", "A?", "of a")),
     ):
-        places = [part.index(words) for words in said]
-        assert places == sorted(places)
+        assert_in_order(part, said)
     assert "C?" not in table
     assert opening.count("GPU from 1,000 parameters on") == 3
 
@@ -227,8 +205,7 @@ def test_a_study_without_claims_says_what_was_published(power_laws: PowerLaws, f
         "beats the CPU (Brand C1) from about 1,000",
         "Published: it starts at 700 . Source: Somebody (2019)",
     )
-    places = [text.index(words) for words in said]
-    assert places == sorted(places)
+    assert_in_order(text, said)
 
 
 def test_cost_models_stand_in_the_study_with_their_misses(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -332,9 +309,11 @@ def test_a_link_is_relative_to_the_page(report: str, link: str, monkeypatch: pyt
 
 def test_raised_flags_come_with_their_remedy(power_laws: PowerLaws, figure: FigureFile) -> None:
     rows = power_laws({2: 100, 4: 100_000}, flags=["noisy"])
-    text = Page(page(rows, figure)).text
-    assert "4 of 4 cells flagged: noisy 4" in text
-    assert "stop other work on the machine" in text
+    shown = Page(page(rows, figure))
+    assert "4 of 4 cells flagged: 4 with scattered times ( noisy )" in shown.text
+    assert "stop other work on the machine" in shown.text
+    # On the first screen and in the study it leads to its explanation.
+    assert (shown.addresses.count("#flag-noisy"), shown.ids.count("flag-noisy")) == (2, 1)
 
 
 def test_a_page_without_accelerator_says_what_is_missing(power_laws: PowerLaws, figure: FigureFile) -> None:
@@ -436,8 +415,7 @@ def test_what_the_loader_takes_is_said_before_the_claims_and_ours_is_marked(
         "none (tested: below 0.5)",
         "0.1 (0.1 to 0.1)",
     )
-    places = [opening.index(words) for words in said]
-    assert places == sorted(places)
+    assert_in_order(opening, said)
     assert "bounds the run" not in Page(page(rows, figure, claims=[claim], steps_per_run=run)).text
 
 

@@ -11,20 +11,14 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.claims import check_claims
-from crossover.analysis.comparisons import compare_lines
-from crossover.analysis.cost_models import COST_MODEL_COLUMNS, MODEL_AXES
-from crossover.analysis.problems import list_problems
-from crossover.analysis.report import render
-from crossover.analysis.report_tables import ReportTables
+from crossover.analysis.cost_models import COST_MODEL_COLUMNS
 from crossover.analysis.summary import summarise
-from crossover.analysis.tables import collect_rows
+from crossover.analysis.tables import DEVICE_LINE_AXES, collect_rows
 from crossover.records import Measurement, write_record
+from report_pages import html_of, tables_of
 from synthetic import STUDY, synthetic_measurements, synthetic_study
 
-TEMPLATES = Path(__file__).parents[3] / "report" / "page"
-
-NO_MODELS = pd.DataFrame(columns=[*MODEL_AXES, *COST_MODEL_COLUMNS])
+NO_MODELS = pd.DataFrame(columns=[*DEVICE_LINE_AXES, *COST_MODEL_COLUMNS])
 
 
 def rows_of(cells: int) -> pd.DataFrame:
@@ -51,15 +45,8 @@ def calls_of(work: Callable[[], Any]) -> int:
 
 def page_of(rows: pd.DataFrame) -> str:
     """All stages from the rows of trials to the page, without figures and what takes each line as long as any other."""
-    study = synthetic_study()
-    crossovers = compare_lines(rows, {STUDY: "size"})
-    claims = check_claims([], rows, crossovers)
-    tables = ReportTables(rows, summarise(rows), crossovers, claims, NO_MODELS, list_problems(rows, summarise(rows)))
-    facts = {
-        **{"made_at": "today", "effort": {}, "cpu_threads": "auto", "seed": 0, "note": None, "method": "method.md"},
-        **{"price_per_hour": None, "currency": None, "partial": False},
-    }
-    return render(TEMPLATES, {STUDY: study}, tables, [], facts)
+    tables = tables_of(rows, x_axis="size", cost_models=NO_MODELS)
+    return html_of({STUDY: synthetic_study()}, tables)
 
 
 def test_a_cell_is_summarised_in_few_calls() -> None:

@@ -26,16 +26,21 @@ def said(*claims: tuple[dict[str, Any], str, str], published: dict[str, Any] | N
 
 def test_a_claim_on_the_crossover_stands_with_what_was_published() -> None:
     claim = (CROSSING, REPRODUCED, "Somebody")
-    assert said(claim) == ["published: 700 ✓ reproduced"]
-    assert said(claim, published={"crossover": [703_142, 703_142]}) == ["published: 703 k ✓ reproduced"]
-    assert said(claim, published={"crossover": [100, 1000]}) == ["published: 100 to 1,000 ✓ reproduced"]
+    assert said(claim, published={"crossover": [1, 2]}) == ["published: 1 to 2 ✓ reproduced"]
+
+
+def test_what_was_tested_stands_beside_another_value_that_was_published() -> None:
+    claim = ({"crossover_between": {"range": [176_806, 703_142]}}, REPRODUCED, "Somebody")
+    tested = "tested as 177 k to 703 k ✓ reproduced"
+    assert said(claim) == [f"published: 700, {tested}"]
+    assert said(claim, published={"crossover": [703_142, 703_142]}) == [f"published: 703 k, {tested}"]
 
 
 def test_other_claims_are_counted_by_verdict() -> None:
     others = [(OTHER, verdict, "Somebody") for verdict in (DIFFERS, DIFFERS, REPRODUCED)]
     assert said(*others) == ["3 published statements: ✓ 1 reproduced", "✗ 2 differ"]
     assert said((CROSSING, NOT_TESTABLE, "Somebody"), *others[:2]) == [
-        "published: 700 – not testable here",
+        "published: 700, tested as 1 to 2 – not testable here",
         "2 more published statements: ✗ 2 differ",
     ]
     assert said(*others[:1]) == ["published statement: ✗ differs".replace("published", "1 published", 1)]

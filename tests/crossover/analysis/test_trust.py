@@ -7,31 +7,32 @@ import pandas as pd
 from crossover.analysis.trust import trust_words
 
 
-def words(*cells: tuple[str, int, Sequence[str]]) -> dict[str, str]:
-    return trust_words(pd.DataFrame(cells, columns=["status", "trials", "flags"]))
+def words(*cells: tuple[str, int, Sequence[str]]) -> list[str]:
+    return list(map(str, trust_words(pd.DataFrame(cells, columns=["status", "trials", "flags"]))))
 
 
 def test_flags_are_counted_by_cell_and_by_name() -> None:
     """Two of three cells are flagged, one of them twice."""
-    assert words(("ok", 3, ["drift", "noisy"]), ("ok", 3, ["drift"]), ("ok", 3, [])) == {
-        "trials": "3 trials a cell",
-        "flags": "2 of 3 cells flagged: drift 2, noisy 1",
-        "failures": "every cell has a result",
-    }
+    assert words(("ok", 3, ["drift", "noisy"]), ("ok", 3, ["drift"]), ("ok", 3, [])) == [
+        "3 trials a cell",
+        "2 of 3 cells flagged: 2 with times that drift (drift), 1 with scattered times (noisy)",
+        "every cell has a result",
+    ]
 
 
 def test_one_trial_is_indicative_and_several_counts_are_a_range() -> None:
-    assert words(("ok", 1, []))["trials"] == "1 trial a cell: indicative only"
-    assert words(("ok", 1, []), ("ok", 6, []))["trials"] == "1 to 6 trials a cell"
+    assert words(("ok", 1, []))[0] == "1 trial a cell: indicative only"
+    assert words(("ok", 1, []), ("ok", 6, []))[0] == "1 to 6 trials a cell"
 
 
 def test_cells_without_a_result_do_not_count_as_measured_with_none() -> None:
-    found = words(("ok", 3, []), ("oom", 0, []), ("oom", 0, []), ("timeout", 2, []))
-    assert found["trials"] == "2 to 3 trials a cell"
-    assert found["failures"] == "3 of 4 cells without a full result: oom 2, timeout 1"
-    assert found["flags"] == "no cell flagged"
+    assert words(("ok", 3, []), ("oom", 0, []), ("oom", 0, []), ("timeout", 2, [])) == [
+        "2 to 3 trials a cell",
+        "no cell flagged",
+        "3 of 4 cells without a full result: 2 out of memory (oom), 1 over the time limit (timeout)",
+    ]
 
 
 def test_where_nothing_ended_ok_that_is_all_there_is_to_say() -> None:
-    assert words(("invalid", 0, [])) == {"failures": "None of 1 cell was measured ok: invalid 1"}
-    assert words() == {}
+    assert words(("invalid", 0, [])) == ["None of 1 cell was measured ok: 1 discarded as faulty (invalid)"]
+    assert words() == []

@@ -38,7 +38,7 @@ def row_path(folder: Path, trial: int) -> str:
 
 def reasons(folder: Path, trials: int, collected: pd.DataFrame | None = None) -> list[tuple[str, str]]:
     asked = {"measure_cell": [row_path(folder, trial) for trial in range(1, trials + 1)]}
-    return [(one.kind, one.reason) for one in find_unfinished(asked, {"measure_cell": collected})]
+    return [(one.kind, one.reason) for one in find_unfinished(asked, {"trial": collected})]
 
 
 def log(folder: Path, trial: int, text: str) -> None:

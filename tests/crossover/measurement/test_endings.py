@@ -5,7 +5,7 @@ import torch
 
 from crossover.measurement.endings import early_end, is_out_of_memory, unless_out_of_memory
 from crossover.measurement.precision import UnsupportedError
-from crossover.measurement.timing import TooSlowError
+from crossover.measurement.time_limit import TooSlowError
 
 
 @pytest.mark.parametrize(

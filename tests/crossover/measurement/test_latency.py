@@ -20,7 +20,8 @@ from crossover.measurement.latency import (
     time_unsynchronised,
     transfer_step,
 )
-from crossover.measurement.timing import Stopwatch, TooSlowError
+from crossover.measurement.time_limit import TooSlowError
+from crossover.measurement.timing import Stopwatch
 from crossover.records import COLUMNS
 from fake_device import MICROSECOND, MILLISECOND, SECOND, FakeDevice
 from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear

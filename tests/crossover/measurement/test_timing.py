@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 
 from crossover.measurement.stopping import relative_half_width
+from crossover.measurement.time_limit import TooSlowError
 from crossover.measurement.timing import (
-    TooSlowError,
     find_flags,
     summarise_samples,
     time_steps,

@@ -13,7 +13,7 @@ from crossover.errors import UserError
 from crossover.measurement import training
 from crossover.measurement.precision import Arithmetic
 from crossover.measurement.requests import TrainingRun
-from crossover.measurement.timing import TooSlowError
+from crossover.measurement.time_limit import TooSlowError
 from crossover.measurement.training import predict, run_training, split
 from crossover.measurement.workloads.higgs_mlp import build_model
 from crossover.measurement.workloads.mnist_cnn import SIZE_RANGE

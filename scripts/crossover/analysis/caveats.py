@@ -1,0 +1,28 @@
+"""What flags and statuses mean, in the words of a reader who has never seen them."""
+
+from __future__ import annotations
+
+CAVEATS = {
+    "drift": "with times that drift",
+    "noisy": "with scattered times",
+    "skewed": "with single steps that are far slower",
+    "few_blocks": "with too few samples",
+    "imprecise": "less precise than asked",
+    "diverged": "with numbers that overflowed",
+    "trials_differ": "whose times differ much from trial to trial",
+    "warmup_capped": "with a warm-up that was cut short",
+    "throttled": "on a GPU that clocked down",
+    "interrupted": "interrupted by other work",
+    "busy_host": "with other programs on their cores",
+    "quota": "held back by a CPU quota",
+    "oom": "out of memory",
+    "timeout": "over the time limit",
+    "unsupported": "not offered by the device",
+    "invalid": "discarded as faulty",
+}
+"""What is to be said of cells and trials with a flag, or with a status that is not ok, behind their number."""
+
+
+def with_name(name: str) -> str:
+    """'less precise than asked (imprecise)'; another word, such as 'missing', says by itself what it means."""
+    return f"{CAVEATS[name]} ({name})" if name in CAVEATS else name
