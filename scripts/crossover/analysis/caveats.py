@@ -14,6 +14,7 @@ CAVEATS = {
     "throttled": "on a GPU that clocked down",
     "interrupted": "interrupted by other work",
     "busy_host": "with other programs on their cores",
+    "side_by_side": "beside trials on other GPUs of the host",
     "quota": "held back by a CPU quota",
     "oom": "out of memory",
     "timeout": "over the time limit",
