@@ -73,10 +73,10 @@ def test_two_runs_become_one_report(fresh: House) -> None:
 @pytest.mark.parametrize(
     ("config", "line"),
     [
-        ([], "error: config/config.yaml: merge: null, but merge needs results folders of two machines or more; "),
+        ([], "error: config/config.yaml: merge: null, but merge needs results folders of one machine or more; "),
         (["merge=[first, second]"], "error: merge: first has neither measurements.parquet nor rows in cells/; "),
-        (["merge=[first]"], "error: --config: merge: ['first'] is not allowed; allowed: "),
-        (["merge={a: first}"], "error: --config: merge: {'a': 'first'} is not allowed; allowed: "),
+        (["merge=[]"], "error: --config: merge: the list is empty; allowed: "),
+        (["merge=[first]"], "error: merge: first has neither measurements.parquet nor rows in cells/; "),
         (["merge=[a, b]", "price_per_hour={cpu: 1}"], "error: --config: price_per_hour: the prices are of one machine"),
     ],
 )

@@ -144,7 +144,7 @@ def check_merge(configuration: Configuration) -> None:
     """Raise UserError where there are no runs to merge."""
     if not configuration.merge:
         raise UserError(
-            f"{configuration.merge_from}: merge: null, but merge needs results folders of two machines or more; "
+            f"{configuration.merge_from}: merge: null, but merge needs results folders of one machine or more; "
             "name them, as --config merge='{laptop: results_a, h200: results_b}'"
         )
 
