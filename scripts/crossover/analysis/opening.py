@@ -53,7 +53,7 @@ def _card(name: str, spec: Mapping[str, Any], own: ReportTables) -> dict[str, An
         "question": spec["question"],
         "answers": short_study_answers(spec, own),
         "verdicts": short_verdicts(own.claims, spec),
-        "missing": _missing(spec, own.cells),
+        "missing": missing_words(spec, own.cells),
     }
 
 
@@ -72,8 +72,8 @@ def short_study_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tupl
     return answers
 
 
-def _missing(spec: Mapping[str, Any], cells: pd.DataFrame) -> str:
-    """What stands where a study has no answer."""
+def missing_words(spec: Mapping[str, Any], cells: pd.DataFrame) -> str:
+    """What stands where a study has no answer, without a full stop."""
     if len(cells):
         return str(trust_words(cells)[0]) if not (cells["trials"] > 0).any() else "No short answer: see the figures"
     return f"Not measured: for {', '.join(spec['devices'])} only" if spec.get("devices") else "Not measured here"
