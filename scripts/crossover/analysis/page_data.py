@@ -34,16 +34,16 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables) ->
     as a path of its rows, it has no level for the machine where none is named.
     """
     cells = tables.cells
-    unnamed = set() if (cells["machine"] != HERE).any() else {"machine"}
+    named = bool((cells["machine"] != HERE).any())
     columns = {name: encoded(plain(cells[name])) for name in cells.columns}
     labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
     return script_json(
         {
             "count": len(cells),
-            "axes": [axis for axis in CELL_AXES if axis not in unnamed],
+            "axes": [axis for axis in CELL_AXES if axis != "machine" or named],
             "cells": columns | {"device_label": encoded(labels)},
             "commands": _commands(tables),
-            "columns": column_specs(name for name in cells.columns if name not in unnamed),
+            "columns": column_specs(cells.columns),
             "metrics": metric_specs(name for name in cells.columns if cells[name].notna().any()),
             "studies": {
                 name: {"title": spec["title"], "x_axis": spec.get("x_axis", "size")} for name, spec in studies.items()
