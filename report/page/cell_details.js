@@ -38,7 +38,9 @@
     table.deselectRow();
     table.selectRow(row.place);
     await table.scrollToRow(row.place, "center", false).catch(() => {});
-    const facts = page.data().columns.filter((spec) => row[spec.key] !== null && row[spec.key] !== "");
+    const { axes, columns } = page.data();
+    const unnamed = (spec) => spec.key === "machine" && !axes.includes("machine");
+    const facts = columns.filter((spec) => row[spec.key] !== null && row[spec.key] !== "" && !unnamed(spec));
     const command = page.commandOf(row);
     const list = element("dl", {}, ...facts.map((spec) => element("div", {}, element("dt", {}, `${spec.title}:`), " ", element("dd", {}, text(spec, row[spec.key])))));
     const again = command

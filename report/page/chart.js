@@ -3,6 +3,7 @@
 ((page) => {
   const LOST = "path://M1,0 L5,4 L9,0 L10,1 L6,5 L10,9 L9,10 L5,6 L1,10 L0,9 L4,5 L0,1 Z";
   const MOST_LABELS = 6;
+  const NARROW = 600; // pixels, below which a crossover's words do not fit beside it
   const DASHES = ["solid", "dashed", "dotted"];
 
   function inks() {
@@ -26,13 +27,16 @@
     }));
   };
 
-  // Readable places on a logarithmic axis: 1, 2 and 5 of each power of ten, or the powers alone where those are many.
+  // Readable places on a logarithmic axis: as many multiples of the powers of ten as there is room for.
   function ticks([low, high], most) {
     const powers = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) powers.push(power);
-    const digits = powers.length > 4 ? [1] : [1, 2, 5];
-    const every = Math.ceil(powers.length / most);
-    return powers.filter((_, place) => place % every === 0).flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`))).filter((at) => low <= at && at <= high);
+    const multiples = (digits) => powers.flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`))).filter((at) => low <= at && at <= high);
+    const some = [[1, 2, 5], [1, 3], [1]].map(multiples).find((own) => own.length >= 2 && own.length <= most);
+    if (some) return some;
+    const tens = multiples([1]);
+    const every = Math.ceil(tens.length / most);
+    return tens.length > most ? tens.filter((_, place) => place % every === 0) : multiples([1, 2, 3, 4, 5, 7]);
   }
 
   function logarithmic(extent, most) {
@@ -95,7 +99,7 @@
     const right = (at) => Math.log(at / view.xs[0]) > Math.log(view.xs[1] / view.xs[0]) / 2;
     const whose = series.group && view.series.some((one) => one.group !== series.group) ? `, ${series.group}` : "";
     const label = (at, words) => (view.labels >= MOST_LABELS ? { show: false } : {
-      formatter: `crossover: ${words}${whose}`, color: ink.ink, fontSize: 13, position: "end",
+      formatter: view.width < NARROW ? words : `crossover: ${words}${whose}`, color: ink.ink, fontSize: 13, position: "end",
       align: right(at) ? "right" : "left", offset: [right(at) ? 4 : -4, -16 * view.labels++],
     });
     return {
@@ -135,7 +139,7 @@
       const look = looks.get(one.name);
       return [intervals(one, look, view), line(one, look, view, ink), lost(one, look, view)];
     });
-    const scaleX = view.logX ? logarithmic(view.xs, view.width / 90) : { type: "value", scale: true };
+    const scaleX = view.logX ? logarithmic(view.xs, view.width / 60) : { type: "value", scale: true };
     const scaleY = view.logY ? logarithmic(ys, 8) : { type: "value", min: 0 };
     const text = { color: ink.soft, fontSize: 13 };
     const axis = { axisLine: { show: true, lineStyle: { color: ink.soft } }, splitLine: { lineStyle: { color: ink.line } }, nameTextStyle: text };

@@ -78,16 +78,18 @@
     if (study.options.length) return;
     const measured = new Set(page.data().models.map((model) => model.study));
     study.replaceChildren(...[...measured].map((name) => new Option(name, name)));
+    const typed = amount.value;
     if (measured.size) choose();
+    amount.value = typed;
   }
 
   page.whenSeen(box, fill);
-  page.fillSizeBox = fill;
   study.addEventListener("change", choose);
   unit.addEventListener("change", () => { answer.replaceChildren(); describe(); });
   line.addEventListener("change", () => { if (answer.childElementCount) show(); });
   box.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();
+    fill();
     show();
   });
 })(window.Crossover);

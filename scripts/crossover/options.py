@@ -105,10 +105,7 @@ def machine(text: str) -> str:
 
 def positive(text: str) -> int:
     """A whole number of at least 1."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: a whole number of at least 1")
-    return number
+    return _at_least(1, text)
 
 
 def share(text: str) -> float:
@@ -121,9 +118,13 @@ def share(text: str) -> float:
 
 def whole(text: str) -> int:
     """A whole number of at least 0."""
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
     number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: a whole number of at least 0")
+    if number < least:
+        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: a whole number of at least {least}")
     return number
 
 

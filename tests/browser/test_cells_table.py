@@ -128,6 +128,7 @@ def test_a_link_leads_to_a_cell_with_all_that_is_known_of_it(run: Run, open_page
     cell = opened.page.locator("#cell-table .cell")
     assert cell.locator("h3").inner_text() == "widths, 400 neurons, GPU (Brand G1)"
     assert "time per step: 0.4000 ms" in cell.inner_text()
+    assert "machine:" not in cell.inner_text()  # it has no name
     assert cell.locator("pre").inner_text() == (
         "python3 scripts/measure_cell.py --study=widths --size=400 --device=cuda --protocol=resident --trial=1 "
         "--output=results/a b/trial-1.parquet"

@@ -44,6 +44,21 @@ def test_a_point_tells_its_value_with_the_interval(run: Run, open_page: Open) ->
     ]
 
 
+def test_on_a_phone_no_words_of_the_chart_overlap(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path, viewport={"width": 390, "height": 800})
+    opened.explore("widths")
+    script = """() => {
+      const plot = document.querySelector('details.explorer[data-study="widths"] .plot');
+      const boxes = [...plot.querySelectorAll('svg text')].map((one) => [one.textContent, one.getBoundingClientRect()]);
+      const { left, right } = plot.getBoundingClientRect();
+      const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top + 2 || b.bottom <= a.top + 2;
+      const over = boxes.filter(([, a]) => boxes.some(([, b]) => a !== b && !apart(a, b)));
+      const out = boxes.filter(([, a]) => a.left < left - 1 || a.right > right + 1);
+      return [over, out].map((found) => found.map(([text]) => text));
+    }"""
+    assert opened.page.evaluate(script) == [[], []]
+
+
 def test_flags_and_single_trials_are_told(run: Run, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.explore("depths")

@@ -34,6 +34,17 @@ def test_nothing_is_wider_than_the_screen(run: Run, open_page: Open, width: int)
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_a_figure_keeps_its_words_readable_on_a_phone(run: Run, open_page: Open) -> None:
+    """A figure 1,000 pixels wide is shown at seven tenths of that, and scrolls within the page."""
+    opened = open_page(run.path, viewport={"width": 390, "height": 800})
+    figure = opened.page.locator("figure img").first
+    figure.evaluate("(image) => image.style.setProperty('--width', '1000px')")
+    assert figure.evaluate("(image) => image.getBoundingClientRect().width") == pytest.approx(700)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+    opened.page.set_viewport_size({"width": 1280, "height": 800})
+    assert figure.evaluate("(image) => image.getBoundingClientRect().width") < 100
+
+
 def test_the_libraries_wait_until_they_are_wanted(run: Run, open_page: Open) -> None:
     opened = open_page(run.path)
     assert opened.page.evaluate("[typeof echarts, typeof Tabulator]") == ["undefined", "undefined"]
@@ -130,6 +141,15 @@ def test_on_paper_there_are_no_controls(run: Run, open_page: Open) -> None:
     assert opened.page.locator("#cell-table .static").is_visible()
     assert luminance(opened.page.evaluate("getComputedStyle(document.body).backgroundColor") or "") in (0.0, 1.0)
     assert len(opened.page.pdf()) > 10_000
+
+
+def test_on_paper_no_words_run_into_the_next_column(failed_run: Run, open_page: Open) -> None:
+    """The width is that of A4 less its margins; nothing is testable where nothing worked."""
+    opened = open_page(failed_run.path, viewport={"width": 688, "height": 1000})
+    opened.page.emulate_media(media="print")
+    assert "not testable here" in opened.page.locator(".claims .verdict").first.inner_text()
+    script = "[...document.querySelectorAll('td, th')].filter((cell) => cell.scrollWidth > cell.clientWidth + 1)"
+    assert opened.page.evaluate(f"{script}.map((cell) => cell.innerText)") == []
 
 
 def test_without_scripts_the_cells_are_there(run: Run, open_page: Open) -> None:

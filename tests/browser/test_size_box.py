@@ -123,3 +123,13 @@ def test_the_browser_writes_numbers_as_the_report_does(run: Run, open_page: Open
         assert [pair for pair in zip(values, got, wanted, strict=True) if pair[1] != pair[2]] == []
     got = opened.page.evaluate("(values) => values.map((value) => Crossover.format.count(value, 3))", values)
     assert got == [count_text(value, 3) for value in values]
+
+
+def test_what_was_typed_before_the_box_was_ready_stays(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path, viewport={"width": 1200, "height": 200})
+    box = opened.page.locator("#size-box")
+    assert box.locator("[name=study] option").count() == 0
+    opened.page.evaluate("document.querySelector('#size-box [name=amount]').value = '600'")
+    box.scroll_into_view_if_needed()
+    box.locator("[name=study] option").first.wait_for(state="attached")
+    assert box.locator("[name=amount]").input_value() == "600"

@@ -12,7 +12,7 @@ from crossover.analysis.cores_words import cores_answers
 from crossover.analysis.loading import loading_answers
 from crossover.analysis.machine_pairings import SHARED_AXES
 from crossover.analysis.naming import varying
-from crossover.analysis.opening import short_study_answers
+from crossover.analysis.opening import missing_words, short_study_answers
 from crossover.analysis.quality_words import quality_answer
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import answer, answer_at_one_size, line_words, merged
@@ -20,15 +20,14 @@ from crossover.analysis.short_comparisons import asked_answers
 from crossover.analysis.tables import LINE_AXES, records, rows_with, with_ok_times
 from crossover.stages import asks_for_crossovers
 
-NOT_MEASURED = "Not measured here."
-
 
 def study_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, str]]:
     """All answers of a study, each after the lines that it is of (empty: of all), and that there is none.
 
     `spec` is the study's file, `own` are its own tables.
     """
-    return answers_at_length(spec, own) or short_study_answers(spec, own) or [("", NOT_MEASURED)]
+    found = answers_at_length(spec, own) or short_study_answers(spec, own)
+    return found or [("", f"{missing_words(spec, own.cells)}.")]
 
 
 def answers_at_length(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, str]]:

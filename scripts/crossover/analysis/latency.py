@@ -58,7 +58,10 @@ def plot_latency(view: StudyView) -> Figure:
             own_axes.annotate(word, (0.02, 0.5), xycoords="axes fraction", fontsize=10, weight="bold")
         count = int((own["status"] == "ok").sum())
         passes = len(pooled(own, REFERENCE))
-        own_axes.set_xlabel(f"latency of a pass ({count} trial{'' if count == 1 else 's'} pooled, {passes:,} passes)")
+        pooled_words = (
+            f"{count} trial{'' if count == 1 else 's'} pooled, {passes:,} passes" if count else "none measured ok"
+        )
+        own_axes.set_xlabel(f"latency of a pass ({pooled_words})")
     return figure
 
 

@@ -91,7 +91,8 @@ def plot_line_panels(
     """
     if not panels:
         return blank_figure(title, NOTHING_TO_DRAW)
-    figure, all_axes = stacked_panels(title, [height_of(panel) for panel in panels], texts_of(panels))
+    heights_in = [height_of(panel) for panel in panels]
+    figure, all_axes = stacked_panels(title, heights_in, texts_of(panels), [panel.title for panel in panels])
     refined = {x for panel in panels for line in panel.lines for x in line.refined}
     for axes, panel in zip(all_axes, panels, strict=True):
         axes.set_ylabel(panel.y_label or y_label)
@@ -124,8 +125,7 @@ def texts_of(panels: Sequence[LinePanel]) -> list[str]:
 
 
 def draw_panel(axes: Axes, panel: LinePanel) -> None:
-    """Draw a panel's title, lines and points."""
-    axes.set_title(panel.title)
+    """Draw a panel's lines and points."""
     for line in panel.lines:
         if len(line.x):
             _draw(axes, line)

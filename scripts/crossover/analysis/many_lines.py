@@ -14,7 +14,7 @@ from crossover.analysis.guides import guide_of
 from crossover.analysis.line_panels import Line
 from crossover.analysis.over_size import lost_words, marks_of, plot_over_size
 from crossover.analysis.status_marks import status_marks
-from crossover.analysis.style import cores_text, ink, number_text, side_look, side_word
+from crossover.analysis.style import ink, number_text, side_cores, side_look, side_word
 from crossover.analysis.summary import speedups
 from crossover.analysis.tables import first_row
 from crossover.analysis.views import StudyView
@@ -65,7 +65,8 @@ def _cpu_sides(view: StudyView, machine: str) -> dict[str, str]:
         return {BASELINE: ""}
     cells = view.cells[view.cells["device"].map(is_cpu) & (view.cells["machine"] == machine)]
     return {
-        str(device): f" over {cores_text(own['threads'].max())}" for device, own in cells.groupby("device", sort=False)
+        str(device): f" over {side_cores(str(device), own['threads'].max())}"
+        for device, own in cells.groupby("device", sort=False)
     }
 
 

@@ -142,6 +142,7 @@ def _draw_peaks(axes: Axes, column: Column, words: dict[float, str]) -> None:
     axes.grid(color=GUIDE_COLOUR, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.set_ylabel(peak_label(column.device))
+    axes.set_title(column.peaks.title)
     draw_panel(axes, column.peaks)
     capacity = column.rows["capacity_bytes"].max()
     peaks = column.rows["peak_bytes"].where(lambda peak: peak > 0)

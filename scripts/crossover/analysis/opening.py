@@ -32,12 +32,13 @@ def opening(
     by_study = {name: tables.of_study(name) for name in studies}
     cards = [_card(name, spec, by_study[name]) for name, spec in studies.items()]
     memory = fullest([(name, one) for name, own in by_study.items() for one in device_memories(own.measurements)])
+    timed = (tables.cells["trials"] > 0).any() or tables.quality is not None
     return {
         "cards": cards,
         "hardware": _hardware(tables),
         "trust": trust_words(tables.cells),
         "memory": memory and {"study": memory[0], "title": studies[memory[0]]["title"], "words": verdict(memory[1])},
-        "lead": lead_figure([card["name"] for card in cards if card["answers"]], figures),
+        "lead": lead_figure([card["name"] for card in cards if card["answers"]], figures) if timed else None,
     }
 
 
@@ -53,27 +54,28 @@ def _card(name: str, spec: Mapping[str, Any], own: ReportTables) -> dict[str, An
         "question": spec["question"],
         "answers": short_study_answers(spec, own),
         "verdicts": short_verdicts(own.claims, spec),
-        "missing": _missing(spec, own.cells),
+        "missing": missing_words(spec, own.cells),
     }
 
 
 def short_study_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, str]]:
     """All that a study answers, in a few words each, with what they are of; `own` are its own tables."""
-    answers: list[tuple[str, str]] = []
-    if own.cores_worth is not None:
-        answers += short_cores(own.cores_worth)
-    elif (own.cells["trials"] > 0).any():
-        if asks_for_crossovers(spec["figures"]):
-            answers += crossover_answers(own.crossovers, own.cells)
-        else:
-            answers += comparison_answers(with_ok_times(own.measurements), spec)
+    answers = _timed_answers(spec, own) if (own.cells["trials"] > 0).any() else []
     if own.quality is not None:
         answers.append(("", short_quality(own.quality)))
     return answers
 
 
-def _missing(spec: Mapping[str, Any], cells: pd.DataFrame) -> str:
-    """What stands where a study has no answer."""
+def _timed_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, str]]:
+    if own.cores_worth is not None:
+        return short_cores(own.cores_worth)
+    if asks_for_crossovers(spec["figures"]):
+        return crossover_answers(own.crossovers, own.cells)
+    return comparison_answers(with_ok_times(own.measurements), spec)
+
+
+def missing_words(spec: Mapping[str, Any], cells: pd.DataFrame) -> str:
+    """What stands where a study has no answer, without a full stop."""
     if len(cells):
         return str(trust_words(cells)[0]) if not (cells["trials"] > 0).any() else "No short answer: see the figures"
     return f"Not measured: for {', '.join(spec['devices'])} only" if spec.get("devices") else "Not measured here"

@@ -34,12 +34,13 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables) ->
     as a path of its rows, it has no level for the machine where none is named.
     """
     cells = tables.cells
+    named = bool((cells["machine"] != HERE).any())
     columns = {name: encoded(plain(cells[name])) for name in cells.columns}
     labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
     return script_json(
         {
             "count": len(cells),
-            "axes": [axis for axis in CELL_AXES if axis != "machine" or (cells["machine"] != HERE).any()],
+            "axes": [axis for axis in CELL_AXES if axis != "machine" or named],
             "cells": columns | {"device_label": encoded(labels)},
             "commands": _commands(tables),
             "columns": column_specs(cells.columns),

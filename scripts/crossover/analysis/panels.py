@@ -14,25 +14,33 @@ from crossover.analysis.style import GUIDE_COLOUR, use_style
 
 WIDTH_IN = 8.5
 LEFT_IN, TOP_IN, BOTTOM_IN, GAP_IN = 0.85, 0.8, 0.85, 0.85
+TITLE_IN = 0.3
 LETTER_IN = 0.07
 """About the width of a letter of 9 points."""
 
 
-def stacked_panels(title: str, heights_in: Sequence[float], texts: Sequence[str]) -> tuple[Figure, list[Axes]]:
-    """A figure with log-log panels of the given heights in inches; `texts` are to be written to their right."""
+def stacked_panels(
+    title: str, heights_in: Sequence[float], texts: Sequence[str], titles: Sequence[str]
+) -> tuple[Figure, list[Axes]]:
+    """A figure with log-log panels of the given heights in inches; `texts` are to be written to their right.
+
+    `titles` are those of the panels; where the first is empty, it takes no room.
+    """
     use_style()
     longest = max((len(line) for text in texts for line in text.split("\n")), default=0)
     width_in = max(WIDTH_IN - LEFT_IN - 0.45 - LETTER_IN * longest, 0.45 * WIDTH_IN)
-    height_in = TOP_IN + sum(heights_in) + GAP_IN * (len(heights_in) - 1) + BOTTOM_IN
+    first_in = TOP_IN if titles[0] else TOP_IN - TITLE_IN
+    height_in = first_in + sum(heights_in) + GAP_IN * (len(heights_in) - 1) + BOTTOM_IN
     figure = plt.figure(figsize=(WIDTH_IN, height_in))
     figure.suptitle(title, x=0.01, y=1 - 0.12 / height_in, ha="left", va="top", fontsize=13, weight="bold")
     panels: list[Axes] = []
-    top_in = height_in - TOP_IN
-    for own_in in heights_in:
+    top_in = height_in - first_in
+    for own_in, words in zip(heights_in, titles, strict=True):
         place = (LEFT_IN / WIDTH_IN, (top_in - own_in) / height_in, width_in / WIDTH_IN, own_in / height_in)
         axes = figure.add_axes(place, xscale="log", yscale="log", sharex=panels[0] if panels else None)
         axes.grid(color=GUIDE_COLOUR, linewidth=0.7)
         axes.set_axisbelow(True)
+        axes.set_title(words)
         panels.append(axes)
         top_in -= own_in + GAP_IN
     return figure, panels

@@ -76,12 +76,20 @@ def ink(colour: str) -> str:
 
 
 def side_word(device: str, threads: float | None = None) -> str:
-    """'CPU, 8 cores': a device, and of the CPU the cores that it ran on, by their number or a CPU side's name."""
-    asked = threads_of_side(device) if threads is None else threads
+    """'CPU on 8 cores': a device, and of the CPU the cores that it ran on, by their number or a CPU side's name."""
     word = DEVICE_WORDS[device.partition("-")[0]]
-    if asked is None or not is_cpu(device):
-        return word
-    return f"{word}, half of its cores" if isinstance(asked, str) else f"{word}, {cores_text(asked)}"
+    cores = side_cores(device, threads) if is_cpu(device) else ""
+    return f"{word} on {cores}" if cores else word
+
+
+def side_cores(device: str, threads: float | None = None) -> str:
+    """'1 core', '8 cores (half)', or 'half of its cores' where their number is not known; empty for all of them."""
+    asked = threads_of_side(device)
+    if threads is not None:
+        return cores_text(threads) + " (half)" * (asked == HALF)
+    if asked is None:
+        return ""
+    return "half of its cores" if isinstance(asked, str) else cores_text(asked)
 
 
 def cores_text(count: float) -> str:

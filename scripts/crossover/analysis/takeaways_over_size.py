@@ -13,7 +13,7 @@ from crossover.analysis.sentences import doubt_words, merged
 from crossover.analysis.style import count_text, number_text, seconds_text
 from crossover.analysis.summary import speedups
 from crossover.analysis.tables import DEVICE_LINE_AXES, LINE_AXES, first_row, records
-from crossover.analysis.takeaway_words import between, indicative, where
+from crossover.analysis.takeaway_words import at_place, between, indicative, on_device, where
 from crossover.analysis.views import StudyView
 from crossover.records import BASELINE, is_cpu
 
@@ -39,11 +39,14 @@ def _range_of_times(view: StudyView) -> str:
         return ""
     varied = varying(view.cells, LINE_AXES)
     ends = [pick(timed, key=lambda cell: cell["step_time_s"]) for pick in (min, max)]
+    same = on_device(ends[0], varied) == on_device(ends[1], varied)
     words = []
     for cell in ends if ends[0] != ends[1] else ends[:1]:
         interval = between(cell["step_time_low_s"], cell["step_time_high_s"], seconds_text)
-        words.append(f"{seconds_text(cell['step_time_s'])}{interval} {where(view, cell, varied)}")
-    return indicative(f"A step takes {' to '.join(words)}", min(cell["trials"] for cell in ends))
+        place = at_place(view, cell["x"], cell["size_name"]) if same else where(view, cell, varied)
+        words.append(f"{seconds_text(cell['step_time_s'])}{interval} {'at ' * same}{place}")
+    text = f"A step takes {' to '.join(words)}{f' {on_device(ends[0], varied)}' if same else ''}"
+    return indicative(text, min(cell["trials"] for cell in ends))
 
 
 def _counted(rows: Sequence[dict[str, Any]]) -> str:

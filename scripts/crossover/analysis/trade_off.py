@@ -29,9 +29,9 @@ def plot_trade_off(view: StudyView) -> Figure:
     devices = [device for device in DEVICES if device in set(view.cells["device"])]
     tags = {device: [*_ours(view, device, named), *_published(view, device)] for device in devices}
     heights = [max(2.6, 0.4 + 0.17 * len(own)) for own in tags.values()]
-    figure, panels = stacked_panels(view.title, heights, [tag.text for own in tags.values() for tag in own])
+    titles = [device_label(device, device_name_of(view.cells[view.cells["device"] == device])) for device in devices]
+    figure, panels = stacked_panels(view.title, heights, [tag.text for own in tags.values() for tag in own], titles)
     for axes, device in zip(panels, devices, strict=True):
-        axes.set_title(device_label(device, device_name_of(view.cells[view.cells["device"] == device])))
         axes.set(ylabel="time of a sample")
         axes.set_xlabel("\n".join([_memory_words(view, device), *_sources(view, device)]), labelpad=2)
         _draw(axes, tags[device], DEVICE_COLOURS[device])

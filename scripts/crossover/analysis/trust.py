@@ -42,7 +42,8 @@ def trust_words(cells: pd.DataFrame) -> list[Phrase]:
         return []
     failures = Counter(cells.loc[cells["status"] != "ok", "status"])
     if not (cells["trials"] > 0).any():
-        return [Phrase(f"None of {_cells(len(cells))} was measured ok", _terms(failures))]
+        none = f"None of {len(cells):,} cells was" if len(cells) > 1 else "The only cell was not"
+        return [Phrase(f"{none} measured ok", _terms(failures))]
     flags = Counter(flag for own in cells["flags"] for flag in own)
     flagged = int((cells["flags"].map(len) > 0).sum())
     lost = sum(failures.values())

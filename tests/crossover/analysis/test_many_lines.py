@@ -164,7 +164,7 @@ def fewer(row: Row, view_of: Views) -> StudyView:
 
 def test_times_name_the_cores_of_each_cpu_line(fewer: StudyView) -> None:
     (axes,) = plot_times(fewer).axes
-    assert texts(axes) == ["CPU, 16 cores", "CPU, 8 cores", "CPU, 1 core", "GPU"]
+    assert texts(axes) == ["CPU on 16 cores", "CPU on 8 cores (half)", "CPU on 1 core", "GPU"]
     assert [line.get_linestyle() for line in axes.lines] == ["-", "--", ":", "-"]
     assert [np.asarray(line.get_ydata())[0] for line in axes.lines] == pytest.approx([1, 2, 8, 0.5])
     full, half, one, gpu = (line.get_color() for line in axes.lines)
@@ -175,7 +175,7 @@ def test_times_name_the_cores_of_each_cpu_line(fewer: StudyView) -> None:
 
 def test_speedups_have_a_line_over_each_number_of_cores(fewer: StudyView) -> None:
     (axes,) = plot_speedups(fewer).axes
-    assert texts(axes) == ["GPU over 16 cores", "GPU over 8 cores", "GPU over 1 core"]
+    assert texts(axes) == ["GPU over 16 cores", "GPU over 8 cores (half)", "GPU over 1 core"]
     assert [np.asarray(line.get_ydata())[0] for line in axes.lines[1:]] == pytest.approx([2, 4, 16])
     assert [line.get_linestyle() for line in axes.lines[1:]] == ["-", "--", ":"]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.analysis.cores_worth import compare_cores
 from crossover.analysis.opening import lead_figure, opening
 from crossover.analysis.report_figures import FigureFile
 from report_pages import tables_of
@@ -68,3 +69,14 @@ def test_nothing_measured_yet_is_a_first_screen_without_answers(power_laws: Powe
     found = opened(power_laws({2: 100}).head(0), disc_depth={})
     assert [card["missing"] for card in found["cards"]] == ["Not measured here"]
     assert (found["hardware"], found["trust"], found["memory"], found["lead"]) == ([], [], None, None)
+
+
+def test_an_empty_figure_does_not_lead(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    figures = [figure("disc_depth", "times")]
+    studies = {"disc_depth": SPEC}
+    assert opening(studies, tables_of(rows), figures)["lead"] == figures[0]
+    failed = rows.assign(status="timeout", step_time_s=None)
+    found = opening(studies, tables_of(failed, cores_worth=compare_cores(failed)), figures)
+    assert found["lead"] is None
+    assert found["cards"][0]["answers"] == []

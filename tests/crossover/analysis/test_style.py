@@ -132,10 +132,10 @@ def test_cores(count: float, text: str) -> None:
 
 
 def test_a_cpu_side_is_named_by_its_cores() -> None:
-    assert side_word("cpu", 16) == "CPU, 16 cores"
-    assert (side_word("cpu-half", 8), side_word("cpu-half")) == ("CPU, 8 cores", "CPU, half of its cores")
+    assert side_word("cpu", 16) == "CPU on 16 cores"
+    assert (side_word("cpu-half", 8), side_word("cpu-half")) == ("CPU on 8 cores (half)", "CPU on half of its cores")
     assert (side_word("cpu"), side_word("cuda", 16)) == ("CPU", "GPU")
-    assert device_label("cpu-1", "Brand C1") == "CPU, 1 core (Brand C1)"
+    assert device_label("cpu-1", "Brand C1") == "CPU on 1 core (Brand C1)"
 
 
 def test_shares_are_whole_per_cents_and_nothing_small_is_none() -> None:

@@ -59,8 +59,7 @@ def test_of_one_device_the_shortest_and_the_longest_time(power_laws: PowerLaws, 
     rows = power_laws({2: 200, 4: 10_000})
     text = of_times(view_of(rows[rows["device"] == "cpu"].to_dict("records")))
     assert text == (
-        "A step takes 200 µs at 2 linear layers on the CPU to 10.0 ms at 4 linear layers on the CPU. One trial a cell: "
-        "indicative."
+        "A step takes 200 µs at 2 linear layers to 10.0 ms at 4 linear layers on the CPU. One trial a cell: indicative."
     )
 
 

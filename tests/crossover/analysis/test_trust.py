@@ -34,5 +34,6 @@ def test_cells_without_a_result_do_not_count_as_measured_with_none() -> None:
 
 
 def test_where_nothing_ended_ok_that_is_all_there_is_to_say() -> None:
-    assert words(("invalid", 0, [])) == ["None of 1 cell was measured ok: 1 discarded as faulty (invalid)"]
+    assert words(("invalid", 0, [])) == ["The only cell was not measured ok: 1 discarded as faulty (invalid)"]
+    assert words(*[("oom", 0, [])] * 2) == ["None of 2 cells was measured ok: 2 out of memory (oom)"]
     assert words() == []
