@@ -47,7 +47,7 @@ def test_a_part_is_reported_and_the_run_goes_on_where_it_was(fresh: House) -> No
     (fresh.path / rows[1] / "trial-1.parquet").write_bytes(b"broken")
     text = partial(fresh)
     assert "This report is partial: 1 of 4 trials have finished" in text
-    assert "unreadable : 1 trial" in text
+    assert "1 trial unreadable" in text
     assert "delete the file and run the same command again" in text
     assert (fresh.path / "results" / "partial" / "figures" / "disc_depth" / "times.svg").is_file()
     assert not (fresh.path / "results" / "partial" / "figures" / "hsf_width").exists()
@@ -87,10 +87,10 @@ def test_failed_cells_are_told_with_the_command_for_what_has_finished(fresh: Hou
     assert f"A report of what has finished: {command}" in done.stderr
     text = partial(fresh, *command.removesuffix(" -- partial_report").split()[1:])
     assert "0 of 2 trials have finished" in text
-    assert "failed : 2 trials" in text
+    assert "2 trials failed" in text
     assert "CPU: 5 and 10 neurons in each hidden layer" in text
     assert "batch size 5000 is larger than the dataset; allowed: at most its 107 rows" in text
-    assert "failed: 2 trials" in (fresh.path / "results" / "partial" / "summary.md").read_text()
+    assert "2 trials failed" in (fresh.path / "results" / "partial" / "summary.md").read_text()
 
 
 def test_beside_a_run_the_report_is_made_and_the_lock_of_the_run_stays(fresh: House) -> None:
