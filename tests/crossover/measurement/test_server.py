@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import psutil
 import pytest
@@ -140,6 +141,7 @@ def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
 ) -> None:
     """A server that the first trial starts is not bound to that trial's CPUs."""
     usable = os.sched_getaffinity(0)
+    before = servers(runtime)
     environment |= {"TORCH_SERVER_OF_ITS_OWN": "1"}
     bound = measured(replace(trial, isolation=isolation, cpus=[max(usable)]), environment)
     free = measured(replace(trial, isolation=isolation, threads=2), environment)
@@ -147,14 +149,18 @@ def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
     assert (bound["logical_cpus"], bound["physical_cores"], bound["numa_nodes"]) == (1, 1, free["numa_nodes"] and 1)
     assert (free["affinity"], free["threads"]) == (sorted(usable), 2)
     assert os.sched_getaffinity(0) == usable
-    for server in servers(runtime):
+    own = [server for server in servers(runtime) if server not in before]
+    assert len(own) == (isolation == "server")
+    for server in own:
         assert set(server.cpu_affinity()) == usable
+        server.kill()
 
 
 def test_a_trial_without_a_process_of_its_own_binds_itself(trial: Request, environment: dict[str, str]) -> None:
     usable = os.sched_getaffinity(0)
     try:
-        row = measured(replace(trial, isolation="none", cpus=[max(usable)]), environment)
+        with patch.dict(os.environ):  # a trial sets variables, here those of this very process
+            row = measured(replace(trial, isolation="none", cpus=[max(usable)]), environment)
     finally:
         os.sched_setaffinity(0, usable)
     assert (row["isolation"], row["affinity"]) == ("none", [max(usable)])
