@@ -17,6 +17,20 @@ from crossover.records import COLUMNS
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With several processes (pytest -n 3), tests of a file stay together and share its fixtures."""
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that run the workflow take minutes: they start first, so that no process ends long after the others."""
+    items.sort(key=lambda item: item.path.parent != ROOT / "tests")
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
