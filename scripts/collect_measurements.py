@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def collect_measurements(
-    paths_to_rows: Sequence[Path], several_hosts: bool, path_to_measurements: Path, threads: int = 1
+    paths_to_rows: Sequence[Path], several_hosts: bool, path_to_measurements: Path, processes: int = 1
 ) -> None:
     """Read one row a file, check that they belong together, and write them as one Parquet file."""
-    rows = collect_rows(paths_to_rows, threads=threads)
+    rows = collect_rows(paths_to_rows, processes=processes)
     check_environments(rows, several_hosts)
     write_rows(rows, path_to_measurements)
 

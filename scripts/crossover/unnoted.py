@@ -18,8 +18,8 @@ def check_unnoted(rows: Iterable[tuple[Path, str]]) -> None:
 
     others = []
     for path, today in rows:
-        (command,) = pyarrow.parquet.read_table(path, columns=["command"]).column("command").to_pylist()
-        measured = shlex.split(command or "")
+        (row,) = pyarrow.parquet.read_table(path, partitioning=None).to_pylist()
+        measured = shlex.split(row.get("command") or "")
         if not measured or shlex.split(today)[: len(measured)] != measured:
             others.append(path)
     if others:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crossover.analysis.merging import check_environments
-from crossover.analysis.tables import CELL_AXES, with_machine
+from crossover.analysis.tables import CELL_AXES, with_null_columns
 from crossover.errors import UserError
 from crossover.records import DEVICES, HERE, SCHEMA_VERSION, arrow_schema, is_cpu
 
@@ -143,7 +143,7 @@ def _read_run(run: MergedRun) -> pa.Table:
 
 def _read(file: Path, columns: list[str] | None = None) -> pa.Table:
     try:
-        return with_machine(pq.read_table(file, columns=columns, partitioning=None))
+        return with_null_columns(pq.read_table(file, columns=columns, partitioning=None))
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(f"{file}: not a readable table ({str(error).splitlines()[0]}); make it again") from None
 

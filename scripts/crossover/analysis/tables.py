@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pyarrow.parquet as pq
 from crossover.errors import UserError
 from crossover.files import atomic_path
 from crossover.records import AXES, HERE, Measurement, arrow_schema, threads_of_side
+from crossover.row_files import NULL_COLUMNS
 
 CELL_AXES = list(AXES)
 LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
@@ -26,16 +29,18 @@ ROWS_AT_ONCE = 500
 
 
 def collect_rows(
-    paths: Sequence[Path], record: type[Any] = Measurement, number: str = "trial", threads: int = 1
+    paths: Sequence[Path], record: type[Any] = Measurement, number: str = "trial", processes: int = 1
 ) -> pa.Table:
     """Join rows of trials (or of another record), ordered by cell and trial (or by what numbers a cell's rows).
 
     Raises UserError naming an unreadable or outdated file.
     """
     parts = [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
-    with ThreadPoolExecutor(threads) as pool:
-        tables = list(pool.map(lambda part: pa.concat_tables(_rows(part, record)).combine_chunks(), parts))
-    return joined(tables, record, number)
+    read = partial(_rows, record=record)
+    if processes == 1 or len(parts) < 2:
+        return joined([read(part) for part in parts], record, number)
+    with ProcessPoolExecutor(min(processes, len(parts))) as pool:
+        return joined(list(pool.map(read, parts)), record, number)
 
 
 def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
@@ -46,23 +51,43 @@ def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: st
 
 def read_row(path: Path, record: type[Any] = Measurement) -> pa.Table:
     """The row in a file; raises UserError where it is unreadable or outdated."""
-    return _rows([path], record)[0]
+    return _rows([path], record)
 
 
-def _rows(paths: Sequence[Path], record: type[Any]) -> list[pa.Table]:
-    columns = arrow_schema(record).names
-    return [_row(path, columns, record.schema_version) for path in paths]
+def _rows(paths: Sequence[Path], record: type[Any]) -> pa.Table:
+    """Rows with all columns of a record. Those of the same columns are joined first: most of a run's are alike."""
+    schema = pa.schema([(field.name, field.type) for field in arrow_schema(record)])
+    alike: dict[tuple[str, ...], list[pa.Table]] = defaultdict(list)
+    for path in paths:
+        row = _row(path, frozenset(schema.names), record.schema_version)
+        alike[tuple(row.column_names)].append(row)
+    tables = [with_null_columns(pa.concat_tables(rows)).select(schema.names).cast(schema) for rows in alike.values()]
+    return pa.concat_tables(tables).combine_chunks()
 
 
-def _row(path: Path, columns: Sequence[str], version: int) -> pa.Table:
+def _row(path: Path, columns: frozenset[str], version: int) -> pa.Table:
+    """The row as its file has it, without null columns."""
     try:
         with pq.ParquetFile(path) as file:
-            table = with_machine(file.read(use_threads=False))
+            row = file.read(use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again") from None
-    if set(table.column_names) != set(columns) or table["schema_version"].to_pylist() != [version]:
+    found = {*row.column_names, *_null_columns(row), "machine"}  # which the rows of earlier versions lack
+    if found != columns or row["schema_version"].to_pylist() != [version]:
         raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
-    return table.select(columns)
+    return row
+
+
+def _null_columns(rows: pa.Table) -> list[str]:
+    metadata: Mapping[bytes, bytes] = rows.schema.metadata or {}
+    return metadata.get(NULL_COLUMNS.encode(), b"").decode().split()
+
+
+def with_null_columns(rows: pa.Table) -> pa.Table:
+    """Rows from files of one row with the columns that these leave out, and with `machine` as below."""
+    for name in _null_columns(rows):
+        rows = rows.append_column(name, pa.nulls(len(rows)))
+    return with_machine(rows)
 
 
 def with_machine(rows: pa.Table) -> pa.Table:

@@ -13,7 +13,8 @@ from crossover.measurement.forking import ForkedProcess, NoServerError
 from crossover.measurement.processes import Child, FreshProcess
 from crossover.measurement.requests import Job, Request, TrainingRun
 from crossover.measurement.supervision import ChildLostError, Outcome, kernel_oom_kills, supervise
-from crossover.records import Measurement, write_record
+from crossover.records import Measurement
+from crossover.row_files import write_record
 from crossover.trainings import Training
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
@@ -54,9 +55,9 @@ def train(job: TrainingRun, environment: Mapping[str, str]) -> None:
 def _attempt(request: Request, environment: Mapping[str, str]) -> Outcome:
     """One process that measures, or this one."""
     if request.isolation == "none":
-        from crossover.measurement.trial import run_trial
+        from crossover.measurement.child import run_request
 
-        row = run_trial(request)
+        row = run_request(request)
         write_record(row, Path(request.output))
         return Outcome(str(row.status), row.reason, True, {})
     return run_supervised(request, environment)
