@@ -1,8 +1,7 @@
 rule find_largest_batch:
     input:
         script=house("scripts/find_largest_batch.py"),
-        library=MEASUREMENT_LIBRARY,
-        workload=workload_of,
+        code=MEASURING_CODE,
         dataset=dataset_of,
     output:
         f"{RESULTS}/largest_batch/{PLACED_SEARCH}.json",
@@ -17,13 +16,12 @@ rule find_largest_batch:
         mem_mb=mem_mb_of,
         runtime=search_runtime_of,
     params:
-        dataset=dataset_option,
         options=search_options_of,
         environment=environment_of,
     message:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
     shell:
-        "python3 {input.script:q} {params.options:q} {params.dataset:q} --output={output:q} > {log:q} 2>&1"
+        "python3 {input.script:q} {params.options:q} --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
 rule collect_largest_batches:

@@ -1,15 +1,23 @@
 # Reads and validates the config, builds the table of cells, and defines the resource functions.
 
+import inspect
 import math
 import os
 import re
 import shlex
 import sys
 from dataclasses import asdict, replace
+from functools import cache
 from itertools import product
 
+from crossover.checksums import note_checksums
 from crossover.claim_forms import claims_of
-from crossover.command_lines import search_options, trial_options
+from crossover.command_lines import (
+    axis_options,
+    search_options,
+    setting_options,
+    trial_options,
+)
 from crossover.configuration import (
     check_compared,
     check_device_list,
@@ -51,6 +59,7 @@ from crossover.studies import (
 )
 from crossover.trainings import TRAINING_PATH, quality_of, trained_cells, training_options
 from crossover.unnoted import check_unnoted
+from snakemake_interface_executor_plugins.settings import SharedFSUsage
 
 prefer_this_environment()
 
@@ -191,8 +200,33 @@ def library(*patterns):
 
 ANALYSIS_LIBRARY = library("*.py", "analysis/*.py")
 MEASUREMENT_LIBRARY = library(
-    "records.py", "studies.py", "traits.py", "measurement/*.py", "measurement/workloads/__init__.py"
+    "records.py",
+    "row_files.py",
+    "studies.py",
+    "traits.py",
+    "measurement/*.py",
+    "measurement/workloads/__init__.py",
 )
+
+
+def measuring_code():
+    """The code that measures a cell, as an input: its library, and the module of its workload.
+
+    Snakemake asks after every input of every job. So it is one file that notes what all of them hold, where jobs see this
+    folder; elsewhere it is the files themselves.
+    """
+    of_workload = os.path.relpath(workload_module("{workload}"))
+    if SharedFSUsage.INPUT_OUTPUT not in workflow.storage_settings.shared_fs_usage:
+        return [*MEASUREMENT_LIBRARY, of_workload]
+    note = ".snakemake/crossover/code/{workload}.sha256"
+    if workflow.is_main_process:
+        for workload in {study.workload for study in CONFIG.studies}:
+            files = [*MEASUREMENT_LIBRARY, of_workload.format(workload=workload)]
+            note_checksums(files, Path(note.format(workload=workload)))
+    return [note]
+
+
+MEASURING_CODE = measuring_code()
 
 
 def dataset_file(workload):
@@ -211,24 +245,20 @@ def dataset_of(wildcards):
     return dataset_file(wildcards.workload)
 
 
-def dataset_option(wildcards, input):
-    """The command-line option of a trial that names its dataset, if it reads one."""
-    return [f"--dataset={input.dataset}"] if input.dataset else []
+def trial_of(wildcards):
+    """The options that all trials of a cell share, as the shell takes them, and what else their numbers depend on."""
+    options = [*axis_options(wildcards), *settings_of(wildcards.study)]
+    return {"options": shlex.join(options), **environment_of(wildcards)}
 
 
-def workload_of(wildcards):
-    """The module of a cell's workload."""
-    return os.path.relpath(workload_module(wildcards.workload))
-
-
-def options_of(wildcards):
-    """The command-line options that all trials of a cell share."""
-    return trial_options(
-        cell_of(wildcards),
+@cache
+def settings_of(study):
+    """Those of these options that all trials of a study share."""
+    return setting_options(
         **shared_options(),
-        **overrides_of(STUDIES[wildcards.study]),
-        latency_steps=STUDIES[wildcards.study].latency_steps,
-        latency_mistakes=STUDIES[wildcards.study].latency_mistakes,
+        **overrides_of(STUDIES[study]),
+        latency_steps=STUDIES[study].latency_steps,
+        latency_mistakes=STUDIES[study].latency_mistakes,
         isolation=CONFIG.isolation,
     )
 
@@ -493,3 +523,16 @@ def note_unnoted_rows():
         check_unnoted((Path(job.output[0]), job.shellcmd) for job in jobs)
     for job in jobs:
         workflow.async_run(workflow.persistence.finished(job))
+
+
+# Snakemake asks for the parameters of these functions for each job, and would work them out each time.
+for function in (
+    dataset_of,
+    trial_of,
+    turn_of,
+    threads_of,
+    gpus_of,
+    mem_mb_of,
+    runtime_of,
+):
+    function.__signature__ = inspect.signature(function)

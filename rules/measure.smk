@@ -1,8 +1,7 @@
 rule measure_cell:
     input:
         script=house("scripts/measure_cell.py"),
-        library=MEASUREMENT_LIBRARY,
-        workload=workload_of,
+        code=MEASURING_CODE,
         dataset=dataset_of,
     output:
         f"{RESULTS}/cells/{PLACED_CELL}/trial-{{trial}}.parquet",
@@ -18,11 +17,9 @@ rule measure_cell:
         mem_mb=mem_mb_of,
         runtime=runtime_of,
     params:
-        dataset=dataset_option,
-        options=options_of,
-        environment=environment_of,
+        trial=trial_of,
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}"
     shell:
-        "python3 {input.script:q} {params.options:q} --trial={wildcards.trial}"
-        " {params.dataset:q} --output={output:q} > {log:q} 2>&1"
+        "python3 {input.script:q} {params.trial[options]} --trial={wildcards.trial}"
+        " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"

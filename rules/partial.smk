@@ -4,9 +4,6 @@
 from datetime import datetime
 from functools import cache
 
-from crossover.command_lines import option_name
-from crossover.records import AXES
-
 
 def is_partial(wildcards):
     """Whether a report is of what has finished so far."""
@@ -36,14 +33,7 @@ def all_asked(wildcards):
 
 def settings_in_part(wildcards):
     """The options that the trials of a study share, by study, which tell a row of an older config; None for a full one."""
-    if not is_partial(wildcards):
-        return None
-    axes = tuple(f"{option_name(axis)}=" for axis in AXES)
-    first = {cell.study: cell for cell in reversed(CELLS)}
-    return {
-        study: [option for option in options_of(cell) if not option.startswith(axes)]
-        for study, cell in first.items()
-    }
+    return {study: settings_of(study) for study in MEASURED} if is_partial(wildcards) else None
 
 
 def now_in_part(wildcards):

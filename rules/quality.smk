@@ -1,8 +1,7 @@
 rule train_model:
     input:
         script=house("scripts/train_model.py"),
-        library=[*MEASUREMENT_LIBRARY, *library("trainings.py")],
-        workload=workload_of,
+        code=[*MEASURING_CODE, *library("trainings.py")],
         dataset=dataset_of,
     output:
         f"{RESULTS}/trainings/{PLACED_TRAINING}.parquet",
@@ -17,14 +16,13 @@ rule train_model:
         mem_mb=mem_mb_of,
         runtime=runtime_of,
     params:
-        dataset=dataset_option,
         options=training_options_of,
         environment=environment_of,
     message:
         f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
     shell:
         "python3 {input.script:q} {params.options:q} --seed={wildcards.seed}"
-        " {params.dataset:q} --output={output:q} > {log:q} 2>&1"
+        " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
 rule summarise_quality:

@@ -33,12 +33,24 @@ def partial_command():
     return shlex.join(["snakemake", *options, "--", "partial_report"])
 
 
+def look_for_jobs_once():
+    """Drop Snakemake's limit of 100 jobs a second, unless another one is asked for.
+
+    To keep the limit, Snakemake (9.27) looks for jobs anew one second after each time it looked, on and on: each finished
+    job adds one such look a second, and in a run of thousands they take more time than the jobs.
+    """
+    limiter = getattr(workflow.scheduler, "job_rate_limiter", None)
+    if limiter and (limiter.max_jobs, limiter.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None
+
+
 onstart:
     # The executor is known from here on only.
     with one_line_errors():
         check_executor(CONFIG, local=workflow.local_exec)
         check_sent(CONFIG.hardware, local=workflow.local_exec)
         note_unnoted_rows()
+    look_for_jobs_once()
     logger.addHandler(PROGRESS)
 
 

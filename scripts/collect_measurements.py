@@ -20,7 +20,7 @@ if __name__ == "__main__":
         if snakemake.params.merged:
             rows = join_runs([MergedRun(folder, name) for folder, name in snakemake.params.merged])
         elif snakemake.params.asked is None:
-            rows = matching_rows([Path(path) for path in snakemake.input.rows], hosts, threads=snakemake.threads)
+            rows = matching_rows([Path(path) for path in snakemake.input.rows], hosts, processes=snakemake.threads)
         else:
             asked = [Path(path) for path in snakemake.params.asked]
             rows = finished_rows(asked, hosts, settings=snakemake.params.settings)

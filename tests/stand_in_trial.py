@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from crossover.files import atomic_path
-from crossover.records import Measurement, write_record
+from crossover.records import Measurement
+from crossover.row_files import write_record
 
 AXES = {"batch-size": int, "size": int, "trial": int}
 NAMES = ["study", "workload", "variant", "protocol", "precision", "execution", "device"]

@@ -79,6 +79,7 @@ def test_analysis_wing_imports_no_torch() -> None:
         "command_lines.py",
         "energy_window.py",
         "records.py",
+        "row_files.py",
         "errors.py",
         "files.py",
         "gpus.py",

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from safetensors.numpy import save_file
 
 from crossover.measurement.requests import Request
+from crossover.records import COLUMNS
 from crossover.studies import Cell, Effort
 
 ROOT = Path(__file__).parents[1]
@@ -56,9 +57,9 @@ def request(dataset: Path, output: Path, **values: Any) -> Request:
 
 
 def read_row(path: Path) -> dict[str, Any]:
-    """The one row of a file."""
+    """The one row of a file, with the columns that it leaves out since they are null."""
     (row,) = pq.read_table(path).to_pylist()
-    return dict(row)
+    return dict.fromkeys(COLUMNS) | row
 
 
 def run_script(

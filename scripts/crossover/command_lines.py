@@ -10,8 +10,17 @@ from crossover.records import AXES, HERE
 from crossover.studies import BatchSearch, Cell, Effort
 
 
-def trial_options(
-    cell: Cell,
+def trial_options(cell: Cell, **settings: Any) -> list[str]:
+    """Command-line options of scripts/measure_cell.py that are the same for every trial of a cell."""
+    return [*axis_options(vars(cell)), *setting_options(**settings)]
+
+
+def axis_options(axes: Mapping[str, Any]) -> list[str]:
+    """Those of them that name the cell."""
+    return as_options(cell_values(axes))
+
+
+def setting_options(
     *,
     seed: int,
     cpu_threads: int | str,
@@ -21,9 +30,8 @@ def trial_options(
     latency_mistakes: bool = False,
     isolation: str = "auto",
 ) -> list[str]:
-    """Command-line options of scripts/measure_cell.py that are the same for every trial of a cell."""
+    """The others, which all trials of a study share; these are the `settings` of `trial_options`."""
     values = {
-        **cell_values(vars(cell)),
         "seed": seed,
         "cpu_threads": cpu_threads,
         "time_limit_s": time_limit_s,

@@ -65,7 +65,7 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
 def add_process_options(group: argparse._ArgumentGroup) -> None:
     """Add the options that every measuring process takes."""
     group.add_argument("--seed", default=0, type=int)
-    group.add_argument("--dataset", help="safetensors file, where the workload reads one")
+    group.add_argument("--dataset", type=path_if_any, help="safetensors file; empty where the workload reads none")
     group.add_argument("--cpu-threads", default="auto", type=auto_or_positive, help="auto: usable physical cores")
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
 
@@ -101,6 +101,11 @@ def machine(text: str) -> str:
     if not re.fullmatch(MACHINE_NAME, text, re.ASCII):
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed; allowed: letters, digits, '.', '_' and '-'")
     return text
+
+
+def path_if_any(text: str) -> str | None:
+    """A path; None for an empty text."""
+    return text or None
 
 
 def positive(text: str) -> int:

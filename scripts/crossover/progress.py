@@ -1,4 +1,4 @@
-"""How far a run is: the time left, told after each finished trial, and what failed.
+"""How far a run is: the time left, told after a finished trial, and what failed.
 
 Snakemake's own lines count jobs, of which a trial takes seconds and most others none.
 """
@@ -10,10 +10,14 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
 """The rules whose jobs take time, and what these are called."""
+
+TELLING_SHARE = 0.02
+"""Of the time that may go into telling: it looks at every waiting job, of which a large run has thousands."""
 
 Kinds = tuple[tuple[str, ...], ...]
 """What a job is like, from its very cell to any of its rule."""
@@ -47,11 +51,12 @@ def estimate_left(
     if () not in taken or elapsed_s <= 0:
         return None
     at_once = sum(taken[()]) / elapsed_s
+    mean_s = cache(lambda kind: fmean(taken[kind]))
     total, rough = 0.0, False
     for kinds, running_s in waiting:
         known = next(kind for kind in kinds if kind in taken)
         rough = rough or known not in kinds[:2]
-        total += max(fmean(taken[known]) - running_s, 0.0)
+        total += max(mean_s(known) - running_s, 0.0)
     return Estimate(total / at_once, rough) if at_once else None
 
 
@@ -79,7 +84,8 @@ def failure_words(failed: Mapping[str, int], command: str) -> str:
 
 
 class ProgressTeller(logging.Handler):
-    """Listens to Snakemake's events; after a measuring job it says how many are done and how long the others take.
+    """Listens to Snakemake's events; after a measuring job it says how many are done and how long the others take. Not
+    after each of many: telling takes no more than TELLING_SHARE of the time.
 
     `waiting` gives the rule and the wildcards of each measuring job that has not finished, by its number, and whether
     further ones will be planned.
@@ -99,6 +105,7 @@ class ProgressTeller(logging.Handler):
         self._taken: dict[tuple[str, ...], list[float]] = defaultdict(list)
         self._begun = 0.0
         self._done = 0
+        self._silent_until = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take note of an event; a mistake in here must not disturb the run."""
@@ -122,10 +129,12 @@ class ProgressTeller(logging.Handler):
             for kind in self._like[facts["job_id"]]:
                 self._taken[kind].append(self._clock() - began)
             self._done += 1
-            self._tell(facts["job_id"])
+            if (now := self._clock()) >= self._silent_until:
+                self._tell(facts["job_id"], now)
+                told = self._clock()
+                self._silent_until = told + (told - now) / TELLING_SHARE
 
-    def _tell(self, finished: int) -> None:
-        now = self._clock()
+    def _tell(self, finished: int, now: float) -> None:
         jobs, more = self._waiting()
         # Snakemake tells that a job has finished before it counts it as such.
         jobs = {number: job for number, job in jobs.items() if number != finished}

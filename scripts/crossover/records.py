@@ -1,17 +1,15 @@
-"""One trial's result: the words, the columns with their units, and the Parquet row.
+"""One trial's result: the words, and the columns with their units.
 
-Both wings read this module, so it imports neither torch nor pandas, and pyarrow only to write.
+Both wings read this module, so it imports neither torch nor pandas, and pyarrow only for a schema.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import io
-import json
 import types
 import typing
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -212,8 +210,13 @@ class Measurement:
 COLUMNS = tuple(column.name for column in dataclasses.fields(Measurement))
 
 
-def arrow_schema(record: type[Any] = Measurement) -> pyarrow.Schema:
+def arrow_schema(record: Any = Measurement) -> pyarrow.Schema:
     """The Parquet schema of a record, a dataclass of columns, with doc and unit in each column's metadata."""
+    return _arrow_schema(record)
+
+
+@cache
+def _arrow_schema(record: Any) -> pyarrow.Schema:
     import pyarrow as pa
 
     arrow_types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -232,19 +235,3 @@ def arrow_schema(record: type[Any] = Measurement) -> pyarrow.Schema:
             for f in dataclasses.fields(record)
         ]
     )
-
-
-def write_record(record: Any, path: Path) -> None:
-    """Write a record as the one row of `path`; the caller sees to it that a killed process leaves nothing behind.
-
-    The row goes through Arrow's JSON reader, since every other way from Python values to Arrow imports pandas.
-    """
-    import pyarrow.json
-    import pyarrow.parquet
-
-    schema = arrow_schema(type(record))
-    text = json.dumps(dataclasses.asdict(record), allow_nan=False).encode()
-    reading = pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
-    parsing = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
-    table = pyarrow.json.read_json(io.BytesIO(text), read_options=reading, parse_options=parsing)
-    pyarrow.parquet.write_table(table.cast(schema), path, use_dictionary=False)  # of one row it only takes time to read

@@ -19,6 +19,8 @@ from crossover.records import AXES, BASELINE, HERE, PLAIN
 from crossover.traits import Traits, read_traits
 
 WORKLOADS_FOLDER = Path(__file__).parent / "measurement" / "workloads"
+NULL = "null"
+"""The workload that does nothing and needs no torch."""
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,25 @@ def test_the_time_left_is_told_after_each_trial() -> None:
     ]
 
 
+def test_telling_takes_a_small_share_of_the_time() -> None:
+    """Here it takes 1 s, which is 2 % of 50 s: of trials of 10 s every fifth is told."""
+    jobs = {number: ("measure_cell", {"study": "a", "device": "cpu", "size": number}) for number in range(20)}
+    said: list[str] = []
+    now = [0.0]
+
+    def waiting() -> Any:
+        now[0] += 1
+        return jobs, False
+
+    teller = ProgressTeller(waiting, said.append, lambda: now[0])
+    for number in range(14):
+        teller.handle(event("job_info", jobid=number, rule_name="measure_cell", wildcards=jobs[number][1]))
+        now[0] += 10
+        teller.handle(event("job_finished", job_id=number))
+        del jobs[number]
+    assert [text.split(";")[0] for text in said] == [f"Measured {number} of 20 trials" for number in (1, 6, 11)]
+
+
 def test_jobs_that_take_no_time_are_not_counted() -> None:
     said: list[str] = []
     teller = ProgressTeller(lambda: ({}, False), said.append)

@@ -1,50 +1,17 @@
 from __future__ import annotations
 
-import dataclasses
-from pathlib import Path
-
-import pyarrow.parquet as pq
 import pytest
 
-from crossover.records import COLUMNS, HALF, Measurement, arrow_schema, is_cpu, threads_of_side, write_record
+from crossover.records import HALF, arrow_schema, is_cpu, threads_of_side
 
 
-def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
-    row = Measurement(
-        study='a "quoted" name, é, 漢字\n',
-        size=2**53,
-        flags=["drift", "noisy"],
-        samples_s=[0.1 + 1e-17 * step for step in range(200_000)],  # longer than one block of the JSON reader
-        status="ok",
-    )
-    path = tmp_path / "row.parquet"
-    write_record(row, path)
-    assert pq.read_table(path).to_pylist() == [dataclasses.asdict(row)]
-    assert pq.read_schema(path).names == list(COLUMNS)
-
-
-def test_an_empty_list_is_not_a_null(tmp_path: Path) -> None:
-    write_record(Measurement(flags=[], samples_s=None), tmp_path / "row.parquet")
-    (row,) = pq.read_table(tmp_path / "row.parquet").to_pylist()
-    assert row["flags"] == []
-    assert row["samples_s"] is None
-
-
-def test_columns_state_their_units(tmp_path: Path) -> None:
-    write_record(Measurement(), tmp_path / "row.parquet")
-    schema = pq.read_schema(tmp_path / "row.parquet")
+def test_columns_state_their_units() -> None:
     for field in arrow_schema():
-        metadata = schema.field(field.name).metadata
+        metadata = field.metadata
         assert metadata[b"doc"]
         for suffix, unit in (("_s", b"s"), ("_bytes", b"B"), ("_j", b"J"), ("_w", b"W"), ("_mhz", b"MHz")):
             if field.name.endswith(suffix):
                 assert metadata[b"unit"] == unit, field.name
-
-
-def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="JSON"):
-        write_record(Measurement(step_time_s=float("nan")), tmp_path / "row.parquet")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from crossover.errors import UserError
-from crossover.records import Measurement, write_record
+from crossover.records import Measurement
+from crossover.row_files import write_record
 from crossover.unnoted import check_unnoted
 
 

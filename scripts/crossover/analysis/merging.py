@@ -34,13 +34,13 @@ def matching_rows(
     several_hosts: bool,
     record: type[Any] = Measurement,
     number: str = "trial",
-    threads: int = 1,
+    processes: int = 1,
 ) -> pa.Table:
     """The rows of trials (or of another record) in all files, as `collect_rows` joins them.
 
     Raises UserError where a file is unreadable, and where rows of a device come from unlike environments.
     """
-    rows = collect_rows(paths, record, number, threads)
+    rows = collect_rows(paths, record, number, processes)
     check_environments(rows, several_hosts)
     return rows
 

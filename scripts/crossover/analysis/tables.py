@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +29,18 @@ ROWS_AT_ONCE = 500
 
 
 def collect_rows(
-    paths: Sequence[Path], record: type[Any] = Measurement, number: str = "trial", threads: int = 1
+    paths: Sequence[Path], record: type[Any] = Measurement, number: str = "trial", processes: int = 1
 ) -> pa.Table:
     """Join rows of trials (or of another record), ordered by cell and trial (or by what numbers a cell's rows).
 
     Raises UserError naming an unreadable or outdated file.
     """
     parts = [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
-    with ThreadPoolExecutor(threads) as pool:
-        tables = list(pool.map(lambda part: pa.concat_tables(_rows(part, record)).combine_chunks(), parts))
-    return joined(tables, record, number)
+    read = partial(_rows, record=record)
+    if processes == 1 or len(parts) < 2:
+        return joined([read(part) for part in parts], record, number)
+    with ProcessPoolExecutor(min(processes, len(parts))) as pool:
+        return joined(list(pool.map(read, parts)), record, number)
 
 
 def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
@@ -48,23 +51,26 @@ def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: st
 
 def read_row(path: Path, record: type[Any] = Measurement) -> pa.Table:
     """The row in a file; raises UserError where it is unreadable or outdated."""
-    return _rows([path], record)[0]
+    return _rows([path], record)
 
 
-def _rows(paths: Sequence[Path], record: type[Any]) -> list[pa.Table]:
-    columns = arrow_schema(record).names
-    return [_row(path, columns, record.schema_version) for path in paths]
+def _rows(paths: Sequence[Path], record: type[Any]) -> pa.Table:
+    names = arrow_schema(record).names
+    rows = [_row(path, frozenset(names), record.schema_version) for path in paths]
+    return with_machine(pa.concat_tables(rows)).select(names).combine_chunks()
 
 
-def _row(path: Path, columns: Sequence[str], version: int) -> pa.Table:
+def _row(path: Path, columns: frozenset[str], version: int) -> pa.Table:
     try:
         with pq.ParquetFile(path) as file:
-            table = with_machine(file.read(use_threads=False))
+            row = file.read(use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again") from None
-    if set(table.column_names) != set(columns) or table["schema_version"].to_pylist() != [version]:
+    if "machine" not in row.column_names:
+        row = with_machine(row)
+    if frozenset(row.column_names) != columns or row["schema_version"].to_pylist() != [version]:
         raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
-    return table.select(columns)
+    return row.select(sorted(columns))
 
 
 def with_machine(rows: pa.Table) -> pa.Table:

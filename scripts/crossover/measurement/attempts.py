@@ -14,7 +14,8 @@ from crossover.measurement.processes import Child, FreshProcess
 from crossover.measurement.requests import Job, Request, TrainingRun
 from crossover.measurement.supervision import ChildLostError, Outcome, kernel_oom_kills, supervise
 from crossover.measurement.threads import confine
-from crossover.records import Measurement, write_record
+from crossover.records import Measurement
+from crossover.row_files import write_record
 from crossover.trainings import Training
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
@@ -56,9 +57,9 @@ def _attempt(request: Request, environment: Mapping[str, str]) -> Outcome:
     """One process that measures, or this one."""
     if request.isolation == "none":
         confine(request.cpus)
-        from crossover.measurement.trial import run_trial
+        from crossover.measurement.child import run_request
 
-        row = run_trial(request)
+        row = run_request(request)
         write_record(row, Path(request.output))
         return Outcome(str(row.status), row.reason, True, {})
     return run_supervised(request, environment)

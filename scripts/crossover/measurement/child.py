@@ -5,12 +5,17 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from crossover.errors import one_line_errors
 from crossover.measurement.messages import send
 from crossover.measurement.requests import BatchTry, Job, Request, TrainingRun, job_from_json
+from crossover.records import Measurement
+from crossover.row_files import write_record
+from crossover.studies import NULL
 
 KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer: this process, not its parent or the trial server."""
@@ -55,12 +60,20 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         _measure_trial(job, messages)
 
 
+def run_request(request: Request, begin: Callable[[dict[str, Any]], None] = lambda _facts: None) -> Measurement:
+    """Measure a trial; torch is imported only where there is work."""
+    if request.cell.workload == NULL:
+        from crossover.measurement.null_trial import run_null_trial
+
+        return run_null_trial(request, begin)
+    from crossover.measurement.trial import run_trial
+
+    return run_trial(request, begin)
+
+
 def _measure_trial(request: Request, messages: int) -> None:
     """Measure a trial and write its row."""
-    from crossover.measurement.trial import run_trial
-    from crossover.records import write_record
-
-    row = run_trial(request, lambda facts: send(messages, {"begun": facts}))
+    row = run_request(request, lambda facts: send(messages, {"begun": facts}))
     write_record(row, Path(request.output))
     send(messages, {"done": row.status, "reason": row.reason})
 
@@ -76,7 +89,6 @@ def _try_batch(job: BatchTry, messages: int) -> None:
 def _train(job: TrainingRun, messages: int) -> None:
     """Train a model and write its row."""
     from crossover.measurement.training import run_training
-    from crossover.records import write_record
 
     row = run_training(job, lambda facts: send(messages, {"begun": facts}))
     write_record(row, Path(job.output))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import torch
 
 import crossover
 from crossover.measurement.processor import cpu_model, governor, has_cpu_flag, numa_nodes, turbo
@@ -18,12 +17,25 @@ from crossover.measurement.threads import cgroup_quota, usable_cores, usable_cpu
 
 def describe_host(root: Path = Path("/")) -> dict[str, Any]:
     """What does not change during a trial, under the column names of `Measurement`."""
+    import torch
+
+    return {
+        **describe_machine(root),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+        "torch_version": torch.__version__,
+        "cuda_version": torch.version.cuda or torch.version.hip,
+    }
+
+
+def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
+    """The same without what only torch knows."""
     cpus = usable_cpus()
     return {
         "hostname": platform.node(),
         "operating_system": platform.platform(),
         "cpu_model": cpu_model(root),
-        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "amx": has_cpu_flag("amx_tile", root),
         "avx512_bf16": has_cpu_flag("avx512_bf16", root),
         "physical_cores": usable_cores(cpus, root=root),
@@ -34,10 +46,6 @@ def describe_host(root: Path = Path("/")) -> dict[str, Any]:
         "memory_bytes": psutil.virtual_memory().total,
         "governor": governor(root),
         "turbo": turbo(root),
-        "threads": torch.get_num_threads(),
-        "interop_threads": torch.get_num_interop_threads(),
-        "torch_version": torch.__version__,
-        "cuda_version": torch.version.cuda or torch.version.hip,
         "python_version": platform.python_version(),
         "crossover_version": crossover.__version__,
     }

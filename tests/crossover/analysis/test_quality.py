@@ -20,7 +20,7 @@ from crossover.analysis.quality_pairs import difference_over_seeds
 from crossover.analysis.quality_words import NO_BASELINE, quality_answer, quality_view, reports_text, short_quality
 from crossover.analysis.tables import CELL_AXES
 from crossover.errors import UserError
-from crossover.records import write_record
+from crossover.row_files import write_record
 from crossover.trainings import Training
 from summarise_quality import summarise_quality, trained_rows
 

@@ -14,7 +14,8 @@ import pandas as pd
 from crossover.analysis.cost_models import COST_MODEL_COLUMNS
 from crossover.analysis.summary import summarise
 from crossover.analysis.tables import DEVICE_LINE_AXES, collect_rows
-from crossover.records import Measurement, write_record
+from crossover.records import Measurement
+from crossover.row_files import write_record
 from report_pages import html_of, tables_of
 from synthetic import STUDY, synthetic_measurements, synthetic_study
 
@@ -71,7 +72,7 @@ def test_rows_of_several_parts_are_joined_in_order(tmp_path: Path, monkeypatch: 
     paths = [tmp_path / f"{size}.parquet" for size in (5, 4, 3, 2, 1)]
     for path in paths:
         write_record(Measurement(study="s", size=int(path.stem), samples_s=[0.5], flags=[]), path)
-    found = collect_rows(paths, threads=2)
+    found = collect_rows(paths, processes=2)
     assert found["size"].to_pylist() == [1, 2, 3, 4, 5]
     assert found["samples_s"].to_pylist() == [[0.5]] * 5
     assert found.schema.field("samples_s").metadata[b"unit"] == b"s"

@@ -9,7 +9,8 @@ import pytest
 
 from crossover.analysis.tables import collect_rows, read_table, write_rows, write_table
 from crossover.errors import UserError
-from crossover.records import Measurement, arrow_schema, write_record
+from crossover.records import Measurement, arrow_schema
+from crossover.row_files import write_record
 
 
 def written(folder: Path, **values: object) -> Path:

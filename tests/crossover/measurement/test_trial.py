@@ -21,7 +21,8 @@ from crossover.measurement.requests import Request
 from crossover.measurement.tasks import Task
 from crossover.measurement.trial import run_trial
 from crossover.measurement.workloads import build_task
-from crossover.records import FLAGS, write_record
+from crossover.records import FLAGS
+from crossover.row_files import write_record
 from crossover.studies import Cell, Effort
 
 CELL = Cell("disc_depth", "disc_mlp", "resident", 10, "fp32", "eager", 3, "cpu")
