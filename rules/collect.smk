@@ -8,7 +8,6 @@ rule collect_measurements:
         "{results}/logs/collect_measurements.log",
     conda:
         "../envs/analysis.yaml"
-    threads: min(4, all_cores())
     params:
         several_hosts=CONFIG.several_hosts,
         # Folders of machines, each with its name, where their runs are merged.

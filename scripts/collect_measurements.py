@@ -1,5 +1,6 @@
 """Joins the rows of all trials, or of several machines' runs, into one table."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,9 @@ if __name__ == "__main__":
         if snakemake.params.merged:
             rows = join_runs([MergedRun(folder, name) for folder, name in snakemake.params.merged])
         elif snakemake.params.asked is None:
-            rows = matching_rows([Path(path) for path in snakemake.input.rows], hosts, processes=snakemake.threads)
+            # Nothing is measured beside this, whatever --cores says.
+            processes = min(4, os.cpu_count() or 1)
+            rows = matching_rows([Path(path) for path in snakemake.input.rows], hosts, processes=processes)
         else:
             asked = [Path(path) for path in snakemake.params.asked]
             rows = finished_rows(asked, hosts, settings=snakemake.params.settings)

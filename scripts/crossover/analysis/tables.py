@@ -56,11 +56,11 @@ def read_row(path: Path, record: type[Any] = Measurement) -> pa.Table:
 
 def _rows(paths: Sequence[Path], record: type[Any]) -> pa.Table:
     names = arrow_schema(record).names
-    rows = [_row(path, frozenset(names), record.schema_version) for path in paths]
+    rows = [_row(path, names, record.schema_version) for path in paths]
     return with_machine(pa.concat_tables(rows)).select(names).combine_chunks()
 
 
-def _row(path: Path, columns: frozenset[str], version: int) -> pa.Table:
+def _row(path: Path, columns: list[str], version: int) -> pa.Table:
     try:
         with pq.ParquetFile(path) as file:
             row = file.read(use_threads=False)
@@ -68,9 +68,10 @@ def _row(path: Path, columns: frozenset[str], version: int) -> pa.Table:
         raise UserError(f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again") from None
     if "machine" not in row.column_names:
         row = with_machine(row)
-    if frozenset(row.column_names) != columns or row["schema_version"].to_pylist() != [version]:
+    names = row.column_names
+    if set(names) != set(columns) or row["schema_version"].to_pylist() != [version]:
         raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
-    return row.select(sorted(columns))
+    return row if names == columns else row.select(columns)
 
 
 def with_machine(rows: pa.Table) -> pa.Table:
