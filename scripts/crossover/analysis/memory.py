@@ -16,7 +16,7 @@ from crossover.analysis.curves import Tag, looks_of, write_tags
 from crossover.analysis.line_panels import Line, LinePanel, draw_panel, height_of, write_words
 from crossover.analysis.log_ticks import tick_values
 from crossover.analysis.memory_bars import plot_memory_bars
-from crossover.analysis.memory_rows import PARTS, capacity_words, memory_rows, peak_label
+from crossover.analysis.memory_rows import PARTS, capacities, memory_rows, peak_label
 from crossover.analysis.naming import name_by, varying
 from crossover.analysis.over_size import x_unit, x_words
 from crossover.analysis.panels import LEFT_IN, LETTER_IN, TOP_IN, blank_figure, tick_counts
@@ -144,20 +144,19 @@ def _draw_peaks(axes: Axes, column: Column, words: dict[float, str]) -> None:
     axes.set_ylabel(peak_label(column.device))
     axes.set_title(column.peaks.title)
     draw_panel(axes, column.peaks)
-    capacity = column.rows["capacity_bytes"].max()
+    walls = capacities(column.rows, column.device)
     peaks = column.rows["peak_bytes"].where(lambda peak: peak > 0)
     low, high = peaks.min() / 2, peaks.max() * 2
-    axes.set_ylim(low, high)
-    if capacity > 0:
+    for capacity in walls:
         axes.axhspan(capacity, 1e3 * capacity, color=CROSSOVER_COLOUR, alpha=0.08, linewidth=0)
         axes.axhline(capacity, color=CROSSOVER_COLOUR, linewidth=1.5)
-        axes.set_ylim(low, max(high, 4 * capacity))
+    axes.set_ylim(low, max([high, *(4 * capacity for capacity in walls)]))
     make_room(axes, column.peaks.marks)
     tick_values(axes.yaxis, EngFormatter("B"))
     tick_counts(axes, words, {x for line in column.peaks.lines for x in line.refined}, TICK_SHARE)
-    if capacity > 0:
+    for capacity, whose in walls.items():
         axes.annotate(
-            f"{capacity_words(column.device)}: {bytes_text(capacity)}",
+            f"{whose}: {bytes_text(capacity)}",
             (0, capacity),
             (4, -4),
             xycoords=("axes fraction", "data"),

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from crossover.analysis.memory_rows import PARTS, capacity_words, peak_label
+from crossover.analysis.memory_rows import PARTS, capacities, peak_label
 from crossover.analysis.naming import name_by, varying
 from crossover.analysis.style import (
     CROSSOVER_COLOUR,
@@ -66,17 +66,16 @@ def _draw(axes: Axes, rows: pd.DataFrame, device: str, named: list[str]) -> None
     axes.set_yticks(places, [name_by(cell, named) or cell["precision"] for cell in records(rows)])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-    largest, capacity = rows["peak_bytes"].max(), rows["capacity_bytes"].max()
-    what = peak_label(device)
-    near = capacity < NEAR * largest
-    if near:
-        axes.axvline(capacity, color=CROSSOVER_COLOUR, linewidth=1.5)
-    limit = max(1.25 * largest, 1.05 * capacity if near else 0)
+    largest, limit = rows["peak_bytes"].max(), 1.25 * rows["peak_bytes"].max()
+    said = [peak_label(device)]
+    for capacity, whose in capacities(rows, device).items():
+        near = capacity < NEAR * largest
+        if near:
+            axes.axvline(capacity, color=CROSSOVER_COLOUR, linewidth=1.5)
+            limit = max(limit, 1.05 * capacity)
+        said.append(f"{whose}, {'upright line' if near else 'beyond this axis'}: {bytes_text(capacity)}")
     axes.set_xlim(0, limit if limit > 0 else 1)
-    if capacity > 0:
-        where = "upright line" if near else "beyond this axis"
-        what = f"{what}; {capacity_words(device)}, {where}: {bytes_text(capacity)}"
-    axes.set_xlabel(what, fontsize=10)
+    axes.set_xlabel("; ".join(said[:2]) + "".join(f"\n{more}" for more in said[2:]), fontsize=10)
     axes.xaxis.set_major_formatter(EngFormatter("B"))
 
 

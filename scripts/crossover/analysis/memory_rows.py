@@ -6,6 +6,7 @@ import pandas as pd
 
 from crossover.analysis.tables import CELL_AXES, first_row
 from crossover.analysis.views import StudyView
+from crossover.analysis.wording import listed
 from crossover.records import is_cpu
 
 PARTS = {
@@ -26,9 +27,18 @@ def peak_label(device: str) -> str:
     return f"{'held' if is_cpu(device) else 'needed'} at a step's peak"
 
 
-def capacity_words(device: str) -> str:
-    """Whose memory a device's capacity is."""
-    return f"all the memory of this {'machine' if is_cpu(device) else 'GPU'}"
+def capacities(rows: pd.DataFrame, device: str) -> dict[float, str]:
+    """How much memory a device has, in bytes, ascending, and whose it is; of several machines each one's."""
+    known = rows.groupby("machine", sort=False)["capacity_bytes"].max()
+    found: dict[float, list[str]] = {}
+    for machine, capacity in known[known > 0].sort_values(kind="stable").items():
+        found.setdefault(float(capacity), []).append(str(machine))
+    named = "" if is_cpu(device) else "the GPU of "
+    this = f"this {'machine' if is_cpu(device) else 'GPU'}"
+    return {
+        capacity: f"all the memory of {named + listed(machines) if len(known) > 1 else this}"
+        for capacity, machines in found.items()
+    }
 
 
 def memory_rows(view: StudyView) -> pd.DataFrame:

@@ -24,7 +24,9 @@ def texts(axes: Axes) -> list[str]:
 def gpu(row: Row, size: int, peak: int, **values: Any) -> dict[str, Any]:
     """A quarter parameters, three quarters activations; of 1000 bytes."""
     split = dict.fromkeys(PARTS, 0) | {"parameter_bytes": peak // 4, "activation_bytes": 3 * peak // 4}
-    return row(device="cuda", size=size, peak_allocated_bytes=peak, device_memory_bytes=1000, **(split | values))
+    return row(
+        **{"device": "cuda", "size": size, "peak_allocated_bytes": peak, "device_memory_bytes": 1000} | split | values
+    )
 
 
 LOST: dict[str, Any] = {"status": "oom", "step_time_s": None, "flags": None, "peak_allocated_bytes": None}
@@ -75,6 +77,21 @@ def test_a_far_capacity_is_said_only(row: Row, view_of: Views) -> None:
     assert "beyond this axis: 1.00 kB" in axes.get_xlabel()
     assert not axes.lines
     assert axes.get_xlim() == (0, 50)
+
+
+def test_each_of_several_machines_has_a_wall_of_its_own(row: Row, view_of: Views) -> None:
+    half = {"machine": "b", "device_memory_bytes": 500}
+    rows = [gpu(row, size, 100 * size, **own) for size in (2, 4) for own in ({"machine": "a"}, half)]
+    peaks, *_ = plot_memory(view_of(rows)).axes
+    assert {"all the memory of the GPU of b: 500 B", "all the memory of the GPU of a: 1.00 kB"} <= set(texts(peaks))
+    levels = [list(line.get_ydata()) for line in peaks.lines]
+    assert [500, 500] in levels
+    assert [1000, 1000] in levels
+    (bars,) = plot_memory(view_of([one for one in rows if one["size"] == 4])).axes
+    assert [line.get_xdata()[0] for line in bars.lines] == [500, 1000]
+    assert "all the memory of the GPU of b, upright line: 500 B\nall the memory of the GPU of a" in bars.get_xlabel()
+    alike = [one | {"device_memory_bytes": 1000} for one in rows]
+    assert "all the memory of the GPU of a and b: 1.00 kB" in texts(plot_memory(view_of(alike)).axes[0])
 
 
 def test_without_any_memory_the_figure_says_so(row: Row, view_of: Views) -> None:
