@@ -49,7 +49,7 @@ def render_report(
     method = link_to(path_to_method, path_to_report)
     files = {"table": with_csv([Path(path) for path in paths_to_tables.values() if path]), **paths_to_data}
     gathered = provenance(tables.measured, config, studies, handed_down_invocation(), files, path_to_report, made_at)
-    known = {**facts, "made_at": made_at, "method": method, "provenance": gathered}
+    known = {**facts, "made_at": made_at, "method": method, "provenance": gathered, "results": path_to_report.parent}
     answers = summary_table(studies, tables)
     problems = problems_view(tables.problems, tables.by_work, list(studies), facts["partial"])
     write_csv(answers, path_to_csv)

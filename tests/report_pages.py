@@ -36,6 +36,7 @@ FACTS: Mapping[str, Any] = {
     "price_per_hour": None,
     "currency": "USD",
     "partial": False,
+    "results": "results",
 }
 
 LONG = " ".join(["snakemake", "--cores 1", *["results/cells/long/path.parquet"] * 40])

@@ -29,7 +29,8 @@ def check_crossover(
     """
     line = _single_line(_lines_of(crossovers, study), study, form)
     if line["status"] == "no_accelerator":
-        raise NothingToTestError("only the CPU was measured: run it on a machine that has a GPU")
+        only = "only the CPU was measured: run it on a machine that has a GPU"
+        raise NothingToTestError(only if line["trials"] else "no cell gave a time: see the problems")
     point, low, high = (_number(line[name]) for name in ("crossover", "crossover_low", "crossover_high"))
     if line["status"] == "bracketed" and point is not None and low is not None and high is not None:
         return judge(point, low, high, form.low, form.high, f"within {form.claimed}")

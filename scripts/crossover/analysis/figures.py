@@ -21,7 +21,7 @@ from matplotlib.ticker import (
 from crossover.analysis.crossover_marks import mark_crossover
 from crossover.analysis.curves import draw_hollow
 from crossover.analysis.guides import draw_guide, guide_of
-from crossover.analysis.log_ticks import tick_values
+from crossover.analysis.log_ticks import reach_ticks_beside_1, tick_values
 from crossover.analysis.many_lines import plot_many_speedups, plot_many_times
 from crossover.analysis.naming import varying
 from crossover.analysis.panels import spaced_out
@@ -93,6 +93,7 @@ def plot_speedups(view: StudyView) -> Figure:
         _finish_x(axes, view, line)
         _draw_marks(axes, view, _marks(view, line, said=True))
     panels[0].set_ylabel("speed-up over the CPU")
+    reach_ticks_beside_1(panels)
     return figure
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullLocator
 
@@ -57,3 +58,11 @@ def tick_values(axis: XAxis | YAxis, formatter: Formatter, most: int = 8) -> Non
     axis.set_major_locator(LogTicks(most))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(formatter)
+
+
+def reach_ticks_beside_1(panels: Sequence[Axes]) -> None:
+    """Have the y axis that panels share reach 0.5 where a line comes below 1, and 2 where one comes above."""
+    low, high = panels[0].get_ylim()
+    below = any(axes.dataLim.y0 < 1 for axes in panels)
+    above = any(axes.dataLim.y1 > 1 for axes in panels)
+    panels[0].set_ylim(min(low, 0.48) if below else low, max(high, 2.1) if above else high)

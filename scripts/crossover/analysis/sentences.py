@@ -31,6 +31,8 @@ def answer(row: dict[str, Any]) -> str:
     """One sentence for one row of the crossovers' table."""
     if row["status"] == "no_accelerator":
         cpu = f"the CPU ({row['baseline_name']})"
+        if row["trials"] == 0:
+            return f"No cell of {cpu} gave a time{_of_several(row)}, and no GPU was measured: there is no answer."
         return f"Only {cpu} was measured{_of_several(row)}, no GPU: half of the answer is missing."
     gpu, cpu = _sides(row)
     unit = axis_words(row)

@@ -51,7 +51,7 @@ def trust_words(cells: pd.DataFrame) -> list[Phrase]:
         Phrase(trials_words(cells)),
         Phrase(f"{flagged} of {_cells(len(cells))} flagged" if flags else "no cell flagged", _terms(flags)),
         Phrase(
-            f"{lost} of {_cells(len(cells))} without a full result" if lost else "every cell has a result",
+            f"{lost} of {_cells(len(cells))} without a full result" if lost else "every measured cell has a result",
             _terms(failures),
         ),
     ]

@@ -4,7 +4,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
-from crossover.analysis.log_ticks import LogTicks, tick_values
+from crossover.analysis.log_ticks import LogTicks, reach_ticks_beside_1, tick_values
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,13 @@ def test_an_axis_never_has_too_many_ticks_or_too_few(low: float, factor: float, 
     ticks = LogTicks(most).tick_values(low, low * factor)
     assert 2 <= len(ticks) <= most
     assert low <= min(ticks) <= max(ticks) <= low * factor
+
+
+def test_ratios_beside_1_have_a_tick_on_the_side_where_they_lie() -> None:
+    figure = Figure()
+    (axes,) = figure.subplots(1, 1, squeeze=False)[0]
+    axes.set_yscale("log")
+    axes.plot([1, 2], [0.9, 1.81])
+    reach_ticks_beside_1([axes])
+    tick_values(axes.yaxis, StrMethodFormatter("{x:g}"))
+    assert {0.5, 1, 2} <= set(axes.get_yticks())

@@ -98,7 +98,7 @@ def test_the_page_opens_with_the_answer_and_the_verdict_in_one_line(power_laws: 
     opening = text[: text.index("Do the published statements hold here?")]
     said = (
         "Measured on GPU (Brand G1) and CPU (Brand C1), 2 threads",
-        "Trust: 3 trials a cell; no cell flagged; every cell has a result.",
+        "Trust: 3 trials a cell; no cell flagged; every measured cell has a result.",
         "From which size on?",
         "GPU from 1,000 parameters on (95 %: 984 to 1,020)",
         "published: 100 to 100,000 ✓ reproduced",
@@ -217,7 +217,7 @@ def test_cost_models_stand_in_the_study_with_their_misses(power_laws: PowerLaws,
     assert len(rows) == 2
     assert re.search(r"CPU \(Brand C1\) .* 1e-05 2\.00 \S+ % \S+ % 5, 2 to 32$", rows[0])
     assert re.search(r"GPU \(Brand G1\) .* 5, 2 to 32$", rows[1])
-    assert "predict_time.py --study disc_depth" in table
+    assert "predict_time.py --results results --study disc_depth" in table
 
 
 def test_a_line_without_a_cost_model_says_why(power_laws: PowerLaws, figure: FigureFile) -> None:

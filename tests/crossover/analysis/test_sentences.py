@@ -85,6 +85,12 @@ def test_no_crossing_claims_no_size(power_laws: PowerLaws, gpu_s: float, text: s
     assert "from about" not in found
 
 
+def test_where_nothing_gave_a_time_no_half_of_an_answer_is_claimed(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 4: 100_000}).assign(status="timeout", step_time_s=None)
+    found = sentence(rows[rows["device"] == "cpu"])
+    assert found == "No cell of the CPU (Brand C1) gave a time, and no GPU was measured: there is no answer."
+
+
 def test_without_accelerator_the_missing_half_is_named(power_laws: PowerLaws) -> None:
     rows = power_laws({2: 100, 4: 100_000})
     found = sentence(rows[rows["device"] == "cpu"])

@@ -16,7 +16,7 @@ def test_flags_are_counted_by_cell_and_by_name() -> None:
     assert words(("ok", 3, ["drift", "noisy"]), ("ok", 3, ["drift"]), ("ok", 3, [])) == [
         "3 trials a cell",
         "2 of 3 cells flagged: 2 with times that drift (drift), 1 with scattered times (noisy)",
-        "every cell has a result",
+        "every measured cell has a result",
     ]
 
 
