@@ -1,6 +1,6 @@
 """Nothing: a step without work, measured without torch. What its trials take is what the workflow itself takes.
 
-It is for checks of the workflow (`snakemake check_scale`), and there is nothing to build: see `null_trial`.
+It tells what the workflow costs, and there is nothing to build: see `null_trial`.
 """
 
 SIZE_NAME = "numbers of cells"
