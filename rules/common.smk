@@ -49,6 +49,7 @@ from crossover.stages import (
 )
 from crossover.studies import (
     CELL_PATH,
+    NULL,
     SEARCH_PATH,
     Cell,
     check_any_for,
@@ -136,9 +137,9 @@ PLACED_CELL, PLACED_SEARCH, PLACED_TRAINING = (
 )
 # What fits does not depend on the number of threads.
 SEARCHES = {
-    f"{RESULTS}/largest_batch/{PLACED_SEARCH}.json".format(**asdict(cell)): STUDIES[cell.study]
+    f"{RESULTS}/largest_batch/{PLACED_SEARCH}.json".format(**vars(cell)): STUDIES[cell.study]
     for cell in CELLS
-    if threads_of_side(cell.device) is None
+    if threads_of_side(cell.device) is None and cell.workload != NULL
 }
 # Those that are part of the main job.
 SHOWN_SEARCHES = [path for path, study in SEARCHES.items() if study.largest_batch]

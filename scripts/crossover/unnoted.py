@@ -18,8 +18,9 @@ def check_unnoted(rows: Iterable[tuple[Path, str]]) -> None:
 
     others = []
     for path, today in rows:
-        (row,) = pyarrow.parquet.read_table(path, partitioning=None).to_pylist()
-        measured = shlex.split(row.get("command") or "")
+        with pyarrow.parquet.ParquetFile(path) as file:
+            row = file.read(columns=["command"]).to_pylist()[:1] or [{}]
+        measured = shlex.split(row[0].get("command") or "")
         if not measured or shlex.split(today)[: len(measured)] != measured:
             others.append(path)
     if others:
