@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,27 @@ def collect_rows(
 
     Raises UserError naming an unreadable or outdated file.
     """
-    parts = [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
     read = partial(_rows, record=record)
+    parts = _parts(paths)
     if processes == 1 or len(parts) < 2:
         return joined([read(part) for part in parts], record, number)
     with ProcessPoolExecutor(min(processes, len(parts))) as pool:
         return joined(list(pool.map(read, parts)), record, number)
+
+
+def readable_rows(paths: Sequence[Path], record: type[Any] = Measurement) -> tuple[list[Path], pa.Table]:
+    """The rows that can be read, in one table, and their files in the same order; the others are left out."""
+    found, tables = [], []
+    for part in _parts(paths):
+        rows = {}
+        for path in part:
+            with suppress(UserError):
+                rows[path] = _row(path, record)
+        if rows:
+            names, table = _completed(rows, record)
+            found += names
+            tables.append(table)
+    return found, pa.concat_tables(tables) if tables else arrow_schema(record).empty_table()
 
 
 def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
@@ -54,18 +70,29 @@ def read_row(path: Path, record: type[Any] = Measurement) -> pa.Table:
     return _rows([path], record)
 
 
+def _parts(paths: Sequence[Path]) -> list[Sequence[Path]]:
+    return [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
+
+
 def _rows(paths: Sequence[Path], record: type[Any]) -> pa.Table:
-    """Rows with all columns of a record. Those of the same columns are joined first: most of a run's are alike."""
+    return _completed({path: _row(path, record) for path in paths}, record)[1]
+
+
+def _completed(rows: Mapping[Path, pa.Table], record: type[Any]) -> tuple[list[Path], pa.Table]:
+    """Rows as their files have them in one table with all columns, and the files in its order.
+
+    Those of the same columns are joined first: most of a run's are alike.
+    """
     schema = pa.schema([(field.name, field.type) for field in arrow_schema(record)])
-    alike: dict[tuple[str, ...], list[pa.Table]] = defaultdict(list)
-    for path in paths:
-        row = _row(path, frozenset(schema.names), record.schema_version)
-        alike[tuple(row.column_names)].append(row)
-    tables = [with_null_columns(pa.concat_tables(rows)).select(schema.names).cast(schema) for rows in alike.values()]
-    return pa.concat_tables(tables).combine_chunks()
+    alike: dict[tuple[str, ...], list[Path]] = defaultdict(list)
+    for path, row in rows.items():
+        alike[tuple(row.column_names)].append(path)
+    joint = [pa.concat_tables([rows[path] for path in paths]) for paths in alike.values()]
+    tables = [with_null_columns(table).select(schema.names).cast(schema) for table in joint]
+    return [path for paths in alike.values() for path in paths], pa.concat_tables(tables).combine_chunks()
 
 
-def _row(path: Path, columns: frozenset[str], version: int) -> pa.Table:
+def _row(path: Path, record: type[Any]) -> pa.Table:
     """The row as its file has it, without null columns."""
     try:
         with pq.ParquetFile(path) as file:
@@ -73,7 +100,7 @@ def _row(path: Path, columns: frozenset[str], version: int) -> pa.Table:
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again") from None
     found = {*row.column_names, *_null_columns(row), "machine"}  # which the rows of earlier versions lack
-    if found != columns or row["schema_version"].to_pylist() != [version]:
+    if found != set(arrow_schema(record).names) or row["schema_version"].to_pylist() != [record.schema_version]:
         raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
     return row
 
