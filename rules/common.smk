@@ -500,8 +500,12 @@ def note_unnoted_rows():
     ]
     if jobs:
         check_unnoted((Path(job.output[0]), job.shellcmd) for job in jobs)
-    for job in jobs:
-        workflow.async_run(workflow.persistence.finished(job))
+
+    async def note_all():
+        for job in jobs:
+            await workflow.persistence.finished(job)
+
+    workflow.async_run(note_all())
 
 
 # Snakemake asks for the parameters of these functions for each job, and would work them out each time.
