@@ -107,3 +107,27 @@ rule check_coverage:
         "Simulating crossovers that are known"
     script:
         "../scripts/check_coverage.py"
+
+
+rule check_scale:
+    input:
+        script=house("scripts/check_scale.py"),
+        library=ANALYSIS_LIBRARY + library("checking/*.py"),
+    output:
+        csv=f"{RESULTS}/checks/scale.csv",
+    log:
+        f"{RESULTS}/logs/check_scale.log",
+    # It runs Snakemake beside this one, on the same machine.
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    threads: all_cores()
+    params:
+        cells=[1000, 10000],
+        jobs=200,
+        python=sys.executable,
+    message:
+        "Measuring what the workflow itself takes for many cells"
+    shell:
+        "python3 {input.script:q} --cells {params.cells} --jobs {params.jobs} --python={params.python:q}"
+        " --output={output.csv:q} 2>&1 | tee {log:q}"

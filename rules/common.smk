@@ -50,6 +50,7 @@ from crossover.stages import (
 )
 from crossover.studies import (
     CELL_PATH,
+    NULL,
     SEARCH_PATH,
     Cell,
     check_any_for,
@@ -137,9 +138,9 @@ PLACED_CELL, PLACED_SEARCH, PLACED_TRAINING = (
 )
 # What fits does not depend on the number of threads.
 SEARCHES = {
-    f"{RESULTS}/largest_batch/{PLACED_SEARCH}.json".format(**asdict(cell)): STUDIES[cell.study]
+    f"{RESULTS}/largest_batch/{PLACED_SEARCH}.json".format(**vars(cell)): STUDIES[cell.study]
     for cell in CELLS
-    if threads_of_side(cell.device) is None
+    if threads_of_side(cell.device) is None and cell.workload != NULL
 }
 # Those that are part of the main job.
 SHOWN_SEARCHES = [path for path, study in SEARCHES.items() if study.largest_batch]
@@ -521,8 +522,12 @@ def note_unnoted_rows():
     ]
     if jobs:
         check_unnoted((Path(job.output[0]), job.shellcmd) for job in jobs)
-    for job in jobs:
-        workflow.async_run(workflow.persistence.finished(job))
+
+    async def note_all():
+        for job in jobs:
+            await workflow.persistence.finished(job)
+
+    workflow.async_run(note_all())
 
 
 # Snakemake asks for the parameters of these functions for each job, and would work them out each time.

@@ -13,8 +13,9 @@ from typing import Any
 
 import yaml
 
+from crossover.checking.grid import PARTS
+
 ROOT = Path(__file__).parents[1]
-PARTS = ["Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "CITATION.cff"]
 
 
 class House:

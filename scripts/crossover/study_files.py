@@ -10,7 +10,7 @@ from typing import Any
 from crossover.claim_checks import check_claims_of
 from crossover.errors import UserError
 from crossover.published_rows import read_published_rows
-from crossover.studies import Study, check_offered, known_workloads, workload_traits
+from crossover.studies import NULL, Study, check_offered, known_workloads, workload_traits
 from crossover.validation import Locator, allowed_names, check, read_yaml, shown_path
 
 
@@ -58,6 +58,8 @@ def read_study(
             )
         _check_results(folder / "published" / published["results"], complete["steps_per_run"], shown)
     _check_quality(complete, shown)
+    if complete["largest_batch"] and complete["workload"] == NULL:
+        raise UserError(f"{shown}: largest_batch: true, but every batch of workload '{NULL}' fits; allowed: false")
     study = _study(name, complete)
     keys = {axis: f"{shown}: {axis}s" for axis in ("size", "batch_size", "protocol", "variant")}
     for point in product(study.sizes, study.batch_sizes, study.protocols, study.variants):
@@ -71,6 +73,11 @@ def _read_keys(name: str, folder: Path, schema: Mapping[str, Any]) -> dict[str, 
     """The keys of a study's file with their defaults, each by itself as the schema allows."""
     file = folder / "studies" / f"{name}.yaml"
     values = read_yaml(file)
+    if isinstance(values, Mapping) and values.get("workload", "") is None:
+        raise UserError(
+            f"{shown_path(file)}: workload: nothing, as YAML reads it; allowed: the name of a workload, in quotes if "
+            f'it is "{NULL}"'
+        )
     return check(values, schema, Locator([file], values))
 
 

@@ -18,7 +18,8 @@ def check_unnoted(rows: Iterable[tuple[Path, str]]) -> None:
 
     others = []
     for path, today in rows:
-        (command,) = pyarrow.parquet.read_table(path, columns=["command"]).column("command").to_pylist()
+        with pyarrow.parquet.ParquetFile(path) as file:
+            (command,) = file.read(columns=["command"]).column("command").to_pylist()
         measured = shlex.split(command or "")
         if not measured or shlex.split(today)[: len(measured)] != measured:
             others.append(path)

@@ -230,6 +230,11 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ({"protocols": ["as_published"]}, "protocols: 'as_published' is not offered by workload 'disc_mlp'"),
         ({"workload": "disc"}, "(did you mean 'disc_mlp'?)"),
         ({"workload": ...}, "key 'workload' is missing"),
+        (
+            {"workload": None},
+            "workload: nothing, as YAML reads it; allowed: the name of a workload, in quotes if",
+        ),
+        ({"workload": "null", "largest_batch": True}, "largest_batch: true, but every batch of workload 'null' fits"),
         ({"batch_size": [32]}, "batch_size: unknown key; allowed: title"),
         ({"published": {"statement": "x"}}, "published: key 'source' is missing"),
         ({"variants": ["other"]}, "variants: 'other' is not offered by workload 'disc_mlp'; allowed: plain"),

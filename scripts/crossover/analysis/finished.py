@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from crossover.analysis.largest_batches import SEARCH_COLUMNS, collect_searches
 from crossover.analysis.merging import ENVIRONMENT_COLUMNS
-from crossover.analysis.tables import joined, read_row
+from crossover.analysis.tables import joined, readable_rows
 from crossover.errors import UserError
 from crossover.records import Measurement
 
@@ -29,19 +29,17 @@ def finished_rows(
     without one of them will be measured again. What is missing, cannot be read or comes from elsewhere is left out as
     well; `problems` names it.
     """
-    rows = {}
-    for path in _newest_first(paths):
-        try:
-            row = read_row(path, record)
-        except UserError:
-            continue
-        if _of_today(row, settings or {}):
-            rows[path] = row
+    newest = _newest_first(paths)
+    files, rows = readable_rows(newest, record)
+    facts = rows.select(["study", "command", "machine", "device", *_columns(rows.column_names)]).to_pylist()
+    found = dict(zip(files, enumerate(facts), strict=True))
     environments = {
-        path: row.select(["machine", "device", *_columns(row.column_names)]).to_pylist()[0]
-        for path, row in rows.items()
+        path: {name: value for name, value in found[path][1].items() if name not in ("study", "command")}
+        for path in newest
+        if path in found and _of_today(found[path][1], settings or {})
     }
-    return joined([rows[path] for path in _alike(environments, several_hosts)], record, number)
+    kept = [found[path][0] for path in _alike(environments, several_hosts)]
+    return joined([rows.take(kept)] if kept else [], record, number)
 
 
 def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFrame:
@@ -56,9 +54,8 @@ def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFram
     return collect_searches(_alike(environments, several_hosts))
 
 
-def _of_today(row: pa.Table, settings: Mapping[str, Collection[str]]) -> bool:
-    (study,), (command,) = row["study"].to_pylist(), row["command"].to_pylist()
-    return command is None or set(settings.get(study, ())) <= set(command.split())
+def _of_today(row: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -> bool:
+    return row["command"] is None or set(settings.get(row["study"], ())) <= set(row["command"].split())
 
 
 def _newest_first(paths: Sequence[Path]) -> list[Path]:

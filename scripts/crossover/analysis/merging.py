@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from crossover.analysis.tables import collect_rows, with_machine
 from crossover.errors import UserError
 from crossover.records import HERE, Measurement
+from crossover.studies import NULL
 
 ENVIRONMENT_COLUMNS = (
     "hostname",
@@ -66,9 +67,18 @@ def differing_environments(first: pd.DataFrame, second: pd.DataFrame) -> list[st
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
     """Raise UserError naming the fields in which the rows of a machine's device differ; hosts may, if `several_hosts`.
 
-    Fields that the rows do not hold are passed over.
+    Fields that the rows do not hold are passed over. Those of the workload that does nothing are apart from the others:
+    torch, of which most fields are, has no part in them.
     """
     rows = with_machine(rows)
+    if "workload" in rows.column_names:
+        is_null = pc.equal(pc.fill_null(rows["workload"], ""), NULL)
+        _check_alike(rows.filter(is_null), several_hosts)
+        rows = rows.filter(pc.invert(is_null))
+    _check_alike(rows, several_hosts)
+
+
+def _check_alike(rows: pa.Table, several_hosts: bool) -> None:
     passed_over = {"hostname"} if several_hosts else set()
     columns = [name for name in ENVIRONMENT_COLUMNS if name in rows.column_names and name not in passed_over]
     sides = rows.select(["machine", "device"]).group_by(["machine", "device"]).aggregate([]).to_pylist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,28 @@ def collect_rows(
 
     Raises UserError naming an unreadable or outdated file.
     """
-    parts = [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
     read = partial(_rows, record=record)
+    parts = _parts(paths)
     if processes == 1 or len(parts) < 2:
         return joined([read(part) for part in parts], record, number)
     with ProcessPoolExecutor(min(processes, len(parts))) as pool:
         return joined(list(pool.map(read, parts)), record, number)
+
+
+def readable_rows(paths: Sequence[Path], record: type[Any] = Measurement) -> tuple[list[Path], pa.Table]:
+    """The rows that can be read, in one table, and their files in the same order; the others are left out."""
+    names = arrow_schema(record).names
+    found: list[Path] = []
+    tables = []
+    for part in _parts(paths):
+        rows = {}
+        for path in part:
+            with suppress(UserError):
+                rows[path] = _row(path, names, record.schema_version)
+        if rows:
+            found += rows
+            tables.append(_joint(list(rows.values()), names))
+    return found, pa.concat_tables(tables) if tables else arrow_schema(record).empty_table()
 
 
 def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
@@ -54,10 +71,17 @@ def read_row(path: Path, record: type[Any] = Measurement) -> pa.Table:
     return _rows([path], record)
 
 
+def _parts(paths: Sequence[Path]) -> list[Sequence[Path]]:
+    return [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
+
+
 def _rows(paths: Sequence[Path], record: type[Any]) -> pa.Table:
     names = arrow_schema(record).names
-    rows = [_row(path, names, record.schema_version) for path in paths]
-    return with_machine(pa.concat_tables(rows)).select(names).combine_chunks()
+    return _joint([_row(path, names, record.schema_version) for path in paths], names)
+
+
+def _joint(rows: Sequence[pa.Table], columns: list[str]) -> pa.Table:
+    return with_machine(pa.concat_tables(rows)).select(columns).combine_chunks()
 
 
 def _row(path: Path, columns: list[str], version: int) -> pa.Table:

@@ -16,7 +16,6 @@ from crossover.measurement.supervision import ChildLostError, Outcome, kernel_oo
 from crossover.measurement.threads import confine
 from crossover.records import Measurement
 from crossover.row_files import write_record
-from crossover.trainings import Training
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
 """Variables of batch systems, in whose jobs a process must stay among the job's own."""
@@ -47,6 +46,8 @@ def measure(request: Request, environment: Mapping[str, str]) -> None:
 
 def train(job: TrainingRun, environment: Mapping[str, str]) -> None:
     """Train a model and write its row, atomically. Raises ChildFailedError as `measure` does."""
+    from crossover.trainings import Training  # not for a trial, which should start quickly
+
     with atomic_path(Path(job.output)) as temporary:
         outcome = run_supervised(replace(job, output=str(temporary)), environment)
         if not outcome.written:

@@ -18,8 +18,9 @@ from crossover.measurement.messages import Inbox
 from crossover.measurement.orders import Order
 from crossover.measurement.processes import Ending, Pipes, entry, kill_group, wait_readable
 from crossover.measurement.requests import Job
-from crossover.measurement.server_key import server_key
+from crossover.measurement.server_key import WITHOUT_TORCH, server_key
 from crossover.records import WORKFLOW
+from crossover.studies import NULL
 
 START_LIMIT_S = 120.0
 """Longest start of a server: it imports torch, perhaps from a cold disk."""
@@ -39,11 +40,12 @@ class ForkedProcess:
     """A measuring process forked by the trial server."""
 
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
-        key = server_key(environment)
+        torch = job.cell.workload != NULL
+        key = server_key(environment, torch=torch)
         path = server_folder() / key
         self.pipes = Pipes.open()
         try:
-            self.connection = _connect(path, key, environment)
+            self.connection = _connect(path, key, environment, torch)
             self.pid = self._order(job, key, environment, path)
         except BaseException:
             self.pipes.close_childs()
@@ -122,7 +124,7 @@ def server_folder() -> Path:
     return folder
 
 
-def _connect(path: Path, key: str, environment: dict[str, str]) -> socket.socket:
+def _connect(path: Path, key: str, environment: dict[str, str], torch: bool) -> socket.socket:
     """A connection to the server of a key, which is started if there is none."""
     if (connection := _try(path)) is not None:
         return connection
@@ -130,7 +132,7 @@ def _connect(path: Path, key: str, environment: dict[str, str]) -> socket.socket
 
     with suppress(Timeout), FileLock(f"{path}.lock", timeout=START_LIMIT_S):
         if (connection := _try(path)) is None:
-            _start(path, key, environment)
+            _start(path, key, environment, torch)
             connection = _try(path)
         if connection is not None:
             return connection
@@ -148,13 +150,13 @@ def _try(path: Path) -> socket.socket | None:
     return connection
 
 
-def _start(path: Path, key: str, environment: dict[str, str]) -> None:
+def _start(path: Path, key: str, environment: dict[str, str], torch: bool) -> None:
     """Start a server and wait until it listens or has failed."""
     with suppress(OSError):
         path.unlink()
     with Path(f"{path}.log").open("w", encoding="utf-8") as log:
         server = subprocess.Popen(
-            [*entry("server"), key, str(path)],
+            [*entry("server"), key, str(path), *([] if torch else [WITHOUT_TORCH])],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

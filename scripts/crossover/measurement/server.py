@@ -21,7 +21,9 @@ from crossover.errors import one_line_errors
 from crossover.measurement.child import run_child
 from crossover.measurement.orders import Order, receive, tell
 from crossover.measurement.requests import job_from_json
-from crossover.measurement.server_key import server_key
+from crossover.measurement.server_key import WITHOUT_TORCH, server_key
+from crossover.records import arrow_schema
+from crossover.studies import NULL
 
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
@@ -101,17 +103,16 @@ class Server:
 
     def _refusal(self, order: Order, connection: socket.socket) -> str | None:
         """Why this server cannot serve an order; None if it can. Whoever asked is told that an import takes a while."""
-        import torch
-
         if order.key != self.key:
             return "another version of code, packages or environment"
         workload = job_from_json(order.request).cell.workload
-        if f"{WORKLOADS}.{workload}" not in sys.modules:
+        if workload != NULL and f"{WORKLOADS}.{workload}" not in sys.modules:
             tell(connection, {"importing": workload})
             preload(workload)
         if thread_count() > self.threads:  # a fork may end some: OpenBLAS stops its own
             return "a library has started threads"
-        if torch.cuda.is_initialized() or gpu_is_open():
+        torch = sys.modules.get("torch")
+        if (torch and torch.cuda.is_initialized()) or gpu_is_open():
             return "a library has opened the GPU"
         return None
 
@@ -189,15 +190,24 @@ def preload(workload: str) -> None:
         workload_code(workload)
 
 
-def preload_all() -> None:
-    """Import what every trial needs, and construct an optimizer, which imports the rest of torch."""
+def preload_without_torch() -> None:
+    """Import what a trial of nothing needs."""
     import pyarrow.json
     import pyarrow.parquet  # noqa: F401
+
+    import crossover.measurement.null_trial  # noqa: F401
+
+    arrow_schema()
+
+
+def preload_all() -> None:
+    """Import what every trial needs, and construct an optimizer, which imports the rest of torch."""
     import torch
 
     import crossover.measurement.batch_try  # noqa: F401
 
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+    preload_without_torch()
 
 
 def gpu_is_open(descriptors: Path = Path("/proc/self/fd")) -> bool:
@@ -213,12 +223,12 @@ def thread_count() -> int:
 
 
 def main() -> None:
-    """Entry of the server process: its key and the path of its socket are the arguments."""
-    key, place = sys.argv[1], Path(sys.argv[2])
+    """Entry of the server process: its key, the path of its socket, and WITHOUT_TORCH perhaps are the arguments."""
+    key, place, torch = sys.argv[1], Path(sys.argv[2]), WITHOUT_TORCH not in sys.argv[3:]
     environment = dict(os.environ)  # what is imported may add to it
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # or to ask for a GPU would open it, and no fork could use it
-    preload_all()
-    if server_key(environment) != key:  # something changed while the imports ran
+    (preload_all if torch else preload_without_torch)()
+    if server_key(environment, torch=torch) != key:  # something changed while the imports ran
         sys.exit("the code or the environment changed while the trial server started")
     gc.collect()
     gc.freeze()  # the children share these pages

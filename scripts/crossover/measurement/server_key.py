@@ -45,17 +45,21 @@ LOADED_ONCE = (
 )
 """Prefixes of variables that are read when a library is loaded."""
 
+WITHOUT_TORCH = "without-torch"
+"""What the process of a server without torch is told."""
+
 SET_LATER = {"CUDA_VISIBLE_DEVICES"}
 """Read when a device is first used, so a fork can still set it."""
 
 
-def server_key(environment: Mapping[str, str] = os.environ, library: Path = LIBRARY) -> str:
-    """The key, as 32 hexadecimal digits."""
+def server_key(environment: Mapping[str, str] = os.environ, library: Path = LIBRARY, torch: bool = True) -> str:
+    """The key of a server with torch, or of one without, as 32 hexadecimal digits."""
     facts = {
+        "torch": torch,
         "user": os.getuid(),
         "interpreter": [sys.executable, sys.version, sys.prefix],
         "packages": _packages(),
-        "code": code_hash(library),
+        "code": code_state(library),
         "environment": {
             name: value
             for name, value in sorted(environment.items())
@@ -69,13 +73,19 @@ def server_key(environment: Mapping[str, str] = os.environ, library: Path = LIBR
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
-def code_hash(library: Path = LIBRARY) -> str:
-    """Hash of the code that a measuring process can run: all of the library but its analysis and datasets."""
-    digest = hashlib.sha256()
-    for path in sorted(library.rglob("*.py")):
-        if path.relative_to(library).parts[0] not in ("analysis", "datasets"):
-            digest.update(str(path.relative_to(library)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+def code_state(library: Path = LIBRARY) -> list[tuple[str, int, int]]:
+    """The code that a measuring process can run, all of the library but its analysis and datasets: files with their
+    size and the time of their last change, which is what Python itself knows changed code by.
+    """
+    found = []
+    folders = [library]
+    while folders:
+        for entry in os.scandir(folders.pop()):
+            if entry.is_dir():
+                folders += [Path(entry.path)] if entry.name not in ("analysis", "datasets", "__pycache__") else []
+            elif entry.name.endswith(".py"):
+                found.append((os.path.relpath(entry.path, library), entry.stat().st_size, entry.stat().st_mtime_ns))
+    return sorted(found)
 
 
 def _packages() -> list[tuple[str, int]]:

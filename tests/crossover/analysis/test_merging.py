@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -9,7 +11,7 @@ from crossover.errors import UserError
 from crossover.records import COLUMNS
 
 
-def rows(*changes: dict[str, str]) -> pa.Table:
+def rows(*changes: Mapping[str, str | None]) -> pa.Table:
     alike = {"device": "cuda", **dict.fromkeys(ENVIRONMENT_COLUMNS, "same")}
     return pa.Table.from_pylist([{**alike, **change} for change in changes])
 
@@ -27,6 +29,13 @@ def test_any_unlike_field_is_named_with_its_values(column: str) -> None:
     with pytest.raises(UserError, match=rf"rows of device 'cuda' .*: {column} \(same, other\);") as caught:
         check_environments(rows({}, {column: "other"}), several_hosts=False)
     assert "\n" not in str(caught.value)
+
+
+def test_what_was_measured_without_torch_is_apart_from_the_rest() -> None:
+    real, null = {"workload": "disc_mlp"}, {"workload": "null", "torch_version": None}
+    check_environments(rows(real, null), several_hosts=False)
+    with pytest.raises(UserError, match=r"hostname \(same, other\)"):
+        check_environments(rows(real, null, {**null, "hostname": "other"}), several_hosts=False)
 
 
 def test_several_hosts_may_be_wanted_but_not_several_kinds_of_them() -> None:

@@ -67,6 +67,15 @@ def test_the_page_of_four_times_the_cells_takes_less_than_eight_times_as_long() 
     assert seconds(2400) / seconds(600) < 8
 
 
+def test_a_row_is_collected_in_few_calls(tmp_path: Path) -> None:
+    row = synthetic_measurements(lines=1, sizes=1, trials=1, samples=100).to_pylist()[0]
+    paths = [tmp_path / f"{size}.parquet" for size in range(400)]
+    for size, path in enumerate(paths):
+        write_record(Measurement(**{**row, "size": size}), path)
+    more = calls_of(lambda: collect_rows(paths)) - calls_of(lambda: collect_rows(paths[:100]))
+    assert more / 300 < 30
+
+
 def test_rows_of_several_parts_are_joined_in_order(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("crossover.analysis.tables.ROWS_AT_ONCE", 2)
     paths = [tmp_path / f"{size}.parquet" for size in (5, 4, 3, 2, 1)]
