@@ -10,7 +10,7 @@ import pandas as pd
 from crossover.analysis.latency_rows import latency_rows, off_words
 from crossover.analysis.loading import short_loading
 from crossover.analysis.naming import name_by, varying
-from crossover.analysis.style import number_text, rate_text, seconds_text, side_word
+from crossover.analysis.style import number_text, percent_text, rate_text, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials
 from crossover.analysis.tables import CELL_AXES, first_row, on_all_cores, rows_with
 from crossover.analysis.wording import INDICATIVE
@@ -78,7 +78,7 @@ def _mistakes(device: str, trials: pd.DataFrame) -> str | None:
     said = [f"{row.mistake} {off_words(row.ratio)}" for row in made if row.ratio]
     if any(row.ratio.low is None for row in made if row.ratio):
         off = max(abs(row.ratio.ratio - 1) for row in made if row.ratio)
-        return f"Mean latency on the {side_word(device)}: up to {number_text(100 * off, 2)} % off ({INDICATIVE})"
+        return f"Mean latency on the {side_word(device)}: up to {percent_text(off)} off ({INDICATIVE})"
     return f"Mean latency on the {side_word(device)}: {', '.join(said)}"
 
 

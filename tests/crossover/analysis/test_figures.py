@@ -104,7 +104,7 @@ def test_times_show_every_cell_and_every_trial(power_laws: PowerLaws) -> None:
 
 def test_times_are_labelled_on_the_lines(power_laws: PowerLaws) -> None:
     labels = texts(only_axes(plot_times(view(power_laws({2: 100, 4: 100_000})))))
-    assert {"CPU\nBrand C1", "GPU\nBrand G1", "crossover: 2.5", "published: 300"} <= set(labels)
+    assert {"CPU\nBrand C1", "GPU\nBrand G1", "crossover: 2.52", "published: 300"} <= set(labels)
 
 
 def test_the_interval_is_a_whisker_where_the_lines_cross(power_laws: PowerLaws) -> None:
@@ -250,7 +250,7 @@ def test_words_stay_words_and_a_pdf_brings_its_fonts(power_laws: PowerLaws, tmp_
     shown = view(power_laws({2: 100, 4: 100_000}))
     save_study_figure(plot_times, shown, [str(tmp_path / f"figure.{suffix}") for suffix in FORMATS])
     svg = (tmp_path / "figure.svg").read_text()
-    for words in ("A title", "Brand G1", "crossover: 2.5", "linear layers"):
+    for words in ("A title", "Brand G1", "crossover: 2.52", "linear layers"):
         assert f">{words}</text>" in svg
     assert "fill: #ffffff" in svg[: svg.index("</g>")]  # its ground, whatever page it stands on
     pdf = (tmp_path / "figure.pdf").read_bytes()
