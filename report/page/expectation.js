@@ -86,7 +86,7 @@
 
   function ahead(first, second) {
     const { far, clear } = page.data().limits;
-    if (Math.max(first.outside, second.outside) > far) return said("ahead_far", { far: page.format.number(far) });
+    if (Math.max(first.outside, second.outside) > far) return said("ahead_far", { far });
     const held = [first, second].filter((one) => one.limited).map((one) => one.device);
     if (held.length) return said("ahead_limited", { devices: held.join(" and ") });
     const ratio = second.time / first.time;

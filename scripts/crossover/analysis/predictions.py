@@ -173,7 +173,7 @@ def _time(one: Expectation, run_steps: int | None) -> str:
 def _ahead(first: Expectation, second: Expectation) -> str:
     """Which is ahead, and how sure that is; nobody where the models are asked for more than they can tell."""
     if max(first.outside, second.outside) > FAR:
-        return said("ahead_far", far=number_text(FAR))
+        return said("ahead_far", far=f"{FAR:g}")
     if limited := [one.label for one in (first, second) if one.limited]:
         return said("ahead_limited", devices=listed(limited))
     ratio = (second.step_time_s or 0) / (first.step_time_s or 1)
