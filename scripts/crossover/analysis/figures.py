@@ -18,6 +18,7 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from crossover.analysis.clear_labels import Label, write_clear
 from crossover.analysis.crossover_marks import mark_crossover
 from crossover.analysis.curves import draw_hollow
 from crossover.analysis.guides import draw_guide, guide_of
@@ -61,9 +62,10 @@ def plot_times(view: StudyView) -> Figure:
     if len(view.lines()) > MOST_SINGLE or view.has_fewer_cores or view.has_machines:
         return plot_many_times(view)
     figure, panels = _panels(view)
+    published = []
     for axes, line in zip(panels, view.lines(), strict=True):
         _mark_published_crossover(axes, view)
-        _draw_published_runs(axes, view, line)
+        published.append(_draw_published_runs(axes, view, line))
         for device, cells in view.cells_of(line).groupby("device", sort=False):
             _draw_device(axes, view, line, str(device), cells)
         mark_crossover(axes, view, line)
@@ -71,6 +73,10 @@ def plot_times(view: StudyView) -> Figure:
         _finish_x(axes, view, line)
         _draw_marks(axes, view, _marks(view, line))
     panels[0].set_ylabel(view.time_label())
+    if any(published):
+        figure.draw_without_rendering()  # lays the panels out
+        for axes, labels in zip(panels, published, strict=True):
+            write_clear(axes, labels)
     return figure
 
 
@@ -174,15 +180,16 @@ def _label_end(axes: Axes, x: Floats, y: Floats, device: str, names: pd.Series, 
     )
 
 
-def _draw_published_runs(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
+def _draw_published_runs(axes: Axes, view: StudyView, line: dict[str, Any]) -> list[Label]:
+    """Draw the published runs beside a line of ours; gives their names, to be written when all is drawn."""
+    labels = []
     for (device, hardware), rows in view.published_runs(line).groupby(["device", "hardware"], sort=False):
         x, y = rows["size"].to_numpy(float), rows["run_time_s"].to_numpy(float)
         colour = DEVICE_COLOURS[str(device)]
         axes.plot(x, y, color=colour, linestyle=":", linewidth=1, marker="s", markersize=6, fillstyle="none", zorder=2)
-        label = f"published {device_label(str(device), str(hardware))}"
-        axes.annotate(
-            label, (x[0], y[0]), (0, 12), textcoords="offset points", color=colour, fontsize=9, bbox=LABEL_BOX
-        )
+        name = f"published {device_label(str(device), str(hardware))}"
+        labels.append(Label(name, list(zip(x.tolist(), y.tolist(), strict=True)), colour))
+    return labels
 
 
 def _mark_published_crossover(axes: Axes, view: StudyView) -> None:
