@@ -8,12 +8,13 @@
   const MOST = 10;
   const context = document.createElement("canvas").getContext("2d");
 
+  page.CHART_FONT_PX = 13;
+
   // How many pixels words take in a row, in the chart's letters.
   page.widthOf = (words) => {
     context.font = `${page.CHART_FONT_PX}px ${getComputedStyle(document.body).fontFamily}`;
     return context.measureText(words).width;
   };
-  page.CHART_FONT_PX = 13;
 
   // Of places in order, those whose words keep clear of the last one's; `length` is the axis' in pixels.
   function clear(places, [low, high], length, sizeOf) {

@@ -5,6 +5,8 @@
   const said = (template, values = {}) =>
     page.data().words.prediction[template].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
+  const listed = (words) => (words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words[0]);
+
   const seconds = (model, size) => model.a_s + model.b_s * size ** model.c;
   const beyond = (model, size) => Math.max(model.smallest_size / size, size / model.largest_size, 1);
   const growth = (model) => seconds(model, model.largest_size) / seconds(model, model.smallest_size);
@@ -88,7 +90,7 @@
     const { far, clear } = page.data().limits;
     if (Math.max(first.outside, second.outside) > far) return said("ahead_far", { far });
     const held = [first, second].filter((one) => one.limited).map((one) => one.device);
-    if (held.length) return said("ahead_limited", { devices: held.join(" and ") });
+    if (held.length) return said("ahead_limited", { devices: listed(held) });
     const ratio = second.time / first.time;
     const by = said("by", { first: first.device, ratio: page.format.number(ratio), second: second.device });
     const unsure = first.spread === null || second.spread === null;
@@ -110,7 +112,7 @@
       known: timed.length > 0,
       devices: expected.map((one) => said("device", { device: one.device, time: timeText(one, models[0].run_steps), words: one.words })),
       ahead: timed.length > 1 ? [ahead(timed[0], timed[1])] : [],
-      warnings: [...warned].map(([warning, devices]) => said("warning", { devices: devices.join(" and "), warning })),
+      warnings: [...warned].map(([warning, devices]) => said("warning", { devices: listed(devices), warning })),
     };
   }
 
