@@ -10,7 +10,7 @@ from crossover.analysis.latency_rows import latency_rows, worst_words
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
 from crossover.analysis.style import DEVICE_WORDS, bytes_text, rate_text, seconds_text
 from crossover.analysis.tables import CELL_AXES, records, rows_with
-from crossover.analysis.takeaway_words import between, indicative, who
+from crossover.analysis.takeaway_words import between, indicative, on_device, who
 from crossover.analysis.trade_off import front
 from crossover.analysis.verdicts import compare_times
 from crossover.analysis.views import StudyView
@@ -112,6 +112,6 @@ def of_latency(view: StudyView) -> str:
     for cell in records(view.cells):
         rows = latency_rows(rows_with(view.measurements, CELL_AXES, cell), None)
         if words := worst_words(rows):
-            said.append(f"{who(cell, varied)} {words}")
+            said.append(f"{on_device(cell, varied)} {words}")
             trials.append(cell["trials"])
     return indicative(capitalised("; ".join(said)), min(trials, default=0))
