@@ -87,8 +87,8 @@ def _hardware(tables: ReportTables) -> list[str]:
     columns = ["machine", "device", "device_name", "threads"]
     rows = pd.concat([table[columns].astype(object) for table in measured], ignore_index=True).drop_duplicates()
     # A trial that ended before it knew where it ran says less than the others on its device.
-    full = rows.notna().all(axis=1)
-    rows = rows[full | ~full.groupby([rows["machine"], rows["device"]]).transform("any")]
+    full = rows[["device_name", "threads"]].notna().all(axis=1)
+    rows = rows[full | ~full.groupby([rows["machine"], rows["device"]], dropna=False).transform("any")]
     rows = rows.sort_values("device", key=lambda column: column.map(_place), kind="stable")
     return list(dict.fromkeys(_side(row) for _, row in rows.iterrows()))
 

@@ -76,5 +76,7 @@ def test_a_file_of_any_other_shape_is_no_error(run: MergedRun) -> None:
     run.provenance.write_text(
         '{"run": 1, "code": [], "config": "x", "studies": null, "rerun": {}, "files": 5, "runs": 7, "n": NaN}'
     )
-    (view,) = merged_views(read_provenances([run]))
+    (found,) = read_provenances([run])
+    assert found["provenance"]["n"] is None
+    (view,) = merged_views([found])
     assert (view["command"], view["commit"], view["config"], view["rerun"]) == (None, None, {}, [])
