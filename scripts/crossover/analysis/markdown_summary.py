@@ -117,7 +117,7 @@ def _of_merged(view: Mapping[str, Any]) -> str:
         doubt = escaped(view["doubt"] or "its provenance.json names no command")
         return f"{name}: not known, since {doubt}; column `command` of measurements.parquet has each trial's"
     doubt = f" ({escaped(view['doubt'])})" if view["doubt"] else ""
-    return f"{name}: {_commands(view['rerun'], view['commit'], view['measured_by'])}{doubt}"
+    return f"{name}: {_commands(view['rerun'] or [view['command']], view['commit'], view['measured_by'])}{doubt}"
 
 
 def _commands(rerun: Sequence[str], commit: str | None, measured_by: Sequence[Mapping[str, Any]]) -> str:

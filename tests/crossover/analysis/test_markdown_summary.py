@@ -111,6 +111,7 @@ def test_each_merged_run_has_its_own_commands_or_says_why_not(power_laws: PowerL
     runs = [
         {"name": "h_200", "provenance": told(), "doubt": "other rows"},
         {"name": "laptop", "provenance": None, "doubt": "its folder is bare"},
+        {"name": "older", "provenance": {"run": {"command": "snakemake -c1"}}, "doubt": None},
     ]
     text = markdown_of(power_laws({2: 100}), provenance=told(runs=runs), effort=None)
     assert line_of(text, "- To reproduce h") == (
@@ -120,6 +121,7 @@ def test_each_merged_run_has_its_own_commands_or_says_why_not(power_laws: PowerL
         "- To reproduce laptop: not known, since its folder is bare; column `command` of measurements.parquet has each "
         "trial's"
     )
+    assert line_of(text, "- To reproduce o") == "- To reproduce older: `snakemake -c1`"
 
 
 def test_a_partial_run_says_how_much_it_is_and_does_not_pass_for_the_whole(power_laws: PowerLaws) -> None:
