@@ -137,6 +137,55 @@ def test_a_size_outside_is_answered_with_a_warning(
     assert (floor in text) == (size == 6400)
 
 
+def grown(rows: list[dict[str, Any]], cpu_s: Callable[[int], float], gpu_s: float) -> list[dict[str, Any]]:
+    """The same trials at 2 to 12 layers, one trial each, with other times."""
+    first = {one["device"]: one for one in rows}
+    return [
+        one | {"size": n, "size_name": "layers", "step_time_s": cpu_s(n) if device == "cpu" else gpu_s}
+        for n in range(2, 13)
+        for device, one in first.items()
+    ]
+
+
+def test_where_times_grow_steeply_a_little_outside_is_far(rows: list[dict[str, Any]], tmp_path: Path, ask: Ask) -> None:
+    """The fourth power of the layers: (17 / 12)^4 = 4.03, (16 / 12)^4 = 3.16."""
+    folder = results(tmp_path / "r", grown(rows, lambda n: 1e-6 * n**4, 1e-3))
+    assert "perhaps ahead: GPU" in ask(folder, 16)
+    text = ask(folder, 17)
+    assert "ahead: not told more than 4 times outside of the sizes measured, or of the times at their ends" in text
+    assert (
+        "warning for CPU (Brand C1): from size 12 to 17 the model's time changes by a factor of 4.03, "
+        "which no measurement bears out" in text
+    )
+    assert "times as fast" not in text
+
+
+def test_an_exponent_at_its_limit_tells_nobody_ahead(rows: list[dict[str, Any]], tmp_path: Path, ask: Ask) -> None:
+    """Times that triple with each layer grow faster than any power that is allowed; a constant one is no such case."""
+    folder = results(tmp_path / "r", grown(rows, lambda n: 1e-6 * 3**n, 1e-3))
+    text = ask(folder, 13)
+    assert "ahead: not told outside of the sizes measured, with the exponent of CPU (Brand C1) at a limit" in text
+    assert "warning for CPU (Brand C1): the model's exponent is held at a limit (6.00), so the times do not" in text
+    assert "times as fast" not in text
+
+
+def test_a_lead_within_the_misses_is_open(rows: list[dict[str, Any]], tmp_path: Path, ask: Ask) -> None:
+    """At 2,000 neurons the CPU takes 2 ms, the GPU 1.2; but at 400 the CPU's model is off by a factor of 3."""
+    for one in rows:
+        one["step_time_s"] *= 2.4 if one["device"] == "cuda" else 3 if one["size"] == 400 else 1
+    text = ask(results(tmp_path / "r", rows), 2000)
+    assert re.search(
+        r"ahead: open; GPU \(Brand G1\), 1\.\d\d times as fast as CPU \(Brand C1\), no more than the models miss", text
+    )
+
+
+def test_a_long_run_is_told_in_hours_and_days(rows: list[dict[str, Any]], tmp_path: Path, ask: Ask) -> None:
+    """10 million steps of 1 ms and of 0.5 ms take 10,000 s and 5,000 s; of 40 ms, 4.63 days."""
+    folder = results(tmp_path / "r", rows, steps_per_run=10_000_000)
+    assert "2.78 h for 10,000,000 steps" in ask(folder, 1000)
+    assert "4.63 days for 10,000,000 steps" in ask(folder, 40_000)
+
+
 def test_a_cell_without_a_time_is_never_filled_in(rows: list[dict[str, Any]], tmp_path: Path, ask: Ask) -> None:
     for one in rows:
         if one["size"] == 1600 and one["device"] == "cuda":

@@ -3,7 +3,10 @@
 ((page) => {
   const LOST = "path://M1,0 L5,4 L9,0 L10,1 L6,5 L10,9 L9,10 L5,6 L1,10 L0,9 L4,5 L0,1 Z";
   const MOST_LABELS = 6;
-  const NARROW = 600; // pixels, below which a crossover's words do not fit beside it
+  const [LEFT, RIGHT] = [16, 36]; // pixels beside the plot and the words of its y axis
+  const SIDES = LEFT + RIGHT + 10;
+  const TOP = 40; // above it, without the crossovers' words
+  const BELOW = 66; // pixels below the plot, with the words of its x axis
   const DASHES = ["solid", "dashed", "dotted"];
 
   function inks() {
@@ -27,20 +30,8 @@
     }));
   };
 
-  // Readable places on a logarithmic axis: as many multiples of the powers of ten as there is room for.
-  function ticks([low, high], most) {
-    const powers = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) powers.push(power);
-    const multiples = (digits) => powers.flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`))).filter((at) => low <= at && at <= high);
-    const some = [[1, 2, 5], [1, 3], [1]].map(multiples).find((own) => own.length >= 2 && own.length <= most);
-    if (some) return some;
-    const tens = multiples([1]);
-    const every = Math.ceil(tens.length / most);
-    return tens.length > most ? tens.filter((_, place) => place % every === 0) : multiples([1, 2, 3, 4, 5, 7]);
-  }
-
-  function logarithmic(extent, most) {
-    const customValues = ticks(extent, most);
+  function logarithmic(extent, length, sizeOf) {
+    const customValues = page.logTicks(extent, length, sizeOf);
     return { type: "log", min: extent[0], max: extent[1], axisTick: { customValues }, axisLabel: { customValues } };
   }
 
@@ -96,12 +87,19 @@
     const own = page.data().crossovers.filter((one) => rows.has(one.cell) && one.on[view.x.key] && kinds.includes(view.metric.kind));
     const found = own.map((one) => one.on[view.x.key]);
     if (!found.length) return {};
-    const right = (at) => Math.log(at / view.xs[0]) > Math.log(view.xs[1] / view.xs[0]) / 2;
     const whose = series.group && view.series.some((one) => one.group !== series.group) ? `, ${series.group}` : "";
-    const label = (at, words) => (view.labels >= MOST_LABELS ? { show: false } : {
-      formatter: view.width < NARROW ? words : `crossover: ${words}${whose}`, color: ink.ink, fontSize: 13, position: "end",
-      align: right(at) ? "right" : "left", offset: [right(at) ? 4 : -4, -16 * view.labels++],
-    });
+    const label = (at, words) => {
+      if (view.labels >= MOST_LABELS) return { show: false };
+      const share = view.shareOf(at);
+      const right = share > 0.5;
+      const long = `crossover: ${words}${whose}`;
+      const room = Math.max(share, 1 - share) * view.length;
+      return {
+        formatter: page.widthOf(long) < room ? long : words, color: ink.ink, fontSize: page.CHART_FONT_PX, position: "end",
+        textBorderColor: ink.paper, textBorderWidth: 3,
+        align: right ? "right" : "left", offset: [right ? 4 : -4, -16 * view.labels++],
+      };
+    };
     return {
       markLine: {
         silent: true, symbol: "none", lineStyle: { color: ink.ink, type: look.dashes, width: 1 },
@@ -115,15 +113,20 @@
     };
   }
 
-  // Least and largest value above 0, with some room. Not Math.min(...): cells may be more than a call's arguments.
+  // Least and largest value above 0. Not Math.min(...): cells may be more than a call's arguments.
+  const ends = (values) => values.filter((value) => value > 0).reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, 0]);
+
+  // The same with some room.
   function extent(values) {
-    const [low, high] = values.filter((value) => value > 0).reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, 0]);
+    const [low, high] = ends(values);
     return high ? [low / 1.4, high * 1.4] : [0.1, 10];
   }
 
+  // Values and the ends of their intervals; the widest of these run out of the chart, lest the lines shrink to nothing.
   function valuesOf(shown, metric) {
     const points = shown.flatMap((series) => series.points.map(({ row }) => page.pointOf(row, metric))).filter(Boolean);
-    return points.flatMap(({ value, low, high }) => [value, low ?? value, high ?? value]);
+    const [least, most] = ends(points.map(({ value }) => value));
+    return points.flatMap(({ value, low, high }) => [value, Math.max(low ?? value, least / 2), Math.min(high ?? value, most * 2)]);
   }
 
   // Options for a view: its series with those shown, metric, axis and the scales of both axes.
@@ -131,35 +134,47 @@
     const ink = inks();
     const shown = view.series.filter((series) => !view.hidden.has(series.name));
     const looks = page.looksOf(view.series);
+    const wordsX = (value) => page.format.count(value, 4);
+    const wordsY = (value) => page.metricText(view.metric, value);
+    const widthX = (value) => page.widthOf(wordsX(value));
+
     const ys = extent(valuesOf(shown, view.metric));
-    view.xs = extent(shown.flatMap((series) => series.points.map(({ at }) => at)));
-    view.labels = 0;
+    const scaleOfY = (top) => (view.logY ? logarithmic(ys, view.height - top - BELOW, () => page.CHART_FONT_PX) : { type: "value", min: 0, max: ys[1] });
     view.floor = view.logY ? ys[0] * 1.05 : 0;
+    const marked = scaleOfY(TOP).axisLabel?.customValues ?? ys;
+    view.length = view.width - SIDES - Math.max(...marked.map((value) => page.widthOf(wordsY(value))));
+
+    const xs = shown.flatMap((series) => series.points.map(({ at }) => at));
+    const scaleX = view.logX ? logarithmic(extent(xs), view.length, widthX) : { type: "value", ...page.linearScale(ends(xs), view.length, widthX) };
+    const along = view.logX ? Math.log : Number;
+    view.shareOf = (at) => (along(at) - along(scaleX.min)) / (along(scaleX.max) - along(scaleX.min));
+
+    view.labels = 0;
     const series = shown.flatMap((one) => {
       const look = looks.get(one.name);
       return [intervals(one, look, view), line(one, look, view, ink), lost(one, look, view)];
     });
-    const scaleX = view.logX ? logarithmic(view.xs, view.width / 60) : { type: "value", scale: true };
-    const scaleY = view.logY ? logarithmic(ys, 8) : { type: "value", min: 0 };
-    const text = { color: ink.soft, fontSize: 13 };
+    const top = TOP + 16 * view.labels;
+    const scaleY = scaleOfY(top);
+    const text = { color: ink.soft, fontSize: page.CHART_FONT_PX };
     const axis = { axisLine: { show: true, lineStyle: { color: ink.soft } }, splitLine: { lineStyle: { color: ink.line } }, nameTextStyle: text };
-    const labels = { ...text, hideOverlap: true };
+    const labels = { ...text, hideOverlap: true, margin: 10 };
     return {
       animation: false,
       textStyle: { fontFamily: "inherit" },
-      grid: { left: 16, right: 36, top: 40 + 16 * view.labels, bottom: 40, containLabel: true },
+      grid: { left: LEFT, right: RIGHT, top, bottom: 40, containLabel: true },
       tooltip: {
-        trigger: "item", confine: true, backgroundColor: ink.paper, borderColor: ink.soft, textStyle: { color: ink.ink, fontSize: 13 },
+        trigger: "item", confine: true, backgroundColor: ink.paper, borderColor: ink.soft, textStyle: { color: ink.ink, fontSize: page.CHART_FONT_PX },
         formatter: ({ data }) => tooltip(data.series, view.metric, view.x, data.row),
       },
       xAxis: {
         ...axis, ...(view.x.key ? scaleX : { type: "category", data: view.places }), splitLine: { show: false },
         name: view.x.title, nameLocation: "middle", nameGap: 34,
-        axisLabel: { ...labels, ...(view.x.key ? scaleX.axisLabel : {}), formatter: view.x.key ? (value) => page.format.count(value) : undefined },
+        axisLabel: { ...labels, ...(view.x.key ? scaleX.axisLabel : {}), formatter: view.x.key ? wordsX : undefined },
       },
       yAxis: {
         ...axis, ...scaleY, name: view.metric.title, nameTextStyle: { ...text, align: "left" }, nameGap: 20 + 16 * view.labels,
-        axisLabel: { ...labels, ...scaleY.axisLabel, formatter: (value) => page.metricText(view.metric, value) },
+        axisLabel: { ...labels, ...scaleY.axisLabel, formatter: wordsY },
       },
       series,
     };

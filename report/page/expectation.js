@@ -7,10 +7,24 @@
 
   const seconds = (model, size) => model.a_s + model.b_s * size ** model.c;
   const beyond = (model, size) => Math.max(model.smallest_size / size, size / model.largest_size, 1);
+  const growth = (model) => seconds(model, model.largest_size) / seconds(model, model.smallest_size);
+
+  function timeBeyond(model, size) {
+    const nearest = Math.min(Math.max(size, model.smallest_size), model.largest_size);
+    return Math.exp(Math.abs(Math.log(seconds(model, size) / seconds(model, nearest))));
+  }
+
+  function limited(model) {
+    const { flat, exponents: [least, most] } = page.data().limits;
+    return (model.c <= least || model.c >= most) && growth(model) >= flat;
+  }
+
   const spreadOf = (model) => Math.expm1(Math.hypot(Math.log1p(model.rms_residual), Math.log1p(model.trial_spread ?? 0)));
 
+  const nothing = (model) => ({ device: model.device, time: null, spread: null, warnings: [] });
+
   function measured(model, cell) {
-    const given = { device: model.device, time: null, spread: null, warnings: [] };
+    const given = { ...nothing(model), outside: 1, miss: 0, limited: false };
     if (cell.step_time_s === null) {
       return { ...given, words: said(cell.reason ? "measured_without_time_why" : "measured_without_time", cell) };
     }
@@ -22,16 +36,19 @@
   }
 
   function warnings(model, cells, size) {
-    const { whole, count, percent } = page.format;
-    const { flat, large_residual: large } = page.data().limits;
+    const { whole, count, number, percent } = page.format;
+    const { flat, far, large_residual: large } = page.data().limits;
     const found = [];
-    const outside = beyond(model, size);
     const above = size > model.largest_size;
+    const outside = beyond(model, size);
     if (outside > 1) {
-      const end = whole(above ? model.largest_size : model.smallest_size);
-      found.push(said(above ? "above" : "below", { size: whole(size), end, factor: count(outside, 3) }));
+      const ends = { size: whole(size), end: whole(above ? model.largest_size : model.smallest_size) };
+      found.push(said(above ? "above" : "below", { ...ends, factor: count(outside, 3) }));
+      const steep = timeBeyond(model, size);
+      if (steep > far && far >= outside) found.push(said("steep", { ...ends, factor: count(steep, 3) }));
+      if (limited(model)) found.push(said("limited", { exponent: number(model.c) }));
     }
-    if (above && seconds(model, model.largest_size) / seconds(model, model.smallest_size) < flat) found.push(said("flat"));
+    if (above && growth(model) < flat) found.push(said("flat"));
     if (model.largest_residual > large) {
       found.push(said("rough", { largest: percent(model.largest_residual), rms: percent(model.rms_residual) }));
     }
@@ -48,12 +65,15 @@
     const cell = cells.find((one) => one.size === size);
     if (cell) return measured(model, cell);
     if (model.a_s === null) {
-      return { device: model.device, time: null, spread: null, words: said("no_model", { reason: model.reason }), warnings: [] };
+      return { ...nothing(model), words: said("no_model", { reason: model.reason }) };
     }
-    const words = said(model.trial_spread === null ? "by_model_of_single_trials" : "by_model", { sizes: model.sizes });
-    const spread = beyond(model, size) === 1 ? spreadOf(model) : null;
-    const outside = beyond(model, size);
-    return { device: model.device, time: seconds(model, size), spread, words, warnings: warnings(model, cells, size), outside };
+    const within = beyond(model, size) === 1;
+    return {
+      device: model.device, time: seconds(model, size), spread: within ? spreadOf(model) : null,
+      words: said(model.trial_spread === null ? "by_model_of_single_trials" : "by_model", { sizes: model.sizes }),
+      warnings: warnings(model, cells, size), outside: Math.max(beyond(model, size), timeBeyond(model, size)),
+      miss: model.largest_residual, limited: limited(model) && !within,
+    };
   }
 
   function timeText(one, steps) {
@@ -65,13 +85,17 @@
   }
 
   function ahead(first, second) {
-    const { far } = page.data().limits;
-    if ((first.outside ?? 1) > far || (second.outside ?? 1) > far) return said("ahead_far", { far: page.format.number(far) });
+    const { far, clear } = page.data().limits;
+    if (Math.max(first.outside, second.outside) > far) return said("ahead_far", { far });
+    const held = [first, second].filter((one) => one.limited).map((one) => one.device);
+    if (held.length) return said("ahead_limited", { devices: held.join(" and ") });
     const ratio = second.time / first.time;
     const by = said("by", { first: first.device, ratio: page.format.number(ratio), second: second.device });
-    if (first.spread === null || second.spread === null) return said("ahead_unsure", { by });
-    const both = Math.hypot(Math.log1p(first.spread), Math.log1p(second.spread));
-    return said(Math.log(ratio) <= page.data().limits.clear * both ? "ahead_open" : "ahead", { by });
+    const unsure = first.spread === null || second.spread === null;
+    const both = clear * Math.hypot(Math.log1p(first.spread), Math.log1p(second.spread));
+    if (!unsure && Math.log(ratio) <= both) return said("ahead_open", { by });
+    if (Math.log(ratio) <= Math.log1p(first.miss) + Math.log1p(second.miss)) return said("ahead_rough", { by });
+    return said(unsure ? "ahead_unsure" : "ahead", { by });
   }
 
   function block(models, size) {
@@ -112,8 +136,9 @@
   function heading(models, study, size) {
     const known = page.knownParameters(study);
     const found = page.interpolate(known, size);
-    const template = known.some(([one]) => one === size) ? "parameters" : "parameters_between";
-    const parameters = found === null ? "" : said(template, { count: page.format.count(found) });
+    const parameters = found === null ? ""
+      : known.some(([one]) => one === size) ? said("parameters", { count: page.format.known(found) })
+        : said("parameters_between", { count: page.format.count(found) });
     return said("heading", { study, size: page.format.whole(size), size_name: models[0].size_name, parameters });
   }
 

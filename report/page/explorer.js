@@ -46,7 +46,7 @@
       nothing.textContent = !empty ? "" : shown.length ? `The chosen lines have no value of: ${view.metric.title}.` : "No line is chosen.";
       plot.hidden = empty;
       if (empty) return;
-      view.width = plot.clientWidth;
+      [view.width, view.height] = [plot.clientWidth, plot.clientHeight];
       chart.setOption(page.chartOption(view), { notMerge: true });
     };
 

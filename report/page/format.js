@@ -44,8 +44,14 @@
     return thousands(general(near));
   }
 
+  const [YEAR, DAY, HOUR] = [31557600, 86400, 3600];
+  const LONG_TIMES = [[2 * YEAR, YEAR, "years"], [2 * DAY, DAY, "days"], [HOUR, HOUR, "h"], [0, 60, "min"]];
+
   function seconds(value) {
-    if (value >= 119.95) return `${general(value / 60, 3)} min`;
+    if (value >= 119.95) {
+      const [, length, name] = LONG_TIMES.find(([least]) => value >= least);
+      return `${count(value / length, 3)} ${name}`;
+    }
     const [scale, unit] = [[1e-6, "µs"], [1e-3, "ms"], [1, "s"]].find(([scale]) => value < 999.5 * scale);
     const scaled = value / scale;
     if (scaled < 0.995) return `${general(scaled, 2)} ${unit}`;
@@ -61,7 +67,10 @@
   const rate = (value) => (value >= 99.5 ? `${whole(value)}/s` : `${general(value, 3)}/s`);
   const percent = (share) => `${number(100 * share, 2)} %`;
 
-  page.format = { number, count, seconds, bytes, rate, percent, whole };
+  // A count that was measured or given.
+  const known = (value) => (value < 1e4 ? whole(value) : count(value, 3));
+
+  page.format = { number, count, known, seconds, bytes, rate, percent, whole };
 
   // A value of a metric with its unit.
   page.metricText = (metric, value) => page.format[metric.kind](value) + (metric.unit ? ` ${metric.unit}` : "");

@@ -22,10 +22,10 @@
   }
 
   function describe() {
-    const { whole, count } = page.format;
-    const known = parameters();
+    const { whole, known } = page.format;
     if (unit.value === "parameters") {
-      range.textContent = `Measured: ${count(known[0][1], 3)} to ${count(known.at(-1)[1], 3)} parameters.`;
+      const counts = parameters();
+      range.textContent = `Measured: ${known(counts[0][1])} to ${known(counts.at(-1)[1])} parameters.`;
       return;
     }
     const [low, high] = sizes();
@@ -49,9 +49,9 @@
     if (unit.value === "size") return { size: value, note: [] };
     const known = parameters();
     const exact = page.interpolate(known.map(([size, count]) => [count, size]), value);
-    if (exact === null) return { error: `${page.format.count(value, 3)} parameters lie outside of the measured range, where the size that has them is not known; ask for a size instead` };
+    if (exact === null) return { error: `${page.format.known(value)} parameters lie outside of the measured range, where the size that has them is not known; ask for a size instead` };
     const size = Math.max(1, Math.round(exact));
-    return { size, note: [`The size nearest to ${page.format.count(value, 3)} parameters:`] };
+    return { size, note: [`The size nearest to ${page.format.known(value)} parameters:`] };
   }
 
   function show() {

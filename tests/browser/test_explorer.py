@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pandas as pd
+import pytest
+
 from opened_page import Open, Opened
-from report_pages import Run
+from report_pages import Run, write_page
 
 POINT = """([study, series, at]) => {
   const plot = document.querySelector(`details.explorer[data-study="${study}"] .plot`);
@@ -44,19 +47,64 @@ def test_a_point_tells_its_value_with_the_interval(run: Run, open_page: Open) ->
     ]
 
 
-def test_on_a_phone_no_words_of_the_chart_overlap(run: Run, open_page: Open) -> None:
-    opened = open_page(run.path, viewport={"width": 390, "height": 800})
+@pytest.fixture(scope="module")
+def deep_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Layers that each make the parameters four times as many, up to some 11 million."""
+    plain = rows[(rows["study"] == "widths") & (rows["protocol"] == "resident") & (rows["size"] == 800)]
+    layers = [
+        plain.assign(size=n, size_name="layers", parameters=3 * 4**n, step_time_s=plain["step_time_s"] * n / 5)
+        for n in range(2, 12)
+    ]
+    fewer = [plain.assign(study="few", size=n, parameters=10 * n) for n in (100, 200)]
+    return write_page(pd.concat([*layers, *fewer]), tmp_path_factory.mktemp("deep") / "report.html")
+
+
+# Words that touch, that lie within fewer pixels than a digit is wide beside each other, or that leave the chart.
+CROWDED = """() => {
+  const plot = document.querySelector('details.explorer[data-study="widths"] .plot');
+  const boxes = [...plot.querySelectorAll('svg text')].map((one) => [one.textContent, one.getBoundingClientRect()]);
+  const { left, right } = plot.getBoundingClientRect();
+  const beside = (a, b) => a.right + 7 <= b.left || b.right + 7 <= a.left;
+  const apart = (a, b) => beside(a, b) || a.bottom <= b.top + 2 || b.bottom <= a.top + 2;
+  const over = boxes.filter(([, a]) => boxes.some(([, b]) => a !== b && !apart(a, b)));
+  const out = boxes.filter(([, a]) => a.left < left - 1 || a.right > right + 1);
+  return [over, out].map((found) => found.map(([text]) => text));
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 700, 1000, 1200])
+@pytest.mark.parametrize("which", ["run", "deep_run"])
+def test_no_words_of_the_chart_touch(which: str, width: int, request: pytest.FixtureRequest, open_page: Open) -> None:
+    opened = open_page(request.getfixturevalue(which).path, viewport={"width": width, "height": 800})
     opened.explore("widths")
-    script = """() => {
-      const plot = document.querySelector('details.explorer[data-study="widths"] .plot');
-      const boxes = [...plot.querySelectorAll('svg text')].map((one) => [one.textContent, one.getBoundingClientRect()]);
-      const { left, right } = plot.getBoundingClientRect();
-      const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top + 2 || b.bottom <= a.top + 2;
-      const over = boxes.filter(([, a]) => boxes.some(([, b]) => a !== b && !apart(a, b)));
-      const out = boxes.filter(([, a]) => a.left < left - 1 || a.right > right + 1);
-      return [over, out].map((found) => found.map(([text]) => text));
-    }"""
-    assert opened.page.evaluate(script) == [[], []]
+    controls = opened.page.locator('details.explorer[data-study="widths"] .controls')
+    for axis in ("parameters", None):
+        if axis:
+            controls.get_by_label("over").select_option(label=axis)
+        else:
+            controls.get_by_label("over").select_option(index=0)
+        assert opened.page.evaluate(CROWDED) == [[], []], axis
+        controls.get_by_text("log x").click()
+        assert opened.page.evaluate(CROWDED) == [[], []], (axis, "linear")
+        controls.get_by_text("log x").click()
+
+
+def test_a_tick_has_its_own_number(deep_run: Run, open_page: Open) -> None:
+    """Not one that is rounded: a linear axis has ticks such as 1,250."""
+    opened = open_page(deep_run.path)
+    opened.explore("widths")
+    shown = opened.page.evaluate(
+        """() => echarts.getInstanceByDom(document.querySelector('[data-study="widths"] .plot'))
+        .getOption().xAxis[0].axisLabel.formatter(1250)"""
+    )
+    assert shown == "1,250"
+
+
+def test_two_sizes_are_nothing_to_explore(deep_run: Run, open_page: Open) -> None:
+    opened = open_page(deep_run.path)
+    assert opened.page.locator("#study-few").count() == 1
+    studies = opened.page.locator("details.explorer").evaluate_all("(found) => found.map((one) => one.dataset.study)")
+    assert studies == ["widths"]
 
 
 def test_flags_and_single_trials_are_told(run: Run, open_page: Open) -> None:

@@ -143,6 +143,51 @@ def test_on_paper_there_are_no_controls(run: Run, open_page: Open) -> None:
     assert len(opened.page.pdf()) > 10_000
 
 
+PAGE_PX = (297 - 2 * 14) * 96 / 25.4
+"""Height of A4 less its margins."""
+
+
+def test_on_paper_the_config_takes_a_page_and_not_five(run: Run, open_page: Open) -> None:
+    """Of 250 lines; the width is that of A4 less its margins."""
+    opened = open_page(run.path, viewport={"width": 688, "height": 1000})
+    opened.page.emulate_media(media="print")
+    lines = "key: value\\n" * 250
+    opened.page.evaluate(f"document.querySelector('#config pre').textContent = '{lines}'")
+    assert opened.page.locator("#config").evaluate("(config) => config.getBoundingClientRect().height") < PAGE_PX
+
+
+def test_on_paper_two_figures_stand_on_a_page_and_tall_ones_are_not_squeezed(run: Run, open_page: Open) -> None:
+    """Figures as the workflow draws them, with a takeaway of two lines and a caption of four."""
+    opened = open_page(run.path)
+    opened.page.evaluate(
+        """(sizes) => {
+        const figure = ([width, height]) => {
+          const svg = `<svg xmlns='http://www.w3.org/2000/svg' width='${width}' height='${height}'/>`;
+          const source = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+          const style = `--width: ${width}px; --height: ${height}px`;
+          return `<figure><p class="takeaway">${"words ".repeat(30)}</p>
+            <div class="scroll"><img src="${source}" style="${style}" width="${width}" height="${height}"></div>
+            <figcaption>${"words ".repeat(80)}</figcaption></figure>`;
+        };
+        document.body.innerHTML = sizes.map(figure).join("");
+        }""",
+        [[779, 472], [847, 673], [779, 472], [1417, 745], [847, 2000]],
+    )
+    assert len(re.findall(rb"/Type\s*/Page\b", opened.page.pdf(prefer_css_page_size=True))) == 3
+    opened.page.set_viewport_size({"width": 688, "height": 1000})
+    opened.page.emulate_media(media="print")
+    heights = opened.page.locator("img").evaluate_all("(found) => found.map((one) => one.height)")
+    assert max(heights[:4]) <= 378  # 100 mm
+    assert PAGE_PX / 2 < heights[4] < PAGE_PX
+
+
+def test_on_paper_the_claims_follow_the_first_screen(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path)
+    opened.page.emulate_media(media="print")
+    claims = opened.page.locator("section[aria-labelledby=claims]")
+    assert claims.evaluate("(section) => getComputedStyle(section).breakBefore") == "auto"
+
+
 def test_on_paper_no_words_run_into_the_next_column(failed_run: Run, open_page: Open) -> None:
     """The width is that of A4 less its margins; nothing is testable where nothing worked."""
     opened = open_page(failed_run.path, viewport={"width": 688, "height": 1000})

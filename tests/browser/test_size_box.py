@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from crossover.analysis.predictions import prediction_text
-from crossover.analysis.style import bytes_text, count_text, number_text, rate_text, seconds_text
+from crossover.analysis.style import (
+    bytes_text,
+    count_text,
+    known_count_text,
+    number_text,
+    percent_text,
+    rate_text,
+    seconds_text,
+)
 from crossover.errors import UserError
 from opened_page import Open, Opened
-from report_pages import Run
+from report_pages import Run, write_page
+
+
+def command_says(run: Run, study: str, size: int) -> list[str]:
+    """The lines of the command's answer."""
+    text = prediction_text(run.cells, run.models, study, size)
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def ask(opened: Opened, study: str, amount: object, unit: str = "size") -> list[str]:
@@ -44,11 +60,41 @@ ASKED = (
 def test_the_box_and_the_command_say_the_same(run: Run, open_page: Open) -> None:
     opened = open_page(run.path)
     for study, size, told in ASKED:
-        text = prediction_text(run.cells, run.models, study, size)
-        wanted = [line.strip() for line in text.splitlines() if line.strip()]
         got = ask(opened, study, size)
-        assert got == wanted
+        assert got == command_says(run, study, size)
         assert any(told in line for line in got), (size, told)
+
+
+def test_the_box_names_nobody_where_the_command_names_nobody(
+    rows: pd.DataFrame, tmp_path: Path, open_page: Open
+) -> None:
+    """Layers whose times triple, or grow with their fourth power; neurons where a model misses one by a factor of 3."""
+    plain = rows[(rows["study"] == "widths") & (rows["protocol"] == "as_published") & (rows["size"] == 800)]
+    tables = [
+        plain.assign(study=study, size=size, step_time_s=plain["device"].map({"cpu": cpu_s, "cuda": 1.2e-3}))
+        for study, sizes, times in (
+            ("tripled", range(2, 13), lambda n: 1e-6 * 3**n),
+            ("fourth", range(2, 13), lambda n: 1e-6 * n**4),
+            ("missed", (100, 200, 400, 800, 1600), lambda n: n * 1e-6 * (3 if n == 400 else 1)),
+        )
+        for size in sizes
+        for cpu_s in [times(size)]
+    ]
+    steps = dict.fromkeys(("tripled", "fourth", "missed"), 10_000_000)
+    run = write_page(pd.concat(tables), tmp_path / "report.html", steps_per_run=steps)
+    opened = open_page(run.path)
+    for study, size, told in (
+        ("tripled", 13, "with the exponent of CPU (Brand C1) at a limit"),
+        ("tripled", 1, "below the smallest (2)"),
+        ("tripled", 20, "not told more than 4 times"),
+        ("fourth", 17, "from size 12 to 17 the model's time changes by a factor of 4.03"),
+        ("fourth", 16, "perhaps ahead"),
+        ("missed", 2000, "no more than the models miss"),
+        ("missed", 60_000, "days for 10,000,000 steps"),
+    ):
+        wanted = command_says(run, study, size)
+        assert ask(opened, study, size) == wanted
+        assert any(told in line for line in wanted), (study, size, wanted)
 
 
 def test_the_box_and_the_command_refuse_alike(run: Run, open_page: Open) -> None:
@@ -102,6 +148,9 @@ def test_the_browser_writes_numbers_as_the_report_does(run: Run, open_page: Open
         1e4,
         10050,
         119.95,
+        3600,
+        172800,
+        63115200,
         1234.5,
         2500,
         1e6,
@@ -112,6 +161,8 @@ def test_the_browser_writes_numbers_as_the_report_does(run: Run, open_page: Open
         "seconds": seconds_text,
         "number": number_text,
         "count": count_text,
+        "known": known_count_text,
+        "percent": percent_text,
         "bytes": bytes_text,
         "rate": rate_text,
         "whole": lambda value: f"{value:,.0f}",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from crossover.analysis.claim_quantities import line_unit
+from crossover.analysis.claim_quantities import devices_apart, line_unit
 from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.findings import DIFFERS, MORE_TRIALS, NOT_TESTABLE, REPRODUCED, Finding, judge
 from crossover.analysis.selections import NothingToTestError, loose_axes, pinned
 from crossover.analysis.summary import speedups
 from crossover.analysis.tables import LINE_AXES, of_study, with_ok_times
+from crossover.analysis.wording import listed
 from crossover.claim_forms import CrossoverBetween, several_cells, short_number
 from crossover.errors import UserError
 
@@ -48,9 +49,8 @@ def _single_line(lines: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.
     if loose := [axis for axis in loose_axes(rows) if axis != "device"]:
         raise UserError(f"study '{study}': claims: {several_cells(form.where, loose)}")
     if len(rows) > 1:
-        raise NothingToTestError(
-            f"several accelerators were measured ({', '.join(rows['device'])}): pin device in 'where'"
-        )
+        several = listed(devices_apart(rows["device"].tolist()))
+        raise NothingToTestError(f"several accelerators were measured ({several}): pin device in 'where'")
     return rows.iloc[0]
 
 
@@ -61,7 +61,8 @@ def _told_apart(line: pd.Series, measurements: pd.DataFrame) -> pd.DataFrame:
     trials = trials.assign(x=trials[line["x_axis"]].astype(float))
     found = speedups(trials, line["baseline"], line["device"])
     if found.empty:
-        raise NothingToTestError(f"no size was measured on both {line['baseline']} and {line['device']}")
+        sides = listed(devices_apart([line["baseline"], line["device"]]))
+        raise NothingToTestError(f"no size was measured on both {sides}")
     return found
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 from crossover.analysis.findings import DIFFERS, MORE_SEEDS, NOT_TESTABLE, REPRODUCED, Finding, judge
 from crossover.analysis.quality_pairs import BASELINE_PRECISION, difference_over_seeds, is_baseline, paired_by_seed
 from crossover.analysis.selections import NothingToTestError, pinned
+from crossover.analysis.style import side_word
 from crossover.analysis.tables import of_study
 from crossover.claim_forms import SameQuality
 from crossover.records import AXES, BASELINE
@@ -46,13 +47,14 @@ def _compare(form: SameQuality, trainings: pd.DataFrame, reference: pd.DataFrame
     first = trainings.iloc[0]
     pairs = paired_by_seed(trainings, reference)
     differences = (pairs[form.metric].astype(float) - pairs[f"{form.metric}_baseline"].astype(float)).dropna()
-    name = f"{first['device']} in {first['precision']} against {BASELINE} in {BASELINE_PRECISION}"
+    baseline = f"{side_word(BASELINE)} in {BASELINE_PRECISION}"
+    name = f"{side_word(first['device'])} in {first['precision']} against {baseline}"
     if (failed := trainings.loc[trainings[form.metric].isna(), "status"]).size:
         return Finding(NOT_TESTABLE, f"{name}: trainings failed ({', '.join(dict.fromkeys(failed))})", None)
     failed = pairs.loc[pairs[f"{form.metric}_baseline"].isna(), "status_baseline"]
     if len(differences) < 2 and failed.size:
         statuses = ", ".join(dict.fromkeys(failed))
-        reason = f"{name}: trainings of {BASELINE} in {BASELINE_PRECISION} failed ({statuses})"
+        reason = f"{name}: trainings of {baseline} failed ({statuses})"
         return Finding(NOT_TESTABLE, reason, None)
     if len(differences) < 2:
         point = float(differences.iloc[0]) if len(differences) else None

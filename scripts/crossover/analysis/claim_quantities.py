@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from numbers import Integral
 from typing import Any
 
 import pandas as pd
 
 from crossover.analysis.quality import METRICS as QUALITY_WORDS
-from crossover.analysis.style import DEVICE_WORDS, PROTOCOL_WORDS
+from crossover.analysis.style import PROTOCOL_WORDS, side_word, spaced
 from crossover.analysis.tables import of_study
 from crossover.claim_forms import Claim, CrossoverBetween, RatioWithin
 from crossover.records import Measurement
@@ -73,7 +74,7 @@ def _ratio_words(form: RatioWithin) -> str:
     of, over = form.of.axes, form.over.axes
     shared = {axis: value for axis, value in of.items() if over.get(axis) == value}
     own, others = (
-        _axes_words({axis: value for axis, value in axes.items() if axis not in shared}) for axes in (of, over)
+        ", ".join(_axis_words(axis, value) for axis, value in axes.items() if axis not in shared) for axes in (of, over)
     )
     first, second = (metric_words(side.metric) for side in (form.of, form.over))
     if first == second:
@@ -82,15 +83,31 @@ def _ratio_words(form: RatioWithin) -> str:
 
 
 def _with(words: str, axes: Mapping[str, Any]) -> str:
-    return f"{words} ({_axes_words(axes)})" if axes else words
+    return f"{words} ({cell_words(axes)})" if axes else words
 
 
-def _axes_words(axes: Mapping[str, Any]) -> str:
-    return ", ".join(_axis_words(axis, value) for axis, value in axes.items())
+def cell_words(axes: Mapping[str, Any]) -> str:
+    """Pinned axes as a reader says them: 'as published, GPU, size 2,000'; 'the only cell' without any."""
+    return ", ".join(_axis_words(axis, value) for axis, value in axes.items()) or "the only cell"
+
+
+def value_words(axis: str, value: Any) -> str:
+    """The value of an axis: 'GPU', 'as published', '2,000', 'channels last'."""
+    if axis == "device":
+        return side_word(str(value))
+    if axis == "protocol":
+        return PROTOCOL_WORDS.get(str(value), spaced(str(value)))
+    return f"{value:,}" if isinstance(value, Integral) else spaced(str(value))
+
+
+def devices_apart(devices: Sequence[str]) -> list[str]:
+    """What devices are called; those that share a word, such as two kinds of GPU, with the config's name behind it."""
+    words = [side_word(device) for device in devices]
+    return [
+        f"{word} ({device})" if words.count(word) > 1 else word for word, device in zip(words, devices, strict=True)
+    ]
 
 
 def _axis_words(axis: str, value: Any) -> str:
-    if axis in ("size", "batch_size"):
-        return f"{axis.removesuffix('_size')} {value}"
-    words = {"device": DEVICE_WORDS, "protocol": PROTOCOL_WORDS}.get(axis, {})
-    return words.get(value, str(value).replace("_", " "))
+    words = value_words(axis, value)
+    return f"{axis.removesuffix('_size')} {words}" if axis in ("size", "batch_size") else words

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.analysis.claim_quantities import metric_words
 from crossover.analysis.findings import Finding, judge, just_below
 from crossover.analysis.selections import NothingToTestError, metric_values, ok_trials
 from crossover.analysis.summary import Ratio, paired_ratio, ratio_over_trials
@@ -30,5 +31,7 @@ def _ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_
         return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist())
     both = of.notna() & over.notna()
     if not both.any():
-        raise NothingToTestError(f"no trial holds both {form.of.metric} and {form.over.metric}")
+        raise NothingToTestError(
+            f"no trial holds both {metric_words(form.of.metric)} and {metric_words(form.over.metric)}"
+        )
     return paired_ratio(of[both].tolist(), over[both].tolist())

@@ -28,6 +28,8 @@ STARTS = tuple(product((0.0, 0.5, 0.95), (0.5, 1.0, 2.0, 4.0)))
 """Constant part as a share of the shortest time, and exponent, from which a fit starts."""
 FLAT = 1.5
 """A line whose times grow by less than this factor shows its constant part only."""
+EXPONENT_LIMITS = (LEAST_EXPONENT * 1.01, MOST_EXPONENT * 0.99)
+"""An exponent that is not between these was held at its least or its most."""
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -72,6 +74,17 @@ class CostModel:
     def beyond(self, size: float) -> float:
         """Factor by which a size lies outside the measured range; 1 within it."""
         return max(self.smallest_size / size, size / self.largest_size, 1.0)
+
+    def time_beyond(self, size: float) -> float:
+        """Factor between the times at a size outside and at the nearest size measured, either way; 1 within."""
+        nearest = min(max(size, self.smallest_size), self.largest_size)
+        return math.exp(abs(math.log(self.seconds(size) / self.seconds(nearest))))
+
+    @property
+    def limited(self) -> bool:
+        """Whether the times grow and the exponent is at one of its limits, so that another curve would fit better."""
+        least, most = EXPONENT_LIMITS
+        return not least < self.c < most and self.growth >= FLAT
 
 
 def off_by(log_ratio: float) -> float:

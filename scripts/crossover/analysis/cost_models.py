@@ -9,7 +9,7 @@ import pandas as pd
 
 from crossover.analysis.cost_model import CostModel, NoModelError, fit_cost_model, trial_spread
 from crossover.analysis.sentences import line_words
-from crossover.analysis.style import count_text, device_label, number_text, seconds_text
+from crossover.analysis.style import device_label, number_text, percent_text, seconds_text
 from crossover.analysis.tables import DEVICE_LINE_AXES, LINE_AXES, device_name_of, records, rows_with, with_ok_times
 from crossover.studies import steps_of_run
 
@@ -83,7 +83,7 @@ def model_words(row: Mapping[str, Any], varying: list[str]) -> dict[str, str]:
         "constant": seconds_text(model.a_s) if model.a_s >= 1e-9 else "0",
         "factor": f"{model.b_s:.3g}",
         "exponent": number_text(model.c),
-        "sizes": f"{model.sizes}, {count_text(model.smallest_size)} to {count_text(model.largest_size)}",
-        "rms": f"{100 * model.rms_residual:.2g} %",
-        "largest": f"{100 * model.largest_residual:.2g} %",
+        "sizes": f"{model.sizes}, {model.smallest_size:,.0f} to {model.largest_size:,.0f}",
+        "rms": percent_text(model.rms_residual),
+        "largest": percent_text(model.largest_residual),
     }

@@ -88,7 +88,7 @@ def crossover_of(advantages: Advantages) -> Crossover:
     if len(crossings) > 1:
         message = f"the sides cross {len(crossings)} times"
         if holes := [size for size in advantages.incomplete if _spans(advantages, crossings, size)]:
-            message += f"; size {holes[0]:g} in between lacks a side"
+            message += f"; size {_words(holes[0])} in between lacks a side"
         return Crossover("multiple", message, roots=roots)
     status = "bracketed" if sure[decided[0]] < 0 else "reversed"
     return _single_crossing(status, curve, crossings[0], zeros)
@@ -125,12 +125,13 @@ def _single_crossing(status: str, curve: Curve, zeros: list[_Zero], all_zeros: l
     bracket = float(own.sizes[zero.below]), float(own.sizes[zero.above])
     ends = own.sizes[zeros[0].below], own.sizes[zeros[-1].above]
     if missing := [size for size in own.incomplete if ends[0] < size < ends[1]]:
-        message = f"size {missing[0]:g} between {ends[0]:g} and {ends[1]:g} lacks a side"
+        message = f"size {_words(missing[0])} between {_words(ends[0])} and {_words(ends[1])} lacks a side"
         return Crossover("incomplete", message, bracket=bracket)
     low, high = _interval(curve, zeros[0], zeros[-1]) if own.known else (None, None)
     size, message = _root(own, zero), STATUSES[status]
     if others := [zero for zero in all_zeros if zero not in zeros]:
-        message += f"; near {math.exp(others[0].log_size):.3g} they may cross again, which the trials do not tell"
+        near = _words(math.exp(others[0].log_size), 3)
+        message += f"; near {near} they may cross again, which the trials do not tell"
     return Crossover(status, message, size, low, high, bracket, (size,))
 
 
@@ -146,6 +147,11 @@ def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
     return _size(left) or float(sizes[0]), _size(right) or float(sizes[-1])
 
 
+def _words(size: float, digits: int = 12) -> str:
+    """A size as a reader writes it, never as a power: '0.5', '1,414', '2,804,390'; an estimate to three digits."""
+    return f"{float(f'{size:.{digits}g}'):,.12g}"
+
+
 def _size(log_size: float | None) -> float | None:
     return None if log_size is None else math.exp(log_size)
 
@@ -159,21 +165,20 @@ def _no_crossing(own: Advantages, sure: Floats, decided: list[int]) -> Crossover
         if (signs != {-1.0} and size < own.sizes[0]) or (signs != {1.0} and size > own.sizes[-1])
     ]
     if beyond:
-        return Crossover("incomplete", f"size {beyond[0]:g} beyond the measured range lacks a side")
+        return Crossover("incomplete", f"size {_words(beyond[0])} beyond the measured range lacks a side")
     if not decided:
         return Crossover("undecided", STATUSES["undecided"])
     first, last = decided[0], decided[-1]
     sign = sure[first]
     against = [index for index in range(first, last) if own.mean[index] * sign < 0]
     if against:
-        message = (
-            f"the sides may cross and cross back near size {own.sizes[against[0]]:g}, which the trials do not tell"
-        )
+        near = _words(own.sizes[against[0]])
+        message = f"the sides may cross and cross back near size {near}, which the trials do not tell"
         return Crossover("undecided", message)
     if first > 0 or last < len(sure) - 1:
         return _edge_tie(own, first, last)
     status = "below_range" if sign > 0 else "above_range"
-    unsure = [f"{own.sizes[index]:g}" for index in np.flatnonzero(sure == 0)]
+    unsure = [_words(own.sizes[index]) for index in np.flatnonzero(sure == 0)]
     return Crossover(status, STATUSES[status] + (f"; not beyond doubt at {', '.join(unsure)}" if unsure else ""))
 
 

@@ -195,7 +195,8 @@ def _finish_x(axes: Axes, view: StudyView, line: dict[str, Any]) -> None:
         sizes = axes.secondary_xaxis("top")
         sizes.set_xlabel(str(line["size_name"]))
     points = view.cells_of(line).dropna(subset=["x"]).drop_duplicates("size").set_index("x")["size"]
-    share = max(0.04, 0.022 * max(map(len, points.astype(str)), default=0))
+    words = points.map("{:,}".format)
+    share = max(0.04, 0.022 * max(map(len, words), default=0))
     kept = spaced_out(points.index.tolist(), share, last=view.refined(line))
-    sizes.set_xticks(kept, [str(points[x]) for x in kept])
+    sizes.set_xticks(kept, [words[x] for x in kept])
     sizes.xaxis.set_minor_locator(NullLocator())

@@ -9,7 +9,7 @@ import pandas as pd
 
 from crossover.analysis.largest_batches import largest_words
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
-from crossover.analysis.style import bytes_text, device_label, number_text
+from crossover.analysis.style import bytes_text, device_label, percent_text
 from crossover.analysis.tables import at_common_sizes, device_name_of, first_row, on_all_cores, records
 from crossover.analysis.wording import capitalised, listed
 from crossover.records import BASELINE, DEVICES, HERE
@@ -87,7 +87,7 @@ def _taken(one: DeviceMemory) -> str:
     what, whose = ("the process takes", "the host's") if one.device == BASELINE else ("tensors take", "its")
     text = f"{what} up to {bytes_text(one.peak_bytes or 0)}"
     if one.capacity_bytes and one.share is not None:
-        text += f" of {whose} {bytes_text(one.capacity_bytes)}, {number_text(100 * one.share, 2)} %"
+        text += f" of {whose} {bytes_text(one.capacity_bytes)}, {percent_text(one.share)}"
     return f"{text} ({one.place})" if one.place else text
 
 

@@ -12,12 +12,11 @@ from matplotlib.ticker import Formatter
 from crossover.analysis.curves import Looks, looks_of
 from crossover.analysis.line_panels import Line, LinePanel, plot_line_panels
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
-from crossover.analysis.sentences import axis_words
+from crossover.analysis.sentences import axis_words, known_place
 from crossover.analysis.status_marks import StatusMark, status_marks
 from crossover.analysis.style import (
     DEVICE_WORDS,
     PROTOCOL_WORDS,
-    count_text,
     device_label,
     short_name,
     side_word,
@@ -134,8 +133,7 @@ def x_label(view: StudyView) -> str:
 
 def x_words(view: StudyView, cells: pd.DataFrame) -> dict[float, str]:
     """The words for every measured place on the x axis."""
-    say = count_text if view.x_axis == "parameters" else "{:,.0f}".format
-    return {float(x): say(x) for x in view.with_x(cells)["x"].dropna()}
+    return {float(x): known_place(view.x_axis, x) for x in view.with_x(cells)["x"].dropna()}
 
 
 def _refined(cells: pd.DataFrame) -> frozenset[float]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crossover.analysis.comparisons import headline_rows
-from crossover.analysis.cost_model import FLAT
+from crossover.analysis.cost_model import EXPONENT_LIMITS, FLAT
 from crossover.analysis.cost_models import MODEL_FIELDS
 from crossover.analysis.naming import varying
 from crossover.analysis.page_columns import column_specs, metric_specs
@@ -51,7 +51,13 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables) ->
             "crossovers": _crossovers(tables),
             "models": _models(tables),
             "words": {"protocol": PROTOCOL_WORDS, "prediction": WORDS},
-            "limits": {"large_residual": LARGE_RESIDUAL, "clear": CLEAR, "flat": FLAT, "far": FAR},
+            "limits": {
+                "large_residual": LARGE_RESIDUAL,
+                "clear": CLEAR,
+                "flat": FLAT,
+                "far": FAR,
+                "exponents": EXPONENT_LIMITS,
+            },
             "colours": {"devices": DEVICE_COLOURS, "palette": PALETTE},
         }
     )

@@ -26,10 +26,16 @@ WORDS = {
     "flagged": "flagged {flags}; the report says what that means",
     "below": "size {size} lies below the smallest ({end}) that was measured, by a factor of {factor}",
     "above": "size {size} lies above the largest ({end}) that was measured, by a factor of {factor}",
+    "steep": (
+        "from size {end} to {size} the model's time changes by a factor of {factor}, which no measurement bears out"
+    ),
+    "limited": "the model's exponent is held at a limit ({exponent}), so the times do not follow its curve",
     "flat": "the time hardly grows over the sizes measured, so it is not known from where on it will",
     "rough": "the model is rough: it misses measured sizes by up to {largest}, {rms} in the root mean square",
     "lost": "size {size} ended {status}, so this one may have no time at all",
-    "ahead_far": "ahead: not told more than {far} times outside of the sizes measured",
+    "ahead_far": "ahead: not told more than {far} times outside of the sizes measured, or of the times at their ends",
+    "ahead_limited": "ahead: not told outside of the sizes measured, with the exponent of {devices} at a limit",
+    "ahead_rough": "ahead: open; {by}, no more than the models miss at measured sizes",
     "ahead_unsure": "perhaps ahead: {by} (how sure that is, is not known)",
     "ahead_open": "ahead: open; {by}, no more than the spread",
     "ahead": "probably ahead: {by}",

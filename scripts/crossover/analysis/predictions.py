@@ -15,7 +15,7 @@ from crossover.analysis.interpolation import Interpolation
 from crossover.analysis.naming import varying
 from crossover.analysis.prediction_words import said
 from crossover.analysis.sentences import line_words
-from crossover.analysis.style import count_text, device_label, number_text, seconds_text
+from crossover.analysis.style import count_text, device_label, known_count_text, number_text, percent_text, seconds_text
 from crossover.analysis.tables import DEVICE_LINE_AXES, LINE_AXES, of_study, records, rows_with
 from crossover.analysis.wording import listed
 from crossover.errors import UserError
@@ -26,9 +26,11 @@ LARGE_RESIDUAL = 0.25
 CLEAR = 2.0
 """Standard deviations of a ratio by which a device has to be ahead before it is said to be."""
 
-
 FAR = 4.0
-"""So many times outside of the measured sizes nobody is said to be ahead: a model's exponent is not that well known."""
+"""So many times outside of the measured sizes, or of the times at their ends, nobody is said to be ahead.
+
+A model's exponent is not that well known, and where times grow steeply a little outside of the sizes is far.
+"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,11 @@ class Expectation:
     """Where the time comes from, or why there is none."""
     warnings: tuple[str, ...] = ()
     outside: float = 1.0
-    """By what factor the size lies outside of the measured ones; 1 within."""
+    """By what factor the size lies outside of the measured ones, or its time of theirs, if that is more; 1 within."""
+    miss: float = 0.0
+    """By what share its model misses a measured size at the worst; 0 where the time was measured."""
+    limited: bool = False
+    """Whether it lies outside of the measured sizes, by a model whose exponent is at a limit."""
 
 
 def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size: int) -> str:
@@ -79,8 +85,11 @@ def _heading(cells: pd.DataFrame, study: str, size: int, size_name: str) -> str:
     known = cells.dropna(subset=["parameters"])
     parameters = ""
     if len(known) and known["size"].min() <= size <= known["size"].max():
-        template = "parameters" if size in set(known["size"]) else "parameters_between"
-        parameters = said(template, count=count_text(Interpolation(known["size"], known["parameters"])(size) or 0))
+        count = Interpolation(known["size"], known["parameters"])(size) or 0
+        if size in set(known["size"]):
+            parameters = said("parameters", count=known_count_text(count))
+        else:
+            parameters = said("parameters_between", count=count_text(count))
     return said("heading", study=study, size=f"{size:,}", size_name=size_name, parameters=parameters)
 
 
@@ -94,9 +103,17 @@ def _expectation(cells: Sequence[dict[str, Any]], row: dict[str, Any], size: int
         return Expectation(label, None, None, said("no_model", reason=row["reason"]))
     template = "by_model" if model.trial_spread is not None else "by_model_of_single_trials"
     # How far the model is off beyond the measured sizes, its misses at these do not tell.
-    spread = model.spread if model.beyond(size) == 1 else None
-    words, warnings = said(template, sizes=model.sizes), tuple(_warnings(model, cells, size))
-    return Expectation(label, model.seconds(size), spread, words, warnings, model.beyond(size))
+    within = model.beyond(size) == 1
+    return Expectation(
+        label,
+        model.seconds(size),
+        model.spread if within else None,
+        said(template, sizes=model.sizes),
+        tuple(_warnings(model, cells, size)),
+        max(model.beyond(size), model.time_beyond(size)),
+        model.largest_residual,
+        model.limited and not within,
+    )
 
 
 def _measured(label: str, cell: dict[str, Any], spread: float | None) -> Expectation:
@@ -117,10 +134,14 @@ def _warnings(model: CostModel, cells: Sequence[dict[str, Any]], size: int) -> I
     if beyond > 1:
         template, end = ("above", model.largest_size) if size > model.largest_size else ("below", model.smallest_size)
         yield said(template, size=f"{size:,}", end=f"{end:,.0f}", factor=count_text(beyond, 3))
+        if (steep := model.time_beyond(size)) > FAR >= beyond:
+            yield said("steep", size=f"{size:,}", end=f"{end:,.0f}", factor=count_text(steep, 3))
+        if model.limited:
+            yield said("limited", exponent=number_text(model.c))
     if size > model.largest_size and model.growth < FLAT:
         yield said("flat")
     if model.largest_residual > LARGE_RESIDUAL:
-        yield said("rough", largest=_percent(model.largest_residual), rms=_percent(model.rms_residual))
+        yield said("rough", largest=percent_text(model.largest_residual), rms=percent_text(model.rms_residual))
     lost = min((cell["size"] for cell in cells if cell["step_time_s"] is None and cell["size"] < size), default=None)
     if lost is not None:
         status = next(cell["status"] for cell in cells if cell["size"] == lost)
@@ -144,21 +165,23 @@ def _block(expected: Sequence[Expectation], run_steps: int | None) -> Iterator[s
 def _time(one: Expectation, run_steps: int | None) -> str:
     if one.step_time_s is None:
         return ""
-    spread = said("spread", share=_percent(one.spread)) if one.spread is not None else ""
+    spread = said("spread", share=percent_text(one.spread)) if one.spread is not None else ""
     run = said("run", time=seconds_text(one.step_time_s * run_steps), steps=f"{run_steps:,}") if run_steps else ""
     return said("time", time=seconds_text(one.step_time_s), spread=spread, run=run)
 
 
 def _ahead(first: Expectation, second: Expectation) -> str:
+    """Which is ahead, and how sure that is; nobody where the models are asked for more than they can tell."""
     if max(first.outside, second.outside) > FAR:
-        return said("ahead_far", far=number_text(FAR))
+        return said("ahead_far", far=f"{FAR:g}")
+    if limited := [one.label for one in (first, second) if one.limited]:
+        return said("ahead_limited", devices=listed(limited))
     ratio = (second.step_time_s or 0) / (first.step_time_s or 1)
     by = said("by", first=first.label, ratio=number_text(ratio), second=second.label)
-    if first.spread is None or second.spread is None:
-        return said("ahead_unsure", by=by)
-    both = math.hypot(math.log1p(first.spread), math.log1p(second.spread))
-    return said("ahead_open" if math.log(ratio) <= CLEAR * both else "ahead", by=by)
-
-
-def _percent(share: float) -> str:
-    return f"{number_text(100 * share, 2)} %"
+    unsure = first.spread is None or second.spread is None
+    both = CLEAR * math.hypot(math.log1p(first.spread or 0), math.log1p(second.spread or 0))
+    if not unsure and math.log(ratio) <= both:
+        return said("ahead_open", by=by)
+    if math.log(ratio) <= math.log1p(first.miss) + math.log1p(second.miss):
+        return said("ahead_rough", by=by)
+    return said("ahead_unsure" if unsure else "ahead", by=by)

@@ -67,9 +67,21 @@ def provenance(
     return plain | {"rerun": rerun(checkout, invocation)}
 
 
+class _ConfigDumper(yaml.SafeDumper):
+    """Writes a list of plain values in one line: the sizes of a study, not one below the other."""
+
+
+def _list_node(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.SequenceNode:
+    plain = not any(isinstance(one, list | dict) for one in values)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=plain)
+
+
+_ConfigDumper.add_representer(list, _list_node)
+
+
 def as_yaml(values: Any) -> str:
     """Plain values as a file of the config has them."""
-    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110)
+    return yaml.dump(values, Dumper=_ConfigDumper, sort_keys=False, allow_unicode=True, width=110)
 
 
 def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:

@@ -89,7 +89,7 @@ def _decision(found: Crossover, plan: Plan, stage: int, trials: int, refinement:
         return f"nothing: {found.message}"
     if stage <= refinement.bisections:
         low, high = found.bracket
-        return f"nothing: the workload has no size between {low:g} and {high:g} that is not measured"
+        return f"nothing: the workload has no size between {low:,.0f} and {high:,.0f} that is not measured"
     if stage > refinement.bisections + 1 or not refinement.extra_trials:
         return "nothing: no more is asked for"
     if trials == 1:

@@ -20,9 +20,13 @@ from crossover.analysis.quality_words import quality_view
 from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.side_by_side import side_by_side
-from crossover.analysis.tables import LINE_AXES, records
+from crossover.analysis.tables import CELL_AXES, LINE_AXES, records
 from crossover.analysis.trust import trust_words
 from crossover.stages import asks_for_crossovers
+
+PLACE_AXES = [axis for axis in CELL_AXES if axis not in ("study", "machine", "device")]
+FEWEST_PLACES = 3
+"""Fewer sizes, batches, precisions and so on, whatever the devices, show nothing in a chart that a table does not."""
 
 
 def study_section(
@@ -55,6 +59,7 @@ def _measured(spec: Mapping[str, Any], own: ReportTables) -> dict[str, Any]:
         "machines": side_by_side(own.measurements),
         "memory": memory_answers(own.measurements, own.searches),
         "count": len(own.cells),
+        "explorable": len(own.cells.drop_duplicates(PLACE_AXES)) >= FEWEST_PLACES,
     }
 
 

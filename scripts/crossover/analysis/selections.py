@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from crossover.analysis.claim_quantities import cell_words, devices_apart, metric_words, value_words
+from crossover.analysis.style import spaced
 from crossover.analysis.tables import of_study
-from crossover.claim_forms import Side, axes_words, metrics, several_cells
+from crossover.analysis.wording import listed
+from crossover.claim_forms import Side, metrics, several_cells
 from crossover.errors import UserError
 from crossover.records import AXES
 from crossover.studies import steps_of_run
@@ -25,11 +28,17 @@ def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
         known = table[axis] if axis in table.columns else pd.Series(pd.NA, table.index, object)
         chosen = table[(known == value).fillna(False).astype(bool)]
         if chosen.empty:
-            values = ", ".join(str(one) for one in sorted(known.dropna().unique()))
-            only = f"only {values}" if values else "nor with any other"
-            raise NothingToTestError(f"no trial with {axis} {value} was measured, {only}")
+            raise NothingToTestError(_not_among(axis, value, sorted(known.dropna().unique())))
         table = chosen
     return table
+
+
+def _not_among(axis: str, value: Any, measured: Sequence[Any]) -> str:
+    if axis == "device":
+        asked, *others = devices_apart([str(value), *map(str, measured)])
+        return f"no trial on the {asked} was measured" + (f", only on the {listed(others)}" if others else "")
+    only = f"only {listed([value_words(axis, one) for one in measured])}" if measured else "nor with any other"
+    return f"no trial with {spaced(axis)} {value_words(axis, value)} was measured, {only}"
 
 
 def loose_axes(rows: pd.DataFrame) -> list[str]:
@@ -54,7 +63,7 @@ def ok_trials(measurements: pd.DataFrame, study: str, axes: Mapping[str, Any]) -
         reasons = rows["reason"].dropna() if "reason" in rows.columns else ends[:0]
         why = f" ({reasons.iloc[0]})" if len(reasons) else ""
         raise NothingToTestError(
-            f"no ok trial of {axes_words(axes)}: {', '.join(ends.unique()) or 'none was measured'}{why}"
+            f"no ok trial ({cell_words(axes)}): {', '.join(ends.unique()) or 'none was measured'}{why}"
         )
     return ok
 
@@ -77,9 +86,9 @@ def metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Seri
     else:
         values = rows[side.metric].astype(float)
     if values.isna().all():
-        raise NothingToTestError(f"{side.metric} was not measured for {side.words}")
+        raise NothingToTestError(f"{metric_words(side.metric)}: not measured ({cell_words(side.axes)})")
     if (values <= 0).any():
-        raise NothingToTestError(f"{side.metric} is 0 for {side.words}, so that no ratio can be given")
+        raise NothingToTestError(f"{metric_words(side.metric)}: 0, so that no ratio is given ({cell_words(side.axes)})")
     return values
 
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
 from typing import Any
 
-from crossover.analysis.style import PROTOCOL_WORDS, count_text, device_label, seconds_text, spaced
+from crossover.analysis.style import (
+    PROTOCOL_WORDS,
+    count_text,
+    device_label,
+    known_count_text,
+    number_text,
+    seconds_text,
+    spaced,
+)
 from crossover.analysis.wording import CAUTION, capitalised, machine_words
 from crossover.records import HERE, PLAIN, is_cpu
 
@@ -55,7 +64,7 @@ def answer(row: dict[str, Any]) -> str:
     elif row["status"] == "above_range":
         text = f"{on_machine(row)} {cpu} beats {gpu} at every size measured on both; no crossover up to the largest."
     elif row["status"] == "multiple":
-        places = ", ".join(count_text(root) for root in row["roots"])
+        places = ", ".join(count_text(root, 3) for root in row["roots"])
         text = f"No single crossover of {gpu} over {cpu} can be given: they cross near {places} {unit}."
     else:
         text = f"No crossover of {gpu} over {cpu} can be given: {row['message']}."
@@ -73,16 +82,28 @@ def _of_several(row: Mapping[str, Any]) -> str:
     return machine_words("on", row.get("machine", HERE))
 
 
+def known_place(x_axis: str, value: float) -> str:
+    """A place on the x axis that was measured or given: a size to its last digit, parameters from 10 k on to three."""
+    return known_count_text(value) if x_axis == "parameters" else f"{value:,.0f}"
+
+
 def place(row: dict[str, Any], column: str = "crossover") -> str:
-    """A crossover with its 95 % interval, '1,110 (1,000 to 1,240)'; to two digits where it has none, '1,100'.
+    """A crossover with its 95 % interval, where it has one: '1,110', '1,110 (1,000 to 1,240)'.
 
     An end that is open is not named: '1,110 (at most 1,240)'.
     """
-    low, high = (None if end is None else count_text(end, 3) for end in (row[f"{column}_low"], row[f"{column}_high"]))
+    axis = row["x_axis"] if column == "crossover" else column.removeprefix("crossover_")
+    point = count_text(row[column], 3)
+    low, high = (None if end is None else _end(axis, end) for end in (row[f"{column}_low"], row[f"{column}_high"]))
     if low is None and high is None:
-        return count_text(row[column])
+        return point
     interval = f"at most {high}" if low is None else f"at least {low}" if high is None else f"{low} to {high}"
-    return f"{count_text(row[column], 3)} ({interval})"
+    return f"{point} ({interval})"
+
+
+def _end(x_axis: str, value: float) -> str:
+    """An end of an interval; where it is a whole number, it is a place that was measured."""
+    return known_place(x_axis, value) if math.isclose(value, round(value)) else count_text(value, 3)
 
 
 def doubt_words(row: dict[str, Any]) -> str:
@@ -101,8 +122,8 @@ def bound_words(row: dict[str, Any]) -> str | None:
         return None
     low, high, unit = row["crossover_low"], row["crossover_high"], axis_words(row)
     if low is not None:
-        return f"not before {count_text(low, 3)} {unit}"
-    return None if high is None else f"at the latest by {count_text(high, 3)} {unit}"
+        return f"not before {_end(row['x_axis'], low)} {unit}"
+    return None if high is None else f"at the latest by {_end(row['x_axis'], high)} {unit}"
 
 
 def answer_at_one_size(row: dict[str, Any], seconds: Mapping[str, float]) -> str | None:
@@ -116,7 +137,7 @@ def answer_at_one_size(row: dict[str, Any], seconds: Mapping[str, float]) -> str
     cpu_s, gpu_s = seconds[row["baseline"]], seconds[row["contender"]]
     ahead, behind, ratio = (gpu, cpu, cpu_s / gpu_s) if gpu_s <= cpu_s else (cpu, gpu, gpu_s / cpu_s)
     text = (
-        f"{on_machine(row)} {ahead} is {ratio:.3g} times as fast as {behind} "
+        f"{on_machine(row)} {ahead} is {number_text(ratio)} times as fast as {behind} "
         f"(a step takes {seconds_text(min(cpu_s, gpu_s))}, not {seconds_text(max(cpu_s, gpu_s))})."
     )
     return _with_caution(text, row)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.naming import name_by, varying
-from crossover.analysis.sentences import axis_words, bound_words, doubt_words, merged, place
+from crossover.analysis.sentences import axis_words, bound_words, doubt_words, known_place, merged, place
 from crossover.analysis.style import count_text, device_label, number_text, seconds_text, side_word
 from crossover.analysis.tables import LINE_AXES, records, rows_with
 from crossover.analysis.wording import INDICATIVE
@@ -95,7 +95,7 @@ def short_answer(row: dict[str, Any], cells: pd.DataFrame, labelled: bool = Fals
         edge = "smallest or largest" if not bound else "largest" if row["crossover_low"] is not None else "smallest"
         text = f"Undecided at the {edge} size measured" + (f": they cross {bound}, if at all" if bound else "")
     elif row["status"] == "multiple":
-        text = f"No single answer: they cross near {', '.join(count_text(root) for root in row['roots'])} {unit}"
+        text = f"No single answer: they cross near {', '.join(count_text(root, 3) for root in row['roots'])} {unit}"
     elif row["status"] == "undecided":
         text = f"Undecided: {row['message']}"
     else:
@@ -121,7 +121,8 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str]:
 
 def _bracket(row: Mapping[str, Any]) -> str:
     """Between which measured sizes it lies, in the unit of the answer: 'between 703 k and 2.8 million'."""
-    return f"between {count_text(row['bracket_low'], 3)} and {count_text(row['bracket_high'], 3)}"
+    low, high = (known_place(row["x_axis"], row[f"bracket_{end}"]) for end in ("low", "high"))
+    return f"between {low} and {high}"
 
 
 def _reach(row: dict[str, Any], cells: pd.DataFrame, end: str) -> str:
@@ -138,7 +139,7 @@ def _reach(row: dict[str, Any], cells: pd.DataFrame, end: str) -> str:
     value = ratios.index.min() if end == "from" else ratios.index.max()
     times = sorted(ratios if end == "from" else 1 / ratios)
     span = " to ".join(dict.fromkeys(number_text(time) for time in (times[0], times[-1])))
-    return f", {end} {count_text(float(value), 3)} {axis_words(row)}: {span} times as fast"
+    return f", {end} {known_place(row['x_axis'], float(value))} {axis_words(row)}: {span} times as fast"
 
 
 def _without_accelerator(row: dict[str, Any], cells: pd.DataFrame) -> str:
@@ -149,7 +150,7 @@ def _without_accelerator(row: dict[str, Any], cells: pd.DataFrame) -> str:
         return f"No GPU measured, and no time on the {side_word(row['baseline'])}"
     line = line.sort_values(row["x_axis"])
     said = [
-        f"{seconds_text(cell['step_time_s'])} a step at {count_text(float(cell[row['x_axis']]), 3)}"
+        f"{seconds_text(cell['step_time_s'])} a step at {known_place(row['x_axis'], float(cell[row['x_axis']]))}"
         for _, cell in line.iloc[[0, -1]].iterrows()
     ]
     notes = [f"{side_word(row['baseline'])}: {', '.join(dict.fromkeys(said))} {axis_words(row)}"]
@@ -177,7 +178,7 @@ def _summed(status: str, rows: Sequence[dict[str, Any]]) -> str:
         sides = _sides(rows[0]) if rows[0]["contender"] else ("GPU", "CPU")
         return _SUMMED[status].format(ahead=sides[0], behind=sides[1])
     places = sorted(row["crossover"] for row in rows)
-    span = " to ".join(dict.fromkeys(count_text(end) for end in (places[0], places[-1])))
+    span = " to ".join(dict.fromkeys(count_text(end, 3) for end in (places[0], places[-1])))
     which = "from {} on" if status == "bracketed" else "only below {}"
     return f"{_sides(rows[0])[0]} {which.format(f'{span} {axis_words(rows[0])}')}, by line"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crossover.analysis.claim_words import OWN_WORDS, VERDICT_MARKS, VERDICT_WORDS, claim_rows
-from crossover.analysis.style import count_text
+from crossover.analysis.sentences import known_place
 from crossover.claim_forms import OURS
 
 PLURALS = {"differs": "differ", "holds": "hold", "does not hold": "do not hold"}
@@ -37,31 +37,32 @@ def short_verdicts(claims: Any, spec: Mapping[str, Any]) -> list[dict[str, str]]
     if len(crossing) != 1:
         crossing = []
     others = [row for row in rows if row not in [own for own, _ in crossing]]
-    said = [_crossover(row, tested, spec["published"] or {}) for row, tested in crossing]
+    said = [_crossover(row, tested, spec) for row, tested in crossing]
     return said + _counted(others, more=bool(crossing)) or _published_only(spec["published"])
 
 
-def _crossover(row: dict[str, Any], tested: Sequence[float], published: Mapping[str, Any]) -> dict[str, str]:
+def _crossover(row: dict[str, Any], tested: Sequence[float], spec: Mapping[str, Any]) -> dict[str, str]:
     return {
-        "words": f"published: {_value(row, tested, published)}",
+        "words": f"published: {_value(row, tested, spec)}",
         "verdict": row["verdict_words"],
         "mark": row["mark"],
         "kind": row["verdict"],
     }
 
 
-def _value(row: dict[str, Any], tested: Sequence[float], published: Mapping[str, Any]) -> str:
+def _value(row: dict[str, Any], tested: Sequence[float], spec: Mapping[str, Any]) -> str:
     """The published value, and what was tested where that is something else."""
-    if ends := published.get("crossover"):
-        value, is_tested = _span(ends), list(ends) == list(tested)
+    x_axis = spec.get("x_axis", "size")
+    if ends := (spec["published"] or {}).get("crossover"):
+        value, is_tested = _span(ends, x_axis), list(ends) == list(tested)
     else:
         value, other, _ = str(row["published"]).partition(" (tested")
         is_tested = not other
-    return value if is_tested else f"{value}, tested as {_span(tested)}"
+    return value if is_tested else f"{value}, tested as {_span(tested, x_axis)}"
 
 
-def _span(ends: Sequence[float]) -> str:
-    return " to ".join(dict.fromkeys(count_text(end, 3) for end in ends))
+def _span(ends: Sequence[float], x_axis: str) -> str:
+    return " to ".join(dict.fromkeys(known_place(x_axis, end) for end in ends))
 
 
 def _counted(rows: Sequence[dict[str, Any]], *, more: bool) -> list[dict[str, str]]:

@@ -37,6 +37,10 @@ HALO = [withStroke(linewidth=3, foreground="white")]
 LABEL_BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.8}
 """Keeps a label readable where a line runs behind it; a halo would turn an SVG's text into shapes."""
 
+YEAR_S, DAY_S, HOUR_S = 31_557_600, 86_400, 3_600
+LONG_TIMES = ((2 * YEAR_S, YEAR_S, "years"), (2 * DAY_S, DAY_S, "days"), (HOUR_S, HOUR_S, "h"), (0, 60, "min"))
+"""From how many seconds on a long time is told in which unit, and the unit's length in s."""
+
 DEVICE_WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "GPU", "xpu": "GPU"}
 PROTOCOL_WORDS = {"as_published": "as published", "resident": "data resident on the device"}
 
@@ -135,10 +139,16 @@ def count_text(value: float, digits: int = 2) -> str:
     return f"{rounded:,g}"
 
 
+def known_count_text(value: float) -> str:
+    """A count that was measured or given: to the last digit up to 10 k, from there on to three: 1,414, 177 k."""
+    return f"{value:,.0f}" if value < 1e4 else count_text(value, 3)
+
+
 def seconds_text(seconds: float) -> str:
-    """A time with three digits in a fitting unit: 812 µs, 3.50 ms, 12.0 s, 8.43 min."""
+    """A time with three digits in a fitting unit: 812 µs, 3.50 ms, 12.0 s, 8.43 min, 1.2 h, 3.4 days."""
     if seconds >= 119.95:
-        return f"{seconds / 60:.3g} min"
+        length_s, name = next((length_s, name) for least_s, length_s, name in LONG_TIMES if seconds >= least_s)
+        return f"{count_text(seconds / length_s, 3)} {name}"
     scale, unit = next(
         (scale, unit) for scale, unit in ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s")) if seconds < 999.5 * scale
     )
@@ -154,6 +164,11 @@ def number_text(value: float, digits: int = 3) -> str:
         return f"{value:g}"
     places = digits - 1 - math.floor(math.log10(float(f"{value:.{digits - 1}e}")))
     return f"{value:,.{max(0, places)}f}"
+
+
+def percent_text(share: float) -> str:
+    """A share in per cents with two digits or all before the point, never as a power: '0.11 %', '9.2 %', '153 %'."""
+    return f"{number_text(100 * share, 2)} %"
 
 
 def share_text(share: float) -> str:

@@ -27,6 +27,9 @@ def svg_size(path: Path) -> tuple[int, int] | None:
 
 
 def dimensions(path: Path) -> str:
-    """The same as the attributes of an image, and its width for the style; empty where the size is not known."""
+    """The same as the attributes of an image, and for its style; empty where the size is not known."""
     size = svg_size(path)
-    return f' style="--width: {size[0]}px" width="{size[0]}" height="{size[1]}"' if size else ""
+    if size is None:
+        return ""
+    width, height = size
+    return f' style="--width: {width}px; --height: {height}px" width="{width}" height="{height}"'

@@ -9,8 +9,8 @@ import pandas as pd
 
 from crossover.analysis.caveats import CAVEATS
 from crossover.analysis.naming import NAMED_AXES, name_by
-from crossover.analysis.sentences import axis_words
-from crossover.analysis.style import DEVICE_WORDS, count_text, number_text
+from crossover.analysis.sentences import axis_words, known_place
+from crossover.analysis.style import DEVICE_WORDS, number_text
 from crossover.analysis.views import StudyView
 from crossover.analysis.wording import INDICATIVE, capitalised, listed
 
@@ -45,13 +45,13 @@ def resting_on(flags_of_cells: Sequence[Sequence[str]]) -> str:
 
 
 def at_place(view: StudyView, x: float, size_name: str) -> str:
-    """'2,000 neurons', '680 k parameters': a place on the study's x axis."""
+    """'2,000 neurons', '681 k parameters': a place on the study's x axis."""
     return f"{number_at(view, x)} {axis_words({'x_axis': view.x_axis, 'size_name': size_name})}"
 
 
 def number_at(view: StudyView, x: float) -> str:
-    """'2,000', '680 k': the same without its unit."""
-    return count_text(x) if view.x_axis == "parameters" else f"{x:,.0f}"
+    """'2,000', '681 k': the same without its unit."""
+    return known_place(view.x_axis, x)
 
 
 def where(view: StudyView, row: Mapping[str, Any], varied: Collection[str]) -> str:

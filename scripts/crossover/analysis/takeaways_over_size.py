@@ -61,7 +61,7 @@ def _counted(rows: Sequence[dict[str, Any]]) -> str:
     }
     parts = [words.format(counts[status]) for status, words in says.items() if counts[status]]
     if len(set(crossing)) > 1:
-        places = f"{count_text(min(crossing))} and {count_text(max(crossing))}"
+        places = f"{count_text(min(crossing), 3)} and {count_text(max(crossing), 3)}"
         parts = [f"{part} (between {places})" if "on in" in part else part for part in parts]
     open_count = len(rows) - sum(counts[status] for status in says)
     text = f"Of {len(rows)} lines the accelerator takes less time than the CPU {', '.join(parts)}" if parts else ""

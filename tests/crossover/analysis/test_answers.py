@@ -41,7 +41,7 @@ def test_how_wrong_a_latency_is_comes_before_which_device_is_faster(row: Row) ->
     )
     wrong, faster = said(rows, "latency")
     assert wrong == "On the GPU “no warm-up” makes the mean latency 50 % too high (95 %: 50 % to 50 %)."
-    assert "is 4 times as fast as" in faster
+    assert "is 4.00 times as fast as" in faster
 
 
 def test_which_precision_is_fastest_comes_before_which_device_is(row: Row) -> None:
@@ -57,13 +57,13 @@ def test_which_precision_is_fastest_comes_before_which_device_is(row: Row) -> No
     cpu, gpu, *lines = said(rows, "comparison")
     assert cpu.startswith("CPU: ")
     assert gpu == "GPU fastest with tf32: 2.00 times as fast as fp32 (95 %: 2.00 to 2.00)."
-    assert ["is 4 times as fast as" in line or "is 8 times as fast as" in line for line in lines] == [True, True]
+    assert ["is 4.00 times as fast as" in line or "is 8.00 times as fast as" in line for line in lines] == [True, True]
 
 
 def test_what_is_said_at_length_is_not_said_in_short_as_well(row: Row) -> None:
     rows = pd.DataFrame([row(), row(device="cuda", step_time_s=2e-3)])
     (only,) = said(rows, "comparison")
-    assert only.startswith("On this machine the CPU (Brand C1) is 2 times as fast as the GPU (Brand G1)")
+    assert only.startswith("On this machine the CPU (Brand C1) is 2.00 times as fast as the GPU (Brand G1)")
 
 
 def test_nothing_measured_is_no_answer(power_laws: PowerLaws) -> None:

@@ -22,7 +22,7 @@ LATENCY = {"of": {"metric": "latency_p99_s"}, "over": {"metric": "latencies_s"},
         ({"speedup_between": SPEEDUP}, "time of a step, CPU over GPU"),
         (
             {"speedup_between": {**SPEEDUP, "where": {"size": 2000, "variant": "channels_last"}}},
-            "time of a step, CPU over GPU (size 2000, channels last)",
+            "time of a step, CPU over GPU (size 2,000, channels last)",
         ),
         (
             {

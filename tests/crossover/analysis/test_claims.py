@@ -80,7 +80,19 @@ def test_one_trial_shows_its_value_and_no_verdict(row: Row) -> None:
 def test_a_device_that_this_machine_lacks_is_named(row: Row) -> None:
     found = verdict(SPEEDUP, trials(row, 1e-3, 0.01, device="cpu"))
     assert found["verdict"] == "not_testable"
-    assert found["reason"] == "no trial with device cuda was measured, only cpu"
+    assert found["reason"] == "no trial on the GPU was measured, only on the CPU"
+
+
+def test_devices_that_share_a_word_are_told_apart(row: Row) -> None:
+    other = {"speedup_between": {"slow": {"device": "cpu"}, "fast": {"device": "xpu"}, "range": [4, 5]}}
+    found = verdict(other, pair(row, 4.5, 0.01))
+    assert found["reason"] == "no trial on the GPU (xpu) was measured, only on the CPU and GPU (cuda)"
+
+
+def test_a_size_that_nobody_measured_is_named_beside_those_measured(row: Row) -> None:
+    other = {"speedup_between": {**SPEEDUP["speedup_between"], "where": {"size": 2000}}}
+    rows = [one | {"size": size} for size in (500, 1414) for one in pair(row, 4.5, 0.01)]
+    assert verdict(other, rows)["reason"] == "no trial with size 2,000 was measured, only 500 and 1,414"
 
 
 def test_an_axis_that_a_table_does_not_hold_is_named(row: Row) -> None:
@@ -89,7 +101,7 @@ def test_an_axis_that_a_table_does_not_hold_is_named(row: Row) -> None:
     (found,) = check_claims([{"study": "disc_depth", "statement": "x", **form}], rows, pd.DataFrame()).to_dict(
         "records"
     )
-    assert found["reason"] == "no trial with variant channels_last was measured, nor with any other"
+    assert found["reason"] == "no trial with variant channels last was measured, nor with any other"
 
 
 @pytest.mark.parametrize("form", [SPEEDUP, {"crossover_between": {"range": [1, 2]}}])
@@ -107,7 +119,7 @@ def test_how_the_trials_ended_is_named(row: Row) -> None:
         one |= {"status": "oom", "reason": "8 GB wanted", "step_time_s": None}
     found = verdict(SPEEDUP, rows)
     assert found["verdict"] == "not_testable"
-    assert found["reason"] == "no ok trial of device cuda: oom (8 GB wanted)"
+    assert found["reason"] == "no ok trial (GPU): oom (8 GB wanted)"
 
 
 def test_a_trial_that_is_not_ok_does_not_count(row: Row) -> None:
@@ -198,7 +210,7 @@ def test_rows_joined_from_two_tables_are_not_taken_for_one_cell(row: Row) -> Non
 def test_a_metric_that_was_not_measured_is_named(row: Row) -> None:
     form = {"of": {"device": "cpu"}, "over": {"device": "cuda"}, "range": [1, 2]}
     found = verdict({"ratio_between": {"metric": "energy_per_step_j", **form}}, pair(row, 4.5, 0.01))
-    assert found["reason"] == "energy_per_step_j was not measured for device cpu"
+    assert found["reason"] == "energy of a step: not measured (CPU)"
 
 
 def test_a_ratio_with_nothing_is_not_given(row: Row) -> None:
@@ -206,7 +218,7 @@ def test_a_ratio_with_nothing_is_not_given(row: Row) -> None:
     form = {"of": {"device": "cpu"}, "over": {"device": "cuda"}, "range": [1, 2]}
     found = verdict({"ratio_between": {"metric": "relative_error", **form}}, rows)
     assert found["verdict"] == "not_testable"
-    assert "relative_error is 0" in found["reason"]
+    assert "Euclidean norm: 0, so that no ratio is given (CPU)" in found["reason"]
 
 
 def test_samples_a_second_and_the_time_of_a_run_are_derived(row: Row) -> None:
@@ -343,7 +355,9 @@ def test_a_crossover_needs_an_accelerator_and_one_line(power_laws: PowerLaws) ->
     assert verdict(crossover(500, 2000, protocol="resident"), both)["verdict"] == "reproduced"
     assert verdict(crossover(500, 2000, protocol="as_published"), both)["verdict"] == "differs"
     more = pd.concat([rows, rows[rows["device"] == "cuda"].assign(device="xpu")], ignore_index=True)
-    assert "several accelerators were measured (cuda, xpu)" in verdict(crossover(500, 2000), more)["reason"]
+    assert (
+        "several accelerators were measured (GPU (cuda) and GPU (xpu))" in verdict(crossover(500, 2000), more)["reason"]
+    )
     assert verdict(crossover(500, 2000, device="xpu"), more)["verdict"] == "reproduced"
 
 
@@ -392,7 +406,7 @@ def test_every_device_and_precision_counts(row: Row) -> None:
     quality = ratings(cpu_fp32=plain, cuda_fp32=plain, cuda_bf16=[value - 0.05 for value in plain])
     found = verdict(SAME, [row()], quality)
     assert (found["verdict"], found["measured"]) == ("differs", pytest.approx(-0.05))
-    assert "cuda in bf16" in found["reason"]
+    assert "GPU in bf16" in found["reason"]
     only = {"same_quality": {**SAME["same_quality"], "where": {"precision": "fp32"}}}
     assert verdict(only, [row()], quality)["verdict"] == "reproduced"
 
@@ -412,7 +426,7 @@ def test_a_training_that_failed_keeps_the_claim_open(row: Row) -> None:
     found = verdict(SAME, [row()], quality)
     assert (found["verdict"], found["reason"]) == (
         "not_testable",
-        "cuda in fp32 against cpu in fp32: trainings failed (oom)",
+        "GPU in fp32 against CPU in fp32: trainings failed (oom)",
     )
 
 
@@ -423,7 +437,7 @@ def test_a_training_of_the_cpu_that_failed_is_no_lack_of_seeds(row: Row) -> None
     found = verdict(SAME, [row()], quality)
     assert (found["verdict"], found["reason"]) == (
         "not_testable",
-        "cuda in fp32 against cpu in fp32: trainings of cpu in fp32 failed (timeout)",
+        "GPU in fp32 against CPU in fp32: trainings of CPU in fp32 failed (timeout)",
     )
     quality.loc[1, ["accuracy", "status"]] = [0.81, "ok"]
     assert verdict(SAME, [row()], quality)["verdict"] == "reproduced"
@@ -451,7 +465,7 @@ def test_another_study_may_train_the_models(row: Row) -> None:
         (None, "no model of study 'disc_depth' was trained"),
         (ratings(cpu_fp32=[0.8], cuda_fp32=[0.8]), "fewer than two seeds"),
         (ratings(cpu_fp32=[0.8, 0.8], cpu_bf16=[0.8, 0.8]), "only the CPU trained"),
-        (ratings(cuda_fp32=[0.8, 0.8], cuda_bf16=[0.8, 0.8]), "against cpu in fp32: fewer than two seeds"),
+        (ratings(cuda_fp32=[0.8, 0.8], cuda_bf16=[0.8, 0.8]), "against CPU in fp32: fewer than two seeds"),
         (ratings(cpu_fp32=[0.8, 0.8], cuda_fp32=[0.8, math.nan]), "fewer than two seeds"),
         (ratings(cpu_fp32=[0.8, 0.8]).assign(study="other"), "no model of study 'disc_depth' was trained"),
     ],

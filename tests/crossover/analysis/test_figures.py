@@ -104,7 +104,7 @@ def test_times_show_every_cell_and_every_trial(power_laws: PowerLaws) -> None:
 
 def test_times_are_labelled_on_the_lines(power_laws: PowerLaws) -> None:
     labels = texts(only_axes(plot_times(view(power_laws({2: 100, 4: 100_000})))))
-    assert {"CPU\nBrand C1", "GPU\nBrand G1", "crossover: 2.5", "published: 300"} <= set(labels)
+    assert {"CPU\nBrand C1", "GPU\nBrand G1", "crossover: 2.52", "published: 300"} <= set(labels)
 
 
 def test_the_interval_is_a_whisker_where_the_lines_cross(power_laws: PowerLaws) -> None:
@@ -183,7 +183,7 @@ def test_crowded_sizes_are_not_all_labelled(power_laws: PowerLaws) -> None:
 def test_sizes_too_close_for_their_words_are_not_labelled(power_laws: PowerLaws) -> None:
     """Between 5 and 2000, 1000 and 1400 stand less apart than four digits are wide."""
     axes = only_axes(plot_times(view(power_laws({size: size for size in (5, 100, 1000, 1400, 2000)}))))
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["5", "100", "1000", "2000"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["5", "100", "1,000", "2,000"]
 
 
 def refined(rows: pd.DataFrame) -> StudyView:
@@ -211,7 +211,7 @@ def test_refined_sizes_are_hollow(power_laws: PowerLaws) -> None:
 def test_a_refined_size_has_no_label_beside_one_of_the_first_grid(power_laws: PowerLaws) -> None:
     """On an axis of four decades 4 and 5 would stand upon one another."""
     (axes, *_) = plot_times(refined(power_laws({1: 10, 4: 1000, 5: 1100, 10**4: 10**7}))).axes
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "5", "10000"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "5", "10,000"]
 
 
 def test_published_runs_stand_beside_ours_in_their_protocol_only(power_laws: PowerLaws, tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_words_stay_words_and_a_pdf_brings_its_fonts(power_laws: PowerLaws, tmp_
     shown = view(power_laws({2: 100, 4: 100_000}))
     save_study_figure(plot_times, shown, [str(tmp_path / f"figure.{suffix}") for suffix in FORMATS])
     svg = (tmp_path / "figure.svg").read_text()
-    for words in ("A title", "Brand G1", "crossover: 2.5", "linear layers"):
+    for words in ("A title", "Brand G1", "crossover: 2.52", "linear layers"):
         assert f">{words}</text>" in svg
     assert "fill: #ffffff" in svg[: svg.index("</g>")]  # its ground, whatever page it stands on
     pdf = (tmp_path / "figure.pdf").read_bytes()

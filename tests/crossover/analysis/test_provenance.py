@@ -80,7 +80,9 @@ def test_all_of_it_is_plain_json(row: Row) -> None:
 
 
 def test_the_config_reads_back_as_it_was() -> None:
-    config = {"b": None, "a": [1, "2"], "title": "é: 'x' #"}
+    config = {"b": None, "a": [1, "2"], "title": "é: 'x' #", "c": {"d": [{"e": 1, "f": []}]}}
     text = as_yaml(config)
+    assert "a: [1, '2']\n" in text
+    assert "- e: 1\n" in text
     assert yaml.safe_load(text) == config
-    assert list(yaml.safe_load(text)) == ["b", "a", "title"]
+    assert list(yaml.safe_load(text)) == ["b", "a", "title", "c"]

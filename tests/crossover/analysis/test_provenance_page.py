@@ -129,7 +129,7 @@ def test_each_merged_run_has_its_own_config_and_command(section_of: Callable[...
     text = text_of(section_of(MERGE, {"trials": 3}, runs=runs))
     joined = text[text.index("The runs that are joined here") : text.index("Data files")]
     assert f"h200 Reported at then in /there , commit {'e' * 40}-dirty . git checkout" in joined
-    for words in ("trials: 7", "- 11", "Reported with pandas 9.9.", "unknown to git: Snakefile"):
+    for words in ("trials: 7", "[2, 11]", "Reported with pandas 9.9.", "unknown to git: Snakefile"):
         assert words in joined
     assert "laptop Mind: its folder is bare. Its config and command are not known here" in joined
     assert "Config of this page, which measured nothing" in text[: text.index("The runs that are joined here")]

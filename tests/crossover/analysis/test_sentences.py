@@ -112,7 +112,7 @@ def test_an_incomplete_search_says_why(power_laws: PowerLaws) -> None:
     rows = power_laws({2: 100, 3: 3000, 4: 100_000})
     rows.loc[(rows["size"] == 3) & (rows["device"] == "cuda"), "step_time_s"] = None
     assert "No crossover" in sentence(rows)
-    assert "3000 between 100 and 100000 lacks a side" in sentence(rows)
+    assert "3,000 between 100 and 100,000 lacks a side" in sentence(rows)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_an_incomplete_search_says_why(power_laws: PowerLaws) -> None:
         (
             0.002,
             0.003,
-            "the CPU (Brand C1) is 1.5 times as fast as the GPU (Brand G1) (a step takes 2.00 ms, not 3.00 ms).",
+            "the CPU (Brand C1) is 1.50 times as fast as the GPU (Brand G1) (a step takes 2.00 ms, not 3.00 ms).",
         ),
     ],
 )

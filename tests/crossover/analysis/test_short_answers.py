@@ -56,18 +56,18 @@ OPEN = {"crossover": 681_234.0}
         ),
         (
             crossover("bracketed", **OPEN),
-            "GPU from about 680 k parameters on (between 100 k and 1 million; no interval)",
+            "GPU from about 681 k parameters on (between 100 k and 1 million; no interval)",
         ),
         (
             crossover("bracketed", **OPEN, trials=1),
-            "GPU from about 680 k parameters on (between 100 k and 1 million; one trial a cell: indicative)",
+            "GPU from about 681 k parameters on (between 100 k and 1 million; one trial a cell: indicative)",
         ),
         (
             crossover("bracketed", **FOUND, message="it crosses; near 9 they may cross again"),
             "GPU from 681 k parameters on; near 9 they may cross again (95 %: 612 k to 763 k)",
         ),
         (crossover("reversed", **FOUND), "GPU only below 681 k parameters (95 %: 612 k to 763 k)"),
-        (crossover("multiple", roots=[1234.0, 56_789.0]), "No single answer: they cross near 1,200, 57 k parameters"),
+        (crossover("multiple", roots=[1234.0, 56_789.0]), "No single answer: they cross near 1,230, 56.8 k parameters"),
         (
             crossover("edge_tie", crossover_low=612_000.0),
             "Undecided at the largest size measured: they cross not before 612 k parameters, if at all",

@@ -13,14 +13,17 @@ CROSSING = {"crossover_between": {"range": [1, 2]}}
 OTHER = {"ratio_below": {"limit": 1}}
 
 
-def said(*claims: tuple[dict[str, Any], str, str], published: dict[str, Any] | None = None) -> list[str]:
+def said(
+    *claims: tuple[dict[str, Any], str, str], published: dict[str, Any] | None = None, x_axis: str = "parameters"
+) -> list[str]:
     """`claims` are form, verdict and source."""
     rows = [
         dict.fromkeys(CLAIM_COLUMNS) | {"published": "700 (tested: 1 to 2)", "verdict": verdict, "source": source}
         for _, verdict, source in claims
     ]
     table = pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
-    found = short_verdicts(table, {"claims": [form for form, _, _ in claims], "published": published})
+    spec = {"claims": [form for form, _, _ in claims], "published": published, "x_axis": x_axis}
+    found = short_verdicts(table, spec)
     return [" ".join(filter(None, (one["words"], one["mark"], one["verdict"]))) for one in found]
 
 
@@ -34,6 +37,11 @@ def test_what_was_tested_stands_beside_another_value_that_was_published() -> Non
     tested = "tested as 177 k to 703 k ✓ reproduced"
     assert said(claim) == [f"published: 700, {tested}"]
     assert said(claim, published={"crossover": [703_142, 703_142]}) == [f"published: 703 k, {tested}"]
+
+
+def test_sizes_that_were_given_keep_their_last_digit() -> None:
+    claim = ({"crossover_between": {"range": [1_414, 12_345]}}, REPRODUCED, "Somebody")
+    assert said(claim, x_axis="size") == ["published: 700, tested as 1,414 to 12,345 ✓ reproduced"]
 
 
 def test_other_claims_are_counted_by_verdict() -> None:

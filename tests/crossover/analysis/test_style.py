@@ -9,8 +9,10 @@ from crossover.analysis.style import (
     count_text,
     device_label,
     ink,
+    known_count_text,
     money_text,
     number_text,
+    percent_text,
     seconds_text,
     share_text,
     short_name,
@@ -61,6 +63,12 @@ def test_counts_to_three_digits(value: float, text: str) -> None:
         (12.04, "12.0 s"),
         (119.6, "120 s"),
         (506.0, "8.43 min"),
+        (3599.0, "60 min"),
+        (3600.0, "1 h"),
+        (4320.0, "1.2 h"),
+        (147_600.0, "41 h"),
+        (293_760.0, "3.4 days"),
+        (1e9, "31.7 years"),
     ],
 )
 def test_seconds(seconds: float, text: str) -> None:
@@ -99,6 +107,18 @@ def test_numbers(value: float, text: str) -> None:
 )
 def test_memory(value: float, text: str) -> None:
     assert bytes_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(22, "22"), (1414, "1,414"), (9999, "9,999"), (176_806, "177 k"), (2_804_390, "2.8 million")]
+)
+def test_known_counts_keep_every_digit_that_looks_exact(value: float, text: str) -> None:
+    assert known_count_text(value) == text
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.0011, "0.11 %"), (0.0416, "4.2 %"), (0.66, "66 %"), (1.532, "153 %")])
+def test_shares_in_two_digits_are_no_powers(share: float, text: str) -> None:
+    assert percent_text(share) == text
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_the_size_is_that_of_the_root_in_pixels(attributes: str, size: tuple[int
     path = tmp_path / "one.svg"
     path.write_text(f'<?xml version="1.0"?>\n<svg {attributes}><svg width="1" height="1"/></svg>')
     assert svg_size(path) == size
-    sized = size and f' style="--width: {size[0]}px" width="{size[0]}" height="{size[1]}"'
+    sized = size and f' style="--width: {size[0]}px; --height: {size[1]}px" width="{size[0]}" height="{size[1]}"'
     assert dimensions(path) == (sized or "")
 
 
