@@ -139,7 +139,10 @@
     const widthX = (value) => page.widthOf(wordsX(value));
 
     const ys = extent(valuesOf(shown, view.metric));
-    const scaleOfY = (top) => (view.logY ? logarithmic(ys, view.height - top - BELOW, () => page.CHART_FONT_PX) : { type: "value", min: 0, max: ys[1] });
+    const scaleOfY = (top) => {
+      const room = [view.height - top - BELOW, () => page.CHART_FONT_PX];
+      return view.logY ? logarithmic(ys, ...room) : { type: "value", ...page.linearScale([0, ys[1]], ...room) };
+    };
     view.floor = view.logY ? ys[0] * 1.05 : 0;
     const marked = scaleOfY(TOP).axisLabel?.customValues ?? ys;
     view.length = view.width - SIDES - Math.max(...marked.map((value) => page.widthOf(wordsY(value))));
