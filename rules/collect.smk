@@ -10,8 +10,7 @@ rule collect_measurements:
         "../envs/analysis.yaml"
     params:
         several_hosts=CONFIG.several_hosts,
-        # Folders of machines, each with its name, where their runs are merged.
-        merged=[(run.folder, run.name) for run in MERGED],
+        merged=MERGED_FOLDERS,
         asked=asked_in_part("measure_cell"),
         settings=settings_in_part,
         now=now_in_part,

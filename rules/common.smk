@@ -127,7 +127,9 @@ MEASURED = [study.name for study in CONFIG.studies if study.cells(DEVICES)]
 GRID = on_classes(
     [cell for study in CONFIG.studies for cell in study.cells(DEVICES)], CONFIG.hardware, RUN_DEVICES
 )
-# Where runs are merged, all rows are there.
+# Folders of machines, each with its name, where their runs are merged.
+MERGED_FOLDERS = [(run.folder, run.name) for run in MERGED]
+# All rows are there then.
 CELLS = [] if MERGED else GRID
 ON_FEWER_CORES = sorted({cell.study for cell in GRID if threads_of_side(cell.device) is not None})
 TRIALS = range(1, CONFIG.trials + 1)
@@ -444,22 +446,30 @@ def figures_shown(wildcards):
     return [figure for study in begun for figure in figures_of(study, wildcards.results)]
 
 
-def compared_measurements(_wildcards):
-    """The tables of the two runs to compare, as they are.
+def as_it_is(path):
+    """The path of another run's file, spelled as no rule's output is.
 
-    No rule makes these spellings of their paths; otherwise Snakemake would measure an older run again, here and now.
+    Otherwise Snakemake would measure an older run again, here and now.
     """
+    return os.path.relpath(path) if os.path.isabs(RESULTS) else os.path.abspath(path)
+
+
+def compared_measurements(_wildcards):
+    """The tables of the two runs to compare."""
     with one_line_errors():
         check_compared(CONFIG)
-    spell = os.path.relpath if os.path.isabs(RESULTS) else os.path.abspath
-    return [spell(run.measurements) for run in CONFIG.compare]
+    return [as_it_is(run.measurements) for run in CONFIG.compare]
 
 
 def merged_files(_wildcards):
-    """The tables or rows of the runs to merge, as they are: their paths are spelled as no rule's output is."""
-    spell = os.path.relpath if os.path.isabs(RESULTS) else os.path.abspath
+    """The tables or rows of the runs to merge."""
     with one_line_errors():
-        return [spell(file) for run in MERGED for file in run.files]
+        return [as_it_is(file) for run in MERGED for file in run.files]
+
+
+def merged_provenances(_wildcards):
+    """What the runs to merge say of themselves, of those that do."""
+    return [as_it_is(run.provenance) for run in MERGED if run.provenance.is_file()]
 
 
 def merged_report(_wildcards):

@@ -21,6 +21,8 @@ rule render_report:
         searches=rules.collect_largest_batches.output.parquet if SHOWN_SEARCHES else [],
         # Only where a study times the CPU on fewer cores too.
         cores_worth=rules.estimate_cores_worth.output.parquet if ON_FEWER_CORES else [],
+        # Only where runs are merged: what each says of itself.
+        merged=merged_provenances,
         page=PAGE_FILES,
         library=ANALYSIS_LIBRARY,
     output:
@@ -63,6 +65,7 @@ rule render_report:
         datasets=sorted(dataset_files(CELLS)),
         published=sorted({path for study in STUDIES.values() if (path := published_results(study))}),
         partial=is_partial,
+        merged=MERGED_FOLDERS,
         # Linked only, so not an input: its edit need not make the report again.
         method=house("docs/method.md"),
     message:

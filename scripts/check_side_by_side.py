@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +56,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--output", required=True, type=Path, help="CSV file to write; the pairs lie beside it")
     options = parser.parse_args(arguments)
     gpus = gpus_here(options.gpus)
+    # It starts the trial server, which would count in the first pair's throughput.
+    measure_trial([*shlex.split(options.trials[0]), "--trial=1"])
     samples = collect_pairs(
         options.trials,
         options.pairs,

@@ -6,13 +6,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crossover.analysis.markdown_summary import summary_markdown
+from crossover.analysis.merged_provenance import read_provenances
+from crossover.analysis.merged_runs import MergedRun
 from crossover.analysis.page_files import with_csv
 from crossover.analysis.problem_words import problems_view
 from crossover.analysis.provenance import provenance
 from crossover.analysis.report import render
 from crossover.analysis.report_figures import FigureFile, link_to
 from crossover.analysis.report_tables import ReportTables
-from crossover.analysis.run_summary import closing_lines, summary_markdown, summary_table
+from crossover.analysis.run_summary import closing_lines, summary_table
 from crossover.analysis.tables import read_table, write_csv
 from crossover.errors import logged
 from crossover.files import atomic_path
@@ -38,17 +41,20 @@ def render_report(
     path_to_provenance: Path,
     config: Mapping[str, Any],
     paths_to_data: Mapping[str, Sequence[Path]],
+    merged: Sequence[MergedRun],
 ) -> None:
     """Write one self-contained HTML page, out of which only links lead, its origin as JSON, and its summaries.
 
     `paths_to_tables` has a path for each field of `ReportTables`; one that no study asks for may be empty.
-    `paths_to_data` are further files to take checksums of, by what they are.
+    `paths_to_data` are further files to take checksums of, by what they are; `merged` the runs that were joined, whose
+    own provenance is carried along.
     """
     tables = ReportTables(**{name: read_table(Path(path)) for name, path in paths_to_tables.items() if path})
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     method = link_to(path_to_method, path_to_report)
     files = {"table": with_csv([Path(path) for path in paths_to_tables.values() if path]), **paths_to_data}
-    gathered = provenance(tables.measured, config, studies, handed_down_invocation(), files, path_to_report, made_at)
+    run, runs = handed_down_invocation(), read_provenances(merged)
+    gathered = provenance(tables.measured, config, studies, run, files, path_to_report, made_at, runs)
     known = {**facts, "made_at": made_at, "method": method, "provenance": gathered, "results": path_to_report.parent}
     answers = summary_table(studies, tables)
     problems = problems_view(tables.problems, tables.by_work, list(studies), facts["partial"])
@@ -56,7 +62,7 @@ def render_report(
     texts = {
         path_to_provenance: json.dumps(gathered, indent=1, ensure_ascii=False),
         path_to_report: render(path_to_templates, studies, tables, figures, problems, known),
-        path_to_markdown: summary_markdown(answers, problems, tables, known),
+        path_to_markdown: summary_markdown(studies, tables, problems, known),
         path_to_closing: closing_lines(answers, problems, str(path_to_report), str(path_to_markdown)),
     }
     for path, text in texts.items():
@@ -83,4 +89,5 @@ if __name__ == "__main__":
                 "dataset": list(map(Path, snakemake.params.datasets)),
                 "published results": list(map(Path, snakemake.params.published)),
             },
+            merged=[MergedRun(folder, name) for folder, name in snakemake.params.merged],
         )

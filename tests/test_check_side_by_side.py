@@ -25,9 +25,10 @@ class Machine:
         self.taken: list[str] = []
         self.measured: list[tuple[int, str]] = []
 
-    def measure_trial(self, _options: list[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    def measure_trial(self, _options: list[str], environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+        visible = environment["CUDA_VISIBLE_DEVICES"].split(",") if environment else GPUS
         with self.lock:
-            gpu = next(gpu for gpu in environment["CUDA_VISIBLE_DEVICES"].split(",") if gpu not in self.taken)
+            gpu = next(gpu for gpu in visible if gpu not in self.taken)
             self.taken.append(gpu)
         time.sleep(0.3)
         beside = len(self.taken) - 1
@@ -46,7 +47,7 @@ def test_each_gpu_measures_alone_and_beside_all_others(tmp_path: Path, monkeypat
     output = tmp_path / "side_by_side.csv"
     check.main(["--trials", "--size=10 --device=cuda", "--gpus=3", "--pairs=3", f"--output={output}"])
     alone = [gpu for beside, gpu in machine.measured if beside == 0]
-    assert alone == GPUS
+    assert alone == ["GPU-0", *GPUS]  # the first of all counts in no pair
     assert sorted(gpu for beside, gpu in machine.measured if beside == 2) == sorted(GPUS * 3)
     table = pd.read_csv(output)
     assert table["cell"].tolist() == ["disc_mlp 10", "all"]

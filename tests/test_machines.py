@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -59,12 +60,24 @@ def test_two_runs_become_one_report(fresh: House) -> None:
     page = (merged / "report.html").read_text()
     assert "This report holds 2 machines, each as it was measured: quick, slow." in page
     assert "CPU (Brand C9) of slow" in page
+    # Where the numbers of each run come from, as far as its folder says so.
+    of_first = json.loads((fresh.path / "first" / "provenance.json").read_text())
+    told = json.loads((merged / "provenance.json").read_text())["runs"]
+    assert [(run["name"], run["provenance"], run["doubt"]) for run in told] == [
+        ("quick", of_first, None),
+        ("slow", None, "its folder has no provenance.json, which a finished run's has"),
+    ]
+    assert "Config as used in <bdi>quick</bdi>" in page
+    summary = (merged / "summary.md").read_text()
+    assert f"- To reproduce quick: `{' && '.join(of_first['rerun'])}`" in summary
+    assert "- To reproduce slow: not known" in summary
     figure = (merged / "figures" / "disc_depth" / "times.svg").read_text()
     assert "slow, CPU: Brand C9" in figure
     assert not (merged / "cells").exists()
     assert fresh.would_run(*wanted) == {}
     # What was merged stays as it was, and so does a plain run beside it.
     assert set(pd.read_parquet(fresh.path / "first" / "cells.parquet")["machine"]) == {"here"}
+    assert json.loads((fresh.path / "first" / "provenance.json").read_text()) == of_first
     assert '<th scope="col">machine</th>' in page
     assert '<th scope="col">machine</th>' not in (fresh.path / "first" / "report.html").read_text()
     assert fresh.would_run("--config", "results=first") == {}

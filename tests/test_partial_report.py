@@ -45,6 +45,7 @@ def test_a_part_is_reported_and_the_run_goes_on_where_it_was(fresh: House) -> No
     rows = [f"results/cells/disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-{size}/cpu" for size in (2, 3)]
     assert fresh.snakemake(*(f"{row}/trial-1.parquet" for row in rows)).returncode == 0
     (fresh.path / rows[1] / "trial-1.parquet").write_bytes(b"broken")
+    results = fresh.path / "results"
     text = partial(fresh)
     assert "This report is partial: 1 of 4 trials have finished" in text
     assert "1 trial unreadable" in text
@@ -68,7 +69,11 @@ def test_a_part_is_reported_and_the_run_goes_on_where_it_was(fresh: House) -> No
     assert closing in done.stderr
     assert closing.startswith("disc_depth: Only the CPU")
     assert "Report: results/report.html" in closing
-    assert "4 of 4 trials have finished" in partial(fresh)
+    assert "This report is partial: all 4 trials asked for so far have finished" in partial(fresh)
+    summary = (results / "partial" / "summary.md").read_text()
+    assert "without its target `partial_report`" in summary
+    assert "To reproduce" not in summary
+    assert "To reproduce" in (results / "summary.md").read_text()
     assert "0 of 4 trials have finished" in partial(fresh, "--config", "seed=9")
     assert fresh.would_run() == Counter()
 

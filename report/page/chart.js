@@ -122,9 +122,11 @@
     return high ? [low / 1.4, high * 1.4] : [0.1, 10];
   }
 
+  // Values and the ends of their intervals; the widest of these run out of the chart, lest the lines shrink to nothing.
   function valuesOf(shown, metric) {
     const points = shown.flatMap((series) => series.points.map(({ row }) => page.pointOf(row, metric))).filter(Boolean);
-    return points.flatMap(({ value, low, high }) => [value, low ?? value, high ?? value]);
+    const [least, most] = ends(points.map(({ value }) => value));
+    return points.flatMap(({ value, low, high }) => [value, Math.max(low ?? value, least / 2), Math.min(high ?? value, most * 2)]);
   }
 
   // Options for a view: its series with those shown, metric, axis and the scales of both axes.
@@ -137,7 +139,10 @@
     const widthX = (value) => page.widthOf(wordsX(value));
 
     const ys = extent(valuesOf(shown, view.metric));
-    const scaleOfY = (top) => (view.logY ? logarithmic(ys, view.height - top - BELOW, () => page.CHART_FONT_PX) : { type: "value", min: 0 });
+    const scaleOfY = (top) => {
+      const room = [view.height - top - BELOW, () => page.CHART_FONT_PX];
+      return view.logY ? logarithmic(ys, ...room) : { type: "value", ...page.linearScale([0, ys[1]], ...room) };
+    };
     view.floor = view.logY ? ys[0] * 1.05 : 0;
     const marked = scaleOfY(TOP).axisLabel?.customValues ?? ys;
     view.length = view.width - SIDES - Math.max(...marked.map((value) => page.widthOf(wordsY(value))));

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -87,6 +89,26 @@ def test_no_words_of_the_chart_touch(which: str, width: int, request: pytest.Fix
         controls.get_by_text("log x").click()
         assert opened.page.evaluate(CROWDED) == [[], []], (axis, "linear")
         controls.get_by_text("log x").click()
+
+
+def test_an_interval_of_many_decades_leaves_the_lines_their_room(
+    rows: pd.DataFrame, tmp_path: Path, open_page: Open
+) -> None:
+    """Two trials that differ by a factor of 10 have an interval of ten decades and more."""
+    two = rows[(rows["study"] == "widths") & (rows["trial"] < 3)]
+    odd = (two["size"] == 100) & (two["trial"] == 2)
+    run = write_page(
+        two.assign(step_time_s=two["step_time_s"].where(~odd, 10 * two["step_time_s"])), tmp_path / "r.html"
+    )
+    opened = open_page(run.path)
+    opened.explore("widths")
+    script = "echarts.getInstanceByDom(document.querySelector('[data-study=\"widths\"] .plot')).getOption().yAxis[0]"
+    scale = opened.page.evaluate(script)
+    assert scale["max"] / scale["min"] < 1e4
+    opened.page.locator('details.explorer[data-study="widths"] .controls').get_by_text("log y").click()
+    linear = opened.page.evaluate(script)
+    assert linear["max"] < 10 * scale["max"]
+    assert linear["max"] % linear["interval"] == pytest.approx(0, abs=1e-9)
 
 
 def test_a_tick_has_its_own_number(deep_run: Run, open_page: Open) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from crossover.analysis.wording import listed
 from crossover.efforts import with_own
 from crossover.studies import Effort
 
@@ -41,10 +42,23 @@ def short_effort_words(
     """The same in a few words: what differs from the effort that a run has by itself."""
     known = _known(counts)
     if run is not None and _all_agree(known, run, studies):
-        usual = asdict(Effort())
-        other = _listed({key: value for key, value in run.items() if usual.get(key) != value})
-        return f"the default but for {other}" if other else "the default"
-    return "as the rows say, which the report lists" if known else "not recorded"
+        return _beside_default(run)
+    if not known:
+        return "not recorded"
+    by_effort: dict[str, list[str]] = {}
+    for study, effort, _ in known:
+        by_effort.setdefault(_beside_default(effort), []).append(study)
+    if len(by_effort) == 1:
+        return next(iter(by_effort))
+    return "; ".join(f"{effort} ({listed(list(dict.fromkeys(whose)))})" for effort, whose in by_effort.items())
+
+
+def _beside_default(effort: Mapping[str, Any] | str) -> str:
+    if isinstance(effort, str):
+        return effort
+    usual = asdict(Effort())
+    other = {key: own for key, own in effort.items() if usual.get(key) != own}
+    return f"the default but for {_listed(other)}" if other else "the default"
 
 
 def _known(counts: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any] | str, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -18,14 +17,15 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
-from crossover.analysis.clear_labels import Label, write_clear
 from crossover.analysis.crossover_marks import mark_crossover
 from crossover.analysis.curves import draw_hollow
 from crossover.analysis.guides import draw_guide, guide_of
+from crossover.analysis.line_ends import LineEnd, device_end, write_ends
 from crossover.analysis.log_ticks import reach_ticks_beside_1, tick_values
 from crossover.analysis.many_lines import plot_many_speedups, plot_many_times
 from crossover.analysis.naming import varying
-from crossover.analysis.panels import spaced_out
+from crossover.analysis.panels import keep_in_view, spaced_out
+from crossover.analysis.published_marks import draw_published_runs, mark_published_crossover, name_published_runs
 from crossover.analysis.sentences import axis_words, line_words
 from crossover.analysis.status_marks import (
     FIRST_PT,
@@ -39,11 +39,7 @@ from crossover.analysis.style import (
     CROSSOVER_COLOUR,
     DEVICE_COLOURS,
     DEVICE_WORDS,
-    LABEL_BOX,
-    PUBLISHED_COLOUR,
     count_text,
-    device_label,
-    short_name,
     use_style,
 )
 from crossover.analysis.summary import speedups
@@ -54,29 +50,27 @@ from crossover.records import BASELINE
 MOST_SINGLE = 2
 """With more lines than these, a panel holds several."""
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-
 
 def plot_times(view: StudyView) -> Figure:
     """Time over size, log-log: one line a device, every trial a dot, intervals, the published figures beside ours."""
     if len(view.lines()) > MOST_SINGLE or view.has_fewer_cores or view.has_machines:
         return plot_many_times(view)
     figure, panels = _panels(view)
-    published = []
-    for axes, line in zip(panels, view.lines(), strict=True):
-        _mark_published_crossover(axes, view)
-        published.append(_draw_published_runs(axes, view, line))
-        for device, cells in view.cells_of(line).groupby("device", sort=False):
-            _draw_device(axes, view, line, str(device), cells)
+    ends: list[list[LineEnd]] = [[] for _ in panels]
+    for axes, line, own in zip(panels, view.lines(), ends, strict=True):
+        mark_published_crossover(axes, view)
+        draw_published_runs(axes, view, line)
+        for device, cells in view.cells_of(line).dropna(subset=["step_time_s"]).groupby("device", sort=False):
+            own.append(_draw_device(axes, view, line, str(device), cells))
         mark_crossover(axes, view, line)
         _finish_y(axes, EngFormatter("s") if view.steps_per_run is None else StrMethodFormatter("{x:,g}"))
         _finish_x(axes, view, line)
-        _draw_marks(axes, view, _marks(view, line))
     panels[0].set_ylabel(view.time_label())
-    if any(published):
-        figure.draw_without_rendering()  # lays the panels out
-        for axes, labels in zip(panels, published, strict=True):
-            write_clear(axes, labels)
+    keep_in_view(panels[0], [time_s for line in view.lines() for time_s in _run_times_s(view, line)])
+    _finish(figure, view, panels, ends)
+    figure.draw_without_rendering()  # the names of the devices have taken some of the width
+    for axes, line in zip(panels, view.lines(), strict=True):
+        name_published_runs(axes, view, line)
     return figure
 
 
@@ -85,21 +79,26 @@ def plot_speedups(view: StudyView) -> Figure:
     if len(view.lines()) > MOST_SINGLE or view.has_fewer_cores or view.has_machines:
         return plot_many_speedups(view)
     figure, panels = _panels(view)
-    for axes, line in zip(panels, view.lines(), strict=True):
+    ends: list[list[LineEnd]] = [[] for _ in panels]
+    points = [1.0]
+    for axes, line, own in zip(panels, view.lines(), ends, strict=True):
         trials = view.trials_of(line)
         axes.axhline(1, color=CROSSOVER_COLOUR, linewidth=0.8)
         axes.annotate(
             "equal", (0, 1), (2, 3), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=9
         )
         for device in trials["device"].unique():
-            if device != BASELINE:
-                _draw_speedup(axes, trials, str(device), view.refined(line))
-        _mark_published_crossover(axes, view)
+            ratios = speedups(trials, BASELINE, device) if device != BASELINE else pd.DataFrame()
+            if len(ratios):
+                points += ratios["speedup"].tolist()
+                own.append(_draw_speedup(axes, trials, str(device), ratios, view.refined(line)))
+        mark_published_crossover(axes, view)
         _finish_y(axes, StrMethodFormatter("{x:g}×"))
         _finish_x(axes, view, line)
-        _draw_marks(axes, view, _marks(view, line, said=True))
     panels[0].set_ylabel("speed-up over the CPU")
+    keep_in_view(panels[0], points)
     reach_ticks_beside_1(panels)
+    _finish(figure, view, panels, ends, said=True)
     return figure
 
 
@@ -117,16 +116,32 @@ def _panels(view: StudyView) -> tuple[Figure, list[Axes]]:
     return figure, list(panels[0])
 
 
-def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str, cells: pd.DataFrame) -> None:
+def _finish(figure: Figure, view: StudyView, panels: list[Axes], ends: list[list[LineEnd]], said: bool = False) -> None:
+    """Draw the marks below the points, then write the words that give way to each other."""
+    first_pt = FIRST_PT if view.published_crossover is None else FIRST_PT + ROW_PT
+    for axes, line in zip(panels, view.lines(), strict=True):
+        marks = _marks(view, line, said)
+        make_room(axes, marks, first_pt)
+        draw_status_marks(axes, marks, first_pt)
+    figure.draw_without_rendering()  # gives the panels their place
+    for axes, own in zip(panels, ends, strict=True):
+        write_ends(axes, own)
+
+
+def _run_times_s(view: StudyView, line: dict[str, Any]) -> list[float]:
+    """The times of a line's trials as they are drawn, and the published ones."""
+    scale = view.run_steps(line["batch_size"]) or 1
+    return [*(view.trials_of(line)["step_time_s"].dropna() * scale), *view.published_runs(line)["run_time_s"]]
+
+
+def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str, cells: pd.DataFrame) -> LineEnd:
+    """Draw a device's line; the cells have times."""
     colour = DEVICE_COLOURS[device]
     scale = view.run_steps(line["batch_size"]) or 1
-    timed = cells.dropna(subset=["step_time_s"])
-    if timed.empty:
-        return
-    x, y = timed["x"].to_numpy(float), timed["step_time_s"].to_numpy(float) * scale
+    x, y = cells["x"].to_numpy(float), cells["step_time_s"].to_numpy(float) * scale
     axes.plot(x, y, color=colour, linewidth=1.8, zorder=3)
     draw_guide(axes, guide_of(view, line, cells, scale), colour)
-    intervals = timed.dropna(subset=["step_time_low_s"])
+    intervals = cells.dropna(subset=["step_time_low_s"])
     axes.fill_between(
         intervals["x"].to_numpy(float),
         intervals["step_time_low_s"].to_numpy(float) * scale,
@@ -142,7 +157,7 @@ def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str,
     axes.scatter(first["x"], first["step_time_s"] * scale, s=12, color=colour, alpha=0.65, linewidth=0, zorder=4)
     seconds = trials["step_time_s"].to_numpy(float) * scale
     draw_hollow(axes, trials["x"].to_numpy(float), seconds, refined, "o", colour, size=3)
-    _label_end(axes, x, y, device, cells["device_name"], colour)
+    return device_end(x, y, device, cells["device_name"], colour)
 
 
 def _marks(view: StudyView, line: dict[str, Any], said: bool = False) -> list[StatusMark]:
@@ -158,76 +173,13 @@ def _marks(view: StudyView, line: dict[str, Any], said: bool = False) -> list[St
     ]
 
 
-def _draw_marks(axes: Axes, view: StudyView, marks: list[StatusMark]) -> None:
-    """Draw the marks below the points, and above the words of the published crossover."""
-    first_pt = FIRST_PT if view.published_crossover is None else FIRST_PT + ROW_PT
-    make_room(axes, marks, first_pt)
-    draw_status_marks(axes, marks, first_pt)
-
-
-def _label_end(axes: Axes, x: Floats, y: Floats, device: str, names: pd.Series, colour: str) -> None:
-    """Name the device at the end of its line, on two lines, so that the label takes little of the figure's width."""
-    name = names.dropna().iloc[0] if names.notna().any() else ""
-    axes.annotate(
-        f"{DEVICE_WORDS[device]}\n{short_name(name)}".strip(),
-        (x[-1], y[-1]),
-        (7, 0),
-        textcoords="offset points",
-        color=colour,
-        va="center",
-        fontsize=10,
-        bbox=LABEL_BOX,
-    )
-
-
-def _draw_published_runs(axes: Axes, view: StudyView, line: dict[str, Any]) -> list[Label]:
-    """Draw the published runs beside a line of ours; gives their names, to be written when all is drawn."""
-    labels = []
-    for (device, hardware), rows in view.published_runs(line).groupby(["device", "hardware"], sort=False):
-        x, y = rows["size"].to_numpy(float), rows["run_time_s"].to_numpy(float)
-        colour = DEVICE_COLOURS[str(device)]
-        axes.plot(x, y, color=colour, linestyle=":", linewidth=1, marker="s", markersize=6, fillstyle="none", zorder=2)
-        name = f"published {device_label(str(device), str(hardware))}"
-        labels.append(Label(name, list(zip(x.tolist(), y.tolist(), strict=True)), colour))
-    return labels
-
-
-def _mark_published_crossover(axes: Axes, view: StudyView) -> None:
-    if view.published_crossover is None:
-        return
-    low, high = view.published_crossover
-    if low == high:
-        axes.axvline(low, color=PUBLISHED_COLOUR, linestyle="--", linewidth=1, zorder=1)
-        text = f"published: {low:,.0f}"
-    else:
-        axes.axvspan(low, high, color=PUBLISHED_COLOUR, alpha=0.12, linewidth=0, zorder=0)
-        text = f"published: {low:,.0f} to {high:,.0f}"
-    middle = (low * high) ** 0.5
-    axes.annotate(
-        text,
-        (middle, 0),
-        (0 if low < high else 4, 4),
-        xycoords=("data", "axes fraction"),
-        textcoords="offset points",
-        color=PUBLISHED_COLOUR,
-        ha="center" if low < high else "left",
-        va="bottom",
-        fontsize=9,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1},
-        zorder=5,
-    )
-
-
-def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str, refined: set[float]) -> None:
+def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str, ratios: pd.DataFrame, refined: set[float]) -> LineEnd:
     colour = DEVICE_COLOURS[device]
-    ratios = speedups(trials, BASELINE, device)
-    if ratios.empty:
-        return
     x, ratio = ratios["x"].to_numpy(float), ratios["speedup"].to_numpy(float)
     axes.plot(x, ratio, color=colour, linewidth=1.8, marker="o", markersize=4)
     draw_hollow(axes, x, ratio, refined, "o", colour)
     axes.fill_between(x, ratios["low"], ratios["high"], color=colour, alpha=0.18, linewidth=0)
-    _label_end(axes, x, ratio, device, trials.loc[trials["device"] == device, "device_name"], colour)
+    return device_end(x, ratio, device, trials.loc[trials["device"] == device, "device_name"], colour)
 
 
 def _finish_y(axes: Axes, formatter: Formatter) -> None:

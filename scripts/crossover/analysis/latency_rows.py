@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from crossover.analysis.naming import NAMED_AXES
+from crossover.analysis.style import number_text
 from crossover.analysis.summary import Ratio, paired_ratio
 from crossover.analysis.tables import records
 
@@ -91,6 +92,25 @@ def is_error(ratio: Ratio) -> bool:
     return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
+def worst_words(rows: Sequence[LatencyRow]) -> str:
+    """The mistake that is off by the largest factor, '“no warm-up” makes the mean latency 50 % too high (95 %: ...)'.
+
+    `rows` are those of one cell; '' where no mistake was made. Of one trial it is the largest that was seen.
+    """
+    made = [(row, row.ratio) for row in rows if row.ratio is not None]
+    if not made:
+        return ""
+    sure = [(row, ratio) for row, ratio in made if is_error(ratio)]
+    if not sure and any(ratio.low is not None for _, ratio in made):
+        return "the trials tell no mistake's mean from the right one"
+    row, ratio = max(sure or made, key=lambda found: _factor(found[1].ratio))
+    if ratio.low is None or ratio.high is None:
+        return f"the mean latency was {off_words(ratio)} with “{row.mistake}”"
+    return (
+        f"“{row.mistake}” makes the mean latency {off_words(ratio)} (95 %: {_span(ratio.ratio, ratio.low, ratio.high)})"
+    )
+
+
 def ratio_words(ratio: Ratio) -> str:
     """How far a mean is off, and whether one trial is all that says so."""
     return f"{off_words(ratio)}, one trial" if ratio.low is None else off_words(ratio)
@@ -108,9 +128,24 @@ def off_words(ratio: Ratio) -> str:
 def _difference(ratio: float) -> str:
     if abs(ratio - 1) < 0.01:
         return "under 1 %"
-    if 0.5 < ratio < 2:
-        return f"{100 * abs(ratio - 1):.0f} %"
-    return f"{max(ratio, 1 / ratio):.2g}×"
+    return f"{100 * abs(ratio - 1):.0f} %" if _in_percent(ratio) else f"{_factor(ratio):.2g}×"
+
+
+def _span(ratio: float, low: float, high: float) -> str:
+    """How far off the ends of an interval are, in the unit in which its ratio is said: '48 % to 52 %', or factors."""
+    if _in_percent(ratio):
+        ends = [f"{number_text(100 * abs(end - 1), 2)} %" for end in (low, high)]
+    else:
+        ends = [f"{number_text(_factor(end))}×" for end in (low, high)]
+    return " to ".join(ends if ratio > 1 else reversed(ends))
+
+
+def _in_percent(ratio: float) -> bool:
+    return 0.5 < ratio < 2
+
+
+def _factor(ratio: float) -> float:
+    return max(ratio, 1 / ratio)
 
 
 def _over_right(trials: pd.DataFrame, column: str) -> Ratio | None:

@@ -14,7 +14,7 @@ from matplotlib.ticker import Formatter
 from crossover.analysis.curves import Look, Tag, draw_hollow, write_tags
 from crossover.analysis.guides import draw_guide
 from crossover.analysis.log_ticks import tick_values
-from crossover.analysis.panels import blank_figure, stacked_panels, tick_counts
+from crossover.analysis.panels import blank_figure, keep_in_view, stacked_panels, tick_counts
 from crossover.analysis.status_marks import StatusMark, draw_status_marks, make_room
 from crossover.analysis.style import CROSSOVER_COLOUR, PUBLISHED_COLOUR
 
@@ -143,13 +143,10 @@ def write_words(axes: Axes, panel: LinePanel) -> None:
 
 
 def _keep_points_in_view(axes: Axes, panel: LinePanel) -> None:
-    """Let the widest intervals run out of the panel, as two trials may give them, lest the points shrink to nothing."""
     points = [y for line in panel.lines for y in line.y]
     points += [tag.point[1] for tag in panel.published if tag.point]
     points += [line.square[1] for line in panel.lines if line.square]
-    if points:
-        low, high = axes.get_ylim()
-        axes.set_ylim(max(low, min(points) / 2), min(high, max(points) * 2))
+    keep_in_view(axes, points)
 
 
 def _draw(axes: Axes, line: Line) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -159,6 +159,14 @@ def _where(common: pd.DataFrame, batch: int) -> str:
 def _all_with(names: dict[tuple[str, ...], str], peaks: pd.Series, text: str) -> list[str]:
     """The settings whose memory reads the same."""
     return [name for setting, name in names.items() if bytes_text(peaks[setting]) == text]
+
+
+def memory_of_devices(trials: Mapping[str, pd.DataFrame]) -> list[str]:
+    """A sentence on each device whose memory is known: the study of `trials`, by study, that says most of it."""
+    memories = [(study, one) for study, own in trials.items() for one in device_memories(own)]
+    labels = dict.fromkeys(one.label for _, one in memories)
+    found = [fullest([(study, one) for study, one in memories if one.label == label]) for label in labels]
+    return [f"{verdict(one)} Study: {study}." for study, one in filter(None, found)]
 
 
 def fullest(memories: Sequence[tuple[str, DeviceMemory]]) -> tuple[str, DeviceMemory] | None:

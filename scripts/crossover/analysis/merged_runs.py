@@ -48,6 +48,11 @@ class MergedRun:
         return found
 
     @property
+    def provenance(self) -> Path:
+        """Where its own report says where its numbers come from; a run that was never reported has no such file."""
+        return Path(self.folder, "provenance.json")
+
+    @property
     def studies_and_devices(self) -> list[tuple[str, str]]:
         """What was measured there: studies, each with its devices, found without reading rows one by one."""
         files = self.files

@@ -82,10 +82,13 @@ def missing_words(spec: Mapping[str, Any], cells: pd.DataFrame) -> str:
 
 
 def _hardware(tables: ReportTables) -> list[str]:
-    """'GPU (NVIDIA H200)', 'CPU (Intel Xeon), 16 threads': the accelerators first, each once."""
+    """'GPU (NVIDIA H200), 16 host threads', 'CPU (Intel Xeon), 32 threads': the accelerators first, each once."""
     measured = [on_all_cores(table) for table in (tables.measurements, tables.quality) if table is not None]
     columns = ["machine", "device", "device_name", "threads"]
-    rows = pd.concat([table[columns].astype(object) for table in measured]).drop_duplicates()
+    rows = pd.concat([table[columns].astype(object) for table in measured], ignore_index=True).drop_duplicates()
+    # A trial that ended before it knew where it ran says less than the others on its device.
+    full = rows[["device_name", "threads"]].notna().all(axis=1)
+    rows = rows[full | ~full.groupby([rows["machine"], rows["device"]], dropna=False).transform("any")]
     rows = rows.sort_values("device", key=lambda column: column.map(_place), kind="stable")
     return list(dict.fromkeys(_side(row) for _, row in rows.iterrows()))
 
@@ -95,7 +98,9 @@ def _place(device: str) -> int:
 
 
 def _side(row: pd.Series) -> str:
+    """A device and the threads that torch had: of the CPU those that compute, else those that feed the accelerator."""
     label = device_label(row["device"], None if pd.isna(row["device_name"]) else row["device_name"], row["machine"])
-    if row["device"] != BASELINE or pd.isna(row["threads"]):
+    if pd.isna(row["threads"]):
         return label
-    return f"{label}, {int(row['threads'])} thread{'' if row['threads'] == 1 else 's'}"
+    host = "" if row["device"] == BASELINE else "host "
+    return f"{label}, {int(row['threads'])} {host}thread{'' if row['threads'] == 1 else 's'}"

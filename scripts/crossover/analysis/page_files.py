@@ -13,10 +13,15 @@ def file_facts(kind: str, paths: Sequence[Path], page: Path) -> Iterator[dict[st
     """Kind, name, address from the page, bytes and SHA-256 of each file that is there."""
     for path in paths:
         if path.is_file():
-            with path.open("rb") as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             size = path.stat().st_size
-            yield {"kind": kind, "name": path.name, "link": link_to(path, page), "bytes": size, "sha256": sha256}
+            facts: dict[str, str | int] = {"kind": kind, "name": path.name, "link": link_to(path, page)}
+            yield facts | {"bytes": size, "sha256": sha256_of(path)}
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, as `sha256sum` prints it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def with_csv(tables: Sequence[Path]) -> list[Path]:

@@ -55,6 +55,16 @@ def blank_figure(title: str, sentence: str) -> Figure:
     return figure
 
 
+def keep_in_view(axes: Axes, points: Collection[float]) -> None:
+    """Let the widest intervals run out of a logarithmic y axis, as two trials may give them.
+
+    It ends at the nearer of its own limits and twice or half the outermost of the points, lest these shrink to nothing.
+    """
+    if points:
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(low, min(points) / 2), min(high, max(points) * 2))
+
+
 def tick_counts(
     axes: Axes, words: Mapping[float, str], refined: Collection[float] = (), least_share: float = 0.11
 ) -> None:

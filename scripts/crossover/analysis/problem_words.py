@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.analysis.caveats import with_name
-from crossover.analysis.problems import FLAGGED
+from crossover.analysis.problems import FLAGGED, REMEDIES
 from crossover.analysis.tables import records
 from crossover.analysis.unfinished import UNFINISHED
 from crossover.analysis.wording import listed
@@ -19,7 +19,9 @@ PLURALS = {"trial": "trials", "training": "trainings", "search": "searches"}
 def problems_view(
     problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame], studies: Sequence[str], partial: bool
 ) -> dict[str, Any]:
-    """How many problems there are of each kind, and each entry; of a partial report, how much has finished.
+    """How many problems there are of each kind, flags and what is `lost`, and each entry.
+
+    Of a partial report, also how much has finished.
 
     `tables` holds the rows of what has finished, by work: trials, trainings, searches.
     """
@@ -29,11 +31,16 @@ def problems_view(
         kind = entry["reason"].partition(":")[0] if entry["kind"] == FLAGGED else entry["kind"]
         counts[kind, entry["work"]] = counts.get((kind, entry["work"]), 0) + entry["count"]
     return {
-        "counts": [f"{counted(count, work)} {with_name(kind)}" for (kind, work), count in counts.items()],
+        "counts": [_counted_kind(*key, count) for key, count in counts.items()],
+        "lost": [_counted_kind(*key, count) for key, count in counts.items() if key[0] in REMEDIES],
         "entries": [entry | {"count": counted(entry["count"], entry["work"])} for entry in records(problems)],
         "timed": any((table["status"] == "ok").any() for table in tables.values()),
         "partial": _partial(progress(problems, tables), studies) if partial else None,
     }
+
+
+def _counted_kind(kind: str, work: str, count: int) -> str:
+    return f"{counted(count, work)} {with_name(kind)}"
 
 
 def counted(count: int, work: str) -> str:
@@ -54,14 +61,24 @@ def progress(problems: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> dict
     return {key: (finished.get(key, 0), count) for key, count in asked.items()}
 
 
+def _finished(totals: Mapping[str, Sequence[int]]) -> str:
+    """'3 of 12 trials', and of all of them 'all 12 trials asked for so far', since refinement may ask for more."""
+    if any(done < asked for done, asked in totals.values()):
+        return listed([f"{done:,} of {counted(asked, work)}" for work, (done, asked) in totals.items()])
+    whole = listed([counted(asked, work) for work, (_, asked) in totals.items()])
+    if not whole:
+        return "nothing"
+    only = sum(asked for _, asked in totals.values()) == 1
+    return f"{'the only' if only else 'all'} {whole.removeprefix('1 ') if only else whole} asked for so far"
+
+
 def _partial(found: Mapping[tuple[str, str], tuple[int, int]], studies: Sequence[str]) -> dict[str, Any]:
     """'3 of 12 trials have finished', of all studies and of each."""
     works = [work for work in PLURALS if any(work == own for _, own in found)]
     totals = {work: [sum(pair[i] for (_, own), pair in found.items() if own == work) for i in (0, 1)] for work in works}
-    parts = [f"{done:,} of {counted(asked, work)}" for work, (done, asked) in totals.items()]
     total = sum(asked for _, asked in totals.values())
     return {
-        "all": f"{listed(parts) or 'nothing'} {'has' if total <= 1 else 'have'} finished",
+        "all": f"{_finished(totals)} {'has' if total <= 1 else 'have'} finished",
         "studies": [
             f"{study}: "
             + ", ".join(f"{found[study, work][0]:,} of {counted(found[study, work][1], work)}" for work in own)

@@ -36,11 +36,13 @@ def provenance(
     files: Mapping[str, Sequence[Path]],
     page: Path,
     made_at: str,
+    runs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Plain values, as results/provenance.json has them and as the page shows them.
 
     `tables` are those of trials and of trainings, `config` and `studies` what the files said, completed with defaults,
-    `files` the files to take checksums of, by what they are.
+    `files` the files to take checksums of, by what they are, `runs` what `read_provenances` gives where runs were
+    merged.
     """
     checkout = find_checkout() if invocation is None else invocation.checkout
     found = {
@@ -58,6 +60,7 @@ def provenance(
         "sources": _sources(studies),
         "example": _example(tables),
         "citation": citation(ROOT / "CITATION.cff"),
+        "runs": runs,
     }
     # Tuples and numpy's numbers become what JSON and YAML hold.
     plain: dict[str, Any] = json.loads(json.dumps(found, default=_plain, allow_nan=False))

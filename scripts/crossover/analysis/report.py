@@ -12,6 +12,7 @@ from crossover.analysis.claim_words import tally
 from crossover.analysis.effort_words import effort_words
 from crossover.analysis.machine_facts import fact_rows
 from crossover.analysis.machines import machines
+from crossover.analysis.merged_provenance import merged_views
 from crossover.analysis.opening import opening
 from crossover.analysis.other_crossovers import price_words
 from crossover.analysis.page_assets import inline
@@ -81,5 +82,6 @@ def _environment(path_to_templates: Path) -> Environment:
     environment.globals["effort_words"] = effort_words
     environment.globals["fact_rows"] = fact_rows
     environment.globals["as_yaml"] = as_yaml
+    environment.globals["merged_views"] = merged_views
     environment.globals["inline"] = lambda name: inline(path_to_templates / name)
     return environment

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.latency_rows import latency_rows, off_words
+from crossover.analysis.latency_rows import latency_rows, worst_words
 from crossover.analysis.loading import short_loading
 from crossover.analysis.naming import name_by, varying
-from crossover.analysis.style import number_text, percent_text, rate_text, seconds_text, side_word
+from crossover.analysis.style import number_text, rate_text, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials
 from crossover.analysis.tables import CELL_AXES, first_row, on_all_cores, rows_with
 from crossover.analysis.wording import INDICATIVE
@@ -53,7 +53,7 @@ def _asked(timed: pd.DataFrame, spec: Mapping[str, Any]) -> list[str]:
     devices = _by_device(timed)
     if "latency" in spec["figures"]:
         accelerated = [(device, own) for device, own in devices if device != BASELINE] or devices
-        return [text for device, own in accelerated if (text := _mistakes(device, own))]
+        return [text for device, own in accelerated if (text := _mistake(device, own))]
     if "throughput" in spec["figures"]:
         return [_best_rate(device, own) for device, own in devices]
     return [] if _general(timed) else [_fastest(device, own) for device, own in devices]
@@ -68,18 +68,12 @@ def _by_device(timed: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(device, own) for device in DEVICES if len(own := timed[timed["device"] == device])]
 
 
-def _mistakes(device: str, trials: pd.DataFrame) -> str | None:
-    """How far off each mistake is in measuring the latency; None of several cells, or where none was made."""
+def _mistake(device: str, trials: pd.DataFrame) -> str | None:
+    """The mistake in measuring the latency that is furthest off; None of several cells, or where none was made."""
     if len(trials.drop_duplicates(CELL_AXES)) > 1:
         return None
-    made = [row for row in latency_rows(trials, None) if row.ratio]
-    if not made:
-        return None
-    said = [f"{row.mistake} {off_words(row.ratio)}" for row in made if row.ratio]
-    if any(row.ratio.low is None for row in made if row.ratio):
-        off = max(abs(row.ratio.ratio - 1) for row in made if row.ratio)
-        return f"Mean latency on the {side_word(device)}: up to {percent_text(off)} off ({INDICATIVE})"
-    return f"Mean latency on the {side_word(device)}: {', '.join(said)}"
+    words = worst_words(latency_rows(trials, None))
+    return f"On the {side_word(device)} {words}{_caution([trials['step_time_s'].tolist()])}" if words else None
 
 
 def _best_rate(device: str, trials: pd.DataFrame) -> str:

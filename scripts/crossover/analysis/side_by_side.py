@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -80,11 +81,10 @@ def machine_notes(measurements: pd.DataFrame) -> list[str]:
         return []
     by_machine = {machine: measurements[measurements["machine"] == machine] for machine in machines}
     notes = [f"This report holds {len(machines)} machines, each as it was measured: {', '.join(machines)}."]
-    notes += [
-        f"Their {words} differs ({text}), so that a difference between them need not be the hardware's."
-        for column, words in SOFTWARE.items()
-        if (text := _differing(by_machine, column))
-    ]
+    unlike = [f"{words} ({text})" for column, words in SOFTWARE.items() if (text := _differing(by_machine, column))]
+    if unlike:
+        verb = "differ" if unlike[1:] else "differs"
+        notes.append(f"Their {listed(unlike)} {verb}, so that a difference between them need not be the hardware's.")
     if _differing(by_machine, "effort"):
         notes.append("Their measuring effort differs; column effort of measurements.parquet holds it.")
     for study, own in measurements.groupby("study", sort=False):
@@ -96,7 +96,12 @@ def machine_notes(measurements: pd.DataFrame) -> list[str]:
 def _differing(by_machine: dict[str, pd.DataFrame], column: str) -> str:
     """'2.12.0 on laptop, 2.13.0 on h200'; empty where all machines that know it agree."""
     known = {machine: sorted(rows[column].dropna().unique()) for machine, rows in by_machine.items()}
-    told = {machine: " and ".join(map(str, values)) for machine, values in known.items() if values}
+    told = {machine: " and ".join(map(_short, values)) for machine, values in known.items() if values}
     if len(set(told.values())) < 2:
         return ""
     return ", ".join(f"{text} on {machine}" for machine, text in told.items())
+
+
+def _short(value: Any) -> str:
+    """A commit by its first ten digits; anything else as it is."""
+    return re.sub(r"^([0-9a-f]{10})[0-9a-f]{30}", r"\1", str(value))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from crossover.analysis.caveats import CAVEATS
 from crossover.analysis.naming import NAMED_AXES, name_by
 from crossover.analysis.sentences import axis_words, known_place
 from crossover.analysis.style import DEVICE_WORDS, number_text
 from crossover.analysis.views import StudyView
-from crossover.analysis.wording import INDICATIVE, capitalised
+from crossover.analysis.wording import INDICATIVE, capitalised, listed
+
+MOST_FLAGS = 3
+"""Of more flags than these, the rest is counted."""
 
 
 def between(low: float | None, high: float | None, say: Callable[[float], str] = number_text) -> str:
@@ -26,6 +30,18 @@ def indicative(text: str, trials: float) -> str:
     if not text:
         return ""
     return f"{text}. {capitalised(INDICATIVE)}." if trials < 2 else f"{text}."
+
+
+def resting_on(flags_of_cells: Sequence[Sequence[str]]) -> str:
+    """' It rests on a cell with times that drift.': behind a sentence on cells with these flags; empty without any."""
+    flagged = [flags for flags in flags_of_cells if len(flags)]
+    names = list(dict.fromkeys(flag for flags in flagged for flag in flags))
+    if not names:
+        return ""
+    words = [CAVEATS[name] for name in names[:MOST_FLAGS]]
+    if more := len(names) - len(words):
+        words.append(f"with {more} other flag{'' if more == 1 else 's'}")
+    return f" It rests on {'a cell' if len(flagged) == 1 else 'cells'} {listed(words)}."
 
 
 def at_place(view: StudyView, x: float, size_name: str) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crossover.analysis.comparison_rows import gpu_memory_column
-from crossover.analysis.latency_rows import LatencyRow, is_error, latency_rows, off_words
+from crossover.analysis.latency_rows import latency_rows, worst_words
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
 from crossover.analysis.style import DEVICE_WORDS, bytes_text, rate_text, seconds_text
 from crossover.analysis.tables import CELL_AXES, records, rows_with
-from crossover.analysis.takeaway_words import between, indicative, who
+from crossover.analysis.takeaway_words import between, indicative, on_device, who
 from crossover.analysis.trade_off import front
 from crossover.analysis.verdicts import compare_times
 from crossover.analysis.views import StudyView
@@ -110,27 +110,8 @@ def of_latency(view: StudyView) -> str:
     said, trials = [], []
     varied = varying(view.cells)
     for cell in records(view.cells):
-        own = rows_with(view.measurements, CELL_AXES, cell)
-        mistakes = [row for row in latency_rows(own, None) if row.ratio is not None]
-        if mistakes:
-            said.append(f"{who(cell, varied)} {_worst(mistakes)}")
+        rows = latency_rows(rows_with(view.measurements, CELL_AXES, cell), None)
+        if words := worst_words(rows):
+            said.append(f"{on_device(cell, varied)} {words}")
             trials.append(cell["trials"])
     return indicative(capitalised("; ".join(said)), min(trials, default=0))
-
-
-def _worst(mistakes: Sequence[LatencyRow]) -> str:
-    sure = [row for row in mistakes if row.ratio is not None and is_error(row.ratio)]
-    alone = all(row.ratio is not None and row.ratio.low is None for row in mistakes)
-    if not sure and not alone:
-        return "the trials tell no mistake's mean from the right one"
-    worst = max(sure or mistakes, key=lambda row: _off(row))
-    assert worst.ratio is not None
-    words = off_words(worst.ratio)
-    if sure:
-        return f"“{worst.mistake}” makes the mean latency {words}"
-    return f"the mean latency was {words} with “{worst.mistake}”"
-
-
-def _off(row: LatencyRow) -> float:
-    assert row.ratio is not None
-    return max(row.ratio.ratio, 1 / row.ratio.ratio)

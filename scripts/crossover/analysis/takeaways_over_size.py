@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crossover.analysis.naming import name_by, varying
@@ -12,8 +12,8 @@ from crossover.analysis.precisions import is_plain, plain_of, plain_words, ratio
 from crossover.analysis.sentences import doubt_words, merged
 from crossover.analysis.style import count_text, number_text, seconds_text
 from crossover.analysis.summary import speedups
-from crossover.analysis.tables import DEVICE_LINE_AXES, LINE_AXES, first_row, records
-from crossover.analysis.takeaway_words import at_place, between, indicative, on_device, where
+from crossover.analysis.tables import DEVICE_LINE_AXES, LINE_AXES, first_row, records, rows_with
+from crossover.analysis.takeaway_words import at_place, between, indicative, on_device, resting_on, where
 from crossover.analysis.views import StudyView
 from crossover.records import BASELINE, is_cpu
 
@@ -87,7 +87,7 @@ def of_speedups(view: StudyView) -> str:
             for row in records(speedups(trials, BASELINE, device))
         ]
     varied = varying(view.crossovers, LINE_AXES)
-    return _largest(view, found, varied, "over the CPU")
+    return _largest(view, found, varied, "over the CPU", {"device": BASELINE})
 
 
 def of_precisions(view: StudyView) -> str:
@@ -108,15 +108,20 @@ def of_precisions(view: StudyView) -> str:
         for row in found
         if row["high"] is not None and row["high"] < 1
     )
-    text = _largest(view, found, varied, f"over {plain_words(view, plain)}")
+    text = _largest(view, found, varied, f"over {plain_words(view, plain)}", plain)
     if not slower:
         return text
     names = list(slower) if len(slower) <= MOST_SENTENCES else [f"{len(slower)} others"]
     return f"{text} Slower at some size, with the whole interval: {'; '.join(names)}."
 
 
-def _largest(view: StudyView, found: Sequence[dict[str, Any]], varied: Sequence[str], over: str) -> str:
-    """The row of the largest ratio in words; rows have the axes, x, speedup, low and high."""
+def _largest(
+    view: StudyView, found: Sequence[dict[str, Any]], varied: Sequence[str], over: str, baseline: Mapping[str, str]
+) -> str:
+    """The row of the largest ratio in words, and what its two cells are flagged with.
+
+    Rows have the axes, x, speedup, low and high; `baseline` has the axes in which the cell that it is over differs.
+    """
     if not found:
         return ""
     best = max(found, key=lambda row: row["speedup"])
@@ -125,6 +130,13 @@ def _largest(view: StudyView, found: Sequence[dict[str, Any]], varied: Sequence[
     trials = 1 if best["low"] is None else 2
     ends = [row["high"] for row in found]
     if None not in ends and max(ends) < 1:
-        return indicative(f"No speed-up {over}: at best {text}", trials)
-    open_words = "; the interval holds 1" if best["low"] is not None and best["low"] <= 1 <= best["high"] else ""
-    return indicative(f"Largest measured speed-up {over}: {text}{open_words}", trials)
+        said = f"No speed-up {over}: at best {text}"
+    else:
+        open_words = "; the interval holds 1" if best["low"] is not None and best["low"] <= 1 <= best["high"] else ""
+        said = f"Largest measured speed-up {over}: {text}{open_words}"
+    return indicative(said, trials) + resting_on([_flags(view, cell) for cell in (best, {**best, **baseline})])
+
+
+def _flags(view: StudyView, cell: Mapping[str, Any]) -> list[str]:
+    """The flags of a cell, which has its axes and x."""
+    return [flag for own in rows_with(view.with_x(view.cells), [*DEVICE_LINE_AXES, "x"], cell)["flags"] for flag in own]

@@ -40,7 +40,7 @@ def test_how_wrong_a_latency_is_comes_before_which_device_is_faster(row: Row) ->
         ]
     )
     wrong, faster = said(rows, "latency")
-    assert wrong == "Mean latency on the GPU: no warm-up 50 % too high."
+    assert wrong == "On the GPU “no warm-up” makes the mean latency 50 % too high (95 %: 50 % to 50 %)."
     assert "is 4.00 times as fast as" in faster
 
 

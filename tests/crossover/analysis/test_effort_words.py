@@ -63,5 +63,13 @@ def test_in_short_only_what_is_not_the_default_is_named() -> None:
     short = usual | {"blocks_min": 5}
     assert short_effort_words([count("a", 4, blocks_min=5)], short, {}) == "the default but for blocks_min 5"
     for run in (usual, None):
-        assert short_effort_words([count("a", 4, blocks_min=7)], run, {}) == "as the rows say, which the report lists"
+        assert short_effort_words([count("a", 4, blocks_min=7)], run, {}) == "the default but for blocks_min 7"
     assert short_effort_words([count("a", 4)], None, {}) == "not recorded"
+
+
+def test_in_short_each_of_several_efforts_has_its_studies() -> None:
+    usual = asdict(Effort())
+    rows = [count("a", 1, **usual), count("b", 2, blocks_min=5), count("c", 1, blocks_min=5), count("b", 2, **usual)]
+    assert short_effort_words(rows, None, {}) == "the default (a and b); the default but for blocks_min 5 (b and c)"
+    assert short_effort_words([count("a", 1), count("b", 1, **usual)], None, {}) == "the default"
+    assert short_effort_words([{"study": "a", "effort": "{half", "rows": 2}], None, {}) == "{half"

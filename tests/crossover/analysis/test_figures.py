@@ -121,6 +121,17 @@ def test_the_interval_is_a_whisker_where_the_lines_cross(power_laws: PowerLaws) 
     assert end == pytest.approx([1300, 1])
 
 
+@pytest.mark.parametrize("plot", [plot_times, plot_speedups])
+def test_the_widest_intervals_run_out_of_the_figure(power_laws: PowerLaws, plot: Callable[..., Figure]) -> None:
+    """Two trials that differ by a factor of 10 have an interval of ten decades and more."""
+    rows = power_laws({2: 100, 4: 100_000}, trials=2)
+    odd = (rows["size"] == 2) & (rows["device"] == "cpu") & (rows["trial"] == 2)
+    shown = view(rows.assign(step_time_s=rows["step_time_s"].where(~odd, rows["step_time_s"] * 10)))
+    assert shown.cells["step_time_high_s"].max() > 1e3 * shown.cells["step_time_s"].max()
+    low, high = only_axes(plot(shown)).get_ylim()
+    assert high / low < 1e6
+
+
 def test_no_crossover_no_mark(power_laws: PowerLaws) -> None:
     labels = texts(only_axes(plot_times(view(power_laws({2: 100, 4: 1000}, gpu_s=10)))))
     assert not [label for label in labels if label.startswith("crossover")]
@@ -138,8 +149,8 @@ def test_a_cell_without_a_time_is_marked_by_its_status(power_laws: PowerLaws) ->
     rows.loc[lost, "status"] = "oom"
     rows.loc[lost, "step_time_s"] = np.nan
     axes = only_axes(plot_times(view(rows)))
-    assert texts(axes)[-2:] == [MARK, "oom"]
-    assert texts(only_axes(plot_speedups(view(rows))))[-2:] == [MARK, "GPU oom"]
+    assert {MARK, "oom"} <= set(texts(axes))
+    assert {MARK, "GPU oom"} <= set(texts(only_axes(plot_speedups(view(rows)))))
     assert line_of(axes, "cuda")[0] == pytest.approx([2])
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from crossover.analysis.latency import plot_latency
-from crossover.analysis.latency_rows import is_error, latency_rows, ratio_words
+from crossover.analysis.latency_rows import LatencyRow, is_error, latency_rows, ratio_words, worst_words
 from crossover.analysis.style import PUBLISHED_COLOUR
 from crossover.analysis.summary import Ratio
 from crossover.analysis.views import StudyView
@@ -104,6 +105,33 @@ def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
 )
 def test_a_mean_is_off_only_where_the_trials_bear_it_out(ratio: Ratio, words: str, error: bool) -> None:
     assert (ratio_words(ratio), is_error(ratio)) == (words, error)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (Ratio(1.45, 1.2, 1.7), "45 % too high (95 %: 20 % to 70 %)"),
+        (Ratio(0.7, 0.6, 0.99), "30 % too low (95 %: 1.0 % to 40 %)"),
+        (Ratio(2.0, 1.6, 2.5), "2× too high (95 %: 1.60× to 2.50×)"),
+        (Ratio(0.1, 0.08, 0.125), "10× too low (95 %: 8.00× to 12.5×)"),
+    ],
+)
+def test_the_worst_mistake_has_its_interval(ratio: Ratio, words: str) -> None:
+    found = [LatencyRow(f"mistake: {name}", np.ones(1), 1.0, None, "mistake", own) for name, own in OTHERS.items()]
+    found.append(LatencyRow("mistake: this one", np.ones(1), 1.0, None, "mistake", ratio))
+    assert worst_words(found) == f"“this one” makes the mean latency {words}"
+
+
+OTHERS = {"small": Ratio(1.2, 1.1, 1.3), "in scatter": Ratio(40.0, 0.5, 3200.0)}
+
+
+def test_without_an_interval_the_largest_that_was_seen_is_no_error(row: Row) -> None:
+    """Means of 2 s; 3 s without warm-up, 0.5 s without synchronisation."""
+    wrong = {"latencies_cold_s": [3.0], "latencies_unsynchronised_s": [0.5]}
+    trial = row(latencies_s=[2.0], **wrong)
+    found = latency_rows(pd.DataFrame([trial]), None)
+    assert worst_words(found) == "the mean latency was 4× lower with “no synchronisation”"
+    assert worst_words(latency_rows(pd.DataFrame([row(latencies_s=[2.0])]), None)) == ""
 
 
 def test_the_figure_writes_means_and_ratios(row: Row, view_of: Views) -> None:

@@ -47,10 +47,18 @@ def test_where_nothing_ended_ok_no_answer_is_made_up(power_laws: PowerLaws) -> N
 
 
 def test_the_hardware_is_named_once_the_accelerator_first(power_laws: PowerLaws) -> None:
-    assert opened(power_laws({2: 100, 4: 100_000}), disc_depth={})["hardware"] == [
-        "GPU (Brand G1)",
-        "CPU (Brand C1), 2 threads",
-    ]
+    rows = power_laws({2: 100, 4: 100_000})
+    assert opened(rows, disc_depth={})["hardware"] == ["GPU (Brand G1), 2 host threads", "CPU (Brand C1), 2 threads"]
+    shared = rows.assign(threads=rows["device"].map({"cpu": 32, "cuda": 1}))
+    assert opened(shared, disc_depth={})["hardware"] == ["GPU (Brand G1), 1 host thread", "CPU (Brand C1), 32 threads"]
+
+
+def test_what_ended_before_it_knew_its_threads_is_no_hardware_of_its_own(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 4: 100_000})
+    untold = rows["size"] == 2
+    rows = rows.assign(threads=rows["threads"].mask(untold), device_name=rows["device_name"].mask(untold))
+    assert opened(rows, disc_depth={})["hardware"] == ["GPU (Brand G1), 2 host threads", "CPU (Brand C1), 2 threads"]
+    assert opened(rows[untold], disc_depth={})["hardware"] == ["GPU", "CPU"]
 
 
 def test_memory_is_that_of_the_fullest_study(power_laws: PowerLaws) -> None:

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import pytest
 from matplotlib import pyplot as plt
 
-from crossover.analysis.panels import spaced_out, tick_counts
+from crossover.analysis.panels import keep_in_view, spaced_out, tick_counts
 
 VALUES = [1.0, 8.0, 10.0, 100.0]
 """8 and 10 are a factor of 1.25 apart, less than a tenth of the axis, a factor of 1.58."""
@@ -23,4 +24,21 @@ def test_a_size_that_refinement_added_has_no_tick_beside_one_of_the_first_grid()
     axes.plot(VALUES, VALUES)
     tick_counts(axes, {value: f"{value:g}" for value in VALUES}, {8.0})
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "10", "100"]
+    plt.close("all")
+
+
+def test_an_interval_of_many_decades_runs_out_of_the_panel() -> None:
+    axes = plt.figure().add_subplot(yscale="log")
+    axes.fill_between([1, 2], [1e-9, 0.9], [1e9, 1.1])
+    keep_in_view(axes, [0.5, 3.0])
+    assert axes.get_ylim() == pytest.approx((0.25, 6))
+    plt.close("all")
+
+
+def test_intervals_near_their_points_are_whole() -> None:
+    axes = plt.figure().add_subplot(yscale="log")
+    axes.fill_between([1, 2], [0.9, 0.9], [1.1, 1.1])
+    limits = axes.get_ylim()
+    keep_in_view(axes, [1.0])
+    assert axes.get_ylim() == limits
     plt.close("all")

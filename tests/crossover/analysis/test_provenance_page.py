@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,19 @@ HOSTILE = "<script>alert('1')</script> & \"é\""
 def section_of(power_laws: PowerLaws, tmp_path: Path) -> Callable[..., str]:
     """The section's HTML; keywords replace values of the rows."""
 
-    def build(run: Invocation | None, config: dict[str, Any] | None = None, trials: int = 2, **values: Any) -> str:
+    def build(
+        run: Invocation | None,
+        config: dict[str, Any] | None = None,
+        trials: int = 2,
+        runs: Sequence[Mapping[str, Any]] = (),
+        **values: Any,
+    ) -> str:
         rows = power_laws({2: 100, 4: 100_000}, trials=trials).assign(**values)
         (tmp_path / "cells.csv").write_text("abc")
         spec: dict[str, Any] = {"title": "A title", "question": "When?", "published": None, "figures": []}
         studies = {"disc_depth": spec}
         files = {"table": [tmp_path / "cells.csv"]}
-        gathered = provenance([rows], config or {}, studies, run, files, tmp_path / "report.html", "today")
+        gathered = provenance([rows], config or {}, studies, run, files, tmp_path / "report.html", "today", runs)
         tables = tables_of(rows, x_axis="size")
         page = html_of(
             {"disc_depth": {**spec, "steps_per_run": None}},
@@ -101,6 +107,52 @@ def test_effort_is_that_of_the_rows_where_they_say_another_than_the_config(secti
     other = paragraph(effort=['{"timed_max_s": 1.0}', *['{"timed_max_s": 3.0}'] * 7])
     assert "Effort of the run" not in other
     assert "disc_depth (1 row): timed_max_s 1.0; disc_depth (7 rows): timed_max_s 3.0. CPU threads: 1." in other
+
+
+MERGE = Invocation("snakemake merge", "/house", Checkout("d" * 40))
+
+
+def test_each_merged_run_has_its_own_config_and_command(section_of: Callable[..., str]) -> None:
+    told = {
+        "made_at": "then",
+        "run": {"command": "snakemake --cores 4", "folder": "/there"},
+        "code": {"code_version": "e" * 40 + "-dirty", "changed": ["Snakefile"]},
+        "analysed_with": {"pandas": "9.9"},
+        "rerun": [f"git checkout {'e' * 40}", "snakemake --cores 4"],
+        "config": {"trials": 7},
+        "studies": {"disc_depth": {"sizes": [2, 11]}},
+    }
+    runs = [
+        {"name": "h200", "folder": "a", "provenance": told, "doubt": None},
+        {"name": "laptop", "folder": "b", "provenance": None, "doubt": "its folder is bare"},
+    ]
+    text = text_of(section_of(MERGE, {"trials": 3}, runs=runs))
+    joined = text[text.index("The runs that are joined here") : text.index("Data files")]
+    assert f"h200 Reported at then in /there , commit {'e' * 40}-dirty . git checkout" in joined
+    for words in ("trials: 7", "[2, 11]", "Reported with pandas 9.9.", "unknown to git: Snakefile"):
+        assert words in joined
+    assert "laptop Mind: its folder is bare. Its config and command are not known here" in joined
+    assert "Config of this page, which measured nothing" in text[: text.index("The runs that are joined here")]
+    rerun = text[text.index("Run it again") :]
+    assert "These commands join the runs again and measure nothing" in rerun
+    assert "--forceall" not in rerun
+    assert "The runs that are joined here" not in text_of(section_of(MERGE))
+
+
+def test_what_a_merged_run_says_is_text_whatever_it_holds(section_of: Callable[..., str]) -> None:
+    told = {
+        "made_at": HOSTILE,
+        "run": {"folder": HOSTILE},
+        "code": {"code_version": HOSTILE, "changed": [HOSTILE]},
+        "analysed_with": {HOSTILE: HOSTILE},
+        "rerun": [HOSTILE],
+        "config": {"title": HOSTILE},
+        "studies": {HOSTILE: {}},
+    }
+    section = section_of(MERGE, runs=[{"name": HOSTILE, "folder": "a", "provenance": told, "doubt": HOSTILE}])
+    assert "<script" not in section
+    # Name twice, doubt, time, folder, commit, command, file, package, its version, config, study.
+    assert text_of(section[section.index('id="runs"') :]).count(HOSTILE) == 12
 
 
 def test_paths_commands_and_values_are_text_whatever_they_hold(section_of: Callable[..., str]) -> None:

@@ -97,7 +97,7 @@ def test_the_page_opens_with_the_answer_and_the_verdict_in_one_line(power_laws: 
     text = Page(page(power_laws({2: 100, 4: 100_000}, trials=3), figure)).text
     opening = text[: text.index("Do the published statements hold here?")]
     said = (
-        "Measured on GPU (Brand G1) and CPU (Brand C1), 2 threads",
+        "Measured on GPU (Brand G1), 2 host threads and CPU (Brand C1), 2 threads",
         "Trust: 3 trials a cell; no cell flagged; every measured cell has a result.",
         "From which size on?",
         "GPU from 1,000 parameters on (95 %: 984 to 1,020)",
@@ -470,6 +470,8 @@ def test_the_cores_that_a_gpu_is_worth_are_answered_and_tabled(power_laws: Power
     assert "At 4 linear layers the GPU (Brand G1) is worth more than 2 cores of the CPU (Brand C1)" in text
     assert "On how many CPU cores a step would take as long as on the accelerator" in text
     assert "measured on 1, 2" in text
-    assert "Measured on GPU (Brand G1) and CPU (Brand C1), 2 threads ; today" in text  # each device once
+    assert (
+        "Measured on GPU (Brand G1), 2 host threads and CPU (Brand C1), 2 threads ; today" in text
+    )  # each device once
     assert "GPU worth more than 2 cores at 4 linear layers" in text[: text.index("A title #")]
     assert "On how many CPU cores" not in Page(page(rows, figure)).text

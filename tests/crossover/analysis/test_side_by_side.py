@@ -53,6 +53,16 @@ def test_the_notes_name_what_differs_beside_the_hardware(row: Row) -> None:
     ]
     assert machine_notes(pd.DataFrame(rows)) == [
         "This report holds 2 machines, each as it was measured: a, b.",
-        "Their torch differs (2.12.0 on a, 2.13.0 on b), so that a difference between them need not be the hardware's.",
+        "Their torch (2.12.0 on a, 2.13.0 on b) differs, so that a difference between them need not be the hardware's.",
         "Study hsf_width was measured on b only.",
+    ]
+
+
+def test_all_that_differs_is_one_note_with_short_commits(row: Row) -> None:
+    commit = "0123456789" * 4
+    rows = [row(machine="a", torch_version="2.12.0"), row(machine="b", torch_version="2.13.0")]
+    table = pd.DataFrame(rows).assign(code_version=[commit, f"{commit[::-1]}-dirty"])
+    assert machine_notes(table)[1:] == [
+        "Their torch (2.12.0 on a, 2.13.0 on b) and measuring code (0123456789 on a, 9876543210-dirty on b) differ, so "
+        "that a difference between them need not be the hardware's."
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crossover.analysis.takeaway_words import at_place, between, indicative, on_device, where, who
+from crossover.analysis.takeaway_words import at_place, between, indicative, on_device, resting_on, where, who
 from crossover.analysis.views import StudyView
 
 Row = Callable[..., dict[str, Any]]
@@ -33,3 +33,13 @@ def test_where_and_on_what(row: Row, view_of: Views) -> None:
     assert on_device(cell, ["precision", "protocol"]) == "on the GPU (resident, bf16)"
     assert where(view, cell, []) == "at 2,000 linear layers on the GPU"
     assert at_place(view_of([row()], x_axis="parameters"), 680_000, "neurons") == "680 k parameters"
+
+
+def test_flags_are_named_each_once_and_of_many_the_first() -> None:
+    assert resting_on([[], []]) == ""
+    assert resting_on([["drift"], []]) == " It rests on a cell with times that drift."
+    assert resting_on([["drift"], ["drift"]]) == " It rests on cells with times that drift."
+    many = [["drift", "few_blocks"], ["imprecise", "noisy", "quota"]]
+    first = "with times that drift, with too few samples, less precise than asked"
+    assert resting_on([many[0], many[1][:2]]) == f" It rests on cells {first} and with 1 other flag."
+    assert resting_on(many) == f" It rests on cells {first} and with 2 other flags."

@@ -76,7 +76,17 @@ def test_the_mistake_that_is_furthest_off_and_sure(row: Row, view_of: Views) -> 
         row(trial=1, latencies_cold_s=[1.5], latencies_transfer_s=[4.0], **RIGHT),
         row(trial=2, latencies_cold_s=[1.5], latencies_transfer_s=[1.0], **RIGHT),
     ]
-    assert of_latency(view_of(rows)) == "On the CPU “no warm-up” makes the mean latency 50 % too high."
+    assert of_latency(view_of(rows)) == (
+        "On the CPU “no warm-up” makes the mean latency 50 % too high (95 %: 50 % to 50 %)."
+    )
+
+
+def test_of_several_machines_each_is_named_behind_its_device(row: Row, view_of: Views) -> None:
+    rows = [row(machine=name, latencies_cold_s=[1.5], **RIGHT) for name in ("laptop", "node")]
+    seen = "the mean latency was 50 % higher with “no warm-up”"
+    assert of_latency(view_of(rows)) == (
+        f"On the CPU (laptop) {seen}; on the CPU (node) {seen}. One trial a cell: indicative."
+    )
 
 
 def test_no_mistake_is_claimed_that_the_trials_do_not_bear_out(row: Row, view_of: Views) -> None:

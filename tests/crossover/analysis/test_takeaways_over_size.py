@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -80,13 +81,32 @@ def test_a_speedup_that_may_be_none_is_said_to_be(row: Row, view_of: Views) -> N
         for trial, factor in ((1, 0.95), (2, 1 / 0.95))
     ]
     assert "1.05 times (95 %: 0.7" in of_speedups(view_of(rows))
-    assert of_speedups(view_of(rows)).endswith("; the interval holds 1.")
+    assert of_speedups(view_of(rows)).endswith(
+        "; the interval holds 1. It rests on cells whose times differ much from trial to trial."
+    )
 
 
 def test_no_speedup_is_claimed_where_every_interval_lies_below_one(power_laws: PowerLaws, view_of: Views) -> None:
     rows = power_laws({2: 100, 4: 500}, trials=3).to_dict("records")
     assert of_speedups(view_of(rows)) == (
         "No speed-up over the CPU: at best 0.500 times (95 %: 0.489 to 0.511), at 4 linear layers on the GPU."
+    )
+
+
+def test_the_flags_of_the_cells_that_are_named_are_named_too(power_laws: PowerLaws, view_of: Views) -> None:
+    """The largest is at 4 layers; what the cells at 2 layers carry does not count, nor how many trials carry it."""
+    rows = power_laws({2: 100, 4: 100_000}, trials=3)
+    at_4, on_gpu, last = rows["size"] == 4, rows["device"] == "cuda", rows["trial"] == 3
+
+    def said(**flags: pd.Series) -> str:
+        carried = [[name for name, which in flags.items() if which[place]] for place in rows.index]
+        return of_speedups(view_of(rows.assign(flags=carried).to_dict("records"))).partition("on the GPU.")[2]
+
+    assert said(drift=~at_4) == ""
+    assert said(drift=at_4 & on_gpu & last) == " It rests on a cell with times that drift."
+    assert said(busy_host=at_4 & ~on_gpu) == " It rests on a cell with other programs on their cores."
+    assert said(drift=at_4 & on_gpu, noisy=at_4) == (
+        " It rests on cells with times that drift and with scattered times."
     )
 
 
@@ -109,6 +129,14 @@ def test_precisions_name_the_best_and_what_is_slower_somewhere(precisions: Study
         "Largest measured speed-up over fp32: 4.00 times (95 %: 3.98 to 4.02), at 4 linear layers on the GPU (bf16). "
         "Slower at some size, with the whole interval: bf16."
     )
+
+
+def test_a_speedup_over_the_plain_precision_names_the_flags_of_both_cells(precisions: StudyView) -> None:
+    flags = {("bf16", 4): ["noisy"], ("fp32", 4): ["quota"], ("fp32", 2): ["drift"]}
+    cells = precisions.cells
+    carried = [flags.get(cell, []) for cell in zip(cells["precision"], cells["size"], strict=True)]
+    text = of_precisions(replace(precisions, cells=cells.assign(flags=carried)))
+    assert "(bf16). It rests on cells with scattered times and held back by a CPU quota. Slower at some size" in text
 
 
 def test_of_one_precision_nothing_is_said(row: Row, view_of: Views) -> None:
