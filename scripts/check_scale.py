@@ -1,6 +1,6 @@
 """Measures what the workflow itself takes for many cells: runs a grid of cells that do nothing in a folder of its own.
 
-Beside it run workflows of one rule that only starts Python, as a shell command and as a script.
+Beside it run workflows of one rule that only starts Python, as a shell command and as a script, under the same profile.
 """
 
 from __future__ import annotations
@@ -64,14 +64,15 @@ def measure_grid(
     def done(what: str, *command: str) -> dict[str, object]:
         return {"cells": cells, "what": what, **_columns(run_measured(command, grid, environment, log), cells)}
 
-    def per_job(what: str, place: Path, outputs: str) -> dict[str, object]:
-        seconds = seconds_per_job(snakemake, place, environment, log, outputs, min(jobs, cells // 2))
+    def per_job(what: str, place: Path, outputs: str, *more: str) -> dict[str, object]:
+        seconds = seconds_per_job([*snakemake, *more], place, environment, log, outputs, min(jobs, cells // 2))
         return {"cells": cells, "what": what, "wall_s_per_cell": seconds}
 
     found = [done("dry-run", *snakemake, "--dry-run"), per_job("each cell", grid, ROWS)]
     for way in BARE_RULES:
         make_bare(folder / way, way, cells)
-        found.append(per_job(f"each job of a bare rule ({way})", folder / way, "out/*.txt"))
+        profile = f"--profile={grid / 'profiles' / 'default'}"  # with a scheduler that is quick among thousands
+        found.append(per_job(f"each job of a bare rule ({way})", folder / way, "out/*.txt", profile))
     shutil.rmtree(grid / ".snakemake")  # with the lock of what was killed
     (grid / "rows.txt").write_text("\n".join(write_rows(grid)), encoding="utf-8")
     found.append(done("collect", python, "-c", COLLECT))
