@@ -54,10 +54,11 @@ def render_report(
     method = link_to(path_to_method, path_to_report)
     files = {"table": with_csv([Path(path) for path in paths_to_tables.values() if path]), **paths_to_data}
     run, runs = handed_down_invocation(), read_provenances(merged)
-    gathered = provenance(tables.measured, config, studies, run, files, path_to_report, made_at, runs)
+    problems = problems_view(tables.problems, tables.by_work, list(studies), facts["partial"])
+    finished = problems["partial"] and problems["partial"]["all"]
+    gathered = provenance(tables.measured, config, studies, run, files, path_to_report, made_at, runs, finished)
     known = {**facts, "made_at": made_at, "method": method, "provenance": gathered, "results": path_to_report.parent}
     answers = summary_table(studies, tables)
-    problems = problems_view(tables.problems, tables.by_work, list(studies), facts["partial"])
     write_csv(answers, path_to_csv)
     texts = {
         path_to_provenance: json.dumps(gathered, indent=1, ensure_ascii=False),

@@ -67,6 +67,16 @@ def draw_hollow(
         axes.plot(x[hollow], y[hollow], marker, color=colour, markerfacecolor="white", markersize=size, zorder=3.5)
 
 
+def draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str, alpha: float) -> None:
+    """Shade the intervals of a line's points; NaN where a point has none, and a bar where its neighbours have none."""
+    known = np.concatenate([[False], ~np.isnan(low), [False]])
+    if (known[1:] & known[:-1]).any():
+        axes.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)
+    alone = known[1:-1] & ~known[:-2] & ~known[2:]
+    if alone.any():
+        axes.vlines(x[alone], low[alone], high[alone], color=colour, alpha=0.5, linewidth=2)
+
+
 def write_tags(axes: Axes, tags: Sequence[Tag], size: float = 9) -> None:
     """Write the tags one below the other right of the panel, each as near to its point's height as the others allow.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ from matplotlib.ticker import (
 )
 
 from crossover.analysis.crossover_marks import mark_crossover
-from crossover.analysis.curves import draw_hollow
+from crossover.analysis.curves import draw_band, draw_hollow
 from crossover.analysis.guides import draw_guide, guide_of
 from crossover.analysis.line_ends import LineEnd, device_end, write_ends
 from crossover.analysis.log_ticks import reach_ticks_beside_1, tick_values
@@ -49,6 +50,8 @@ from crossover.records import BASELINE
 
 MOST_SINGLE = 2
 """With more lines than these, a panel holds several."""
+
+BAND_ALPHA = 0.18
 
 
 def plot_times(view: StudyView) -> Figure:
@@ -141,15 +144,8 @@ def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str,
     x, y = cells["x"].to_numpy(float), cells["step_time_s"].to_numpy(float) * scale
     axes.plot(x, y, color=colour, linewidth=1.8, zorder=3)
     draw_guide(axes, guide_of(view, line, cells, scale), colour)
-    intervals = cells.dropna(subset=["step_time_low_s"])
-    axes.fill_between(
-        intervals["x"].to_numpy(float),
-        intervals["step_time_low_s"].to_numpy(float) * scale,
-        intervals["step_time_high_s"].to_numpy(float) * scale,
-        color=colour,
-        alpha=0.18,
-        linewidth=0,
-    )
+    low, high = (cells[f"step_time_{end}_s"].to_numpy(float, na_value=np.nan) * scale for end in ("low", "high"))
+    draw_band(axes, x, low, high, colour, BAND_ALPHA)
     trials = view.trials_of(line)
     trials = trials[trials["device"] == device].dropna(subset=["step_time_s"])
     refined = view.refined(line)
@@ -178,7 +174,8 @@ def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str, ratios: pd.Data
     x, ratio = ratios["x"].to_numpy(float), ratios["speedup"].to_numpy(float)
     axes.plot(x, ratio, color=colour, linewidth=1.8, marker="o", markersize=4)
     draw_hollow(axes, x, ratio, refined, "o", colour)
-    axes.fill_between(x, ratios["low"], ratios["high"], color=colour, alpha=0.18, linewidth=0)
+    low, high = (ratios[end].to_numpy(float, na_value=np.nan) for end in ("low", "high"))
+    draw_band(axes, x, low, high, colour, BAND_ALPHA)
     return device_end(x, ratio, device, trials.loc[trials["device"] == device, "device_name"], colour)
 
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
 
-from crossover.analysis.curves import Look, Tag, draw_hollow, write_tags
+from crossover.analysis.curves import Look, Tag, draw_band, draw_hollow, write_tags
 from crossover.analysis.guides import draw_guide
 from crossover.analysis.log_ticks import tick_values
 from crossover.analysis.panels import blank_figure, keep_in_view, stacked_panels, tick_counts
@@ -163,10 +163,7 @@ def _draw(axes: Axes, line: Line) -> None:
         zorder=3,
     )
     draw_hollow(axes, line.x, line.y, line.refined, look.marker, look.colour)
-    if len(line.x) > 1:
-        axes.fill_between(line.x, line.low, line.high, color=look.colour, alpha=0.15, linewidth=0)
-    elif not np.isnan(line.low[0]):
-        axes.vlines(line.x, line.low, line.high, color=look.colour, linewidth=2)
+    draw_band(axes, line.x, line.low, line.high, look.colour, alpha=0.15)
     draw_guide(axes, line.guide, look.colour)
     if line.best is not None:
         _mark(axes, look, (line.x[line.best], line.y[line.best]), "o", 11)

@@ -10,7 +10,7 @@ from crossover.analysis.claim_lines import claim_lines
 from crossover.analysis.effort_words import short_effort_words
 from crossover.analysis.machines import machines
 from crossover.analysis.memory_words import memory_of_devices
-from crossover.analysis.merged_provenance import merged_views
+from crossover.analysis.merged_provenance import completeness_notes, joined_runs, merged_views
 from crossover.analysis.opening import missing_words, short_study_answers
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.side_by_side import machine_notes
@@ -39,6 +39,7 @@ def summary_markdown(
 
     `problems` is what `problems_view` gives, and `facts` says how and when the report was made.
     """
+    runs = joined_runs(facts)
     lines = ["## When does the GPU pay off?", "", *_warnings(problems)]
     lines += ["| question | answer | what was published, whether it holds, and why |", "|---|---|---|"]
     lines += [_row(spec, tables.of_study(name)) for name, spec in studies.items()]
@@ -46,13 +47,18 @@ def summary_markdown(
         *_hardware(tables),
         *machine_notes(tables.measurements),
         *[f"Trust: {'; '.join(map(str, said))}" for said in [trust_words(tables.cells)] if said],
-        f"Missing or failed: {'; '.join(problems['lost']) or 'nothing'}",
+        f"Missing or failed: {'; '.join(problems['lost']) or _nothing(runs)}",
+        *completeness_notes(runs),
         *memory_of_devices({name: tables.of_study(name).measurements for name in studies}),
         f"Effort of a trial: {_effort(facts)}",
     ]
     lines += ["", *(f"- {escaped(note)}" for note in notes)]
     lines += [f"- {line}" for line in _reproducing(studies, facts, is_partial=problems["partial"] is not None)]
     return "\n".join([*lines, f"- Made {facts['made_at']}"]) + "\n"
+
+
+def _nothing(runs: Sequence[Mapping[str, Any]]) -> str:
+    return "nothing among the rows that were joined" if runs else "nothing"
 
 
 def escaped(text: object) -> str:

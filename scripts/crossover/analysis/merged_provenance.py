@@ -38,6 +38,12 @@ def _read(run: MergedRun) -> dict[str, Any]:
     return {"provenance": told, "doubt": OTHER_ROWS if is_of_others else None}
 
 
+def joined_runs(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The runs that a report joins, of what is known of its origin; none of an unmerged one."""
+    known = facts.get("provenance")
+    return known["runs"] if known else []
+
+
 def merged_views(runs: Sequence[Mapping[str, Any]], within: str = "") -> Iterator[dict[str, Any]]:
     """What the page and the summary say of each run: what its provenance lacks is empty.
 
@@ -50,6 +56,8 @@ def merged_views(runs: Sequence[Mapping[str, Any]], within: str = "") -> Iterato
         yield {
             "name": name,
             "doubt": run.get("doubt"),
+            "partial": told.get("partial"),
+            "tells_partial": "partial" in told,
             "is_known": bool(told),
             "made_at": told.get("made_at"),
             "folder": how.get("folder"),
@@ -63,6 +71,18 @@ def merged_views(runs: Sequence[Mapping[str, Any]], within: str = "") -> Iterato
             "studies": _mapping(told.get("studies")),
         }
         yield from merged_views(_entries(told.get("runs")), f"{name}, ")
+
+
+def completeness_notes(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Of which of the runs something is missing, or may be; `runs` are those of `read_provenances`."""
+    notes = []
+    for view in merged_views(runs):
+        if view["partial"]:
+            notes.append(f"The run of {view['name']} had not finished when it was reported: {view['partial']}.")
+        elif view["doubt"] or not view["tells_partial"]:
+            why = view["doubt"] or "its provenance.json does not say"
+            notes.append(f"How much of the run of {view['name']} has finished is not known: {why}.")
+    return notes
 
 
 def _mapping(value: Any) -> dict[str, Any]:

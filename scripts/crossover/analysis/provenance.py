@@ -37,12 +37,13 @@ def provenance(
     page: Path,
     made_at: str,
     runs: Sequence[Mapping[str, Any]] = (),
+    partial: str | None = None,
 ) -> dict[str, Any]:
     """Plain values, as results/provenance.json has them and as the page shows them.
 
     `tables` are those of trials and of trainings, `config` and `studies` what the files said, completed with defaults,
     `files` the files to take checksums of, by what they are, `runs` what `read_provenances` gives where runs were
-    merged.
+    merged, `partial` how much has finished of a run of which that is not all.
     """
     checkout = find_checkout() if invocation is None else invocation.checkout
     found = {
@@ -60,6 +61,7 @@ def provenance(
         "sources": _sources(studies),
         "example": _example(tables),
         "citation": citation(ROOT / "CITATION.cff"),
+        "partial": partial,
         "runs": runs,
     }
     # Tuples and numpy's numbers become what JSON and YAML hold.

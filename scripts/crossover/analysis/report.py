@@ -12,7 +12,7 @@ from crossover.analysis.claim_words import tally
 from crossover.analysis.effort_words import effort_words
 from crossover.analysis.machine_facts import fact_rows
 from crossover.analysis.machines import machines
-from crossover.analysis.merged_provenance import merged_views
+from crossover.analysis.merged_provenance import completeness_notes, joined_runs, merged_views
 from crossover.analysis.opening import opening
 from crossover.analysis.other_crossovers import price_words
 from crossover.analysis.page_assets import inline
@@ -54,7 +54,7 @@ def render(
             sections=[study_section(name, spec, tables, figures) for name, spec in studies.items()],
             cells=records(tables.cells),
             machines=machines(tables.measured),
-            machine_notes=machine_notes(tables.measurements),
+            machine_notes=machine_notes(tables.measurements) + completeness_notes(joined_runs(facts)),
             # The other half of a run that has not finished may still come.
             missing_half=None
             if facts["partial"]

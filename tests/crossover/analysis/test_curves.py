@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
+from matplotlib.collections import LineCollection, PolyCollection
 
-from crossover.analysis.curves import looks_of, spread
+from crossover.analysis.curves import draw_band, looks_of, spread
 from crossover.analysis.style import DEVICE_COLOURS
 
 Row = Callable[..., dict[str, Any]]
@@ -49,3 +51,17 @@ def test_a_colour_always_means_the_same(row: Row) -> None:
 def test_a_single_line_has_its_devices_colour(row: Row) -> None:
     looks = looks_of(pd.DataFrame([row(device="cpu"), row(device="cuda")]), ["precision"])
     assert looks.of(row(device="cuda")).colour == DEVICE_COLOURS["cuda"]
+
+
+def test_a_band_breaks_where_a_point_has_no_interval_and_one_alone_is_a_bar() -> None:
+    axes = plt.figure().add_subplot()
+    x = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    middle = np.array([1.0, 1.0, np.nan, 1.0, np.nan])
+    draw_band(axes, x, middle - 0.5, middle + 0.5, "black", 0.2)
+    band, bars = axes.collections
+    assert isinstance(band, PolyCollection)
+    drawn = [path.vertices[:, 0] for path in band.get_paths()]  # type: ignore[index]
+    assert max(ends.max() for ends in drawn if np.ptp(ends) > 0) == 2
+    assert isinstance(bars, LineCollection)
+    assert [segment.tolist() for segment in bars.get_segments()] == [[[4, 0.5], [4, 1.5]]]
+    plt.close("all")

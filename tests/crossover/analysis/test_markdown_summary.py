@@ -122,6 +122,8 @@ def test_each_merged_run_has_its_own_commands_or_says_why_not(power_laws: PowerL
         "trial's"
     )
     assert line_of(text, "- To reproduce o") == "- To reproduce older: `snakemake -c1`"
+    assert line_of(text, "- Missing or failed") == "- Missing or failed: nothing among the rows that were joined"
+    assert "- How much of the run of laptop has finished is not known: its folder is bare." in text.splitlines()
 
 
 def test_a_partial_run_says_how_much_it_is_and_does_not_pass_for_the_whole(power_laws: PowerLaws) -> None:

@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from crossover.analysis.merged_provenance import NO_FILE, NOT_READABLE, OTHER_ROWS, merged_views, read_provenances
+from crossover.analysis.merged_provenance import (
+    NO_FILE,
+    NOT_READABLE,
+    OTHER_ROWS,
+    completeness_notes,
+    merged_views,
+    read_provenances,
+)
 from crossover.analysis.merged_runs import MergedRun
 
 TOLD: dict[str, Any] = {
@@ -70,6 +77,29 @@ def test_runs_that_were_merged_before_are_told_too(run: MergedRun) -> None:
         ("h200", None),
         ("h200, a100", "a-dirty"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("told", "notes"),
+    [
+        (TOLD | {"partial": None}, []),
+        (
+            TOLD | {"partial": "129 of 156 trials have finished"},
+            ["The run of h200 had not finished when it was reported: 129 of 156 trials have finished."],
+        ),
+        (
+            TOLD,
+            ["How much of the run of h200 has finished is not known: its provenance.json does not say."],
+        ),
+        (None, [f"How much of the run of h200 has finished is not known: {NO_FILE}."]),
+    ],
+)
+def test_of_each_run_it_is_told_whether_something_is_missing(
+    run: MergedRun, told: dict[str, Any] | None, notes: list[str]
+) -> None:
+    if told is not None:
+        run.provenance.write_text(json.dumps(told))
+    assert completeness_notes(read_provenances([run])) == notes
 
 
 def test_a_file_of_any_other_shape_is_no_error(run: MergedRun) -> None:
