@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from crossover.analysis.largest_batches import largest_words
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
+from crossover.analysis.problems import TO_FIT
 from crossover.analysis.style import bytes_text, device_label, percent_text
 from crossover.analysis.tables import at_common_sizes, device_name_of, first_row, on_all_cores, records
 from crossover.analysis.wording import capitalised, listed
@@ -39,6 +40,8 @@ class DeviceMemory:
     settings: str
     """Which setting takes least, and which most."""
     machine: str = HERE
+    lost_elsewhere: int = 0
+    """Cells of other studies that ran out of the same memory."""
 
     @property
     def label(self) -> str:
@@ -75,7 +78,8 @@ def verdict(one: DeviceMemory) -> str:
     taken = None if one.peak_bytes is None else _taken(one)
     if one.lost:
         cells = f"{one.lost:,} cell{'' if one.lost == 1 else 's'}"
-        text = f"{memory} is a limit: {cells} ran out of it, the smallest at {one.first_lost}."
+        others = f", beside {one.lost_elsewhere:,} of other studies" if one.lost_elsewhere else ""
+        text = f"{memory} is a limit: {cells} ran out of it{others}, the smallest at {one.first_lost}: {TO_FIT}."
         return f"{text} Where it sufficed, {taken}." if taken else text
     if one.share is None:
         return f"{memory}: {taken}."
@@ -171,4 +175,8 @@ def memory_of_devices(trials: Mapping[str, pd.DataFrame]) -> list[str]:
 
 def fullest(memories: Sequence[tuple[str, DeviceMemory]]) -> tuple[str, DeviceMemory] | None:
     """Of studies and their devices the one that says most of memory: what ran out of it, else what is fullest."""
-    return max(memories, key=lambda item: (item[1].lost > 0, item[1].share or 0), default=None)
+    if not memories:
+        return None
+    study, most = max(memories, key=lambda item: (item[1].lost, item[1].share or 0))
+    lost = sum(one.lost for _, one in memories if one.label == most.label)
+    return study, replace(most, lost_elsewhere=lost - most.lost)

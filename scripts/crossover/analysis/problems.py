@@ -18,6 +18,8 @@ from crossover.studies import workload_traits
 
 FLAGGED = "flagged"
 
+TO_FIT = "take a smaller size or batch size, or a device with more memory"
+
 REMEDIES = {
     "failed": "mend what the line names and run the same command again: only what is missing is measured",
     "missing": "run the same command again: only what is missing is measured",
@@ -25,7 +27,7 @@ REMEDIES = {
     "excluded": "run the same command again for other settings; delete the rows of another host or installation, or "
     "give them a results folder of their own",
     "invalid": "mend what the reason names, delete the row in the results folder, run again",
-    "oom": "a result; for a time, take a smaller size or batch size, or a device with more memory",
+    "oom": f"a result; for a time, {TO_FIT}",
     "timeout": "a result; for a time, raise time_limit_s, or leave the size out",
     "unsupported": "a result; for a time, take a device that offers it, or leave it out",
     FLAGGED: "as the reason says",

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from crossover.analysis.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
-from crossover.analysis.memory_words import device_memories, fullest, memory_answers
+from crossover.analysis.memory_words import device_memories, fullest, memory_answers, verdict
+from crossover.analysis.problems import TO_FIT
 
 Row = Callable[..., dict[str, Any]]
 GB = 10**9
@@ -43,11 +44,12 @@ def test_nine_tenths_are_nearly_full(gpu: Row) -> None:
 def test_what_ran_out_is_counted_once_a_cell_and_its_smallest_named(gpu: Row) -> None:
     rows = [gpu(GB, size=2), gpu(size=8), gpu(size=6, trial=1), gpu(size=6, trial=2)]
     assert said(*rows) == [
-        "Memory of the GPU (Brand G1) is a limit: 2 cells ran out of it, the smallest at 6 linear layers. "
+        "Memory of the GPU (Brand G1) is a limit: 2 cells ran out of it, the smallest at 6 linear layers: "
+        "take a smaller size or batch size, or a device with more memory. "
         "Where it sufficed, tensors take up to 1.00 GB of its 8.00 GB, 12 % (2 linear layers)."
     ]
     (all_lost,) = said(gpu(size=8), gpu(size=6))
-    assert all_lost.endswith("2 cells ran out of it, the smallest at 6 linear layers.")
+    assert all_lost.endswith(f"2 cells ran out of it, the smallest at 6 linear layers: {TO_FIT}.")
 
 
 def test_precisions_are_ranked_at_the_largest_size_that_all_have(gpu: Row) -> None:
@@ -97,3 +99,12 @@ def test_what_ran_out_is_fuller_than_what_is_full(gpu: Row) -> None:
     assert fullest([("a", tenth), ("b", half)]) == ("b", half)
     assert fullest([("a", half), ("b", lost)]) == ("b", lost)
     assert fullest([]) is None
+
+
+def test_what_ran_out_in_other_studies_is_told_too(gpu: Row) -> None:
+    (one,) = device_memories(pd.DataFrame([gpu(size=4)]))
+    (two,) = device_memories(pd.DataFrame([gpu(size=4), gpu(size=8)]))
+    found = fullest([("a", one), ("b", two)])
+    assert found is not None
+    assert found[0] == "b"
+    assert "2 cells ran out of it, beside 1 of other studies, the smallest at 4 linear layers" in verdict(found[1])
