@@ -97,7 +97,7 @@ def short_answer(row: dict[str, Any], cells: pd.DataFrame, labelled: bool = Fals
     elif row["status"] == "multiple":
         text = f"No single answer: they cross near {', '.join(count_text(root, 3) for root in row['roots'])} {unit}"
     elif row["status"] == "undecided":
-        text = f"Undecided: {row['message']}"
+        text = f"Undecided: {row['message']}; more trials, or a quieter machine, may"
     else:
         return f"No answer: {row['message']}"
     doubt = doubt_words(row) if row["status"] != "undecided" else ""

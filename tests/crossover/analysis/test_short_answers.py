@@ -77,10 +77,14 @@ OPEN = {"crossover": 681_234.0}
             "Undecided at the smallest size measured: they cross at the latest by 612 k parameters, if at all",
         ),
         (crossover("edge_tie"), "Undecided at the smallest or largest size measured"),
-        (crossover("undecided"), "Undecided: the trials do not tell which side is ahead"),
+        (
+            crossover("undecided"),
+            "Undecided: the trials do not tell which side is ahead; more trials, or a quieter machine, may",
+        ),
         (
             crossover("undecided", trials=1),
-            "Undecided: the trials do not tell which side is ahead (one trial a cell: indicative)",
+            "Undecided: the trials do not tell which side is ahead; more trials, or a quieter machine, may "
+            "(one trial a cell: indicative)",
         ),
         (crossover("incomplete", message="size 8 lacks a side"), "No answer: size 8 lacks a side"),
         (crossover("bracketed", **FOUND, contender="xpu"), "GPU from 681 k parameters on (95 %: 612 k to 763 k)"),
