@@ -44,11 +44,17 @@ def look_for_jobs_once():
         workflow.scheduler.job_rate_limiter = None
 
 
+def measures():
+    """Whether this run has jobs that measure, or may come to have some."""
+    measuring = {"measure_cell", "train_model", "find_largest_batch", "check_timer", "check_isolation"}
+    return any(job.rule.name in measuring or job.is_checkpoint for job in workflow.dag.needrun_jobs())
+
+
 onstart:
     # The executor is known from here on only.
     with one_line_errors():
         check_executor(CONFIG, local=workflow.local_exec)
-        check_sent(CONFIG.hardware, local=workflow.local_exec)
+        check_sent(CONFIG.hardware, local=workflow.local_exec and measures())
         note_unnoted_rows()
     look_for_jobs_once()
     logger.addHandler(PROGRESS)

@@ -89,6 +89,7 @@ def test_two_runs_become_one_report(fresh: House) -> None:
         ([], "error: config/config.yaml: merge: null, but merge needs results folders of one machine or more; "),
         (["merge=[first, second]"], "error: merge: first has neither measurements.parquet nor rows in cells/; "),
         (["merge=[]"], "error: --config: merge: the list is empty; allowed: "),
+        (["merge={' ': first}"], "error: --config: merge: ' ' is not allowed; allowed: "),
         (["merge=[first]"], "error: merge: first has neither measurements.parquet nor rows in cells/; "),
         (["merge=[a, b]", "price_per_hour={cpu: 1}"], "error: --config: price_per_hour: the prices are of one machine"),
     ],
@@ -116,6 +117,9 @@ def test_every_class_measures_every_cell_and_here_there_is_none(fresh: House) ->
     done = fresh.snakemake()
     assert done.returncode != 0
     assert "error: hardware: a, b are classes of a cluster's nodes, but the jobs would run here" in done.stderr
+    done = fresh.snakemake("--", "partial_report")  # which measures nothing
+    assert done.returncode == 0, done.stderr
+    assert "Partial: 0 of 4 trials have finished" in done.stderr
 
 
 def test_a_row_of_a_class_says_so(fresh: House) -> None:

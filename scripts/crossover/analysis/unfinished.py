@@ -13,7 +13,8 @@ import pandas as pd
 from crossover.analysis.largest_batches import collect_searches
 from crossover.analysis.tables import read_row
 from crossover.errors import UserError
-from crossover.records import AXES
+from crossover.hardware import placed
+from crossover.records import AXES, HERE
 from crossover.studies import CELL_PATH, SEARCH_PATH
 from crossover.trainings import TRAINING_PATH, Training
 
@@ -66,19 +67,24 @@ def find_unfinished(asked: Mapping[str, Sequence[str]], collected: Mapping[str, 
     for rule, paths in asked.items():
         work = WORKS[rule]
         table = collected.get(work.name)
-        names = re.findall(r"\{(\w+)\}", work.pattern)
-        pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(work.pattern)))
+        names = ["machine", *re.findall(r"\{(\w+)\}", work.pattern)]
         known = set() if table is None else set(table[names].astype(str).itertuples(index=False, name=None))
         for path in map(Path, paths):
-            depth = len(Path(work.pattern).parts)
-            tail = Path(*path.parts[-depth:]).with_suffix("").as_posix()
-            found = pattern.fullmatch(tail)
-            if found is None:
-                raise ValueError(f"{path} is no path of a {work.name}")
+            tail, found = _parsed(work, path)
             if tuple(found[name] for name in names) not in known:
-                results = Path(*path.parts[: -depth - 1])
-                kind, reason = _why(work, path, results / "logs" / rule / f"{tail}.log")
-                yield Unfinished(work.name, _axes(found.groupdict()), kind, reason)
+                results = Path(*path.parts[: -len(tail.parts) - 1])
+                kind, reason = _why(work, path, results / "logs" / rule / f"{tail.as_posix()}.log")
+                yield Unfinished(work.name, _axes(found), kind, reason)
+
+
+def _parsed(work: Work, path: Path) -> tuple[Path, dict[str, str]]:
+    """The end of a path, from the study on and without suffix, and what it says; classes of nodes are a level of it."""
+    for pattern in (work.pattern, placed(work.pattern, {})):
+        tail = Path(*path.parts[-len(Path(pattern).parts) :]).with_suffix("")
+        regex = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
+        if found := re.fullmatch(regex, tail.as_posix()):
+            return tail, {"machine": HERE} | found.groupdict()
+    raise ValueError(f"{path} is no path of a {work.name}")
 
 
 def _axes(texts: Mapping[str, str]) -> dict[str, Any]:

@@ -126,3 +126,17 @@ def test_a_row_of_other_settings_is_no_row_of_this_run(tmp_path: Path, write: Ca
 def test_nothing_finished_is_a_table_without_rows(tmp_path: Path) -> None:
     rows = finished_rows([Path(row_path(tmp_path, 1))], several_hosts=False)
     assert (len(rows), rows.schema.names) == (0, arrow_schema().names)
+
+
+def test_classes_of_nodes_are_a_level_of_the_path_and_told_apart(tmp_path: Path, row: Row) -> None:
+    paths = [
+        tmp_path / "cells" / CELL.replace("/cpu", f"/{machine}/cpu") / "trial-1.parquet" for machine in ("a100", "h200")
+    ]
+    collected = pd.DataFrame([row(trial=1, size=4, device="cpu", machine="a100")])
+    (one,) = find_unfinished({"measure_cell": list(map(str, paths))}, {"trial": collected})
+    assert (one.kind, one.axes["machine"], one.axes["size"], one.axes["device"]) == ("missing", "h200", 4, "cpu")
+    log = tmp_path / "logs" / "measure_cell" / CELL.replace("/cpu", "/h200/cpu") / "trial-1.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("error: no such node\n")
+    (one,) = find_unfinished({"measure_cell": list(map(str, paths))}, {"trial": collected})
+    assert (one.kind, one.reason) == ("failed", "no such node")
