@@ -426,8 +426,10 @@ def figure_files(kind, words):
     def labels(wildcards, output):
         takeaway = Path(output.takeaway)
         said = takeaway.read_text(encoding="utf-8") if takeaway.is_file() else ""
+        shown = f"{words}: {said}" if said else words
+        # One label only: of a second one with two values Snakemake (9.27) makes a switch, and nothing opens any more.
         # Braces would be read as wildcards.
-        return {"figure": words, "takeaway": said.replace("{", "(").replace("}", ")")}
+        return {"figure": shown.replace("{", "(").replace("}", ")")}
 
     return {
         "svg": report(

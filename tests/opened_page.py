@@ -30,10 +30,14 @@ class Opened:
         self.dialogs.append(dialog.message)
         dialog.dismiss()
 
-    def assert_quiet(self) -> None:
-        """Nothing was asked for but the page itself, nothing failed, nothing popped up."""
+    def assert_offline(self) -> None:
+        """Nothing was asked for but files of this machine, nothing failed, nothing popped up."""
         outside = [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))]
         assert (outside, self.errors, self.dialogs) == ([], [], [])
+
+    def assert_quiet(self) -> None:
+        """The same, and of files the page itself alone."""
+        self.assert_offline()
         assert len([url for url in self.requests if url.startswith("file:")]) == 1
 
     def explore(self, study: str) -> None:

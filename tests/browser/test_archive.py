@@ -1,0 +1,98 @@
+"""What `snakemake --report` packs opens, whatever the number of figures and whoever wrote the words."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from house import House
+from opened_page import Opened
+
+TITLE = "<script>alert(1)</script>\"' 🙂 \u202egnippils </script><!--<script>"
+QUESTION = "<img src=x onerror=alert(3)>"
+FIGURES = ["times", "memory", "comparison", "trade_off"]
+RESULTS = "a<!--<script b"
+STUDIES = {f"with_{number}": FIGURES[:number] for number in range(1, len(FIGURES) + 1)}
+
+SHOWN = """[...document.querySelectorAll("img[src^='data/']")]
+  .filter((image) => image.complete && image.naturalWidth > 0).map((image) => image.getAttribute("src"))[0] ?? null"""
+"""Where the image lies that the page shows, as JavaScript."""
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page in the archive of a CPU's run: studies of one figure to four, with markup for words and in a path."""
+    folder = tmp_path_factory.mktemp("archive")
+    house = House(folder / "house")
+    studies = house.path / "config" / "studies"
+    for name, figures in STUDIES.items():
+        (studies / f"{name}.yaml").write_bytes((studies / "disc_depth.yaml").read_bytes())
+        published = {"statement": TITLE, "source": QUESTION}
+        claims = [{"statement": TITLE, "source": QUESTION, "crossover_between": {"range": [100, 1000]}}]
+        words = {"title": TITLE, "question": QUESTION, "published": published, "claims": claims}
+        house.edit(f"studies/{name}", sizes=[2], figures=figures, **words)
+    house.config(studies=list(STUDIES), results=RESULTS)
+    for options in ([], ["--report", "report.zip"]):
+        done = house.snakemake(*options)
+        assert done.returncode == 0, done.stderr
+    zipfile.ZipFile(house.path / "report.zip").extractall(folder)
+    return folder / "report" / "report.html"
+
+
+@pytest.fixture
+def opened(archive: Path, browser: Browser) -> Iterator[Opened]:
+    """The archive's page, which must have been quiet at the end."""
+    context = browser.new_context(offline=True)
+    context.set_default_timeout(5000)
+    opened = Opened(context.new_page())
+    opened.watch()
+    opened.page.goto(archive.as_uri())
+    yield opened
+    context.close()
+    opened.assert_offline()
+
+
+def labels_of(page: Page, category: str) -> list[str]:
+    """Go to the menu and click a category; the labels of its results."""
+    page.locator("nav nav a").first.click()
+    page.click(f"nav li span:text-is('{category}')")
+    page.locator("nav tbody tr").first.wait_for()
+    return page.locator("nav tbody td:first-child").all_inner_texts()
+
+
+def view(page: Page, place: int) -> str:
+    """Click the eye of a result; the name of the image that is shown then."""
+    before = page.evaluate(SHOWN)
+    page.locator("nav tbody tr").nth(place).locator("a").first.click()
+    page.wait_for_function(f"before => ![null, before].includes({SHOWN})", arg=before)
+    return Path(page.evaluate(SHOWN)).stem
+
+
+def test_every_figure_of_every_study_is_listed_and_shown(opened: Opened) -> None:
+    shown = {}
+    for study in STUDIES:
+        labels = labels_of(opened.page, study)
+        assert any(label.startswith("time over size: A step takes ") for label in labels)
+        shown[study] = {view(opened.page, place) for place in range(len(labels))}
+    assert shown == {study: set(figures) for study, figures in STUDIES.items()}
+
+
+def test_the_page_is_shown_and_the_tables_are_listed(opened: Opened) -> None:
+    assert labels_of(opened.page, "Report") == ["answers, figures, cells, machine"]
+    opened.page.locator("nav tbody tr a").first.click()
+    opened.page.frame_locator("iframe").locator("h1").wait_for()
+    assert {"cells", "crossovers", "claims", "problems", "summary"} <= set(labels_of(opened.page, "Tables"))
+
+
+def test_the_words_of_a_study_are_text(opened: Opened) -> None:
+    labels_of(opened.page, "with_2")
+    opened.page.locator("nav tbody tr a").nth(1).click()
+    opened.page.locator("nav :text-is('Job parameters')").wait_for()
+    said = opened.page.locator("nav").first.inner_text()
+    assert "<script>alert(1)</script>" in said
+    assert QUESTION in said
+    assert RESULTS in said
