@@ -45,7 +45,7 @@
       const half = unitOf(whole[2]) / 10 ** places / 2;
       return (value) => limit - half <= value && value < limit + half;
     }
-    if (whole) return (value, text) => [text, bare(text), String(value)].some((one) => one.startsWith(typed)) || bare(text).startsWith(bare(typed));
+    if (whole) return (value, text) => [bare(text), String(value)].some((one) => one.startsWith(bare(typed)));
     if (BEGUN.test(typed)) return (value, text) => text.startsWith(typed);
     return null;
   }
