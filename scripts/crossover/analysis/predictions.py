@@ -54,7 +54,7 @@ class Expectation:
     limited: bool = False
     """Whether it lies outside of the measured sizes, by a model whose exponent is at a limit."""
     too_far: bool = False
-    """Whether there is no time for the size lies too far outside of those measured."""
+    """Whether it has no time because its size lies too far outside of those measured."""
 
 
 def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size: int) -> str:
@@ -132,7 +132,7 @@ def _expectation(cells: Sequence[dict[str, Any]], row: dict[str, Any], size: int
 
 
 def _too_far(model: CostModel, size: int) -> bool:
-    """A size of hundreds of digits has no time, not even an infinite one."""
+    """Whether no time is told of a size. Sizes come first: one of hundreds of digits is too large for a float."""
     inside = model.smallest_size / TOO_FAR <= size <= model.largest_size * TOO_FAR
     return not inside or model.time_beyond(size) > TOO_FAR
 
