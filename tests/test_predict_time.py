@@ -169,6 +169,51 @@ def test_an_exponent_at_its_limit_tells_nobody_ahead(rows: list[dict[str, Any]],
     assert "times as fast" not in text
 
 
+def test_a_larger_size_never_takes_less_than_the_largest_measured(
+    rows: list[dict[str, Any]], tmp_path: Path, ask: Ask
+) -> None:
+    """The last of eleven times is five times what the others lead to: the line goes on from there, not from the model.
+
+    n^2 from 12 to 13 layers: 5 * 144 us * (13 / 12)^2 = 845 us, where the model of the others alone has 169 us.
+    """
+    folder = results(tmp_path / "r", grown(rows, lambda n: 1e-6 * n**2 * (5 if n == 12 else 1), 1e-3))
+    assert "CPU (Brand C1): 720 µs a step" in ask(folder, 12)
+    (words,) = re.findall(
+        r"CPU \(Brand C1\): (\d+) µs a step, .* carried on from the time measured at 12\n", ask(folder, 13)
+    )
+    assert int(words) == pytest.approx(845, rel=0.03)
+    assert "carried on from the time measured at 2\n" in ask(folder, 1)
+
+
+def test_a_smaller_size_never_takes_more_than_the_smallest_measured(
+    rows: list[dict[str, Any]], tmp_path: Path, ask: Ask
+) -> None:
+    """The smallest took a fifth of what the model says: 0.8 us at 2 layers, where n^2 has 4."""
+    folder = results(tmp_path / "r", grown(rows, lambda n: 1e-6 * n**2 / (5 if n == 2 else 1), 1e-3))
+    (words,) = re.findall(r"CPU \(Brand C1\): (\d\.\d+) µs a step", ask(folder, 2))
+    assert float(words) == pytest.approx(0.8)
+    (words,) = re.findall(r"CPU \(Brand C1\): (0\.\d+) µs a step", ask(folder, 1))
+    assert 0 < float(words) < 0.8
+
+
+def test_too_far_outside_no_number_is_given(rows: list[dict[str, Any]], tmp_path: Path, ask: Ask) -> None:
+    """100 times the size, or 100 times the time: 12 layers' fourth power is 100 times as much at 37.9 layers."""
+    folder = results(tmp_path / "r", grown(rows, lambda n: 1e-6 * n**4, 1e-3))
+    refused = "CPU (Brand C1): no time: too far outside of what was measured (2 to 12 layers) to say\n"
+    assert refused not in ask(folder, 37)
+    text = ask(folder, 38)
+    assert refused in text
+    assert "GPU (Brand G1): 1.00 ms a step" in text
+    assert "ahead" not in text
+    assert text.count("no time") == 1
+    assert "GPU (Brand G1): 1.00 ms a step" in ask(folder, 1200)
+    for size in (1201, 10**30, 10**400):
+        nothing = ask(folder, size)
+        assert nothing.count("too far outside of what was measured (2 to 12 layers) to say") == 2
+        assert "a step" not in nothing
+        assert "warning" not in nothing
+
+
 def test_a_lead_within_the_misses_is_open(rows: list[dict[str, Any]], tmp_path: Path, ask: Ask) -> None:
     """At 2,000 neurons the CPU takes 2 ms, the GPU 1.2; but at 400 the CPU's model is off by a factor of 3."""
     for one in rows:

@@ -16,24 +16,9 @@
     return values.size > 1 || (spec.always && !values.has(null));
   }
 
-  // "> 10", "<= 10", "10 to 20", or a number's beginning, in the unit of the column's head.
-  page.numberFilter = (asked, value, factor = 1) => {
-    if (value === null || value === undefined) return false;
-    const scaled = value * factor;
-    const range = /^\s*(-?[\d.]+)\s*(?:to|-|–)\s*(-?[\d.]+)\s*$/.exec(asked);
-    if (range) return Number(range[1]) <= scaled && scaled <= Number(range[2]);
-    const bound = /^\s*(<=|>=|<|>|=|≤|≥)\s*(-?[\d.]+)\s*$/.exec(asked);
-    if (!bound) return String(scaled).startsWith(asked.trim());
-    const limit = Number(bound[2]);
-    return { "<": scaled < limit, ">": scaled > limit, "=": scaled === limit }[bound[1]]
-      ?? (bound[1] === "<=" || bound[1] === "≤" ? scaled <= limit : scaled >= limit);
-  };
-
-  function numberText(spec, value) {
-    if (value === null || value === undefined) return "";
-    const scaled = value * spec.factor;
-    return Number.isInteger(scaled) ? page.format.whole(scaled) : page.format.number(scaled, 4);
-  }
+  // A device goes by two names: cuda, as it is asked for, and GPU, as the page has it.
+  const deviceFilter = (asked, value, row) =>
+    [value, row.device_label].some((name) => name.toLowerCase().includes(asked.trim().toLowerCase()));
 
   function column(spec, rows) {
     const title = spec.unit ? `${spec.title}, ${spec.unit}` : spec.title;
@@ -46,13 +31,14 @@
       return {
         ...common, sorter: "number", sorterParams: { alignEmptyValues: "bottom" }, hozAlign: "right",
         headerFilterPlaceholder: "> 10", headerFilterFunc: (asked, value) => page.numberFilter(asked, value, spec.factor),
-        formatter: (cell) => numberText(spec, cell.getValue()),
+        formatter: (cell) => page.numberText(cell.getValue(), spec.factor),
       };
     }
     const formatter = spec.key === "study"
       ? (cell) => element("a", { href: page.studyLink(cell.getValue()) }, cell.getValue())
       : "plaintext";
-    return { ...common, sorter: "string", formatter, headerFilterLiveFilter: true };
+    const live = { ...common, sorter: "string", formatter, headerFilterLiveFilter: true };
+    return spec.key === "device" ? { ...live, headerFilterFunc: deviceFilter } : live;
   }
 
   function link(row) {
@@ -78,9 +64,24 @@
     return search.every((word) => texts.some((text) => text.includes(word)));
   }
 
+  const isFiltered = () => table.getDataCount("active") < page.data().count;
+
+  // Filters that cannot be read, in words; each is marked.
+  function unread() {
+    const { rows, columns } = page.data();
+    const typed = new Map(table.getHeaderFilters().map(({ field, value }) => [field, String(value)]));
+    const numbers = columns.filter((spec) => isNumber(spec, rows));
+    return numbers.flatMap((spec) => {
+      const wrong = !page.isNumberFilter(typed.get(spec.key) ?? "");
+      const input = table.getColumn(spec.key).getElement().querySelector("input");
+      input?.setAttribute("aria-invalid", wrong);
+      return wrong ? [`${spec.title}: “${typed.get(spec.key)}” is not a number, as 1,000, > 703 k or 1 to 2 are`] : [];
+    });
+  }
+
   function count() {
-    section.querySelector(".count").textContent =
-      `${page.format.whole(table.getDataCount("active"))} of ${page.format.whole(page.data().count)} cells`;
+    const found = `${page.format.whole(table.getDataCount("active"))} of ${page.format.whole(page.data().count)} cells`;
+    section.querySelector(".count").textContent = [found, ...unread()].join("; ");
   }
 
   // A grid holds rows of cells and nothing else, and so the words of an empty one are a row, too.
@@ -146,6 +147,6 @@
   section.querySelector(".clear").addEventListener("click", page.clearTable);
   section.querySelector(".download").addEventListener("click", async () => {
     await page.table();
-    table.download("csv", "cells_filtered.csv", { bom: true });
+    table.download("csv", isFiltered() ? "cells_filtered.csv" : "cells.csv", { bom: true });
   });
 })(window.Crossover);

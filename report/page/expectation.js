@@ -11,9 +11,13 @@
   const beyond = (model, size) => Math.max(model.smallest_size / size, size / model.largest_size, 1);
   const growth = (model) => seconds(model, model.largest_size) / seconds(model, model.smallest_size);
 
-  function timeBeyond(model, size) {
-    const nearest = Math.min(Math.max(size, model.smallest_size), model.largest_size);
-    return Math.exp(Math.abs(Math.log(seconds(model, size) / seconds(model, nearest))));
+  const endOf = (model, size) => Math.min(Math.max(size, model.smallest_size), model.largest_size);
+  const timeBeyond = (model, size) => Math.exp(Math.abs(Math.log(seconds(model, size) / seconds(model, endOf(model, size)))));
+
+  function tooFar(model, size) {
+    const { too_far: most } = page.data().limits;
+    const inside = model.smallest_size / most <= size && size <= model.largest_size * most;
+    return !inside || timeBeyond(model, size) > most;
   }
 
   function limited(model) {
@@ -69,10 +73,21 @@
     if (model.a_s === null) {
       return { ...nothing(model), words: said("no_model", { reason: model.reason }) };
     }
+    const { whole } = page.format;
+    if (tooFar(model, size)) {
+      const [low, high] = [model.smallest_size, model.largest_size].map(whole);
+      return { ...nothing(model), words: said("too_far", { low, high, size_name: model.size_name }), tooFar: true };
+    }
     const within = beyond(model, size) === 1;
+    let words = said(model.trial_spread === null ? "by_model_of_single_trials" : "by_model", { sizes: model.sizes });
+    let time = seconds(model, size);
+    if (!within) {
+      const end = endOf(model, size);
+      time *= cells.find((one) => one.size === end).step_time_s / seconds(model, end);
+      words = said("from_end", { words, end: whole(end) });
+    }
     return {
-      device: model.device, time: seconds(model, size), spread: within ? spreadOf(model) : null,
-      words: said(model.trial_spread === null ? "by_model_of_single_trials" : "by_model", { sizes: model.sizes }),
+      device: model.device, time, spread: within ? spreadOf(model) : null, words,
       warnings: warnings(model, cells, size), outside: Math.max(beyond(model, size), timeBeyond(model, size)),
       miss: model.largest_residual, limited: limited(model) && !within,
     };
@@ -109,7 +124,7 @@
     }
     return {
       words: models[0].words,
-      known: timed.length > 0,
+      known: expected.some((one) => one.time !== null || one.tooFar),
       devices: expected.map((one) => said("device", { device: one.device, time: timeText(one, models[0].run_steps), words: one.words })),
       ahead: timed.length > 1 ? [ahead(timed[0], timed[1])] : [],
       warnings: [...warned].map(([warning, devices]) => said("warning", { devices: listed(devices), warning })),
@@ -144,10 +159,11 @@
     return said("heading", { study, size: page.format.whole(size), size_name: models[0].size_name, parameters });
   }
 
-  // What is said of a study at a size, line by line; `error` where nothing can be.
+  page.said = said;
+
+  // What is said of a study at a whole size from 1 on, line by line; `error` where nothing can be.
   page.expect = (study, size) => {
     const models = page.data().models.filter((model) => model.study === study);
-    if (!(size >= 1) || !Number.isInteger(size)) return { error: said("no_size", { size }) };
     const lines = [...new Set(models.map((model) => model.line))];
     const blocks = lines.map((line) => ({ line, ...block(models.filter((model) => model.line === line), size) }));
     if (!blocks.some((one) => one.known)) {

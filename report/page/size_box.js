@@ -7,6 +7,8 @@
   const { study, line, amount, unit } = box.querySelector("form").elements;
   const answer = box.querySelector(".answer");
   const range = box.querySelector(".range");
+  // A size whose parameters differ by more than this share from those asked for does not stand for them.
+  const NEAR = 0.05;
   const models = () => page.data().models.filter((model) => model.study === study.value);
 
   function sizes() {
@@ -43,19 +45,35 @@
     describe();
   }
 
+  // The size nearest to a number of parameters; `far` says so where it has quite another number.
+  function nearest(wanted) {
+    const { known: text, count: about, whole, percent } = page.format;
+    const sizes = parameters();
+    const exact = page.interpolate(sizes.map(([size, count]) => [count, size]), wanted);
+    if (exact === null) return { error: `${text(wanted)} parameters lie outside of the measured range, where the size that has them is not known; ask for a size instead` };
+    const size = Math.max(1, Math.round(exact));
+    const count = page.interpolate(sizes, size);
+    const note = `The size nearest to ${text(wanted)} parameters:`;
+    const off = count === null ? 0 : count / wanted - 1;
+    if (Math.abs(off) <= NEAR) return { size, note };
+    const has = sizes.some(([one]) => one === size) ? whole(count) : `about ${about(count)}`;
+    const far = `the nearest size, ${whole(size)} ${models()[0].size_name}, has ${has} parameters, ${percent(Math.abs(off))} ${off < 0 ? "fewer" : "more"}: what follows is of that size, and who is ahead at ${text(wanted)} parameters is not told`;
+    return { size, far };
+  }
+
   // The size that was asked for, with words where it follows from a number of parameters.
   function asked() {
     const value = Number(amount.value);
-    if (unit.value === "size") return { size: value, note: [] };
-    const known = parameters();
-    const exact = page.interpolate(known.map(([size, count]) => [count, size]), value);
-    if (exact === null) return { error: `${page.format.known(value)} parameters lie outside of the measured range, where the size that has them is not known; ask for a size instead` };
-    const size = Math.max(1, Math.round(exact));
-    return { size, note: [`The size nearest to ${page.format.known(value)} parameters:`] };
+    if (value < 1 || !Number.isInteger(value)) {
+      // Of what is no number at all, the browser gives an empty text.
+      const kind = unit.value === "size" ? "size" : "number of parameters";
+      return { error: page.said("no_size", { size: amount.value || "what is typed", kind }) };
+    }
+    return unit.value === "size" ? { size: value } : nearest(value);
   }
 
   function show() {
-    const { size, note, error } = asked();
+    const { size, note, far, error } = asked();
     const found = error ? { error } : page.expect(study.value, size);
     if (found.error) {
       answer.replaceChildren(element("p", {}, found.error));
@@ -63,12 +81,13 @@
     }
     const blocks = found.blocks.filter((one) => line.value === "" || one.line === Number(line.value));
     answer.replaceChildren(
-      ...note.map((text) => element("p", {}, text)),
+      ...(note ? [element("p", {}, note)] : []),
+      ...(far ? [element("p", { class: "warning" }, far)] : []),
       element("p", {}, found.heading),
       ...blocks.flatMap((one) => [
         element("h3", {}, one.words),
         ...one.devices.map((text) => element("p", {}, text)),
-        ...one.ahead.map((text) => element("p", { class: "ahead" }, text)),
+        ...(far ? [] : one.ahead).map((text) => element("p", { class: "ahead" }, text)),
         ...one.warnings.map((text) => element("p", { class: "warning" }, text)),
       ]),
     );
@@ -86,6 +105,7 @@
   page.whenSeen(box, fill);
   study.addEventListener("change", choose);
   unit.addEventListener("change", () => { answer.replaceChildren(); describe(); });
+  amount.addEventListener("input", () => answer.replaceChildren());
   line.addEventListener("change", () => { if (answer.childElementCount) show(); });
   box.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();

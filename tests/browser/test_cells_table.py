@@ -116,10 +116,71 @@ def test_a_number_is_asked_for_in_the_unit_of_its_column(run: Run, open_page: Op
         ("12", 123, True),
         ("12", 23, False),
         ("> 0", None, False),
+        ("703,142", 703142, True),
+        ("703,1", 703142, True),
+        ("703,1", 7031, False),
+        ("703142", 703142, True),
+        ("1,5", 150, False),
+        ("> 703 k", 703142, True),
+        (">703k", 702999, False),
+        (">1 million", 1000001, True),
+        (">1million", 703142, False),
+        ("< 1,000,000", 703142, True),
+        ("<= 2.5 billion", 2500000000, True),
+        ("100 k to 1 Million", 703142, True),
+        ("100 k to 700,000", 703142, False),
+        ("703 k", 703142, True),
+        ("703 k", 7031420, False),
+        ("0.70 million", 703142, True),
+        ("0.71 million", 703142, False),
+        ("0.1000", 0.1, True),
+        ("= 1.235", 1.23456, True),
+        ("1.23456", 1.23456, True),
+        ("> many", 5, False),
+        (" ", 5, True),
     ]
     script = "(cases) => cases.map(([asked, value]) => Crossover.numberFilter(asked, value))"
     assert opened.page.evaluate(script, [case[:2] for case in cases]) == [case[2] for case in cases]
     assert opened.page.evaluate("Crossover.numberFilter('> 1', 0.002, 1000)") is True
+    texts = ["> many", ">", "1.2.3", "> 1,5", "5 kg", "1 to", "12 k", "", "1,5"]
+    read = opened.page.evaluate("(texts) => texts.map(Crossover.isNumberFilter)", texts)
+    assert read == [False, False, False, False, False, False, True, True, True]
+
+
+def test_a_number_that_cannot_be_read_is_said_to_be_none(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path)
+    opened.table()
+    count = opened.page.locator("#cell-table .count")
+    typed = opened.page.locator('#cell-table .tabulator-col[tabulator-field="size"] input')
+    filter_by(opened, "size", "> many")
+    assert count.inner_text().startswith("0 of 26 cells; size: “> many” is not a number, as ")
+    assert count.get_attribute("role") == "status"
+    assert typed.get_attribute("aria-invalid") == "true"
+    assert opened.serious() == []
+    filter_by(opened, "size", "1,600")
+    assert set(opened.column("size")) == {"1,600"}
+    assert count.inner_text() == "4 of 26 cells"
+    assert typed.get_attribute("aria-invalid") == "false"
+
+
+def test_a_device_is_found_by_the_name_that_the_page_gives_it(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path)
+    opened.table()
+    for text in ("gpu", "GPU", "cuda", "brand g1"):
+        filter_by(opened, "device", text)
+        assert set(opened.column("device")) == {"cuda"}, text
+    filter_by(opened, "device", "cpu")
+    assert set(opened.column("device")) == {"cpu"}
+
+
+def test_a_download_is_called_filtered_where_it_is(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path)
+    opened.table()
+    for text, name in (("", "cells.csv"), ("gpu", "cells_filtered.csv"), ("", "cells.csv")):
+        filter_by(opened, "device", text)
+        with opened.page.expect_download() as waited:
+            opened.page.click("#cell-table .download")
+        assert waited.value.suggested_filename == name
 
 
 def test_a_link_leads_to_a_cell_with_all_that_is_known_of_it(run: Run, open_page: Open) -> None:

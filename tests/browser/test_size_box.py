@@ -48,7 +48,9 @@ ASKED = (
     ("widths", 505, "ahead: open"),
     ("widths", 1600, "no time: measured, oom, 8 GB wanted"),
     ("widths", 19_600, "by a factor of 12.2"),  # 19,600 / 1,600 = 12.25, which Python rounds to the even digit
-    ("widths", 2_000_000, "so this one may have no time at all"),
+    ("widths", 60_000, "so this one may have no time at all"),
+    ("widths", 2_000_000, "too far outside of what was measured (100 to 1,600 neurons) to say"),
+    ("widths", 160_001, "too far outside of what was measured (100 to 800 neurons) to say"),
     ("widths", 6_500, "ahead: not told more than 4"),
     ("widths", 6_300, "perhaps ahead"),
     ("widths", 7, "below the smallest (100)"),
@@ -79,13 +81,14 @@ def test_the_box_names_nobody_where_the_command_names_nobody(
             ("tripled", range(2, 13), lambda n: 1e-6 * 3**n),
             ("fourth", range(2, 13), lambda n: 1e-6 * n**4),
             ("missed", (100, 200, 400, 800, 1600), lambda n: n * 1e-6 * (3 if n == 400 else 1)),
+            ("knee", range(2, 13), lambda n: 1e-6 * n**2 * (5 if n == 12 else 0.2 if n == 2 else 1)),
         )
         for size in sizes
         for cpu_s in [times(size)]
     ]
     slower = [one[one["device"] == "cpu"].assign(device="cpu-1") for one in tables]
     tables += [one.assign(step_time_s=2 * one["step_time_s"]) for one in slower]
-    steps = dict.fromkeys(("tripled", "fourth", "missed"), 10_000_000)
+    steps = dict.fromkeys(("tripled", "fourth", "missed", "knee"), 10_000_000)
     run = write_page(pd.concat(tables), tmp_path / "report.html", steps_per_run=steps)
     opened = open_page(run.path)
     for study, size, told in (
@@ -95,6 +98,9 @@ def test_the_box_names_nobody_where_the_command_names_nobody(
         ("fourth", 17, "from size 12 to 17 the model's time changes by a factor of 4.03"),
         ("fourth", 16, "perhaps ahead"),
         ("missed", 2000, "no more than the models miss"),
+        ("fourth", 38, "CPU (Brand C1): no time: too far outside"),
+        ("knee", 13, "carried on from the time measured at 12"),
+        ("knee", 1, "carried on from the time measured at 2"),
         ("missed", 60_000, "days for 10,000,000 steps"),
     ):
         wanted = command_says(run, study, size)
@@ -110,9 +116,29 @@ def test_the_box_and_the_command_refuse_alike(run: Run, open_page: Open) -> None
 
 def test_what_is_no_size_is_refused(run: Run, open_page: Open) -> None:
     opened = open_page(run.path)
-    for size in ("0", "-3", "1.5"):
-        words = f"{size} is no size; allowed: whole numbers from 1 on"
-        assert opened.page.evaluate(f"Crossover.expect('widths', {size}).error") == words
+    for unit, kind in (("size", "size"), ("parameters", "number of parameters")):
+        for typed, said in (("0", "0"), ("-3", "-3"), ("1.5", "1.5"), ("", "what is typed")):
+            assert len(ask(opened, "widths", 4000 if unit == "parameters" else 400, unit)) > 1
+            assert ask(opened, "widths", typed, unit) == [f"{said} is no {kind}; allowed: whole numbers from 1 on"]
+    opened.page.locator("#size-box [name=amount]").press_sequentially("1e")
+    opened.page.locator("#size-box button[type=submit]").click()
+    answer = opened.page.locator("#size-box .answer")
+    assert answer.inner_text() == "what is typed is no number of parameters; allowed: whole numbers from 1 on"
+
+
+def test_no_answer_stands_beside_another_number(run: Run, open_page: Open) -> None:
+    opened = open_page(run.path)
+    assert ask(opened, "widths", 400)
+    opened.page.locator("#size-box [name=amount]").fill("500")
+    assert opened.page.locator("#size-box .answer").inner_text() == ""
+
+
+def test_an_absurd_size_has_no_time(run: Run, open_page: Open) -> None:
+    lines = ask(open_page(run.path), "widths", "1e30")
+    times = [line for line in lines if line.startswith(("CPU", "GPU"))]
+    assert len(times) == 4
+    assert all("no time: too far outside of what was measured (100 to " in line for line in times)
+    assert not any("ahead" in line for line in lines)
 
 
 def test_one_line_can_be_asked_for(run: Run, open_page: Open) -> None:
@@ -132,6 +158,25 @@ def test_parameters_lead_to_the_size_that_has_them(run: Run, open_page: Open) ->
     assert ask(opened, "widths", 6000, "parameters")[0] == "The size nearest to 6,000 parameters:"
     (refused,) = ask(opened, "widths", 160_000, "parameters")
     assert refused.startswith("160 k parameters lie outside of the measured range")
+
+
+def test_parameters_that_no_size_has_lead_to_a_warning(run: Run, open_page: Open) -> None:
+    """Depths of 2, 3 and 4 have 100, 1,000 and 10,000 parameters; the logarithm of 400 lies nearest to 1,000's."""
+    opened = open_page(run.path)
+    off = ask(opened, "depths", 400, "parameters")
+    size_name = opened.page.locator("#size-box [name=unit] option").first.inner_text()
+    assert off[0] == (
+        f"the nearest size, 3 {size_name}, has 1,000 parameters, 150 % more: what follows is of that size, "
+        "and who is ahead at 400 parameters is not told"
+    )
+    measured = ask(opened, "depths", 3)
+    assert any("ahead" in line for line in measured)
+    assert off[1:] == [line for line in measured if "ahead" not in line]
+    fewer = ask(opened, "depths", 1053, "parameters")
+    assert fewer[0].startswith(f"the nearest size, 3 {size_name}, has 1,000 parameters, 5.0 % fewer: ")
+    assert opened.page.locator("#size-box .answer .warning").count() == 1
+    near = ask(opened, "depths", 1050, "parameters")
+    assert near == ["The size nearest to 1,050 parameters:", *measured]
 
 
 def test_the_browser_writes_numbers_as_the_report_does(run: Run, open_page: Open) -> None:

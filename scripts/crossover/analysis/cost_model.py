@@ -75,10 +75,13 @@ class CostModel:
         """Factor by which a size lies outside the measured range; 1 within it."""
         return max(self.smallest_size / size, size / self.largest_size, 1.0)
 
+    def end(self, size: float) -> float:
+        """The end of the measured range that a size lies beyond; the size itself within it."""
+        return min(max(size, self.smallest_size), self.largest_size)
+
     def time_beyond(self, size: float) -> float:
         """Factor between the times at a size outside and at the nearest size measured, either way; 1 within."""
-        nearest = min(max(size, self.smallest_size), self.largest_size)
-        return math.exp(abs(math.log(self.seconds(size) / self.seconds(nearest))))
+        return math.exp(abs(math.log(self.seconds(size) / self.seconds(self.end(size)))))
 
     @property
     def limited(self) -> bool:

@@ -16,7 +16,7 @@ from crossover.analysis.naming import varying
 from crossover.analysis.page_columns import column_specs, metric_specs
 from crossover.analysis.page_encoding import encoded, plain, script_json
 from crossover.analysis.prediction_words import WORDS
-from crossover.analysis.predictions import CLEAR, FAR, LARGE_RESIDUAL
+from crossover.analysis.predictions import CLEAR, FAR, LARGE_RESIDUAL, TOO_FAR
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import line_words, place
 from crossover.analysis.style import DEVICE_COLOURS, PALETTE, PROTOCOL_WORDS, device_label
@@ -56,6 +56,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables) ->
                 "clear": CLEAR,
                 "flat": FLAT,
                 "far": FAR,
+                "too_far": TOO_FAR,
                 "exponents": EXPONENT_LIMITS,
             },
             "colours": {"devices": DEVICE_COLOURS, "palette": PALETTE},

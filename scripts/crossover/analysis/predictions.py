@@ -32,6 +32,9 @@ FAR = 4.0
 A model's exponent is not that well known, and where times grow steeply a little outside of the sizes is far.
 """
 
+TOO_FAR = 100.0
+"""So many times outside, no number is given: it would be a curve's, and no measurement's."""
+
 
 @dataclass(frozen=True)
 class Expectation:
@@ -50,6 +53,8 @@ class Expectation:
     """By what share its model misses a measured size at the worst; 0 where the time was measured."""
     limited: bool = False
     """Whether it lies outside of the measured sizes, by a model whose exponent is at a limit."""
+    too_far: bool = False
+    """Whether it has no time because its size lies too far outside of those measured."""
 
 
 def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size: int) -> str:
@@ -62,14 +67,14 @@ def prediction_text(cells: pd.DataFrame, models: pd.DataFrame, study: str, size:
         known = ", ".join(sorted(models["study"].unique())) or "none"
         raise UserError(f"--study: '{study}' is not among the studies of these results; allowed: {known}")
     if size <= 0:
-        raise UserError(f"--size: {said('no_size', size=size)}")
+        raise UserError(f"--size: {said('no_size', size=size, kind='size')}")
     own_cells = of_study(cells, study)
     several = varying(own_models, LINE_AXES)
     blocks, known_any = [], False
     for _, rows in own_models.groupby(LINE_AXES, sort=False):
         lines = records(rows)
         expected = [_expectation(_cells_of(own_cells, row), row, size) for row in lines]
-        known_any |= any(one.step_time_s is not None for one in expected)
+        known_any |= any(one.step_time_s is not None or one.too_far for one in expected)
         blocks.append("\n".join([line_words(lines[0], several), *_block(expected, lines[0]["run_steps"])]))
     if not known_any:
         reasons = "; ".join(sorted(set(own_models["reason"].dropna())))
@@ -101,19 +106,40 @@ def _expectation(cells: Sequence[dict[str, Any]], row: dict[str, Any], size: int
     model = cost_model_of(row)
     if model is None:
         return Expectation(label, None, None, said("no_model", reason=row["reason"]))
+    if _too_far(model, size):
+        low, high = f"{model.smallest_size:,.0f}", f"{model.largest_size:,.0f}"
+        words = said("too_far", low=low, high=high, size_name=row["size_name"])
+        return Expectation(label, None, None, words, too_far=True)
     template = "by_model" if model.trial_spread is not None else "by_model_of_single_trials"
+    words = said(template, sizes=model.sizes)
     # How far the model is off beyond the measured sizes, its misses at these do not tell.
     within = model.beyond(size) == 1
+    step_time_s = model.seconds(size)
+    if not within:
+        end = model.end(size)
+        step_time_s *= _measured_s(cells, end) / model.seconds(end)
+        words = said("from_end", words=words, end=f"{end:,.0f}")
     return Expectation(
         label,
-        model.seconds(size),
+        step_time_s,
         model.spread if within else None,
-        said(template, sizes=model.sizes),
+        words,
         tuple(_warnings(model, cells, size)),
         max(model.beyond(size), model.time_beyond(size)),
         model.largest_residual,
         model.limited and not within,
     )
+
+
+def _too_far(model: CostModel, size: int) -> bool:
+    """Whether no time is told of a size. Sizes come first: one of hundreds of digits is too large for a float."""
+    inside = model.smallest_size / TOO_FAR <= size <= model.largest_size * TOO_FAR
+    return not inside or model.time_beyond(size) > TOO_FAR
+
+
+def _measured_s(cells: Sequence[dict[str, Any]], size: float) -> float:
+    """The time of a step of the cell at a size, in s: a size that a model was fitted to has one."""
+    return float(next(cell["step_time_s"] for cell in cells if cell["size"] == size))
 
 
 def _measured(label: str, cell: dict[str, Any], spread: float | None) -> Expectation:
