@@ -16,7 +16,7 @@ TITLE = "<script>alert(1)</script>\"' 🙂 \u202egnippils </script><!--<script>"
 QUESTION = "<img src=x onerror=alert(3)>"
 FIGURES = ["times", "memory", "comparison", "trade_off"]
 RESULTS = "a<!--<script b"
-STUDIES = {f"with_{number}": FIGURES[:number] for number in range(1, len(FIGURES) + 1)}
+STUDIES = {f"with_{number}": FIGURES[:number] for number in (1, 2, 4)}
 
 SHOWN = """[...document.querySelectorAll("img[src^='data/']")]
   .filter((image) => image.complete && image.naturalWidth > 0).map((image) => image.getAttribute("src"))[0] ?? null"""
