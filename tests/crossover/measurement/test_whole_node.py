@@ -60,8 +60,8 @@ def test_all_cores_of_the_job_are_enough(node: Path, of_job: int, asked: str, cp
 
 def test_where_slurm_says_nothing_of_one_node_nothing_is_checked(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(node, 16, "2", {0, 4}, nodes=2)
-    check_whole_node({"SLURM_JOB_ID": "8", "SLURM_CPUS_PER_TASK": "2"}, {0, 4}, 8, node, ask=lambda job: "")
-    check_whole_node({}, {0, 4}, 8, node, ask=lambda job: "NumNodes=1 NumCPUs=8")
+    check_whole_node({"SLURM_JOB_ID": "8", "SLURM_CPUS_PER_TASK": "2"}, {0, 4}, 8, node, ask=lambda _: "")
+    check_whole_node({}, {0, 4}, 8, node, ask=lambda _: "NumNodes=1 NumCPUs=8")
     monkeypatch.setenv("PATH", "")
     assert ask_slurm("7") == ""
 
