@@ -59,7 +59,7 @@ def check_whole_node(
     if of_job - of_step < threads_per_core or usable_cores(allowed, environment, root) >= cores_of_machine:
         return
     raise UserError(
-        f"Slurm job {job}: it has {of_job} CPUs of its node, but its step may use {of_step}, and the CPU is to be timed "
-        f"on all; ask for {of_job}, by hardware.<class>.cores in the config or cpus_per_task in the profile, keep nodes "
-        "of other sizes out by a partition or a constraint, or set cpu_threads in the config to the number you mean"
+        f"Slurm job {job}: it has {of_job} CPUs of its node, but its step may use {of_step}, and the CPU is to be "
+        f"timed on all; ask for {of_job}, by hardware.<class>.cores in the config or cpus_per_task in the profile, keep "
+        "nodes of other sizes out by a partition or a constraint, or set cpu_threads in the config to the number you mean"
     )
