@@ -60,6 +60,6 @@ def check_whole_node(
         return
     raise UserError(
         f"Slurm job {job}: it has {of_job} CPUs of its node, but its step may use {of_step}, and the CPU is to be "
-        f"timed on all; ask for {of_job}, by hardware.<class>.cores in the config or cpus_per_task in the profile, keep "
-        "nodes of other sizes out by a partition or a constraint, or set cpu_threads in the config to the number you mean"
+        f"timed on all; ask for {of_job}, by hardware.<class>.cores in the config or cpus_per_task in the profile, "
+        "keep other nodes out by a partition or a constraint, or set cpu_threads in the config to the number you mean"
     )
