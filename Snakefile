@@ -54,10 +54,10 @@ rule partial_report:
 
 rule quality:
     input:
-        collect(rules.summarise_quality.output, results=RESULTS),
+        [f"{RESULTS}/quality.{kind}" for kind in ("parquet", "csv", "txt")],
 
 
 rule largest_batches:
     input:
         list(SEARCHES),
-        collect(rules.collect_largest_batches.output, results=RESULTS) if SHOWN_SEARCHES else [],
+        [f"{RESULTS}/largest_batches.{kind}" for kind in ("parquet", "csv") if SHOWN_SEARCHES],

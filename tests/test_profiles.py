@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import shutil
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import yaml
 from snakemake.cli import get_argument_parser
 from snakemake_executor_plugin_slurm import ExecutorSettings
 
-from house import ROOT
+from house import ROOT, House
 
 KUBERNETES = {
     "namespace",
@@ -63,6 +64,21 @@ def test_every_entry_of_a_profile_has_a_comment(name: str) -> None:
     for entry in profile(name):
         (group,) = [text for text in groups if re.search(rf"^{entry}:", text, flags=re.MULTILINE)]
         assert group.startswith("#"), entry
+
+
+def test_a_run_is_planned_where_only_a_bucket_is_shared(tmp_path: Path) -> None:
+    """A folder stands in for the bucket, and the executor, which has no part in a plan, is left out."""
+    house = House(tmp_path / "house")
+    house.config(studies=["disc_depth", "hsf_width", "quality"])
+    path = house.path / "profiles" / "kubernetes" / "profile.yaml"
+    kept = {key: value for key, value in profile("kubernetes").items() if "kubernetes" not in f"{key} {value}"}
+    path.write_text(yaml.safe_dump(kept | {"default-storage-provider": "fs", "default-storage-prefix": "bucket"}))
+    for part in ("scripts", "config", "report"):
+        shutil.copytree(house.path / part, house.path / "bucket" / part)
+    asked = ["all", "quality", "largest_batches"]
+    planned = house.would_run("--profile", "profiles/kubernetes", *asked)
+    assert planned["measure_cell"] > 0
+    assert planned == house.would_run(*asked, "--config", *profile("kubernetes")["config"])
 
 
 def rules() -> dict[str, str]:

@@ -13,6 +13,7 @@ from crossover.measurement.attempts import BATCH_JOBS
 from crossover.measurement.gpu_cpus import cpus_of_gpus, visible_boards
 from crossover.measurement.supervision import exit_statuses, interruptible
 from crossover.measurement.threads import export_threads, threads_for, usable_cores, usable_cpus
+from crossover.measurement.whole_node import check_whole_node, takes_all_cores
 from crossover.options import tell
 
 
@@ -34,10 +35,13 @@ def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
 
     `cpu_threads` is a number, or auto for the usable cores, of a GPU those that `cpus_of_gpus` gives it; a CPU side has
     its own. This process only says so: it runs where it ran before, as does a trial server that it may start. A signal,
-    or a measuring process that failed, ends the program with the status that a shell expects.
+    or a measuring process that failed, ends the program with the status that a shell expects. Raises UserError where a
+    CPU that is to be timed on all cores has a part of its node.
     """
     if job := batch_job(os.environ):
         tell(f"{job} on {platform.node()}")
+    if takes_all_cores(device, cpu_threads):
+        check_whole_node()
     with exit_statuses(), interruptible(), lease(device, os.environ, holder=holder, tell=tell) as leased:
         cpus = cpus_for(leased)
         cores = usable_cores(cpus, sharers=max(1, len(visible_boards(leased.gpus))))
