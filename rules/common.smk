@@ -1,7 +1,5 @@
 # Reads and validates the config, builds the table of cells, and defines the resource functions.
 
-import atexit
-import gc
 import inspect
 import math
 import os
@@ -555,6 +553,3 @@ for function in (
     runtime_of,
 ):
     function.__signature__ = inspect.signature(function)
-
-# At the end Python would look for cycles among all jobs, which takes over a second for 10,000, and free each of them.
-atexit.register(gc.freeze)

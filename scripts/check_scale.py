@@ -25,13 +25,13 @@ from crossover.options import positive
 ROWS = "results/cells/**/trial-1.parquet"
 
 COLLECT = """
-import os, sys
+import sys
 from pathlib import Path
 sys.path.insert(0, "scripts")
 from crossover.analysis.merging import matching_rows
-from crossover.analysis.tables import write_rows
+from crossover.analysis.tables import reading_processes, write_rows
 rows = [Path(line) for line in Path("rows.txt").read_text().splitlines()]
-write_rows(matching_rows(rows, False, processes=min(4, os.cpu_count() or 1)), Path("collected.parquet"))
+write_rows(matching_rows(rows, False, processes=reading_processes()), Path("collected.parquet"))
 """
 
 

@@ -1,13 +1,12 @@
 """Joins the rows of all trials, or of several machines' runs, into one table."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crossover.analysis.finished import finished_rows
 from crossover.analysis.merged_runs import MergedRun, join_runs
 from crossover.analysis.merging import matching_rows
-from crossover.analysis.tables import write_rows
+from crossover.analysis.tables import reading_processes, write_rows
 from crossover.errors import logged
 
 if TYPE_CHECKING:
@@ -21,9 +20,8 @@ if __name__ == "__main__":
         if snakemake.params.merged:
             rows = join_runs([MergedRun(folder, name) for folder, name in snakemake.params.merged])
         elif snakemake.params.asked is None:
-            # Nothing is measured beside this, whatever --cores says.
-            processes = min(4, os.cpu_count() or 1)
-            rows = matching_rows([Path(path) for path in snakemake.input.rows], hosts, processes=processes)
+            paths = [Path(path) for path in snakemake.input.rows]
+            rows = matching_rows(paths, hosts, processes=reading_processes())
         else:
             asked = [Path(path) for path in snakemake.params.asked]
             rows = finished_rows(asked, hosts, settings=snakemake.params.settings)

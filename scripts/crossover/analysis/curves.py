@@ -77,12 +77,19 @@ def draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str, alp
         axes.vlines(x[alone], low[alone], high[alone], color=colour, alpha=0.5, linewidth=2)
 
 
+def px_per_pt(axes: Axes) -> float:
+    """Pixels that a point, a 72nd of an inch, takes in the figure of a panel."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure.dpi / POINTS_PER_IN
+
+
 def write_tags(axes: Axes, tags: Sequence[Tag], size: float = 9) -> None:
     """Write the tags one below the other right of the panel, each as near to its point's height as the others allow.
 
     The axes' limits must be final; a thin line leads from the point to its tag.
     """
-    height = axes.get_window_extent().height / axes.get_figure(root=True).dpi * POINTS_PER_IN  # type: ignore[union-attr]
+    height = axes.get_window_extent().height / px_per_pt(axes)
     to_share = axes.transAxes.inverted()
     wanted = [float(to_share.transform(axes.transData.transform(tag.point))[1]) if tag.point else -1.0 for tag in tags]
     needed = [1.25 * size * (tag.text.count("\n") + 1) / height for tag in tags]

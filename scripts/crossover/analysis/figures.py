@@ -19,9 +19,9 @@ from matplotlib.ticker import (
 )
 
 from crossover.analysis.crossover_marks import mark_crossover
-from crossover.analysis.curves import draw_band, draw_hollow
+from crossover.analysis.curves import Tag, draw_band, draw_hollow
 from crossover.analysis.guides import draw_guide, guide_of
-from crossover.analysis.line_ends import LineEnd, device_end, write_ends
+from crossover.analysis.line_ends import device_end, write_ends
 from crossover.analysis.log_ticks import reach_ticks_beside_1, tick_values
 from crossover.analysis.many_lines import plot_many_speedups, plot_many_times
 from crossover.analysis.naming import varying
@@ -59,7 +59,7 @@ def plot_times(view: StudyView) -> Figure:
     if len(view.lines()) > MOST_SINGLE or view.has_fewer_cores or view.has_machines:
         return plot_many_times(view)
     figure, panels = _panels(view)
-    ends: list[list[LineEnd]] = [[] for _ in panels]
+    ends: list[list[Tag]] = [[] for _ in panels]
     for axes, line, own in zip(panels, view.lines(), ends, strict=True):
         mark_published_crossover(axes, view)
         draw_published_runs(axes, view, line)
@@ -82,7 +82,7 @@ def plot_speedups(view: StudyView) -> Figure:
     if len(view.lines()) > MOST_SINGLE or view.has_fewer_cores or view.has_machines:
         return plot_many_speedups(view)
     figure, panels = _panels(view)
-    ends: list[list[LineEnd]] = [[] for _ in panels]
+    ends: list[list[Tag]] = [[] for _ in panels]
     points = [1.0]
     for axes, line, own in zip(panels, view.lines(), ends, strict=True):
         trials = view.trials_of(line)
@@ -119,7 +119,7 @@ def _panels(view: StudyView) -> tuple[Figure, list[Axes]]:
     return figure, list(panels[0])
 
 
-def _finish(figure: Figure, view: StudyView, panels: list[Axes], ends: list[list[LineEnd]], said: bool = False) -> None:
+def _finish(figure: Figure, view: StudyView, panels: list[Axes], ends: list[list[Tag]], said: bool = False) -> None:
     """Draw the marks below the points, then write the words that give way to each other."""
     first_pt = FIRST_PT if view.published_crossover is None else FIRST_PT + ROW_PT
     for axes, line in zip(panels, view.lines(), strict=True):
@@ -137,7 +137,7 @@ def _run_times_s(view: StudyView, line: dict[str, Any]) -> list[float]:
     return [*(view.trials_of(line)["step_time_s"].dropna() * scale), *view.published_runs(line)["run_time_s"]]
 
 
-def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str, cells: pd.DataFrame) -> LineEnd:
+def _draw_device(axes: Axes, view: StudyView, line: dict[str, Any], device: str, cells: pd.DataFrame) -> Tag:
     """Draw a device's line; the cells have times."""
     colour = DEVICE_COLOURS[device]
     scale = view.run_steps(line["batch_size"]) or 1
@@ -169,7 +169,7 @@ def _marks(view: StudyView, line: dict[str, Any], said: bool = False) -> list[St
     ]
 
 
-def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str, ratios: pd.DataFrame, refined: set[float]) -> LineEnd:
+def _draw_speedup(axes: Axes, trials: pd.DataFrame, device: str, ratios: pd.DataFrame, refined: set[float]) -> Tag:
     colour = DEVICE_COLOURS[device]
     x, ratio = ratios["x"].to_numpy(float), ratios["speedup"].to_numpy(float)
     axes.plot(x, ratio, color=colour, linewidth=1.8, marker="o", markersize=4)

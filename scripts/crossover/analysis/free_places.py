@@ -10,7 +10,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
-from crossover.analysis.curves import POINTS_PER_IN, Floats
+from crossover.analysis.curves import Floats, px_per_pt
 from crossover.analysis.style import LABEL_BOX
 
 GAP_PT = 8
@@ -32,7 +32,7 @@ def write_beside(axes: Axes, text: str, x: Floats, y: Floats, colour: str, size:
     The axes' place in the figure, its limits and what else it shows must be final.
     """
     shown, panel = _shown(axes), axes.get_window_extent()
-    margin = MARGIN_PT * axes.get_figure(root=True).dpi / POINTS_PER_IN  # type: ignore[union-attr]
+    margin = MARGIN_PT * px_per_pt(axes)
     others = [other.get_window_extent() for other in axes.texts]
 
     def write(place: Place) -> Annotation:

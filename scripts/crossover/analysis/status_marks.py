@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
+from crossover.analysis.curves import px_per_pt
 from crossover.analysis.style import LABEL_BOX, PUBLISHED_COLOUR
 from crossover.analysis.tables import records
 
 MARK = "×"
 MOST_ROWS = 4
 """With more kinds of marks than these, the words share a row whatever their colours."""
-POINTS_PER_IN = 72
 ROW_PT, FIRST_PT = 12.0, 9.0
 """Height of a row of marks, and of the first one above the panel's lower edge."""
 
@@ -52,9 +52,7 @@ def make_room(axes: Axes, marks: Sequence[StatusMark], first_pt: float = FIRST_P
     """Lower the lower end of a logarithmic y axis, so that the marks' rows stand below the points."""
     if not marks:
         return
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    height_pt = axes.get_window_extent().height / figure.dpi * POINTS_PER_IN
+    height_pt = axes.get_window_extent().height / px_per_pt(axes)
     share = min(0.5, (first_pt + ROW_PT * len(_rows(marks)) - ROW_PT / 2) / height_pt)
     low, high = axes.get_ylim()
     axes.set_ylim(low / (high / low) ** (share / (1 - share)), high)

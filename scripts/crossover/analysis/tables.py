@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -27,6 +28,11 @@ DEVICE_LINE_AXES = [*LINE_AXES, "device"]
 
 ROWS_AT_ONCE = 500
 """One-row tables take up far more memory than the rows of one; so many are joined before more are read."""
+
+
+def reading_processes() -> int:
+    """Processes that read rows where nothing is measured beside them, whatever --cores says."""
+    return min(4, os.cpu_count() or 1)
 
 
 def collect_rows(

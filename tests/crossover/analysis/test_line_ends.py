@@ -6,7 +6,8 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from crossover.analysis.line_ends import LineEnd, write_ends
+from crossover.analysis.curves import Tag
+from crossover.analysis.line_ends import write_ends
 
 
 @pytest.fixture
@@ -15,8 +16,8 @@ def axes() -> Iterator[Axes]:
     plt.close("all")
 
 
-def end(text: str, y: float) -> LineEnd:
-    return LineEnd(text, "black", 1.0, y)
+def end(text: str, y: float) -> Tag:
+    return Tag(text, "black", (1.0, y))
 
 
 def test_words_far_apart_stand_at_their_points(axes: Axes) -> None:
