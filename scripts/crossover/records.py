@@ -34,17 +34,11 @@ BASELINE = "cpu"
 HALF = "half"
 
 FLAGS = {
-    "drift": "the last third of the samples is over 5 % off the first: let the machine cool down, measure again",
-    "noisy": "the samples' interquartile range is over 25 % of their median: stop other work on the machine",
-    "skewed": "the samples' mean is over 1.25 times their median: something interrupts the work, look for it",
-    "few_blocks": "the time cap came before the least number of blocks: raise effort.timed_max_s",
-    "imprecise": "the time cap came before the interval over batch medians was as narrow as asked: stop other work on "
-    "the machine, or raise effort.timed_max_s",
+    "drift": "the last third of the samples is over 25 % off the first: let the machine cool down, measure again",
     "diverged": "a weight was no number when timing ended: the times are of such arithmetic; take another precision",
-    "trials_differ": "the 95 % interval over trials is wider than ±5 %: stop other work on the machine, add trials",
+    "trials_differ": "the slowest trial took over 1.25 times as long as the fastest: stop other work, add trials",
     "warmup_capped": "the warm-up reached its cap before it was long and steady enough: raise effort.warmup_max_s",
     "throttled": "the GPU's clock ended below 75 % of its default: see to its cooling and its power limit",
-    "interrupted": "the kernel took a thread's CPU away over 80 times a second: stop other work, lower cpu_threads",
     "busy_host": "other processes kept busy the cores that the trial needs: stop them, or reserve the whole machine",
     "side_by_side": "trials on other GPUs shared the host that most of the step waits for: set side_by_side to false",
     "quota": "a CPU quota held the process back for over 1 % of the time: raise the quota, or lower cpu_threads",

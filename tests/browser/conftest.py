@@ -94,7 +94,7 @@ def rows(row: Row) -> pd.DataFrame:
     depths = [
         row(study="depths", size=n, parameters=10**n, device=device, step_time_s=2.0**n * unit_s, flags=flags)
         for n in (2, 3, 4)
-        for device, unit_s, flags in (("cpu", 1e-5, ["noisy"] if n == 2 else []), ("cuda", 1.5e-5, []))
+        for device, unit_s, flags in (("cpu", 1e-5, ["quota"] if n == 2 else []), ("cuda", 1.5e-5, []))
     ]
     return pd.DataFrame(widths + depths)
 

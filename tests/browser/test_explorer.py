@@ -134,7 +134,7 @@ def test_flags_and_single_trials_are_told(run: Run, open_page: Open) -> None:
     opened.explore("depths")
     tip = hover(opened, "depths", "CPU (Brand C1)", 2)
     assert "no interval: one trial" in tip
-    assert "flags: noisy" in tip
+    assert "flags: quota" in tip
 
 
 def test_a_rate_has_the_interval_of_the_time_turned_over(run: Run, open_page: Open) -> None:

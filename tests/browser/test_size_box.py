@@ -55,7 +55,7 @@ ASKED = (
     ("widths", 6_300, "perhaps ahead"),
     ("widths", 7, "below the smallest (100)"),
     ("depths", 3, "measured, one trial"),
-    ("depths", 2, "flagged noisy"),
+    ("depths", 2, "flagged quota"),
 )
 
 

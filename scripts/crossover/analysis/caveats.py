@@ -4,15 +4,10 @@ from __future__ import annotations
 
 CAVEATS = {
     "drift": "with times that drift",
-    "noisy": "with scattered times",
-    "skewed": "with single steps that are far slower",
-    "few_blocks": "with too few samples",
-    "imprecise": "less precise than asked",
     "diverged": "with numbers that overflowed",
     "trials_differ": "whose times differ much from trial to trial",
     "warmup_capped": "with a warm-up that was cut short",
     "throttled": "on a GPU that clocked down",
-    "interrupted": "interrupted by other work",
     "busy_host": "with other programs on their cores",
     "side_by_side": "beside trials on other GPUs of the host",
     "quota": "held back by a CPU quota",
@@ -25,5 +20,5 @@ CAVEATS = {
 
 
 def with_name(name: str) -> str:
-    """'less precise than asked (imprecise)'; another word, such as 'missing', says by itself what it means."""
+    """'with times that drift (drift)'; another word, such as 'missing', says by itself what it means."""
     return f"{CAVEATS[name]} ({name})" if name in CAVEATS else name

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from crossover.analysis.merging import check_environments
 from crossover.analysis.tables import CELL_AXES, with_machine
 from crossover.errors import UserError
-from crossover.records import DEVICES, HERE, SCHEMA_VERSION, arrow_schema, is_cpu
+from crossover.records import DEVICES, FLAGS, HERE, SCHEMA_VERSION, arrow_schema, is_cpu
 
 NEEDED = [*(axis for axis in CELL_AXES if axis != "machine"), "trial", "status", "step_time_s", "schema_version"]
 """The columns without which rows say nothing; any other that a run lacks is empty in the joined table."""
@@ -131,6 +131,7 @@ def _read_run(run: MergedRun) -> pa.Table:
                 f"{file}: rows of version {', '.join(map(str, sorted(versions, key=str)))}, but this workflow reads "
                 f"versions {OLDEST_VERSION} to {SCHEMA_VERSION}; measure again with this version"
             )
+        table = _with_flags_of_today(table)
         for field in schema:
             if field.name not in table.column_names:
                 table = table.append_column(field.name, pa.nulls(len(table), field.type))
@@ -144,6 +145,15 @@ def _read_run(run: MergedRun) -> pa.Table:
     except UserError as error:
         raise UserError(f"{run.folder}: {error}") from None
     return joined.sort_by([(axis, "ascending") for axis in (*CELL_AXES, "trial")])
+
+
+def _with_flags_of_today(table: pa.Table) -> pa.Table:
+    """The rows without flags that this version no longer raises, since they said nothing about a result."""
+    if "flags" not in table.column_names:
+        return table
+    kept = [[flag for flag in flags or () if flag in FLAGS] for flags in table["flags"].to_pylist()]
+    place = table.column_names.index("flags")
+    return table.set_column(place, "flags", pa.array(kept, arrow_schema().field("flags").type))
 
 
 def _read(file: Path, columns: list[str] | None = None) -> pa.Table:

@@ -25,7 +25,8 @@ from crossover.records import STATUSES
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 CONFIDENCE = 0.95
-WIDEST_TRUSTED_SHARE = 0.05
+TRIALS_DIFFER = 1.25
+"""Slowest trial over fastest: above it, a further trial lies further off."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,9 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Places) -> dict[st
     is_ok = columns["status"][rows] == "ok"
     ok, failed = rows[is_ok], rows[~is_ok]
     own = {name: values[ok] for name, values in numbers.items()}
-    time = time_over_trials(own["step_time_s"].tolist()) if len(ok) else TimeInterval(math.nan, None, None)
+    times_s = own["step_time_s"].tolist()
+    time = time_over_trials(times_s) if times_s else TimeInterval(math.nan, None, None)
+    differing = {"trials_differ"} if times_s and max(times_s) > TRIALS_DIFFER * min(times_s) else set()
     return {
         **{axis: columns[axis][first] for axis in CELL_AXES},
         "size_name": columns["size_name"][first],
@@ -197,7 +200,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Places) -> dict[st
         "timed_steps": -_most(-own["timed_steps"]),
         "trials": len(ok),
         "trials_not_ok": len(failed),
-        "flags": sorted({flag for flags in columns["flags"][ok] for flag in flags} | _flags_of(time)),
+        "flags": sorted({flag for flags in columns["flags"][ok] for flag in flags} | differing),
         "device_name": columns["device_name"][first],
         "hostname": columns["hostname"][first],
         "threads": columns["threads"][first],
@@ -218,10 +221,3 @@ def _median(values: Floats) -> float:
     """The lower median, a value that was measured; NaN where none was."""
     known = np.sort(values[~np.isnan(values)])
     return float(known[(len(known) - 1) // 2]) if len(known) else math.nan
-
-
-def _flags_of(time: TimeInterval) -> set[str]:
-    """Flags that only the trials together can raise."""
-    if time.high_s is None or time.high_s / time.mean_s - 1 <= WIDEST_TRUSTED_SHARE:
-        return set()
-    return {"trials_differ"}

@@ -139,7 +139,7 @@ def _measure_all(
     if request.trial == 1 or columns["step_time_s"] < SLOW_STEP_S:
         columns["flops_per_step"] = unless_out_of_memory(lambda: count_flops(task.step, cell.execution), None)
     columns["flags"] = [
-        *find_flags(timing, request.effort),
+        *find_flags(timing),
         *host_flags({**facts, **columns}),
         *(["diverged"] if diverged else []),
     ]

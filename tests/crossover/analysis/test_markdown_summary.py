@@ -69,11 +69,11 @@ def test_a_question_has_a_line_with_answer_interval_published_value_and_verdict_
 
 
 def test_it_says_what_the_answers_rest_on(power_laws: PowerLaws) -> None:
-    rows = power_laws({2: 100, 4: 100_000}, trials=3, torch_version="2.13.0", hostname="node17", flags=["noisy"])
+    rows = power_laws({2: 100, 4: 100_000}, trials=3, torch_version="2.13.0", hostname="node17", flags=["quota"])
     rows = rows.assign(peak_allocated_bytes=2 * 10**9, device_memory_bytes=8 * 10**9)
     text = markdown_of(rows)
     assert "- Measured on: GPU (Brand G1); threads of torch 2, torch 2.13.0" in text
-    assert "- Trust: 3 trials a cell; 4 of 4 cells flagged: 4 with scattered times (noisy); every measured" in text
+    assert "- Trust: 3 trials a cell; 4 of 4 cells flagged: 4 held back by a CPU quota (quota); every measured" in text
     assert "- Missing or failed: nothing\n" in text
     assert "- Memory of the GPU (Brand G1) is no limit here: tensors take up to 2.00 GB of its 8.00 GB, 25 %" in text
     assert "Study: disc\\_depth.\n" in text

@@ -22,7 +22,7 @@ def run(row: Row, tmp_path: Path) -> Callable[..., str]:
     def write(folder: str, *rows: dict[str, Any], **values: Any) -> str:
         path = tmp_path / folder / "measurements.parquet"
         path.parent.mkdir()
-        known = [row(schema_version=SCHEMA_VERSION, **{**values, **one}) for one in rows or ({},)]
+        known = [row(**{"schema_version": SCHEMA_VERSION, **values, **one}) for one in rows or ({},)]
         pq.write_table(pa.Table.from_pylist(known, schema=arrow_schema()), path)
         return str(path.parent)
 
@@ -85,6 +85,11 @@ def test_a_table_without_a_column_of_today_is_read_and_one_without_times_is_not(
     pq.write_table(table.drop_columns(["step_time_s"]), file)
     with pytest.raises(UserError, match=r"measurements\.parquet: column 'step_time_s' is missing"):
         names(str(file.parent))
+
+
+def test_flags_that_are_no_longer_raised_are_left_out(run: Callable[..., str]) -> None:
+    older = run("a", {"flags": ["noisy", "busy_host"]}, {"flags": None, "trial": 2}, schema_version=4)
+    assert join_runs([MergedRun(older)])["flags"].to_pylist() == [["busy_host"], []]
 
 
 def test_rows_of_another_version_stop(run: Callable[..., str]) -> None:

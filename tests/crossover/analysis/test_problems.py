@@ -54,11 +54,11 @@ def test_cells_are_named_by_what_their_study_varies(row: Row) -> None:
 
 
 def test_a_flag_has_its_own_words_and_is_counted_by_trials(row: Row) -> None:
-    rows = [row(trial=1, flags=["drift", "noisy"]), row(trial=2, flags=["drift"]), row(trial=3)]
+    rows = [row(trial=1, flags=["drift", "quota"]), row(trial=2, flags=["drift"]), row(trial=3)]
     first, second = (entry for entry in found(rows) if "trials_differ" not in entry["reason"])
     what, remedy = FLAGS["drift"].split(": ")
     assert (first["count"], first["reason"], first["remedy"]) == (2, f"drift: {what}", remedy)
-    assert (second["count"], second["reason"].split(":")[0]) == (1, "noisy")
+    assert (second["count"], second["reason"].split(":")[0]) == (1, "quota")
 
 
 def test_a_flag_of_a_cell_counts_all_of_its_trials(row: Row) -> None:
@@ -67,12 +67,12 @@ def test_a_flag_of_a_cell_counts_all_of_its_trials(row: Row) -> None:
 
 
 def test_a_flag_of_a_trial_that_must_not_count_is_not_listed(row: Row) -> None:
-    (entry,) = found([row(status="invalid", reason="foreign work", flags=["noisy"], step_time_s=None)])
+    (entry,) = found([row(status="invalid", reason="foreign work", flags=["quota"], step_time_s=None)])
     assert (entry["kind"], entry["reason"]) == ("invalid", "foreign work")
 
 
 def test_what_failed_comes_first_and_flags_last(row: Row) -> None:
-    rows = [row(flags=["noisy"]), row(size=5, status="oom", reason="full", step_time_s=None)]
+    rows = [row(flags=["quota"]), row(size=5, status="oom", reason="full", step_time_s=None)]
     lack = [lacking(row, 6), lacking(row, 7, "failed", "no such file")]
     assert [entry["kind"] for entry in found(rows, lack)] == ["failed", "missing", "oom", "flagged"]
 

@@ -308,12 +308,12 @@ def test_a_link_is_relative_to_the_page(report: str, link: str, monkeypatch: pyt
 
 
 def test_raised_flags_come_with_their_remedy(power_laws: PowerLaws, figure: FigureFile) -> None:
-    rows = power_laws({2: 100, 4: 100_000}, flags=["noisy"])
+    rows = power_laws({2: 100, 4: 100_000}, flags=["quota"])
     shown = Page(page(rows, figure))
-    assert "4 of 4 cells flagged: 4 with scattered times ( noisy )" in shown.text
-    assert "stop other work on the machine" in shown.text
+    assert "4 of 4 cells flagged: 4 held back by a CPU quota ( quota )" in shown.text
+    assert "raise the quota" in shown.text
     # On the first screen and in the study it leads to its explanation.
-    assert (shown.addresses.count("#flag-noisy"), shown.ids.count("flag-noisy")) == (2, 1)
+    assert (shown.addresses.count("#flag-quota"), shown.ids.count("flag-quota")) == (2, 1)
 
 
 def test_a_page_without_accelerator_says_what_is_missing(power_laws: PowerLaws, figure: FigureFile) -> None:

@@ -62,10 +62,10 @@ def test_a_row_of_another_version_is_named(tmp_path: Path) -> None:
 
 
 def test_a_table_is_written_for_machines_and_for_people(tmp_path: Path) -> None:
-    table = pd.DataFrame({"size": [1, 2], "flags": [["drift", "noisy"], []]})
+    table = pd.DataFrame({"size": [1, 2], "flags": [["drift", "quota"], []]})
     write_table(table, tmp_path / "t.parquet", tmp_path / "t.csv")
-    assert [list(flags) for flags in read_table(tmp_path / "t.parquet")["flags"]] == [["drift", "noisy"], []]
-    assert (tmp_path / "t.csv").read_text() == "size,flags\n1,drift noisy\n2,\n"
+    assert [list(flags) for flags in read_table(tmp_path / "t.parquet")["flags"]] == [["drift", "quota"], []]
+    assert (tmp_path / "t.csv").read_text() == "size,flags\n1,drift quota\n2,\n"
 
 
 def test_a_row_of_a_run_without_machines_stays_valid(tmp_path: Path) -> None:

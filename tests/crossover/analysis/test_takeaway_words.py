@@ -39,7 +39,7 @@ def test_flags_are_named_each_once_and_of_many_the_first() -> None:
     assert resting_on([[], []]) == ""
     assert resting_on([["drift"], []]) == " It rests on a cell with times that drift."
     assert resting_on([["drift"], ["drift"]]) == " It rests on cells with times that drift."
-    many = [["drift", "few_blocks"], ["imprecise", "noisy", "quota"]]
-    first = "with times that drift, with too few samples, less precise than asked"
+    many = [["drift", "warmup_capped"], ["throttled", "diverged", "quota"]]
+    first = "with times that drift, with a warm-up that was cut short, on a GPU that clocked down"
     assert resting_on([many[0], many[1][:2]]) == f" It rests on cells {first} and with 1 other flag."
     assert resting_on(many) == f" It rests on cells {first} and with 2 other flags."

@@ -13,9 +13,9 @@ def words(*cells: tuple[str, int, Sequence[str]]) -> list[str]:
 
 def test_flags_are_counted_by_cell_and_by_name() -> None:
     """Two of three cells are flagged, one of them twice."""
-    assert words(("ok", 3, ["drift", "noisy"]), ("ok", 3, ["drift"]), ("ok", 3, [])) == [
+    assert words(("ok", 3, ["drift", "quota"]), ("ok", 3, ["drift"]), ("ok", 3, [])) == [
         "3 trials a cell",
-        "2 of 3 cells flagged: 2 with times that drift (drift), 1 with scattered times (noisy)",
+        "2 of 3 cells flagged: 2 with times that drift (drift), 1 held back by a CPU quota (quota)",
         "every measured cell has a result",
     ]
 

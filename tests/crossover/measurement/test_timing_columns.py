@@ -9,7 +9,7 @@ import pytest
 from crossover.measurement.timing import Timing, find_flags, summarise_samples
 from crossover.measurement.timing_columns import latency_columns, timing_columns
 from crossover.records import COLUMNS, FLAGS
-from fake_device import EFFORT, FakeDevice
+from fake_device import FakeDevice
 
 MADE_UP = Timing(
     first_step_s=9.0,
@@ -79,41 +79,16 @@ def test_latency_percentiles_by_hand() -> None:
 @pytest.mark.parametrize(
     ("samples", "flags"),
     [
-        ([1.0] * 30, []),
-        ([1.0] * 20 + [1.06] * 10, ["drift"]),
-        ([1.0] * 20 + [0.94] * 10, ["drift"]),
-        ([1.0] * 20 + [1.04] * 10, []),
-        ([1.0, 1.6] * 15, ["noisy"]),  # quartiles 1.0 and 1.6, median 1.3
-        ([1.0, 1.2] * 15, []),
-        ([1.0] * 15 + [9.0] + [1.0] * 14, ["skewed"]),  # mean 1.27
-        ([1.0] * 15 + [8.0] + [1.0] * 14, []),  # mean 1.23
-        ([1.0] * 29, ["few_blocks"]),
+        ([1.0] * 20 + [1.26] * 10, ["drift"]),
+        ([1.0] * 20 + [0.74] * 10, ["drift"]),
+        ([1.0] * 20 + [1.24] * 10, []),
+        ([1.0, 1.6] * 15, []),  # scattered, but nowhere bound
     ],
 )
 def test_flags_of_samples(samples: list[float], flags: list[str]) -> None:
-    timing = replace(MADE_UP, samples_s=tuple(samples))
-    assert find_flags(timing, replace(EFFORT, timed_tolerance=9.0)) == flags
+    assert find_flags(replace(MADE_UP, samples_s=tuple(samples))) == flags
     assert set(flags) <= set(FLAGS)
 
 
-@pytest.mark.parametrize(
-    ("spread", "flags"),
-    # Half of each: t * spread / 2 * sqrt(20 / 19) / sqrt(20) = 0.24 * spread, over 1 + spread / 2.
-    [(0.041, []), (0.043, ["imprecise"])],
-)
-def test_a_wide_interval_is_flagged(spread: float, flags: list[str]) -> None:
-    timing = replace(MADE_UP, samples_s=tuple([1.0, 1.0 + spread] * 15))
-    assert find_flags(timing, EFFORT) == flags
-
-
-def test_a_narrow_interval_at_the_cap_is_not_flagged() -> None:
-    """Between two checks too."""
-    assert find_flags(replace(MADE_UP, samples_s=(1.0,) * 37), EFFORT) == []
-
-
-def test_too_few_blocks_are_not_called_imprecise_as_well() -> None:
-    assert find_flags(replace(MADE_UP, samples_s=(1.0, 1.1) * 10), EFFORT) == ["few_blocks"]
-
-
 def test_a_warm_up_that_was_not_steady_is_flagged() -> None:
-    assert find_flags(replace(MADE_UP, samples_s=(1.0,) * 30, steady=False), EFFORT) == ["warmup_capped"]
+    assert find_flags(replace(MADE_UP, samples_s=(1.0,) * 30, steady=False)) == ["warmup_capped"]

@@ -12,8 +12,7 @@ CPU = {
     "timed_s": 10.0,
     "threads": 8,
     "physical_cores": 8,
-    "involuntary_switches": 6400,  # 80/s for each of 8 threads
-    "others_cpus": 0.4,  # 5 % of 8
+    "others_cpus": 0.25,
     "cgroup_throttled_s": 0.1,  # 1 % of 10 s
 }
 GPU = {
@@ -21,8 +20,7 @@ GPU = {
     "timed_s": 10.0,
     "threads": 8,
     "physical_cores": 8,
-    "involuntary_switches": 10_000,
-    "others_cpus": 7.4,
+    "others_cpus": 7.25,  # 7 of 8 cores are spare
     "cgroup_throttled_s": 0.0,
     "sm_clock_after_mhz": 1350.0,  # 75 % of 1800
     "sm_clock_default_mhz": 1800.0,
@@ -51,10 +49,9 @@ def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: d
 @pytest.mark.parametrize(
     ("facts", "flag"),
     [
-        ({**CPU, "involuntary_switches": 6401}, "interrupted"),
-        ({**CPU, "others_cpus": 0.41}, "busy_host"),
+        ({**CPU, "others_cpus": 0.26}, "busy_host"),
         ({**CPU, "cgroup_throttled_s": 0.11}, "quota"),
-        ({**GPU, "others_cpus": 7.41}, "busy_host"),
+        ({**GPU, "others_cpus": 7.26}, "busy_host"),
         ({**GPU, "cgroup_throttled_s": 0.11}, "quota"),
         ({**GPU, "sm_clock_after_mhz": 1349.0}, "throttled"),
         ({**GPU, "leased_beside": 1}, "side_by_side"),
@@ -83,21 +80,15 @@ def test_the_clock_of_an_idle_gpu_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("threads", "others", "disturbed"),
     [
-        (8, 0.3, False),
-        (4, 4.4, False),  # 4 cores to spare, and 5 % of 8
-        (4, 4.5, True),
-        (16, 0.5, True),  # more threads than cores leave nothing to spare
-        (None, 0.5, True),
+        (8, 0.2, False),
+        (4, 4.2, False),  # 4 cores to spare
+        (4, 4.3, True),
+        (16, 0.3, True),  # more threads than cores leave nothing to spare
+        (None, 0.3, True),
     ],
 )
 def test_others_disturb_once_the_spare_cores_are_taken(threads: int | None, others: float, disturbed: bool) -> None:
     assert others_disturb({**CPU, "threads": threads, "others_cpus": others}) is disturbed
-
-
-def test_on_a_large_machine_one_busy_process_is_enough() -> None:
-    large = {**CPU, "threads": 64, "physical_cores": 64}
-    assert not others_disturb({**large, "others_cpus": 0.5})
-    assert others_disturb({**large, "others_cpus": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -138,8 +129,7 @@ def test_what_is_only_a_note_does_not_make_a_result_invalid(changes: dict[str, A
 
 
 def test_the_cpu_on_fewer_cores_needs_only_those() -> None:
-    """One thread on 8 cores: 7 are spare, and it may lose its CPU 80 times a second, not 640 times."""
-    side = {**CPU, "device": "cpu-1", "threads": 1, "involuntary_switches": 800, "others_cpus": 7.4}
+    """One thread on 8 cores: 7 are spare."""
+    side = {**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.25}
     assert host_flags(side) == []
-    assert host_flags({**side, "involuntary_switches": 801}) == ["interrupted"]
-    assert host_flags({**side, "others_cpus": 7.41}) == ["busy_host"]
+    assert host_flags({**side, "others_cpus": 7.26}) == ["busy_host"]
