@@ -11,10 +11,16 @@ from typing import Any
 import pandas as pd
 import psutil
 import pytest
+from hypothesis import HealthCheck, settings
 
 from crossover.records import COLUMNS
+from leftovers import TESTER, started_by
 
 ROOT = Path(__file__).parents[1]
+
+# No test depends on how fast this machine is just now.
+settings.register_profile("crossover", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("crossover")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -29,6 +35,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that run the workflow take minutes: they start first, so that no process ends long after the others."""
     items.sort(key=lambda item: item.path.parent != ROOT / "tests")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    """Fails if a process that a test started, itself or through others, outlives the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(TESTER, str(os.getpid()))
+        yield
+    _, left = psutil.wait_procs(started_by(str(os.getpid())), timeout=10)
+    for process in left:
+        process.kill()
+    assert [process.info["cmdline"] for process in left] == []
 
 
 @pytest.fixture(scope="session")
