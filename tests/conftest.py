@@ -14,9 +14,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from crossover.records import COLUMNS
-from leftovers import TESTER, started_by
+from processes import TESTER, started_by
 
 ROOT = Path(__file__).parents[1]
+
+# Where several processes test at once, threads of one operation wait for each other longer than they compute.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 # No test depends on how fast this machine is just now.
 settings.register_profile("crossover", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -54,15 +57,15 @@ def root() -> Path:
     return ROOT
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def own_servers() -> Iterator[None]:
     """Sockets of a module's trial servers lie in a folder of their own, and the servers end with its tests."""
     with tempfile.TemporaryDirectory(prefix="xo") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", folder)
         patch.setenv("CROSSOVER_WORKFLOW", str(os.getpid()))
         yield
-        for process in psutil.process_iter():
-            if process.status() != psutil.STATUS_ZOMBIE and any(folder in part for part in process.cmdline()):
+        for process in started_by(str(os.getpid())) if any(Path(folder).iterdir()) else []:
+            if any(folder in part for part in process.info["cmdline"]):
                 process.kill()
 
 

@@ -64,7 +64,7 @@ class House:
             cwd=self.path,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
             env=environment,
         )
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from leftovers import TESTER, started_by
+from processes import TESTER, started_by
 
 DAEMON = """
 import subprocess, sys
