@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from crossover.checking.grid import make_grid
 from house import ROOT
+
+pytestmark = pytest.mark.slow
 
 COUNT = """
 import sys

@@ -17,6 +17,8 @@ import pytest
 from house import ROOT, House
 from processes import PATIENCE_S, wait_for
 
+pytestmark = pytest.mark.slow
+
 GPUS = 4
 
 

@@ -22,6 +22,8 @@ from house import ROOT, House
 from processes import PATIENCE_S, wait_for
 from slurm_cluster import Cluster, lacks, running
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("CROSSOVER_KILLS", "3"))
 """Random moments at which something is killed."""
 
