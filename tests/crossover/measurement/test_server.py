@@ -30,7 +30,7 @@ from crossover.measurement.server import gpu_is_open
 from crossover.measurement.server_key import server_key
 from trials import CELL, read_row, request, write_points
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")]
 WAIT_S = 30.0
 
 
@@ -41,6 +41,9 @@ def runtime() -> Iterator[Path]:
     yield folder
     for server in servers(folder):
         server.kill()
+    for started in forking.STARTED:
+        started.kill()
+        started.wait()
     shutil.rmtree(folder)
 
 
