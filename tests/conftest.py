@@ -11,10 +11,19 @@ from typing import Any
 import pandas as pd
 import psutil
 import pytest
+from hypothesis import HealthCheck, settings
 
 from crossover.records import COLUMNS
+from processes import TESTER, started_by
 
 ROOT = Path(__file__).parents[1]
+
+# Where several processes test at once, threads of one operation wait for each other longer than they compute.
+os.environ["OMP_NUM_THREADS"] = "1"
+
+# No test depends on how fast this machine is just now.
+settings.register_profile("crossover", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("crossover")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -31,20 +40,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.parent != ROOT / "tests")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    """Fails if a process that a test started, itself or through others, outlives the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(TESTER, str(os.getpid()))
+        yield
+    _, left = psutil.wait_procs(started_by(str(os.getpid())), timeout=10)
+    for process in left:
+        process.kill()
+    assert [process.info["cmdline"] for process in left] == []
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def own_servers() -> Iterator[None]:
     """Sockets of a module's trial servers lie in a folder of their own, and the servers end with its tests."""
     with tempfile.TemporaryDirectory(prefix="xo") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", folder)
         patch.setenv("CROSSOVER_WORKFLOW", str(os.getpid()))
         yield
-        for process in psutil.process_iter():
-            if process.status() != psutil.STATUS_ZOMBIE and any(folder in part for part in process.cmdline()):
+        for process in started_by(str(os.getpid())) if any(Path(folder).iterdir()) else []:
+            if any(folder in part for part in process.info["cmdline"]):
                 process.kill()
 
 

@@ -64,7 +64,7 @@ class House:
             cwd=self.path,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
             env=environment,
         )
 
@@ -73,6 +73,7 @@ class House:
         done = self.snakemake("--dry-run", *arguments)
         assert done.returncode == 0, done.stderr
         text = done.stdout + done.stderr
+        assert "Report: " not in text
         jobs = Counter({rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", text, flags=re.MULTILINE)})
         jobs.update(f"{study} {trial}" for study, trial in re.findall(r"Measuring (\w+):.*trial (\d+)", text))
         return jobs

@@ -6,10 +6,11 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import psutil
+
+from processes import PATIENCE_S, wait_for
 
 ROOT = Path(__file__).parents[1]
 WELL, CRASH, HANG, NAN, ELSEWHERE, RAISE, HOG, KILLED, LITTER, STUBBORN = range(1, 11)
@@ -96,11 +97,9 @@ def kill_while_hanging(command: list[str], begun: Path, number: signal.Signals) 
     """
     environment = {**os.environ, "PLANTED_BEGUN": str(begun)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as job:
-        deadline = time.monotonic() + 60
-        while not (begun.exists() and begun.read_text()) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for(lambda: begun.exists() and begun.read_text(), "the workload")
         measuring = psutil.Process(int(begun.read_text()))
         job.send_signal(number)
-        _, said = job.communicate(timeout=60)
-    assert psutil.wait_procs([measuring], timeout=10)[1] == []
+        _, said = job.communicate(timeout=PATIENCE_S)
+    assert psutil.wait_procs([measuring], timeout=PATIENCE_S)[1] == []
     return job.returncode, said

@@ -11,13 +11,13 @@ import re
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from filelock import FileLock
+
+from processes import PATIENCE_S, wait_for
 
 GPUS = 2
 PACKAGES = ("slurm-wlm", "munge")
@@ -26,8 +26,6 @@ CONFIGURATION = Path("/etc/slurm/slurm.conf")
 DEVICES = CONFIGURATION.with_name("gres.conf")
 OURS = "# Written by the tests of Crossover, and removed when they end.\n"
 LOCK = Path("/run/lock/crossover-slurm.lock")
-
-T = TypeVar("T")
 
 
 def lacks() -> str | None:
@@ -104,7 +102,7 @@ class Cluster:
         """Start the node's daemon, and wait for the node."""
         self._slurmd = self.daemon("slurmd", "-D")
         try:
-            wait_for(lambda: self.node_state() in ("idle", "mix", "alloc"), 30, "the node")
+            wait_for(lambda: self.node_state() in ("idle", "mix", "alloc"), "the node")
         except TimeoutError as late:
             logs = "\n".join(path.read_text(errors="replace")[-3000:] for path in self.folder.glob("*.log"))
             raise TimeoutError(f"{late}\n{logs}") from None
@@ -119,7 +117,7 @@ class Cluster:
         """End the node's daemon in order."""
         if self._slurmd is not None:
             self._slurmd.terminate()
-            self._slurmd.wait(30)
+            self._slurmd.wait(PATIENCE_S)
 
     def node_state(self) -> str:
         return _output("sinfo", "--noheader", "--format=%t", "--partition=cpu", check=False).rstrip("*")
@@ -148,14 +146,14 @@ class Cluster:
     def empty(self) -> None:
         """Cancel every job and wait until none is left."""
         self.cancel(*self.active())
-        wait_for(lambda: not self.active(), 30, "the jobs to end")
+        wait_for(lambda: not self.active(), "the jobs to end")
 
 
 @contextmanager
 def running(folder: Path) -> Iterator[Cluster]:
     """A cluster whose files lie in a folder; one at a time on a machine, another test run waits for its end."""
     with ExitStack() as ends:
-        ends.enter_context(FileLock(LOCK, timeout=1200))
+        ends.enter_context(FileLock(LOCK))
         ends.callback(DEVICES.unlink, missing_ok=True)
         ends.callback(CONFIGURATION.unlink, missing_ok=True)
         cluster = Cluster(folder)
@@ -165,28 +163,18 @@ def running(folder: Path) -> Iterator[Cluster]:
             shutil.chown(run, "munge", "munge")
             munged = cluster.daemon("runuser", "--user=munge", "--", "munged", "--foreground")
             ends.callback(_end, munged)
-            wait_for(lambda: _answers("munge", "--no-input"), 10, "munge")
+            wait_for(lambda: _answers("munge", "--no-input"), "munge")
         ends.callback(_end, cluster.daemon("slurmctld", "-D"))
-        wait_for(lambda: _answers("scontrol", "ping"), 20, "slurmctld")
+        wait_for(lambda: _answers("scontrol", "ping"), "slurmctld")
         ends.callback(cluster.stop_slurmd)
         cluster.start_slurmd()
         ends.callback(cluster.empty)
         yield cluster
 
 
-def wait_for(found: Callable[[], T], seconds: float, what: str) -> T:
-    """The first true value; raises TimeoutError."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if value := found():
-            return value
-        time.sleep(0.1)
-    raise TimeoutError(f"waited {seconds} s for {what}")
-
-
 def _end(daemon: subprocess.Popen[bytes]) -> None:
     daemon.send_signal(signal.SIGTERM)
-    daemon.wait(30)
+    daemon.wait(PATIENCE_S)
 
 
 def _path() -> str:
@@ -199,14 +187,14 @@ def _environment() -> dict[str, str]:
 
 
 def _output(*command: str, check: bool = True) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, env=_environment(), timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, env=_environment(), timeout=PATIENCE_S)
     if check and done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr or done.stdout}")
     return done.stdout.strip()
 
 
 def _answers(*command: str) -> bool:
-    return subprocess.run(command, capture_output=True, env=_environment(), timeout=30).returncode == 0
+    return subprocess.run(command, capture_output=True, env=_environment(), timeout=PATIENCE_S).returncode == 0
 
 
 def _number(key: str, text: str) -> str:

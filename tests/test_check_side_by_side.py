@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +18,26 @@ GPUS = ["GPU-0", "GPU-1", "GPU-2"]
 
 
 class Machine:
-    """Trials take the first free GPU of their list, and see who is there while they measure."""
+    """Trials take the first free GPU of their list, and see who is there while they measure; those of a pool meet."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.taken: list[str] = []
         self.measured: list[tuple[int, str]] = []
+        self.meeting = threading.Barrier(1)
+
+    def pool(self, count: int) -> ThreadPoolExecutor:
+        self.meeting = threading.Barrier(count, timeout=60)
+        return ThreadPoolExecutor(count)
 
     def measure_trial(self, _options: list[str], environment: Mapping[str, str] | None = None) -> dict[str, Any]:
         visible = environment["CUDA_VISIBLE_DEVICES"].split(",") if environment else GPUS
         with self.lock:
             gpu = next(gpu for gpu in visible if gpu not in self.taken)
             self.taken.append(gpu)
-        time.sleep(0.3)
+        self.meeting.wait()
         beside = len(self.taken) - 1
-        time.sleep(0.3)
+        self.meeting.wait()
         with self.lock:
             self.taken.remove(gpu)
             self.measured.append((beside, gpu))
@@ -43,6 +48,7 @@ class Machine:
 def test_each_gpu_measures_alone_and_beside_all_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine()
     monkeypatch.setattr(check, "measure_trial", machine.measure_trial)
+    monkeypatch.setattr(check, "ThreadPoolExecutor", machine.pool)
     monkeypatch.setattr(check, "gpus_here", lambda most: GPUS[:most])
     output = tmp_path / "side_by_side.csv"
     check.main(["--trials", "--size=10 --device=cuda", "--gpus=3", "--pairs=3", f"--output={output}"])

@@ -16,7 +16,7 @@ from planting import CRASH, ELSEWHERE, HANG, HOG, KILLED, RAISE, WELL, kill_whil
 from trials import run_script, write_points
 
 pytestmark = [
-    pytest.mark.usefixtures("own_servers"),
+    pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep a limit on memory"),
 ]
 
@@ -234,6 +234,6 @@ def test_help_works_in_a_bare_environment() -> None:
         f"import sys, runpy; sys.path.insert(0, {str(script.parent)!r}); sys.argv = ['it', '--help']; "
         f"runpy.run_path({str(script)!r}, run_name='__main__')"
     )
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert "--memory-limit" in done.stdout

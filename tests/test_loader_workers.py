@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,18 +14,9 @@ import pytest
 from safetensors.numpy import save_file
 
 import trials
+from processes import wait_for
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-
-WORKER_LIMIT_S = 30.0
-"""Workers ask every 5 s whether their parent lives."""
-
-
-def wait_for(found: Callable[[], bool], limit_s: float = 60.0) -> None:
-    end = time.monotonic() + limit_s
-    while not found():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.05)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
 
 def writers(pipe: int) -> set[int]:
@@ -62,8 +51,8 @@ def test_no_worker_survives_a_killed_trial(tmp_path: Path, isolation: str, endin
     ) as script:
         assert script.stdout is not None
         pipe = script.stdout.fileno()
-        wait_for(lambda: len(writers(pipe)) == 4)  # the script, the measuring process, and two workers
+        wait_for(lambda: len(writers(pipe)) == 4, "the script, the measuring process, and two workers")
         script.send_signal(ending)
         script.wait()
-        wait_for(lambda: not writers(pipe), 2.0 if ending == signal.SIGTERM else WORKER_LIMIT_S)
+        wait_for(lambda: not writers(pipe), "the end of workers, which ask every 5 s whether their parent lives")
     assert not (tmp_path / "trial.parquet").exists()

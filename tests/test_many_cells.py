@@ -13,6 +13,8 @@ import pytest
 from crossover.checking.grid import make_grid
 from house import ROOT
 
+pytestmark = pytest.mark.slow
+
 COUNT = """
 import sys
 from snakemake.cli import main
@@ -45,7 +47,7 @@ finally:
 def counted(what: str, folder: Path, *options: str) -> tuple[int, str]:
     """Run Snakemake there; the Python functions that it calls, or how often it selects jobs, and what it says."""
     command = [sys.executable, "-c", COUNT, what, "count", "--cores", "1", *options]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return int((folder / "count").read_text()), done.stdout + done.stderr
 
@@ -60,7 +62,6 @@ def test_a_dry_run_calls_few_functions_for_each_cell(tmp_path: Path) -> None:
     assert (calls[300] - calls[100]) / 200 < 5000
 
 
-@pytest.mark.usefixtures("own_servers")
 def test_jobs_are_looked_for_once_after_each_of_them_up_to_the_report(tmp_path: Path) -> None:
     """A time limit on jobs per second had Snakemake look again every second for each job that had finished."""
     make_grid(ROOT, tmp_path / "grid", 20)

@@ -132,7 +132,7 @@ def test_the_measuring_process_imports_nothing_it_does_not_use(dataset: Path, tm
         "print([m for m in ('pandas', 'scipy', 'matplotlib', 'sklearn', 'snakemake', 'yaml', 'jsonschema') "
         "if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.stdout.strip() == "[]", done.stderr
 
 
@@ -143,7 +143,7 @@ def test_the_parent_never_imports_torch(dataset: Path, tmp_path: Path) -> None:
         f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import measure_cell; "
         f"measure_cell.main({arguments!r}); print([m for m in ('torch', 'numpy', 'pyarrow') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.stdout.strip() == "[]", done.stderr
 
 
@@ -174,7 +174,7 @@ def test_help_works_in_a_bare_environment() -> None:
         f"import sys, runpy; sys.path.insert(0, {str(SCRIPT.parent)!r}); sys.argv = ['measure_cell.py', '--help']; "
         f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
     )
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert "--workload" in done.stdout
 

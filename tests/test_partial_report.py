@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pandas as pd
 import pytest
 
 from house import House
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -30,8 +33,17 @@ def partial(house: House, *options: str) -> str:
     return " ".join(text.split())
 
 
-def test_before_anything_is_measured_all_is_missing_and_a_run_then_measures_all(fresh: House) -> None:
-    text = partial(fresh)
+def test_before_anything_is_measured_all_is_missing_and_the_lock_of_a_run_stays(fresh: House) -> None:
+    """The files with which a run of this Snakemake keeps others from its rows."""
+    locks = fresh.path / ".snakemake" / "locks"
+    locks.mkdir(parents=True)
+    row = "results/cells/disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-2/cpu/trial-1.parquet"
+    for kind, files in (("output", f"{row}\nresults/report.html\n"), ("input", f"{row}\n")):
+        (locks / f"0.{kind}.lock").write_text(files)
+    assert "LockException" in fresh.snakemake("--keep-going").stderr
+    text = partial(fresh, "--nolock")
+    assert {path.name for path in locks.iterdir()} == {"0.output.lock", "0.input.lock"}
+    shutil.rmtree(locks)
     assert "This report is partial: 0 of 4 trials have finished" in text
     assert "disc_depth: 0 of 2 trials; hsf_width: 0 of 2 trials" in text
     assert "No trial has a time, so there is no answer yet" in text
@@ -78,37 +90,26 @@ def test_a_part_is_reported_and_the_run_goes_on_where_it_was(fresh: House) -> No
     assert fresh.would_run() == Counter()
 
 
-def test_failed_cells_are_told_with_the_command_for_what_has_finished(fresh: House) -> None:
+def test_failed_cells_keep_the_others_and_are_told_with_the_command_for_what_has_finished(fresh: House) -> None:
     """How many rows a CSV file has is not known before it is read."""
     for name in ("signal", "background"):
         (fresh.path / f"{name}.csv").write_text("lep_pt_1,lep_pt_2\n" + "1.5,2.5\n3.5,4.5\n" * 40)
     csv = {"signal": "signal.csv", "background": "background.csv"}
     fresh.config(studies=["hsf_width"], datasets={"higgs": {"csv": csv}})
-    fresh.edit("studies/hsf_width", batch_sizes=[5000], sizes=[5, 10], claims=[])
+    fresh.edit("studies/hsf_width", batch_sizes=[32, 5000], sizes=[5, 10], claims=[])
     done = fresh.snakemake("--config", "seed=3")
     assert done.returncode != 0
+    too_large = "batch size 5000 is larger than the dataset; allowed: at most its 107 rows"
+    assert f"error: {too_large}" in done.stdout + done.stderr
     assert "Failed: 2 jobs (measure_cell 2)" in done.stderr
     command = "snakemake --nolock --cores 1 --config seed=3 -- partial_report"
     assert f"A report of what has finished: {command}" in done.stderr
     text = partial(fresh, *command.removesuffix(" -- partial_report").split()[1:])
-    assert "0 of 2 trials have finished" in text
+    assert "2 of 4 trials have finished" in text
     assert "2 trials failed" in text
     assert "CPU: 5 and 10 neurons in each hidden layer" in text
-    assert "batch size 5000 is larger than the dataset; allowed: at most its 107 rows" in text
+    assert too_large in text
     assert "2 trials failed" in (fresh.path / "results" / "partial" / "summary.md").read_text()
-
-
-def test_beside_a_run_the_report_is_made_and_the_lock_of_the_run_stays(fresh: House) -> None:
-    """The files with which a run of this Snakemake keeps others from its rows."""
-    locks = fresh.path / ".snakemake" / "locks"
-    locks.mkdir(parents=True)
-    row = "results/cells/disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-2/cpu/trial-1.parquet"
-    (locks / "0.output.lock").write_text(f"{row}\nresults/report.html\n")
-    (locks / "0.input.lock").write_text(f"{row}\n")
-    locked = fresh.snakemake("--keep-going")
-    assert "LockException" in locked.stderr
-    assert "0 of 4 trials have finished" in partial(fresh, "--nolock")
-    assert {path.name for path in locks.iterdir()} == {"0.output.lock", "0.input.lock"}
 
 
 def test_the_plan_of_a_stage_that_was_made_counts_and_one_that_was_not_does_not(fresh: House) -> None:
@@ -125,10 +126,3 @@ def test_the_plan_of_a_stage_that_was_made_counts_and_one_that_was_not_does_not(
     text = partial(fresh)
     assert "0 of 6 trials have finished" in text
     assert "GPU" in text
-
-
-def test_a_dry_run_and_the_doctor_end_without_answers(fresh: House) -> None:
-    for arguments in (("--dry-run",), ("--dry-run", "--", "partial_report"), ("--", "doctor")):
-        done = fresh.snakemake(*arguments)
-        assert done.returncode == 0, done.stderr
-        assert "Report: " not in done.stderr + done.stdout

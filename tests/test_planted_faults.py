@@ -19,7 +19,7 @@ from crossover.command_lines import trial_options
 from planting import CRASH, ELSEWHERE, HANG, HOG, KILLED, LITTER, NAN, RAISE, STUBBORN, WELL, kill_while_hanging, plant
 from trials import CELL, EFFORT, read_row, run_script, write_points
 
-pytestmark = pytest.mark.usefixtures("own_servers")
+pytestmark = pytest.mark.slow
 ISOLATIONS = ["process", pytest.param("server", marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux only"))]
 GROUP = Path("/sys/fs/cgroup/memory/crossover-test")
 

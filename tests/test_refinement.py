@@ -111,6 +111,7 @@ def decisions(house: MadeUp) -> list[str]:
     return [why["decision"] for plan in house.plans() for why in plan["why"]]
 
 
+@pytest.mark.slow
 def test_the_bracket_is_measured_and_a_failed_trial_is_taken_up_again(tmp_path: Path, row: Row) -> None:
     """sqrt(50 x 400) is 141.4; then 50 and 141 bracket the crossover, which is still +-3 % wide."""
     house = MadeUp(tmp_path / "house", row)
@@ -164,6 +165,7 @@ def test_where_nothing_is_to_be_refined_nothing_is_planned(tmp_path: Path, row: 
     assert {name for name in jobs if name.islower()} - {"total"} == {"collect_measurements", "summarise_cells"}
 
 
+@pytest.mark.slow
 def test_two_precisions_of_a_gpu_alone_are_refined_where_that_is_asked_for(tmp_path: Path, row: Row) -> None:
     """fp32 takes 0.1 ms, amp-bf16 1 us x size: sqrt(50 x 400) is 141.4."""
     house = MadeUp(tmp_path / "house", row)

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from house import ROOT, House
-from slurm_cluster import wait_for
+from processes import PATIENCE_S, wait_for
+
+pytestmark = pytest.mark.slow
 
 GPUS = 4
-PATIENCE_S = 120
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def at_once(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
 def test_four_gpus_run_four_cells_at_once_each_its_own_and_a_cpu_cell_runs_alone(house: House) -> None:
     (house.path / "hold").write_text("cuda")
     run = start(house)
-    wait_for(lambda: len([note for note in notes(house) if note["device"] == "cuda"]) == GPUS, PATIENCE_S, "the trials")
+    wait_for(lambda: len([note for note in notes(house) if note["device"] == "cuda"]) == GPUS, "the trials")
     (house.path / "hold").unlink()
     finish(run, house)
     found = notes(house)

@@ -19,9 +19,11 @@ import pandas as pd
 import pytest
 
 from house import ROOT, House
-from slurm_cluster import Cluster, lacks, running, wait_for
+from processes import PATIENCE_S, wait_for
+from slurm_cluster import Cluster, lacks, running
 
-PATIENCE_S = 240
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("CROSSOVER_KILLS", "3"))
 """Random moments at which something is killed."""
 
@@ -128,7 +130,7 @@ def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_
     house.edit("studies/disc_depth", sizes=[2, 3, 4])
     (house.path / "hold").write_text("cuda")
     run = start(house, "--until", "measure_cell", "--retries", "0")
-    wait_for(lambda: len(notes(house)) == 2, PATIENCE_S, "two trials")
+    wait_for(lambda: len(notes(house)) == 2, "two trials")
     cancelled, late = (note["job"] for note in notes(house))
     cluster.limit(late, 1)
     jobs = {job["JobId"]: job for job in cluster.jobs()}
@@ -141,10 +143,10 @@ def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_
         assert note["cpus"] == max(1, cluster.cores // 2)
 
     cluster.cancel(cancelled)
-    wait_for(lambda: len(notes(house)) == 3, PATIENCE_S, "the third trial")
-    wait_for(lambda: late not in cluster.active(), PATIENCE_S, "the time limit")
+    wait_for(lambda: len(notes(house)) == 3, "the third trial")
+    wait_for(lambda: late not in cluster.active(), "the time limit")
     (house.path / "hold").unlink()
-    wait_for(lambda: not cluster.active(), PATIENCE_S, "the third trial's end")
+    wait_for(lambda: not cluster.active(), "the third trial's end")
     # Snakemake would see that in most of a minute only; here it never does.
     run.kill()
     run.wait()
@@ -156,10 +158,10 @@ def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_
 
     cluster.update_node(State="DRAIN", Reason="test")
     run = start(house, "--until", "measure_cell")
-    wait_for(lambda: printed(house).count("has been submitted") == 2, PATIENCE_S, "two jobs in the queue")
+    wait_for(lambda: printed(house).count("has been submitted") == 2, "two jobs in the queue")
     run.send_signal(signal.SIGINT)
     assert run.wait(PATIENCE_S) != 0
-    wait_for(lambda: not cluster.active(), PATIENCE_S, "Snakemake to cancel its jobs")
+    wait_for(lambda: not cluster.active(), "Snakemake to cancel its jobs")
     cluster.update_node(State="RESUME")
 
     finish(house, "--until", "measure_cell")
@@ -175,7 +177,7 @@ def test_no_finished_trial_is_lost_or_doubled_whatever_is_killed_and_when(house:
     for number in range(KILLS):
         victim = ("Snakemake", "a job", "slurmd")[number % 3]
         run = start(house, "--until", "measure_cell")
-        wait_for(lambda run=run: run.poll() is not None or "been submitted" in printed(house), PATIENCE_S, "a job")
+        wait_for(lambda run=run: run.poll() is not None or "been submitted" in printed(house), "a job")
         moment_s = chance.uniform(0, 12)
         time.sleep(moment_s)
         kept = finished_rows(house, cluster)

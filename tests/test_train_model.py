@@ -13,7 +13,7 @@ from trials import ROOT, read_row, run_script, write_points
 SCRIPT = ROOT / "scripts" / "train_model.py"
 CELL = Cell("quality", "disc_mlp", "resident", 100, "fp32", "eager", 3, "cpu")
 
-pytestmark = pytest.mark.usefixtures("own_servers")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

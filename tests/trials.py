@@ -63,7 +63,7 @@ def read_row(path: Path) -> dict[str, Any]:
 
 
 def run_script(
-    options: list[str], *prefix: str, script: Path = SCRIPT, timeout: float = 120, **environment: str
+    options: list[str], *prefix: str, script: Path = SCRIPT, timeout: float = 600, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the timing script as anyone would."""
     return subprocess.run(

@@ -12,6 +12,8 @@ from playwright.sync_api import Browser, Page
 from house import House
 from opened_page import Opened
 
+pytestmark = pytest.mark.slow
+
 TITLE = "<script>alert(1)</script>\"' 🙂 \u202egnippils </script><!--<script>"
 QUESTION = "<img src=x onerror=alert(3)>"
 FIGURES = ["times", "memory", "comparison", "trade_off"]

@@ -6,8 +6,12 @@ import csv
 import io
 from urllib.parse import quote
 
+import pytest
+
 from opened_page import Open, Opened
 from report_pages import Run
+
+pytestmark = pytest.mark.slow
 
 KEY = "widths/disc_mlp/plain/resident/100/fp32/eager/400/cuda"
 

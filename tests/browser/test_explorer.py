@@ -10,6 +10,8 @@ import pytest
 from opened_page import Open, Opened
 from report_pages import Run, write_page
 
+pytestmark = pytest.mark.slow
+
 POINT = """([study, series, at]) => {
   const plot = document.querySelector(`details.explorer[data-study="${study}"] .plot`);
   const chart = echarts.getInstanceByDom(plot);

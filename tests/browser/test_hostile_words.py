@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from opened_page import Open
 from report_pages import Run
+
+pytestmark = pytest.mark.slow
 
 MARK = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
 

@@ -13,6 +13,8 @@ from matplotlib.image import imread
 from opened_page import Open
 from report_pages import TEMPLATES, Run
 
+pytestmark = pytest.mark.slow
+
 SLOWEST_MS = 3000 if os.environ.get("CI") else 1000
 """First paint; a machine of a CI has other work too."""
 

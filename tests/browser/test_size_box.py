@@ -22,6 +22,8 @@ from crossover.errors import UserError
 from opened_page import Open, Opened
 from report_pages import Run, write_page
 
+pytestmark = pytest.mark.slow
+
 
 def command_says(run: Run, study: str, size: int) -> list[str]:
     """The lines of the command's answer."""

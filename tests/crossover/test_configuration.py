@@ -14,6 +14,7 @@ from crossover.configuration import (
     check_compared,
     check_device_list,
     check_executor,
+    check_merge,
     read_configuration,
 )
 from crossover.discovery import Machine
@@ -200,6 +201,11 @@ def test_a_study_says_only_what_differs_from_the_runs_refinement(folder: Folder)
             {"effort": {"timed_min_s": 1, "timed_max_s": 0.5}},
             "effort.timed_min_s: 1 is more than effort.timed_max_s, 0.5; allowed: at most 0.5",
         ),
+        ({"merge": []}, "merge: the list is empty; allowed: "),
+        ({"merge": {" ": "first"}}, "merge: ' ' is not allowed; allowed: "),
+        ({"merge": ["a", "b"], "price_per_hour": {"cpu": 1}}, "price_per_hour: the prices are of one machine"),
+        ({"hardware": {"a100": {"partition": "x"}}}, "hardware.a100.partition: unknown key; allowed: "),
+        ({"hardware": {"a 100": {}}}, "hardware: 'a 100' is not allowed; allowed: "),
         ({"datasets": {"higs": {}}}, "datasets.higs: unknown key; allowed: disc, higgs"),
         ({"datasets": {"higgs": {"csv": {"signal": "a.csv"}}}}, "datasets.higgs.csv: key 'background' is missing"),
     ],
@@ -714,6 +720,12 @@ def test_a_search_takes_its_defaults_but_for_what_is_given(folder: Folder) -> No
     found = folder.read(largest_batch={"memory_limit": "8 GiB", "limit": 100}).largest_batch
     assert found == BatchSearch(limit=100, memory_limit="8 GiB")
     assert folder.read(largest_batch={"memory_limit": 4096}).largest_batch.memory_limit == 4096
+
+
+def test_merging_needs_runs(folder: Folder) -> None:
+    text = one_line(lambda: check_merge(folder.read()))
+    assert text.startswith("config.yaml: merge: null, but merge needs results folders of one machine or more; ")
+    check_merge(folder.read(merge=["a"]))
 
 
 def test_a_comparison_needs_two_finished_runs(folder: Folder) -> None:

@@ -149,7 +149,7 @@ def test_a_machine_that_says_little_is_looked_at_as_well(
 def test_it_needs_no_torch(root: Path) -> None:
     look = "import sys; sys.modules['torch'] = None; import doctor; doctor.main([])"
     done = subprocess.run(
-        [sys.executable, "-c", look], cwd=root / "scripts", capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", look], cwd=root / "scripts", capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

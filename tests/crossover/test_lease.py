@@ -391,7 +391,7 @@ def test_four_processes_take_turns_on_one_gpu(workers: Callable[..., Worker]) ->
         worker.begin()
     held = []
     for worker in four:
-        said, _ = worker.process.communicate(timeout=60)
+        said, _ = worker.process.communicate(timeout=600)
         events = [line.split(" ", 1) for line in said.splitlines() if "waiting" not in line]
         assert [event for _, event in events] == ["holds GPU-1", "frees GPU-1"]
         held.append([float(when) for when, _ in events])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from crossover.analysis.cost_models import COST_MODEL_COLUMNS
+from crossover.analysis.crossover import estimate_crossover
 from crossover.analysis.summary import summarise
 from crossover.analysis.tables import DEVICE_LINE_AXES, collect_rows
 from crossover.records import Measurement
@@ -56,15 +58,24 @@ def test_a_cell_is_summarised_in_few_calls() -> None:
     assert more / 800 < 150  # it was over 4,000 where each cell was a table of its own
 
 
-def test_the_page_of_four_times_the_cells_takes_less_than_eight_times_as_long() -> None:
-    def seconds(cells: int) -> float:
-        rows = rows_of(cells)
-        start = time.process_time()
-        assert STUDY in page_of(rows)
-        return time.process_time() - start
+def test_a_cell_of_the_page_takes_few_calls() -> None:
+    few, many = rows_of(200), rows_of(800)
+    assert STUDY in page_of(few)  # what is loaded on first use does not count
+    more = calls_of(lambda: page_of(many)) - calls_of(lambda: page_of(few))
+    assert more / 600 < 300
 
-    seconds(200)  # what is loaded on first use does not count
-    assert seconds(2400) / seconds(600) < 8
+
+def test_a_size_of_a_crossover_takes_few_calls() -> None:
+    def line(sizes: int) -> pd.DataFrame:
+        rows = pd.DataFrame(product(range(sizes), ("cpu", "gpu"), (1, 2, 3)), columns=["size", "side", "trial"])
+        times = np.where(rows["side"] == "cpu", 1.0 + rows["size"], 30.0) * 1.01 ** rows["trial"]
+        return rows.assign(size=100 + rows["size"], step_time_s=times)
+
+    few, many = line(50), line(250)
+    more = calls_of(lambda: estimate_crossover(many, "cpu", "gpu")) - calls_of(
+        lambda: estimate_crossover(few, "cpu", "gpu")
+    )
+    assert more / 200 < 15
 
 
 def test_a_row_is_collected_in_few_calls(tmp_path: Path) -> None:

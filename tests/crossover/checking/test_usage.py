@@ -19,7 +19,6 @@ if len(sys.argv) > 1:
         pass
 else:
     subprocess.run([sys.executable, __file__, "child"], check=True)
-    time.sleep(0.3)
 """
 
 
@@ -29,7 +28,6 @@ def test_a_childs_time_and_memory_count(tmp_path: Path) -> None:
     script.write_text(CODE)
     used = run_measured([sys.executable, str(script)], tmp_path, os.environ, tmp_path / "log.txt")
     assert used.cpu_s >= 0.3
-    assert used.wall_s >= 0.6
     assert 150 * MEGABYTE < used.peak_bytes < 3000 * MEGABYTE  # this process counts as well, when it starts them
 
 

