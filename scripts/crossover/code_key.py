@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib
+import importlib.util
 import json
 import sys
 import sysconfig
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, PathFinder
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from crossover.studies import NULL
@@ -67,13 +68,16 @@ class Code:
         return hashlib.sha256(json.dumps([self.digests, self.packages]).encode()).hexdigest()[:32]
 
 
+Import = tuple[int, str, tuple[str, ...]]
+"""Of an import statement the leading dots, the module, and what is taken from it."""
+
+
 @dataclass(frozen=True)
 class _Source:
     """What a file says."""
 
     digest: str
-    imports: tuple[tuple[int, str, tuple[str, ...]], ...] = ()
-    """Of each import statement the leading dots, the module, and what is taken from it."""
+    imports: tuple[Import, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,9 +85,14 @@ class _Place:
     """Where a module is."""
 
     file: Path | None
-    """None of a folder without `__init__`."""
+    """None of a folder without `__init__`, and of what is in an archive."""
     folders: tuple[str, ...]
     """Where a package has its own modules; none of another module."""
+
+    @property
+    def found_in(self) -> Path | None:
+        """The folder that holds the module or package."""
+        return Path(self.folders[0]).parent if self.folders else self.file and self.file.parent
 
 
 def work_of(kind: str, workload: str) -> tuple[str, str]:
@@ -155,39 +164,39 @@ class Modules:
                 yield from (one for one in (f"{name}.{attribute}" for attribute in taken) if self._place(one))
 
     def _place(self, name: str) -> _Place | None:
-        """Where a module is; None where there is none."""
+        """Where a module is; None where there is none, or Python itself holds it."""
         if name not in self.places:
             parent, _, own_name = name.rpartition(".")
             above = self._place(parent) if parent else _Place(None, tuple(self.path))
             # By its own name alone: Python's finder would look for the parent among the modules that are imported.
             spec = PathFinder.find_spec(own_name, above.folders) if above and above.folders else None
             if spec is None and not parent:
-                spec = _found_elsewhere(name)
-            self.places[name] = spec and _Place(
-                Path(spec.origin) if spec.has_location and spec.origin else None,
-                tuple(spec.submodule_search_locations or ()),
-            )
+                with suppress(ValueError):
+                    spec = importlib.util.find_spec(name)  # by a finder of its own, as one installed for editing has
+            self.places[name] = None
+            if spec is not None:
+                file = Path(spec.origin or "")
+                self.places[name] = _Place(
+                    file if file.is_file() else None, tuple(spec.submodule_search_locations or ())
+                )
         return self.places[name]
 
     def _is_ours(self, top: str) -> bool:
-        """Whether a top-level module is a file, or a folder of some, that is neither installed nor Python's own."""
+        """Whether a top-level module is neither installed nor Python's own."""
         if top not in self.ours:
             place = self._place(top)
-            found = [] if place is None else [place.file] if place.file else map(Path, place.folders)
-            self.ours[top] = any(not INSTALLED & set(one.parts) and not _is_standard(one) for one in found)
+            folder = place and place.found_in
+            self.ours[top] = folder is not None and top != "torch" and not _is_installed(folder)
         return self.ours[top]
 
 
-def _is_standard(path: Path) -> bool:
-    return any(map(path.is_relative_to, STANDARD))
-
-
-def _found_elsewhere(name: str) -> ModuleSpec | None:
-    """A top-level module by a finder of its own, as a package installed for editing has."""
-    for finder in sys.meta_path:
-        if finder not in (BuiltinImporter, FrozenImporter, PathFinder) and (found := finder.find_spec(name, None)):
-            return found
-    return None
+def _is_installed(folder: Path) -> bool:
+    """Whether a folder of Python's path holds what was installed, or what belongs to Python."""
+    return (
+        not INSTALLED.isdisjoint(folder.parts)
+        or any(map(folder.is_relative_to, STANDARD))
+        or any(folder.glob("*.dist-info"))  # as `pip install --target` leaves it
+    )
 
 
 def _read(file: Path) -> _Source:
@@ -203,7 +212,7 @@ def _read_once(file: Path, _size: int, _changed_ns: int) -> _Source:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):  # compiled code; or whoever imports it will say what is wrong
         return _Source(hashlib.sha256(text).hexdigest())
-    imports = []
+    imports: list[Import] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imports += [(0, alias.name, ()) for alias in node.names]

@@ -112,6 +112,19 @@ def test_packages_are_known_by_the_name_of_what_is_installed(library: Path) -> N
     assert code_of("trial", "mine").packages["no_such_package"] == "not installed"
 
 
+def test_what_lies_beside_its_metadata_is_installed(library: Path, tmp_path: Path) -> None:
+    """As `pip install --target` has it, in a folder that may have any name."""
+    (tmp_path / "mylibs" / "package-1.5.dist-info").mkdir(parents=True)
+    (tmp_path / "mylibs" / "package-1.5.dist-info" / "METADATA").write_text("Name: package\nVersion: 1.5\n")
+    (tmp_path / "mylibs" / "package.py").write_text("import another\n")
+    workload(library, "import package\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path, str(tmp_path / "mylibs")])
+        found = code_of("trial", "mine")
+    assert found.packages["package"] == "1.5"
+    assert not {"package", "another"} & {*found.files, *(found.packages.keys() - {"package"})}
+
+
 @pytest.mark.parametrize(
     "statement",
     [
