@@ -185,7 +185,7 @@ class Modules:
         """Whether a top-level module is neither installed nor Python's own."""
         if top not in self.ours:
             place = self._place(top)
-            folder = place and place.found_in
+            folder = place.found_in if place else None
             self.ours[top] = folder is not None and top != "torch" and not _is_installed(folder)
         return self.ours[top]
 
