@@ -1,7 +1,7 @@
 rule find_largest_batch:
     input:
         script=house("scripts/find_largest_batch.py"),
-        code=MEASURING_CODE,
+        code=measuring_code("batch_try", "largest_batch/*/{workload}/**/*.json"),
         dataset=dataset_of,
     output:
         f"{RESULTS}/largest_batch/{PLACED_SEARCH}.json",

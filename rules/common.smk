@@ -10,8 +10,9 @@ from dataclasses import asdict, replace
 from functools import cache
 from itertools import product
 
-from crossover.checksums import note_checksums
 from crossover.claim_forms import claims_of
+from crossover.code_key import Modules, code_of
+from crossover.code_notes import note_code
 from crossover.command_lines import (
     axis_options,
     search_options,
@@ -55,7 +56,6 @@ from crossover.studies import (
     Cell,
     check_any_for,
     in_rounds,
-    workload_module,
     workload_traits,
 )
 from crossover.trainings import TRAINING_PATH, quality_of, trained_cells, training_options
@@ -202,34 +202,41 @@ def library(*patterns):
 
 
 ANALYSIS_LIBRARY = library("*.py", "analysis/*.py")
-MEASUREMENT_LIBRARY = library(
-    "records.py",
-    "row_files.py",
-    "studies.py",
-    "traits.py",
-    "measurement/*.py",
-    "measurement/workloads/__init__.py",
-)
+MODULES = Modules()
+# Those of conda or a container have versions that this process does not see.
+IN_OWN_ENVIRONMENTS = bool(workflow.deployment_settings.deployment_method)
 
 
-def measuring_code():
-    """The code that measures a cell, as an input: its library, and the module of its workload.
+@cache
+def code_today(kind, workload):
+    """The code of a kind of job for a workload."""
+    return code_of(kind, workload, MODULES)
 
-    Snakemake asks after every input of every job. So it is one file that notes what all of them hold, where jobs see this
-    folder; elsewhere it is the files themselves.
+
+def code_files(kind):
+    """The files of this checkout that a kind of job imports, as a function of its wildcards."""
+    here = Path(workflow.basedir).resolve()
+    return lambda wildcards: [
+        os.path.relpath(file)
+        for file in code_today(kind, wildcards.workload).files.values()
+        if file.resolve().is_relative_to(here)
+    ]
+
+
+def measuring_code(kind, results):
+    """The code that a kind of job imports, as an input; `results` is the pattern of what these jobs have made.
+
+    Snakemake asks after every input of every job. So it is one file that notes all of it, where jobs see this folder;
+    elsewhere it is the files themselves.
     """
-    of_workload = os.path.relpath(workload_module("{workload}"))
     if SharedFSUsage.INPUT_OUTPUT not in workflow.storage_settings.shared_fs_usage:
-        return [*MEASUREMENT_LIBRARY, of_workload]
-    note = ".snakemake/crossover/code/{workload}.sha256"
+        return code_files(kind)
+    note = f".snakemake/crossover/code/{kind}/{{workload}}.json"
     if workflow.is_main_process:
         for workload in {study.workload for study in CONFIG.studies}:
-            files = [*MEASUREMENT_LIBRARY, of_workload.format(workload=workload)]
-            note_checksums(files, Path(note.format(workload=workload)))
-    return [note]
-
-
-MEASURING_CODE = measuring_code()
+            made = [] if IN_OWN_ENVIRONMENTS else Path(RESULTS).glob(results.format(workload=workload))
+            note_code(code_today(kind, workload), Path(note.format(workload=workload)), made)
+    return note
 
 
 def dataset_file(workload):
@@ -533,7 +540,12 @@ def note_unnoted_rows():
         and not workflow.persistence.has_metadata(job)
     ]
     if jobs:
-        check_unnoted((Path(job.output[0]), job.shellcmd) for job in jobs)
+        keys = (
+            None
+            if IN_OWN_ENVIRONMENTS
+            else {job: code_today("trial", job.wildcards.workload).key for job in jobs}
+        )
+        check_unnoted((Path(job.output[0]), job.shellcmd, keys and keys[job]) for job in jobs)
 
     async def note_all():
         for job in jobs:

@@ -1,7 +1,7 @@
 rule measure_cell:
     input:
         script=house("scripts/measure_cell.py"),
-        code=MEASURING_CODE,
+        code=measuring_code("trial", "cells/*/{workload}/**/*.parquet"),
         dataset=dataset_of,
     output:
         f"{RESULTS}/cells/{PLACED_CELL}/trial-{{trial}}.parquet",

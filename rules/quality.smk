@@ -1,7 +1,7 @@
 rule train_model:
     input:
         script=house("scripts/train_model.py"),
-        code=[*MEASURING_CODE, *library("trainings.py")],
+        code=measuring_code("training", "trainings/*/{workload}/**/*.parquet"),
         dataset=dataset_of,
     output:
         f"{RESULTS}/trainings/{PLACED_TRAINING}.parquet",

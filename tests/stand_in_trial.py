@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
+from crossover.code_key import code_of
 from crossover.files import atomic_path
 from crossover.records import Measurement
 from crossover.row_files import write_record
@@ -59,6 +60,7 @@ axes = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for nam
 facts = {"status": "ok", "flags": [], "parameters": options.size, "size_name": "size", "threads": note["cpus"]}
 times = {"step_time_s": 1e-3 * options.size, "samples_s": [1e-3 * options.size] * 3}
 facts["command"] = shlex.join(["python3", *sys.argv])
+facts["code_key"] = code_of("trial", options.workload).key
 started_at = datetime.now(UTC).isoformat()
 with atomic_path(options.output) as path:
     write_record(Measurement(**axes, **facts, **times, started_at=started_at, hostname=os.uname().nodename), path)

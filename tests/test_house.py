@@ -76,6 +76,7 @@ def test_analysis_wing_imports_no_torch() -> None:
     [
         "studies.py",
         "traits.py",
+        "code_key.py",
         "command_lines.py",
         "energy_window.py",
         "records.py",

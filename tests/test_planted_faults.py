@@ -68,20 +68,6 @@ def test_a_fault_is_a_row(
     assert list(tmp_path.iterdir()) == [output]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
-def test_a_server_that_imports_a_slow_workload_is_waited_for(tmp_path: Path) -> None:
-    plant(tmp_path)
-    write_points(tmp_path / "points.safetensors")
-    measurement = tmp_path / "scripts" / "crossover" / "measurement"
-    client, workload = measurement / "forking.py", measurement / "workloads" / "planted.py"
-    client.write_text(client.read_text().replace("ANSWER_LIMIT_S = 10.0", "ANSWER_LIMIT_S = 1.0"))
-    workload.write_text("import time\ntime.sleep(2.5)\n" + workload.read_text())
-    done = run(tmp_path, tmp_path / "row.parquet", WELL, "server")
-    assert done.returncode == 0, done.stderr
-    row = read_row(tmp_path / "row.parquet")
-    assert (row["status"], row["isolation"]) == ("ok", "server")
-
-
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 @pytest.mark.parametrize("fault", [HANG, STUBBORN])
 def test_a_step_that_never_ends_is_a_timeout(house: Path, tmp_path: Path, fault: int, isolation: str) -> None:

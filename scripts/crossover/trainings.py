@@ -103,4 +103,6 @@ class Training:
     python_version: str | None = column("version of Python")
     crossover_version: str | None = column("version of this workflow")
     code_version: str | None = column("git commit of the code that trained, `-dirty` where changed; null without git")
+    code_key: str | None = column("hash of all files that the training imported, and of `packages`")
+    packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
     command: str | None = column("command that trains this model again")

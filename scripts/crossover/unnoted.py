@@ -9,23 +9,25 @@ from pathlib import Path
 from crossover.errors import UserError
 
 
-def check_unnoted(rows: Iterable[tuple[Path, str]]) -> None:
-    """Raise UserError where a row was measured by another command than the one that a job would run today.
+def check_unnoted(rows: Iterable[tuple[Path, str, str | None]]) -> None:
+    """Raise UserError where a row was measured by another command than a job would run today, or by other code.
 
-    `rows` are paths with the shell commands of today, redirections at their ends.
+    `rows` are paths with the shell commands of today, redirections at their ends, and the keys of today's code, None
+    where these are not known.
     """
     import pyarrow.parquet  # takes a moment, and there is seldom such a row
 
     others = []
-    for path, today in rows:
+    for path, today, key in rows:
         with pyarrow.parquet.ParquetFile(path) as file:
-            (command,) = file.read(columns=["command"]).column("command").to_pylist()
-        measured = shlex.split(command or "")
-        if not measured or shlex.split(today)[: len(measured)] != measured:
+            (row,) = file.read(columns=["command", "code_key"]).to_pylist()
+        measured = shlex.split(row.get("command") or "")
+        same_command = bool(measured) and shlex.split(today)[: len(measured)] == measured
+        if not same_command or key not in (None, row.get("code_key")):
             others.append(path)
     if others:
         more = f" (and {len(others) - 1} more)" if others[1:] else ""
         raise UserError(
-            f"{others[0]}{more}: measured by another command than this config's, in a run that was killed before it "
-            "could be noted; delete what was, and run again, or take the config of that run"
+            f"{others[0]}{more}: measured by another command than this config's, or by other code, in a run that was "
+            "killed before it could be noted; delete what was, and run again, or take the config and code of that run"
         )

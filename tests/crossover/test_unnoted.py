@@ -11,13 +11,20 @@ from crossover.unnoted import check_unnoted
 
 
 def row(path: Path, command: str | None) -> Path:
-    write_record(Measurement(command=command), path)
+    write_record(Measurement(command=command, code_key="now"), path)
     return path
 
 
 def test_a_row_of_todays_command_passes(tmp_path: Path) -> None:
     path = row(tmp_path / "a.parquet", "python3 measure.py '--output=a b'")
-    check_unnoted([(path, "python3 measure.py --output='a b' > log 2>&1")])
+    for key in ("now", None):
+        check_unnoted([(path, "python3 measure.py --output='a b' > log 2>&1", key)])
+
+
+def test_a_row_of_other_code_is_named(tmp_path: Path) -> None:
+    path = row(tmp_path / "a.parquet", "python3 measure.py --trial=1")
+    with pytest.raises(UserError, match=rf"^{path}: measured by another command than this config's, or by other code"):
+        check_unnoted([(path, "python3 measure.py --trial=1 > log", "another")])
 
 
 @pytest.mark.parametrize("command", ["python3 measure.py --blocks-min=3 --trial=1", "", None])
@@ -26,10 +33,10 @@ def test_a_row_of_another_command_is_named(command: str | None, tmp_path: Path) 
     same = row(tmp_path / "b.parquet", "python3 measure.py --trial=2")
     today = "python3 measure.py --blocks-min=4 --trial=1 > log"
     with pytest.raises(UserError, match=rf"^{path}: measured by another command .* delete"):
-        check_unnoted([(same, "python3 measure.py --trial=2 > log"), (path, today)])
+        check_unnoted([(same, "python3 measure.py --trial=2 > log", "now"), (path, today, "now")])
 
 
 def test_several_rows_are_counted(tmp_path: Path) -> None:
     rows = [row(tmp_path / f"{name}.parquet", "python3 measure.py --trial=1") for name in "abc"]
     with pytest.raises(UserError, match=r"a.parquet \(and 2 more\): "):
-        check_unnoted((path, "python3 measure.py --trial=2 > log") for path in rows)
+        check_unnoted((path, "python3 measure.py --trial=2 > log", "now") for path in rows)

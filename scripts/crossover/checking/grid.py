@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from crossover.code_key import code_of
 from crossover.command_lines import trial_options
 from crossover.configuration import Configuration, read_configuration
 from crossover.files import atomic_path
@@ -53,12 +54,13 @@ def write_rows(folder: Path) -> list[str]:
     gc.collect()
     gc.freeze()  # a trial looks for garbage before it begins
     settings = {"seed": config.seed, "cpu_threads": config.cpu_threads, "time_limit_s": config.time_limit_s}
+    key = code_of("trial", NULL).key
     paths = []
     for cell in config.studies[0].cells(["cpu"]):
         path = f"results/cells/{cell.path}/trial-1.parquet"
         options = [*trial_options(cell, **settings, effort=config.effort, isolation=config.isolation), "--trial=1"]
         command = ["python3", "scripts/measure_cell.py", *options, "--dataset=", f"--output={path}"]
-        request = Request(cell, 1, config.seed, None, path, 1, config.time_limit_s, config.effort)
+        request = Request(cell, 1, config.seed, None, path, 1, config.time_limit_s, config.effort, code_key=key)
         with atomic_path(folder / path) as temporary:
             write_record(run_null_trial(replace(request, command=shlex.join(command))), temporary)
         paths.append(path)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,9 +60,9 @@ def _attempt(request: Request, environment: Mapping[str, str]) -> Outcome:
     """One process that measures, or this one."""
     if request.isolation == "none":
         confine(request.cpus)
-        from crossover.measurement.child import run_request
+        from crossover.measurement.child import do
 
-        row = run_request(request)
+        row = do(request)
         write_record(row, Path(request.output))
         return Outcome(str(row.status), row.reason, True, {})
     return run_supervised(request, environment)
@@ -71,13 +73,24 @@ def run_supervised(job: Job, environment: Mapping[str, str]) -> Outcome:
 
     Raises ChildFailedError where the measuring process ended by an error, which it has printed.
     """
-    if job.isolation == "server":
-        try:
-            return _supervised(ForkedProcess(job, dict(environment)), job)
-        except (NoServerError, ChildLostError) as reason:
-            print(f"no trial server: {reason}; starting a fresh process", file=sys.stderr)
-    fresh = replace(job, isolation="process")
-    return _supervised(FreshProcess(fresh), fresh)
+    with _temporary_folder(environment) as own:
+        if job.isolation == "server":
+            try:
+                return _supervised(ForkedProcess(job, own), job)
+            except (NoServerError, ChildLostError) as reason:
+                print(f"no trial server: {reason}; starting a fresh process", file=sys.stderr)
+        fresh = replace(job, isolation="process")
+        return _supervised(FreshProcess(fresh, own), fresh)
+
+
+@contextmanager
+def _temporary_folder(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """An environment with a folder for temporary files, which goes however the measuring process ends.
+
+    torch's compiler leaves its own folder behind, even where nothing is compiled.
+    """
+    with tempfile.TemporaryDirectory(prefix="xo-", ignore_cleanup_errors=True) as folder:
+        yield {**environment, "TMPDIR": folder}
 
 
 def _supervised(child: Child, job: Job) -> Outcome:

@@ -22,6 +22,7 @@ from crossover.measurement.memory_limit import limit_memory
 from crossover.measurement.nvml import driver_version
 from crossover.measurement.precision import UnsupportedError, arithmetic_of, set_switches
 from crossover.measurement.requests import BatchTry
+from crossover.measurement.seeds import seed_all
 from crossover.measurement.threads import lacking_cores, usable_cores
 from crossover.measurement.timing import Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.trial import read_dataset, wrong_device
@@ -58,7 +59,7 @@ def run_try(job: BatchTry, begin: Callable[[dict[str, Any]], None]) -> tuple[str
     """
     torch.set_num_threads(job.threads)
     target = open_device(job.cell.device)
-    begin(_facts(target))
+    begin(_facts(target) | {"code_key": job.code_key, "packages": job.packages})
     found: dict[str, Any] = {}
     try:
         reason = _run_steps(job, target, found)
@@ -89,7 +90,7 @@ def _run_steps(job: BatchTry, target: OpenDevice, found: dict[str, Any]) -> str 
     if reason := lacking_cores(job.cell.device, usable_cores()):
         raise UnsupportedError(reason)
     set_switches(job.cell.precision)
-    torch.manual_seed(job.seed)
+    seed_all(job.seed)
     workload_code(job.cell.workload)  # what it imports is none of the cell's memory
     if job.memory_limit_bytes is not None:
         limit_memory(target, job.memory_limit_bytes)

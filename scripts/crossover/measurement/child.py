@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
+import json
 import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from crossover.code_key import code_of, work_of
 from crossover.errors import one_line_errors
 from crossover.measurement.messages import send
-from crossover.measurement.requests import BatchTry, Job, Request, TrainingRun, job_from_json
-from crossover.records import Measurement
+from crossover.measurement.requests import BatchTry, Job, job_from_json
 from crossover.row_files import write_record
-from crossover.studies import NULL
 
 KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer: this process, not its parent or the trial server."""
@@ -52,47 +54,25 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
 
     confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
     export_threads(job.threads)
+    done = do(job, lambda facts: send(messages, {"begun": facts}))
     if isinstance(job, BatchTry):
-        _try_batch(job, messages)
-    elif isinstance(job, TrainingRun):
-        _train(job, messages)
+        status, reason, found = done
+        send(messages, {"done": status, "reason": reason, "found": found})
     else:
-        _measure_trial(job, messages)
+        write_record(done, Path(job.output))
+        send(messages, {"done": done.status, "reason": done.reason})
 
 
-def run_request(request: Request, begin: Callable[[dict[str, Any]], None] = lambda _facts: None) -> Measurement:
-    """Measure a trial; torch is imported only where there is work."""
-    if request.cell.workload == NULL:
-        from crossover.measurement.null_trial import run_null_trial
+def do(job: Job, begin: Callable[[dict[str, Any]], None] = lambda _facts: None) -> Any:
+    """Do a job with the code as it is at this moment, and return what its function does: a record, or a try's outcome.
 
-        return run_null_trial(request, begin)
-    from crossover.measurement.trial import run_trial
-
-    return run_trial(request, begin)
-
-
-def _measure_trial(request: Request, messages: int) -> None:
-    """Measure a trial and write its row."""
-    row = run_request(request, lambda facts: send(messages, {"begun": facts}))
-    write_record(row, Path(request.output))
-    send(messages, {"done": row.status, "reason": row.reason})
-
-
-def _try_batch(job: BatchTry, messages: int) -> None:
-    """Find out whether a batch fits, and how fast it is where that is wanted."""
-    from crossover.measurement.batch_try import run_try
-
-    status, reason, found = run_try(job, lambda facts: send(messages, {"begun": facts}))
-    send(messages, {"done": status, "reason": reason, "found": found})
-
-
-def _train(job: TrainingRun, messages: int) -> None:
-    """Train a model and write its row."""
-    from crossover.measurement.training import run_training
-
-    row = run_training(job, lambda facts: send(messages, {"begun": facts}))
-    write_record(row, Path(job.output))
-    send(messages, {"done": row.status, "reason": row.reason})
+    What the job imports is imported here, so that a fork of the trial server has nothing of an older version, nor of
+    what another workload imports.
+    """
+    code = code_of(job.kind, job.cell.workload)
+    module, function = work_of(job.kind, job.cell.workload)
+    work = getattr(importlib.import_module(module), function)
+    return work(replace(job, code_key=code.key, packages=json.dumps(code.packages)), begin)
 
 
 def main() -> None:

@@ -75,8 +75,6 @@ class ForkedProcess:
             if sent < len(data):
                 self.connection.sendall(data[sent:])
         answer = _answer(self.connection, ANSWER_LIMIT_S)
-        if "importing" in answer:
-            answer = _answer(self.connection, START_LIMIT_S)
         if "child" in answer:
             return int(answer["child"])
         self.connection.close()

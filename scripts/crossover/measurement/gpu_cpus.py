@@ -6,12 +6,25 @@ others differ in nothing that could be helped. All GPUs have as many, so that th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from itertools import chain, combinations
 from pathlib import Path
 
 from crossover.gpus import Gpus, InstalledGpu
-from crossover.measurement.threads import cores_of
+from crossover.measurement.threads import cores_of, threads_for, usable_cores, usable_cpus
+
+
+def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: Gpus) -> tuple[list[int] | None, int]:
+    """The CPUs and the number of threads that a trial on a device has; `uuid` is its leased GPU, if any.
+
+    The CPUs are None where the GPU has no own ones, or the system binds no process to CPUs.
+    """
+    cpus = None
+    if uuid is not None and hasattr(os, "sched_setaffinity"):
+        cpus = cpus_of_gpus(gpus, usable_cpus(), os.cpu_count() or 1).get(uuid)
+    cores = usable_cores(cpus, sharers=max(1, len(visible_boards(gpus))))
+    return cpus, threads_for(device, cpu_threads, cores)
 
 
 def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path = Path("/")) -> dict[str, list[int]]:

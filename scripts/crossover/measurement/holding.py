@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from crossover.lease import Lease, lease
+from crossover.lease import lease
 from crossover.measurement.attempts import BATCH_JOBS
-from crossover.measurement.gpu_cpus import cpus_of_gpus, visible_boards
+from crossover.measurement.gpu_cpus import share_of_host
 from crossover.measurement.supervision import exit_statuses, interruptible
-from crossover.measurement.threads import export_threads, threads_for, usable_cores, usable_cpus
+from crossover.measurement.threads import export_threads
 from crossover.measurement.whole_node import check_whole_node, takes_all_cores
 from crossover.options import tell
 
@@ -43,19 +43,10 @@ def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
     if takes_all_cores(device, cpu_threads):
         check_whole_node()
     with exit_statuses(), interruptible(), lease(device, os.environ, holder=holder, tell=tell) as leased:
-        cpus = cpus_for(leased)
-        cores = usable_cores(cpus, sharers=max(1, len(visible_boards(leased.gpus))))
-        threads = threads_for(device, cpu_threads, cores)
+        cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)
         export_threads(threads)
         os.environ.update(leased.environment)
         yield Held(threads, leased.uuid, leased.waited_s, cpus)
-
-
-def cpus_for(leased: Lease) -> list[int] | None:
-    """The CPUs of a leased GPU; None where it has no own ones, or the system binds no process to CPUs."""
-    if leased.uuid is None or not hasattr(os, "sched_setaffinity"):
-        return None
-    return cpus_of_gpus(leased.gpus, usable_cpus(), os.cpu_count() or 1).get(leased.uuid)
 
 
 def batch_job(environment: Mapping[str, str]) -> str | None:

@@ -46,6 +46,8 @@ def run_null_trial(request: Request, begin: Callable[[dict[str, Any]], None] = l
         "attempts": request.attempts,
         "lease_wait_s": request.lease_wait_s,
         "code_version": request.code_version,
+        "code_key": request.code_key,
+        "packages": request.packages,
         "command": request.command,
     }
     begin(facts)

@@ -7,16 +7,14 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
+from crossover.code_key import LIBRARY
 from crossover.measurement.messages import Inbox
 from crossover.measurement.requests import Job
-
-LIBRARY = Path(__file__).parents[2]
-"""The folder that holds the package, for `sys.path`."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +78,13 @@ class Pipes:
 class FreshProcess:
     """A measuring process that starts from nothing."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, environment: Mapping[str, str] = os.environ) -> None:
         self.pipes = Pipes.open()
         handed = (self.pipes.lifeline, self.pipes.messages)
         self.process = subprocess.Popen(
             [*entry("child"), job.to_json(), *map(str, handed)],
             stdin=subprocess.DEVNULL,
+            env=environment,
             pass_fds=handed,
             start_new_session=True,
         )

@@ -46,6 +46,10 @@ class Request(_AsJson):
     """Logical CPUs that the measuring process is to run on; None: those of its parent."""
     lease_wait_s: float | None = None
     code_version: str | None = None
+    code_key: str | None = None
+    """Of the code that does the job, which its process finds out."""
+    packages: str | None = None
+    """The versions that the same process finds, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,9 @@ class BatchTry(_AsJson):
     """The leased GPU."""
     cpus: list[int] | None = None
     """Logical CPUs that the measuring process is to run on; None: those of its parent."""
+    code_key: str | None = None
+    """As in `Request`, and so are `packages`."""
+    packages: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,9 @@ class TrainingRun(_AsJson):
     cpus: list[int] | None = None
     """Logical CPUs that the measuring process is to run on; None: those of its parent."""
     code_version: str | None = None
+    code_key: str | None = None
+    """As in `Request`, and so are `packages`."""
+    packages: str | None = None
 
 
 Job = Request | BatchTry | TrainingRun

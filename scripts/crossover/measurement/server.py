@@ -2,52 +2,55 @@
 
 Importing torch costs more than most measurements. The server never touches a GPU and never runs anything in parallel
 before a fork, so a fork is as fresh as a process of its own from there on: own CUDA context, allocator and thread
-pools. It serves its own user only, and goes away by itself.
+pools. A workload, and what that imports, is imported in the fork alone. The server serves its own user only, forks
+nothing once a file that it has imported was changed, and goes away by itself.
 """
 
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import selectors
 import signal
 import socket
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from crossover.code_key import NULL_TRIAL, SERVER, WORK, digests_of
 from crossover.errors import one_line_errors
 from crossover.measurement.child import run_child
 from crossover.measurement.orders import Order, receive, tell
 from crossover.measurement.requests import job_from_json
 from crossover.measurement.server_key import WITHOUT_TORCH, server_key
-from crossover.records import arrow_schema
-from crossover.studies import NULL
 
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
-WORKLOADS = "crossover.measurement.workloads"
 
 
 class Server:
     """Waits for orders and forks."""
 
-    def __init__(self, listener: socket.socket, key: str) -> None:
+    def __init__(self, listener: socket.socket, key: str, is_up_to_date: Callable[[], bool]) -> None:
         self.listener = listener
         self.key = key
+        self.is_up_to_date = is_up_to_date
+        self.outdated = False
         self.selector = selectors.DefaultSelector()
         self.selector.register(listener, selectors.EVENT_READ, self.answer)
         self.children: dict[int, socket.socket] = {}
         self.workflows: dict[int, int] = {}
-        self.threads = thread_count()
         self.orphaned = False
 
     def serve(self) -> None:
-        """Serve until idle for `IDLE_S` or until all workflows that asked are gone."""
+        """Serve until idle for `IDLE_S`, until all workflows that asked are gone, or until the code has changed."""
         self._watch_children()
         idle_since = time.monotonic()
-        while self.children or (time.monotonic() - idle_since < IDLE_S and not self.orphaned):
+        while self.children or (time.monotonic() - idle_since < IDLE_S and not self.orphaned and not self.outdated):
             for key, _ in self.selector.select(timeout=1.0):
                 key.data()
                 idle_since = time.monotonic()
@@ -86,35 +89,21 @@ class Server:
             connection.close()
             return
         try:
-            if (reason := self._refusal(order, connection)) is None:
-                self._follow(order.workflow)
-                pid = self._fork(order, descriptors, connection)
-                self.children[pid] = connection
-                tell(connection, {"child": pid})
-            else:
-                tell(connection, {"refused": reason})
+            self.outdated = not self.is_up_to_date()
+            if self.outdated or order.key != self.key:
+                tell(connection, {"refused": "another version of code, packages or environment"})
                 connection.close()
+                return
+            self._follow(order.workflow)
+            pid = self._fork(order, descriptors, connection)
+            self.children[pid] = connection
+            tell(connection, {"child": pid})
         except (OSError, ValueError, TypeError, KeyError) as error:  # no more processes, or an order that is none
             tell(connection, {"refused": f"{type(error).__name__}: {error}"})
             connection.close()
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-
-    def _refusal(self, order: Order, connection: socket.socket) -> str | None:
-        """Why this server cannot serve an order; None if it can. Whoever asked is told that an import takes a while."""
-        if order.key != self.key:
-            return "another version of code, packages or environment"
-        workload = job_from_json(order.request).cell.workload
-        if workload != NULL and f"{WORKLOADS}.{workload}" not in sys.modules:
-            tell(connection, {"importing": workload})
-            preload(workload)
-        if thread_count() > self.threads:  # a fork may end some: OpenBLAS stops its own
-            return "a library has started threads"
-        torch = sys.modules.get("torch")
-        if (torch and torch.cuda.is_initialized()) or gpu_is_open():
-            return "a library has opened the GPU"
-        return None
 
     def _follow(self, workflow: int | None) -> None:
         """Notice when a workflow that uses this server is gone."""
@@ -162,6 +151,7 @@ def become_child(order: Order, descriptors: list[int]) -> int:
     os.dup2(error, 2)
     os.environ.clear()
     os.environ.update(order.environment)
+    tempfile.tempdir = None  # the folder for temporary files is the client's, too
     os.umask(order.umask)
     if order.affinity is not None:
         os.sched_setaffinity(0, order.affinity)
@@ -182,44 +172,24 @@ def become_child(order: Order, descriptors: list[int]) -> int:
     return 0
 
 
-def preload(workload: str) -> None:
-    """Import a workload once for all its trials; where that fails, the trial itself says why."""
-    from crossover.measurement.workloads import workload_code
+def preload(torch: bool) -> None:
+    """Import what every trial needs, and construct an optimizer, which imports the rest of torch.
 
-    with suppress(Exception):
-        workload_code(workload)
-
-
-def preload_without_torch() -> None:
-    """Import what a trial of nothing needs."""
+    What only a workload needs is for its own trials to import: it may start threads, open the GPU or set variables.
+    """
     import pyarrow.json
     import pyarrow.parquet  # noqa: F401
 
-    import crossover.measurement.null_trial  # noqa: F401
+    importlib.import_module(preloaded(torch))
+    if torch:
+        from torch import nn, optim, zeros
 
-    arrow_schema()
-
-
-def preload_all() -> None:
-    """Import what every trial needs, and construct an optimizer, which imports the rest of torch."""
-    import torch
-
-    import crossover.measurement.batch_try  # noqa: F401
-
-    torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
-    preload_without_torch()
+        optim.SGD([nn.Parameter(zeros(1))], lr=0.1)
 
 
-def gpu_is_open(descriptors: Path = Path("/proc/self/fd")) -> bool:
-    """Whether this process holds a device file of NVIDIA's driver."""
-    links = descriptors.iterdir() if descriptors.is_dir() else ()
-    return any(str(link.readlink()).startswith("/dev/nvidia") for link in links if link.is_symlink())
-
-
-def thread_count() -> int:
-    """Threads of this process."""
-    tasks = Path("/proc/self/task")
-    return len(list(tasks.iterdir())) if tasks.is_dir() else 1
+def preloaded(torch: bool) -> str:
+    """The module whose imports a server has."""
+    return (WORK["trial"] if torch else NULL_TRIAL)[0]
 
 
 def main() -> None:
@@ -227,9 +197,10 @@ def main() -> None:
     key, place, torch = sys.argv[1], Path(sys.argv[2]), WITHOUT_TORCH not in sys.argv[3:]
     environment = dict(os.environ)  # what is imported may add to it
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # or to ask for a GPU would open it, and no fork could use it
-    (preload_all if torch else preload_without_torch)()
+    imported = digests_of(SERVER, preloaded(torch))
+    preload(torch)
     if server_key(environment, torch=torch) != key:  # something changed while the imports ran
-        sys.exit("the code or the environment changed while the trial server started")
+        sys.exit("the packages or the environment changed while the trial server started")
     gc.collect()
     gc.freeze()  # the children share these pages
     with socket.socket(socket.AF_UNIX) as listener:
@@ -239,7 +210,7 @@ def main() -> None:
         beside.rename(place)  # whoever finds the socket finds it listening
         own = place.stat().st_ino
         try:
-            Server(listener, key).serve()
+            Server(listener, key, lambda: digests_of(SERVER, preloaded(torch)) == imported).serve()
         finally:
             with suppress(OSError):
                 if place.stat().st_ino == own:

@@ -1,8 +1,9 @@
 """What a trial server is good for: everything that a fork inherits and could not set for itself.
 
-Two trials may be forked by the same server only if all of it is equal: user, interpreter, installed packages, this
-library's code, the environment variables that native libraries read when they are loaded, limits, control group,
-namespaces and memory policy. The key is a hash of that, so a changed file or package never meets an old server.
+Two trials may be forked by the same server only if all of it is equal: user, interpreter, installed packages, the
+folder of this library, the environment variables that native libraries read when they are loaded, limits, control
+group, namespaces and memory policy. The key is a hash of that, so a changed package never meets an old server. Whether
+the library's files have changed, the server looks for itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
-LIBRARY = Path(__file__).parents[1]
+from crossover.code_key import LIBRARY
+
 LOADED_ONCE = (
     "ATEN",
     "CUBLAS",
@@ -52,14 +54,14 @@ SET_LATER = {"CUDA_VISIBLE_DEVICES"}
 """Read when a device is first used, so a fork can still set it."""
 
 
-def server_key(environment: Mapping[str, str] = os.environ, library: Path = LIBRARY, torch: bool = True) -> str:
+def server_key(environment: Mapping[str, str] = os.environ, torch: bool = True) -> str:
     """The key of a server with torch, or of one without, as 32 hexadecimal digits."""
     facts = {
         "torch": torch,
         "user": os.getuid(),
         "interpreter": [sys.executable, sys.version, sys.prefix],
         "packages": _packages(),
-        "code": code_state(library),
+        "library": str(LIBRARY),
         "environment": {
             name: value
             for name, value in sorted(environment.items())
@@ -71,21 +73,6 @@ def server_key(environment: Mapping[str, str] = os.environ, library: Path = LIBR
         "namespaces": [_link(f"/proc/self/ns/{name}") for name in ("mnt", "pid", "user", "net", "ipc")],
     }
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
-
-
-def code_state(library: Path = LIBRARY) -> list[tuple[str, int, int]]:
-    """The code that a measuring process can run, all of the library but its analysis and datasets: files with their
-    size and the time of their last change, which is what Python itself knows changed code by.
-    """
-    found = []
-    folders = [library]
-    while folders:
-        for entry in os.scandir(folders.pop()):
-            if entry.is_dir():
-                folders += [Path(entry.path)] if entry.name not in ("analysis", "datasets", "__pycache__") else []
-            elif entry.name.endswith(".py"):
-                found.append((os.path.relpath(entry.path, library), entry.stat().st_size, entry.stat().st_mtime_ns))
-    return sorted(found)
 
 
 def _packages() -> list[tuple[str, int]]:

@@ -33,6 +33,7 @@ from crossover.measurement.host import describe_host
 from crossover.measurement.nvml import driver_version
 from crossover.measurement.precision import Arithmetic, UnsupportedError, arithmetic_of, set_switches
 from crossover.measurement.requests import TrainingRun
+from crossover.measurement.seeds import seed_all
 from crossover.measurement.tasks import Task, TrainingTask
 from crossover.measurement.threads import lacking_cores, usable_cores
 from crossover.measurement.time_limit import TooSlowError
@@ -89,6 +90,8 @@ def _known(job: TrainingRun, target: OpenDevice) -> dict[str, Any]:
         "backend_settings": json.dumps(set_switches(job.cell.precision)),
         "isolation": job.isolation,
         "code_version": job.code_version,
+        "code_key": job.code_key,
+        "packages": job.packages,
         "command": job.command,
     }
 
@@ -102,7 +105,7 @@ def _train_and_predict(job: TrainingRun, target: OpenDevice) -> dict[str, Any]:
     whole_batches(training, job.cell.batch_size)
     # The workload itself brings the rows into the form that its model takes.
     inputs = trainable(build_task(job.cell, with_rows(held_out, job.cell.batch_size), arithmetic), job).resident[0]
-    torch.manual_seed(job.seed)
+    seed_all(job.seed)
     task = trainable(build_task(job.cell, {name: rows.clone() for name, rows in training.items()}, arithmetic), job)
     if reason := wrong_device(task, target, job.uuid):
         return {"status": "invalid", "reason": reason}

@@ -30,6 +30,7 @@ from crossover.measurement.nvml import session
 from crossover.measurement.precision import UnsupportedError, arithmetic_of, set_switches
 from crossover.measurement.profiling import busy_s
 from crossover.measurement.requests import Request
+from crossover.measurement.seeds import seed_all
 from crossover.measurement.surroundings import Surroundings
 from crossover.measurement.tasks import Task, TrainingTask
 from crossover.measurement.threads import lacking_cores
@@ -83,6 +84,8 @@ def _known(request: Request, target: OpenDevice, surroundings: Surroundings) -> 
         "attempts": request.attempts,
         "lease_wait_s": request.lease_wait_s,
         "code_version": request.code_version,
+        "code_key": request.code_key,
+        "packages": request.packages,
         "command": request.command,
     }
 
@@ -106,7 +109,7 @@ def _measure_all(
     cell = request.cell
     if reason := lacking_cores(cell.device, facts["physical_cores"]):
         raise UnsupportedError(reason)
-    torch.manual_seed(request.seed + request.trial)
+    seed_all(request.seed + request.trial)
     task = build_task(cell, read_dataset(request.dataset), arithmetic_of(cell.precision, target.device))
     if reason := wrong_device(task, target, request.uuid) or wrong_threads(target, request.threads):
         return reason

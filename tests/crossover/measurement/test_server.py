@@ -21,12 +21,11 @@ from unittest.mock import patch
 import psutil
 import pytest
 
+from crossover.code_key import LIBRARY
 from crossover.measurement import forking
 from crossover.measurement.attempts import choose_isolation, measure
 from crossover.measurement.forking import ForkedProcess, NoServerError
-from crossover.measurement.processes import LIBRARY
 from crossover.measurement.requests import Request
-from crossover.measurement.server import gpu_is_open
 from crossover.measurement.server_key import server_key
 from trials import CELL, read_row, request, write_points
 
@@ -255,14 +254,6 @@ def test_a_folder_that_others_may_read_is_not_used(
     shutil.rmtree(short)
 
 
-def test_an_open_gpu_is_seen(tmp_path: Path) -> None:
-    """A fork could not use it."""
-    (tmp_path / "3").symlink_to("/dev/null")
-    assert not gpu_is_open(tmp_path)
-    (tmp_path / "4").symlink_to("/dev/nvidiactl")
-    assert gpu_is_open(tmp_path)
-
-
 def start(place: Path, environment: dict[str, str], idle_s: float) -> subprocess.Popen[bytes]:
     """A server that listens, and ends after being idle for so long."""
     code = (
@@ -302,7 +293,7 @@ def test_a_server_that_code_has_left_behind_does_not_start(runtime: Path) -> Non
         [sys.executable, "-c", code, "of-yesterday", str(runtime / "old")], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 1
-    assert "the code or the environment changed" in done.stderr
+    assert "the packages or the environment changed" in done.stderr
     assert not (runtime / "old").exists()
 
 
