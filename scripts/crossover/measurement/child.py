@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,22 +61,24 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         _measure_trial(job, messages)
 
 
-def run_request(request: Request, begin: Callable[[dict[str, Any]], None] = lambda _facts: None) -> Measurement:
-    """Measure a trial; torch is imported only where there is work."""
+def run_request(request: Request, *tell: Callable[[dict[str, Any]], None]) -> Measurement:
+    """Measure a trial, `tell` as in `run_trial`; torch is imported only where there is work."""
     if request.cell.workload == NULL:
         from crossover.measurement.null_trial import run_null_trial
 
-        return run_null_trial(request, begin)
+        return run_null_trial(request, *tell[:1])
     from crossover.measurement.trial import run_trial
 
-    return run_trial(request, begin)
+    return run_trial(request, *tell)
 
 
 def _measure_trial(request: Request, messages: int) -> None:
     """Measure a trial and write its row."""
-    row = run_request(request, lambda facts: send(messages, {"begun": facts}))
+    from crossover.measurement.trust import may_pass
+
+    row = run_request(request, lambda facts: send(messages, {"begun": facts}), partial(send, messages))
     write_record(row, Path(request.output))
-    send(messages, {"done": row.status, "reason": row.reason})
+    send(messages, {"done": row.status, "reason": row.reason, "transient": may_pass(vars(row))})
 
 
 def _try_batch(job: BatchTry, messages: int) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crossover.measurement.trust import host_flags, others_disturb, why_invalid
+from crossover.measurement.trust import host_flags, may_pass, others_disturb, why_invalid
 from crossover.records import COLUMNS, FLAGS
 
 CPU = {
@@ -14,6 +14,7 @@ CPU = {
     "physical_cores": 8,
     "involuntary_switches": 6400,  # 80/s for each of 8 threads
     "others_cpus": 0.4,  # 5 % of 8
+    "children_cpus": 0.4,
     "cgroup_throttled_s": 0.1,  # 1 % of 10 s
 }
 GPU = {
@@ -143,3 +144,27 @@ def test_the_cpu_on_fewer_cores_needs_only_those() -> None:
     assert host_flags(side) == []
     assert host_flags({**side, "involuntary_switches": 801}) == ["interrupted"]
     assert host_flags({**side, "others_cpus": 7.41}) == ["busy_host"]
+
+
+@pytest.mark.parametrize(("children_cpus", "flags"), [(0.4, ["interrupted"]), (0.41, []), (None, ["interrupted"])])
+def test_workers_that_take_the_cpus_of_their_own_trial_are_no_interruption(
+    children_cpus: float | None, flags: list[str]
+) -> None:
+    assert host_flags({**CPU, "involuntary_switches": 6401, "children_cpus": children_cpus}) == flags
+
+
+@pytest.mark.parametrize(
+    ("facts", "passes"),
+    [
+        ({"foreign_processes": 1}, True),
+        ({"slowdown_s": 0.5}, True),
+        ({"throttle_reasons": ["hw_thermal_slowdown"]}, True),
+        ({"allocator_retries": 2}, True),
+        ({"recompiles": 2}, False),
+        ({"recompiles": 2, "foreign_processes": 1}, True),
+        ({}, False),  # a wrong answer, or something that the workload sets
+    ],
+)
+def test_only_what_may_go_away_by_itself_is_worth_a_second_attempt(facts: dict[str, Any], passes: bool) -> None:
+    assert may_pass({**GPU, **facts, "status": "invalid"}) is passes
+    assert not may_pass({**GPU, **facts, "status": "oom"})
