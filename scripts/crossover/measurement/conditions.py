@@ -12,6 +12,8 @@ from crossover.measurement.requests import Job
 from crossover.measurement.switches import changes, read_switches, set_switches
 from crossover.measurement.tasks import Task
 
+THREADS = ("threads", "interop_threads")
+
 
 @dataclass(frozen=True)
 class Conditions:
@@ -36,7 +38,7 @@ def set_conditions(job: Job) -> Conditions:
     switches = set_switches(job.cell.precision, job.threads)
     target = open_device(job.cell.device)
     if target.device.type != "cpu":  # a data loader's thread that pins memory sets them, and no step runs on them
-        switches = {name: value for name, value in switches.items() if name != "threads"}
+        switches = {name: value for name, value in switches.items() if name not in THREADS}
     return Conditions(target, job.uuid, switches)
 
 

@@ -103,7 +103,10 @@ def _place(name: str) -> tuple[Any, str]:
 
 
 def _others() -> dict[str, Callable[[], Any]]:
-    """What is left as it is, and must stay so: it has the same value in every fresh process."""
+    """What is left as it is, and must stay so: it has the same value in every fresh process.
+
+    Whether gradients are on is not among these: a training fails without, and an inference switches them off itself.
+    """
     cuda = torch.backends.cuda
     return {
         "cuda.flash_sdp": cuda.flash_sdp_enabled,
@@ -114,10 +117,7 @@ def _others() -> dict[str, Callable[[], Any]]:
         "mha.fastpath": torch.backends.mha.get_fastpath_enabled,
         "deterministic_algorithms": torch.are_deterministic_algorithms_enabled,
         "default_dtype": lambda: str(torch.get_default_dtype()),
-        "default_device": lambda: str(torch.get_default_device()),
         "autocast": lambda: [device for device in DEVICES if torch.is_autocast_enabled(device)],
-        "grad": torch.is_grad_enabled,
-        "inference_mode": torch.is_inference_mode_enabled,
         "anomaly_detection": torch.is_anomaly_enabled,
         "threads": torch.get_num_threads,
         "interop_threads": torch.get_num_interop_threads,

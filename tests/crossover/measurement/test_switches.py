@@ -137,7 +137,6 @@ def test_a_change_is_named(change: Callable[[], None], seen: str) -> None:
         (torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp, "cuda.fp16_bf16_reduction_math_sdp"),
         (torch.backends.mha.set_fastpath_enabled, "mha.fastpath"),
         (torch.use_deterministic_algorithms, "deterministic_algorithms"),
-        (torch.set_grad_enabled, "grad"),
         (torch.autograd.set_detect_anomaly, "anomaly_detection"),
     ],
 )
@@ -152,9 +151,8 @@ def test_what_is_not_set_is_read_too(set_to: Callable[[bool], Any], name: str) -
 
 def test_modes_that_were_left_on_are_read() -> None:
     asked = set_switches("fp32", THREADS)
-    with torch.autocast("cpu", torch.bfloat16), torch.inference_mode(), torch.device("meta"):
-        found = read_switches()
-    assert (found["autocast"], found["inference_mode"], found["default_device"]) == (["cpu"], True, "meta")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert read_switches()["autocast"] == ["cpu"]
     torch.set_default_dtype(torch.float64)
     try:
         assert changes(asked, read_switches()) == (
