@@ -42,6 +42,7 @@ from crossover.invocation import hand_down_invocation, this_invocation
 from crossover.memory_needs import memory_mb
 from crossover.nodes import find_nodes
 from crossover.records import HERE, is_cpu, threads_of_side
+from crossover.runtimes import runtime_min
 from crossover.stages import (
     figures_among,
     measured_late,
@@ -373,8 +374,13 @@ def mem_mb_of(wildcards, attempt):
 
 
 def runtime_of(wildcards, attempt):
-    """Minutes of a trial: its own limit, and as much again as starting up may take."""
-    return (math.ceil(time_limit_of(STUDIES[wildcards.study]) / 60) + 5) * attempt
+    """Minutes of a trial, which may be measured twice."""
+    return runtime_min(time_limit_of(STUDIES[wildcards.study]), 2) * attempt
+
+
+def training_runtime_of(wildcards, attempt):
+    """Minutes of a training."""
+    return runtime_min(time_limit_of(STUDIES[wildcards.study])) * attempt
 
 
 def search_runtime_of(wildcards, attempt):

@@ -14,7 +14,7 @@ rule train_model:
         **CLASS_RESOURCES,
         gpu=gpus_of,
         mem_mb=mem_mb_of,
-        runtime=runtime_of,
+        runtime=training_runtime_of,
     params:
         options=training_options_of,
         environment=environment_of,

@@ -26,16 +26,15 @@ def measure(
     device: str, datasets: dict[str, Path], sizes: dict[str, list[int]], rounds: int, threads: int
 ) -> pd.DataFrame:
     """One row a round and cell, in seconds; prints the harness's cost."""
-    import torch
     from safetensors.torch import load_file
 
     from crossover.measurement.agreement import STEP_S, harness_cost_s, three_ways
     from crossover.measurement.devices import open_device
-    from crossover.measurement.precision import arithmetic_of, set_switches
+    from crossover.measurement.precision import arithmetic_of
+    from crossover.measurement.switches import set_switches
     from crossover.measurement.timing import Stopwatch
     from crossover.measurement.workloads import build_task
 
-    torch.set_num_threads(threads)
     target = open_device(device)
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise, target.mark, target.between_s)
     cost_s = harness_cost_s(watch)
@@ -44,7 +43,7 @@ def measure(
     for workload, own_sizes in sizes.items():
         for size in own_sizes:
             cell = Cell("check", workload, "resident", BATCHES[workload], "fp32", "eager", size, device)
-            set_switches(cell.precision)
+            set_switches(cell.precision, threads)
             task = build_task(cell, load_file(datasets[workload]), arithmetic_of(cell.precision, target.device))
             rows += [
                 {"device": device, "workload": workload, "size": size, **times}

@@ -16,7 +16,21 @@ import psutil
 import pytest
 
 from crossover.command_lines import trial_options
-from planting import CRASH, ELSEWHERE, HANG, HOG, KILLED, LITTER, NAN, RAISE, STUBBORN, WELL, kill_while_hanging, plant
+from planting import (
+    CRASH,
+    CRASH_LATER,
+    ELSEWHERE,
+    HANG,
+    HOG,
+    KILLED,
+    LITTER,
+    NAN,
+    RAISE,
+    STUBBORN,
+    WELL,
+    kill_while_hanging,
+    plant,
+)
 from trials import CELL, EFFORT, read_row, run_script, write_points
 
 pytestmark = pytest.mark.slow
@@ -47,9 +61,9 @@ def run(house: Path, output: Path, *arguments: Any, prefix: tuple[str, ...] = ()
     ("fault", "status", "reason", "attempts"),
     [
         (WELL, "ok", None, 1),
-        (CRASH, "invalid", "the measuring process crashed (SIGSEGV); run measure_cell.py with --isolation=none", 2),
-        (NAN, "invalid", "the step's result is not finite (allowed in fp32: 0.0001)", 2),
-        (ELSEWHERE, "invalid", "tensors lie on meta, not on cpu", 2),
+        (CRASH, "invalid", "the measuring process crashed (SIGSEGV); run measure_cell.py with --isolation=none", 1),
+        (NAN, "invalid", "the step's result is not finite (allowed in fp32: 0.0001)", 1),
+        (ELSEWHERE, "invalid", "tensors lie on meta, not on cpu", 1),
         (KILLED, "invalid", "something outside ended the measuring process (SIGKILL)", 2),
     ],
 )
@@ -66,6 +80,19 @@ def test_a_fault_is_a_row(
     assert row["hostname"]
     assert ("measuring once more" in done.stderr) is (attempts == 2)
     assert list(tmp_path.iterdir()) == [output]
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_a_crash_after_the_timing_leaves_the_time(house: Path, tmp_path: Path, isolation: str) -> None:
+    done = run(house, tmp_path / "row.parquet", CRASH_LATER, isolation)
+    assert done.returncode == 0, done.stderr
+    row = read_row(tmp_path / "row.parquet")
+    assert (row["status"], row["attempts"], row["relative_error"], row["peak_rss_bytes"]) == ("ok", 1, None, None)
+    assert row["reason"].startswith("numerical check: the measuring process crashed (SIGSEGV)")
+    assert row["reason"].endswith("; not begun: memory pass, profile, count of operations")
+    assert row["flags"][-2:] == ["unchecked", "incomplete"]
+    assert row["step_time_s"] > 0
+    assert row["timed_steps"] == row["block_steps"] * len(row["samples_s"])
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)

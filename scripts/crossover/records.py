@@ -35,6 +35,8 @@ HALF = "half"
 
 FLAGS = {
     "drift": "the last third of the samples is over 25 % off the first: let the machine cool down, measure again",
+    "unchecked": "the step's answer could not be checked: raise time_limit_s, or see the reason",
+    "incomplete": "a pass after the timing did not end, its columns are empty: raise time_limit_s, or see the reason",
     "diverged": "a weight was no number when timing ended: the times are of such arithmetic; take another precision",
     "trials_differ": "the slowest trial took over 1.25 times as long as the fastest: stop other work, add trials",
     "warmup_capped": "the warm-up reached its cap before it was long and steady enough: raise effort.warmup_max_s",
@@ -88,7 +90,7 @@ class Measurement:
     seed: int | None = column("seed of weights and data order")
     started_at: str | None = column("start of the trial, UTC, ISO 8601")
     status: str | None = column("how the trial ended: " + ", ".join(STATUSES))
-    reason: str | None = column("why, where the status is not ok")
+    reason: str | None = column("why, where the status is not ok; else which passes after the timing were not done")
     flags: list[str] | None = column("why an ok result deserves less trust")
 
     step_time_s: float | None = column("median of the samples", "s")
@@ -151,6 +153,7 @@ class Measurement:
     steal_share: float | None = column("share of CPU time that the hypervisor took while the trial ran")
     cpu_pressure_share: float | None = column("share of time in which tasks waited for a CPU (PSI) while the trial ran")
     others_cpus: float | None = column("CPUs that others kept busy, of those the process may run on")
+    children_cpus: float | None = column("CPUs that the trial's own children kept busy: data loaders, compilers")
     cgroup_throttled_s: float | None = column("time the CPU quota held tasks back, summed over CPUs", "s")
     involuntary_switches: int | None = column("involuntary context switches while timing")
     foreign_processes: int | None = column("other compute processes on the device")
@@ -189,10 +192,10 @@ class Measurement:
     load_after: float | None = column("load average over one minute when the trial ended")
     threads: int | None = column("threads of torch within an operation, read back")
     interop_threads: int | None = column("threads of torch across operations, read back")
-    backend_settings: str | None = column("precision switches as read back, JSON")
+    backend_settings: str | None = column("torch's switches and threads as read back after the timing, JSON")
     effort: str | None = column("measuring effort, JSON")
     isolation: str | None = column("where it ran: a fork of the trial `server`, a fresh `process`, `none` (by hand)")
-    attempts: int | None = column("times this trial was measured: 2 where the first was invalid")
+    attempts: int | None = column("times this trial was measured: 2 where what made the first invalid may pass")
     lease_wait_s: float | None = column("seconds that the trial waited for a free GPU", "s")
     torch_version: str | None = column("version of torch")
     python_version: str | None = column("version of Python")

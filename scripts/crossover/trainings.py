@@ -97,7 +97,7 @@ class Training:
     cpu_capability: str | None = column("instruction set that torch chose")
     physical_cores: int | None = column("physical cores that the process may use")
     threads: int | None = column("threads of torch within an operation, read back")
-    backend_settings: str | None = column("precision switches as read back, JSON")
+    backend_settings: str | None = column("torch's switches and threads as read back at the end, JSON")
     isolation: str | None = column("where the training ran: a fork of the trial `server`, a fresh `process`")
     torch_version: str | None = column("version of torch")
     python_version: str | None = column("version of Python")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 CAVEATS = {
     "drift": "with times that drift",
+    "unchecked": "whose answer was not checked",
+    "incomplete": "with a later pass cut short",
     "diverged": "with numbers that overflowed",
     "trials_differ": "whose times differ much from trial to trial",
     "warmup_capped": "with a warm-up that was cut short",

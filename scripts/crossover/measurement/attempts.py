@@ -32,14 +32,14 @@ def choose_isolation(wanted: str, environment: Mapping[str, str]) -> str:
 
 
 def measure(request: Request, environment: Mapping[str, str]) -> None:
-    """Measure a trial and write its row, atomically; an invalid one is measured once more.
+    """Measure a trial and write its row, atomically; one is measured once more whose fault may have gone by itself.
 
     Raises ChildFailedError where the measuring process ended by an error, which it has printed.
     """
     with atomic_path(Path(request.output)) as temporary:
         request = replace(request, output=str(temporary))
         outcome = _attempt(request, environment)
-        if outcome.status == "invalid":
+        if outcome.transient:
             print(f"invalid: {outcome.reason}; measuring once more", file=sys.stderr)
             outcome = _attempt(replace(request, attempts=2), environment)
         if not outcome.written:
@@ -61,10 +61,11 @@ def _attempt(request: Request, environment: Mapping[str, str]) -> Outcome:
     if request.isolation == "none":
         confine(request.cpus)
         from crossover.measurement.child import do
+        from crossover.measurement.trust import may_pass
 
         row = do(request)
         write_record(row, Path(request.output))
-        return Outcome(str(row.status), row.reason, True, {})
+        return Outcome(str(row.status), row.reason, True, {}, transient=may_pass(vars(row)))
     return run_supervised(request, environment)
 
 

@@ -14,18 +14,19 @@ import pynvml
 import torch
 
 from crossover.errors import UserError
-from crossover.measurement.devices import OpenDevice, open_device
-from crossover.measurement.endings import early_end
+from crossover.measurement.conditions import Conditions, set_conditions
+from crossover.measurement.devices import OpenDevice
+from crossover.measurement.endings import InvalidError, early_end
 from crossover.measurement.execution import prepare
 from crossover.measurement.host import describe_host
 from crossover.measurement.memory_limit import limit_memory
 from crossover.measurement.nvml import driver_version
-from crossover.measurement.precision import UnsupportedError, arithmetic_of, set_switches
+from crossover.measurement.precision import SKIPPED_MAX, UnsupportedError, arithmetic_of
 from crossover.measurement.requests import BatchTry
 from crossover.measurement.seeds import seed_all
 from crossover.measurement.threads import lacking_cores, usable_cores
 from crossover.measurement.timing import Stopwatch, time_block, without_garbage_collection
-from crossover.measurement.trial import read_dataset, wrong_device
+from crossover.measurement.trial import read_dataset
 from crossover.measurement.workloads import build_task, workload_code
 
 STEPS = 3
@@ -57,12 +58,11 @@ def run_try(job: BatchTry, begin: Callable[[dict[str, Any]], None]) -> tuple[str
     either; its traceback is printed. `begin` is told what ran before the model is built. Raises UserError for a device
     or a dataset that is not there.
     """
-    torch.set_num_threads(job.threads)
-    target = open_device(job.cell.device)
-    begin(_facts(target) | {"code_key": job.code_key, "packages": job.packages})
+    conditions = set_conditions(job)
+    begin(_facts(conditions.target) | {"code_key": job.code_key, "packages": job.packages})
     found: dict[str, Any] = {}
     try:
-        reason = _run_steps(job, target, found)
+        _run_steps(job, conditions, found)
     except UserError:
         raise
     except Exception as error:
@@ -70,7 +70,7 @@ def run_try(job: BatchTry, begin: Callable[[dict[str, Any]], None]) -> tuple[str
             return *end, {}
         traceback.print_exc()
         return "invalid", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}", {}
-    return ("invalid" if reason else "ok"), reason, found
+    return "ok", None, found
 
 
 def _facts(target: OpenDevice) -> dict[str, Any]:
@@ -85,11 +85,11 @@ def _facts(target: OpenDevice) -> dict[str, Any]:
     }
 
 
-def _run_steps(job: BatchTry, target: OpenDevice, found: dict[str, Any]) -> str | None:
-    """Run the steps, each one waited for, and time batches into `found`; returns why the result is invalid, if so."""
+def _run_steps(job: BatchTry, conditions: Conditions, found: dict[str, Any]) -> None:
+    """Run the steps, each one waited for, and time batches into `found`."""
+    target = conditions.target
     if reason := lacking_cores(job.cell.device, usable_cores()):
         raise UnsupportedError(reason)
-    set_switches(job.cell.precision)
     seed_all(job.seed)
     workload_code(job.cell.workload)  # what it imports is none of the cell's memory
     if job.memory_limit_bytes is not None:
@@ -99,14 +99,15 @@ def _run_steps(job: BatchTry, target: OpenDevice, found: dict[str, Any]) -> str 
         with_rows(read_dataset(job.dataset), job.cell.batch_size),
         arithmetic_of(job.cell.precision, target.device),
     )
-    if reason := wrong_device(task, target, job.uuid):
-        return reason
+    conditions.check(task)
     execution = prepare(task, job.cell.execution)
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
+    if not task.arithmetic.run_until_updated(lambda: time_block(execution.step, 1, watch)):
+        raise InvalidError(f"the loss scaler skipped {SKIPPED_MAX} updates in a row: what an update needs is not known")
     step_s = [time_block(execution.step, 1, watch).wall_s for _ in range(STEPS)][-1]
     if job.timed_batches:
         found |= time_batches(execution.step, job.timed_batches, step_s, watch)
-    return None
+    conditions.check(task)
 
 
 def time_batches(step: Callable[[], None], most: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:

@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from crossover.code_key import code_of, work_of
 from crossover.errors import one_line_errors
 from crossover.measurement.messages import send
-from crossover.measurement.requests import BatchTry, Job, job_from_json
+from crossover.measurement.requests import BatchTry, Job, Request, job_from_json
 from crossover.row_files import write_record
 
 KILLED_FIRST = 1000
@@ -54,25 +55,32 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
 
     confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
     export_threads(job.threads)
-    done = do(job, lambda facts: send(messages, {"begun": facts}))
+
+    def begin(facts: dict[str, Any]) -> None:
+        send(messages, {"begun": facts})
+
+    done = do(job, begin, partial(send, messages)) if isinstance(job, Request) else do(job, begin)
     if isinstance(job, BatchTry):
         status, reason, found = done
         send(messages, {"done": status, "reason": reason, "found": found})
     else:
         write_record(done, Path(job.output))
-        send(messages, {"done": done.status, "reason": done.reason})
+        from crossover.measurement.trust import may_pass
+
+        send(messages, {"done": done.status, "reason": done.reason, "transient": may_pass(vars(done))})
 
 
-def do(job: Job, begin: Callable[[dict[str, Any]], None] = lambda _facts: None) -> Any:
+def do(job: Job, *tell: Callable[[dict[str, Any]], None]) -> Any:
     """Do a job with the code as it is at this moment, and return what its function does: a record, or a try's outcome.
 
-    What the job imports is imported here, so that a fork of the trial server has nothing of an older version, nor of
-    what another workload imports.
+    `tell` takes the facts known at the beginning, and of a trial the row as it would be if a pass did not end. What
+    the job imports is imported here, so that a fork of the trial server has nothing of an older version, nor of what
+    another workload imports.
     """
     code = code_of(job.kind, job.cell.workload)
     module, function = work_of(job.kind, job.cell.workload)
     work = getattr(importlib.import_module(module), function)
-    return work(replace(job, code_key=code.key, packages=json.dumps(code.packages)), begin)
+    return work(replace(job, code_key=code.key, packages=json.dumps(code.packages)), *tell)
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
-"""What an error says of how a trial ended: out of memory, unsupported, too slow; anything else is a bug."""
+"""What an error says of how a trial ended: out of memory, unsupported, too slow, invalid; anything else is a bug."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -12,6 +13,20 @@ from crossover.measurement.time_limit import TooSlowError
 
 Found = TypeVar("Found")
 
+OUT_OF_MEMORY = re.compile(
+    r"^std::bad_alloc$"
+    r"|DefaultCPUAllocator: can't allocate memory"
+    r"|\b(CUDA|HIP|XPU|MPS backend) out of memory"  # also within another error, such as a compiler's
+    r"|\b(CUDA|HIP)( driver)? error: out of memory|cuda runtime error \(2\)"
+    r"|Cannot allocate memory \(12\)"  # torch could not map a dataset's file
+    r"|\bCU[A-Z]+_\w*ALLOC(ATION)?_FAILED"  # tensors left too little for a library's workspace (seen on an H200)
+)
+"""How memory that ran out reads where no type of error says it."""
+
+
+class InvalidError(Exception):
+    """What was measured must not count."""
+
 
 def early_end(error: Exception) -> tuple[str, str] | None:
     """Status and reason of the end that an error means; None where it means a bug, or a user's mistake."""
@@ -19,6 +34,8 @@ def early_end(error: Exception) -> tuple[str, str] | None:
         return "unsupported", str(error)
     if isinstance(error, TooSlowError):
         return "timeout", str(error)
+    if isinstance(error, InvalidError):
+        return "invalid", str(error)
     if is_out_of_memory(error):
         return "oom", str(error).partition("\n")[0] or type(error).__name__
     return None
@@ -26,16 +43,7 @@ def early_end(error: Exception) -> tuple[str, str] | None:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory ran out: by its type (torch's, Python's) or words (the others')."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError) or str(error) == "std::bad_alloc":
-        return True
-    messages = (
-        "DefaultCPUAllocator: can't allocate memory",
-        "MPS backend out of memory",
-        "Cannot allocate memory (12)",  # torch could not map a dataset's file
-        "CUBLAS_STATUS_ALLOC_FAILED",  # tensors left too little for a library's workspace (seen on an H200)
-        "CUDNN_STATUS_ALLOC_FAILED",
-    )
-    return any(message in str(error) for message in messages)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
 
 
 def unless_out_of_memory(measure: Callable[[], Found], otherwise: Found) -> Found:

@@ -28,8 +28,12 @@ NO_EFFORT = Effort(
 )
 
 
-def run_null_trial(request: Request, begin: Callable[[dict[str, Any]], None] = lambda _facts: None) -> Measurement:
-    """Time an empty step for a moment, whatever effort is asked for; `begin` as in `run_trial`."""
+def run_null_trial(
+    request: Request,
+    begin: Callable[[dict[str, Any]], None] = lambda _facts: None,
+    _keep: Callable[[dict[str, Any]], None] = lambda _row: None,
+) -> Measurement:
+    """Time an empty step for a moment, whatever effort is asked for; `begin` as in `run_trial`. No pass follows."""
     machine = describe_machine()
     facts = {
         **asdict(request.cell),

@@ -1,11 +1,8 @@
-"""Precisions: every switch is set explicitly and read back, since defaults differ between backends.
-
-TF32 is on by default in cuDNN and off in cuBLAS, so a model that is said to run in fp32 may not. Only leaf settings are
-written: a setting higher up leaks into every backend below it.
-"""
+"""Precisions: the numbers that a task computes with, and which devices have them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +11,9 @@ import torch
 
 PURE = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
+
+SKIPPED_MAX = 30
+"""Steps in a row that a loss scaler may skip, halving from 2^16: at 2^-14 it is not the scale that overflows."""
 
 
 class UnsupportedError(Exception):
@@ -53,6 +53,21 @@ class Arithmetic:
             self.scaler.step(optimizer)
             self.scaler.update()
 
+    def run_until_updated(self, step: Callable[[], object]) -> bool:
+        """Run a step again and again until the loss scaler skips no update of it; without a scaler nothing runs.
+
+        A step without its update is not the one asked for: the optimizer's state is first allocated by an update. False
+        where SKIPPED_MAX in a row were skipped.
+        """
+        if self.scaler is None:
+            return True
+        for _ in range(SKIPPED_MAX):
+            scale = self.scaler.get_scale()
+            step()
+            if self.scaler.get_scale() >= scale:
+                return True
+        return False
+
 
 def arithmetic_of(precision: str, device: torch.device) -> Arithmetic:
     """The arithmetic of a precision; raises UnsupportedError where the device lacks it."""
@@ -64,53 +79,6 @@ def arithmetic_of(precision: str, device: torch.device) -> Arithmetic:
         AUTOCAST.get(precision),
         torch.amp.GradScaler(device.type) if precision == "amp-fp16" else None,
     )
-
-
-def set_switches(precision: str) -> dict[str, Any]:
-    """Set every switch that changes arithmetic or the choice of algorithms, and return all of them as read back."""
-    wanted = "tf32" if precision == "tf32" else "ieee"
-    settings: dict[str, Any] = {}
-    for name, leaf in _leaves().items():
-        leaf.fp32_precision = wanted if name.startswith("cu") else "ieee"
-        settings[f"{name}.fp32_precision"] = str(leaf.fp32_precision)
-    for name, (owner, key, value) in _flags().items():
-        setattr(owner, key, value)
-        settings[name] = getattr(owner, key)
-    return settings
-
-
-def _leaves() -> dict[str, Any]:
-    backends: Any = torch.backends  # its modules hide these settings from a type checker
-    return {
-        "cuda.matmul": backends.cuda.matmul,
-        "cudnn.conv": backends.cudnn.conv,
-        "cudnn.rnn": backends.cudnn.rnn,
-        "mkldnn.matmul": backends.mkldnn.matmul,
-        "mkldnn.conv": backends.mkldnn.conv,
-        "mkldnn.rnn": backends.mkldnn.rnn,
-    }
-
-
-def _flags() -> dict[str, tuple[Any, str, bool]]:
-    """Switches with the value that torch documents as its default, said again so that nothing else decides."""
-    matmul: Any = torch.backends.cuda.matmul
-    return {
-        "cuda.matmul.allow_fp16_reduced_precision_reduction": (
-            matmul,
-            "allow_fp16_reduced_precision_reduction",
-            True,
-        ),
-        "cuda.matmul.allow_bf16_reduced_precision_reduction": (
-            matmul,
-            "allow_bf16_reduced_precision_reduction",
-            True,
-        ),
-        "cuda.matmul.allow_fp16_accumulation": (matmul, "allow_fp16_accumulation", False),
-        "cudnn.enabled": (torch.backends.cudnn, "enabled", True),
-        "cudnn.benchmark": (torch.backends.cudnn, "benchmark", False),
-        "cudnn.deterministic": (torch.backends.cudnn, "deterministic", False),
-        "mkldnn.enabled": (torch.backends.mkldnn, "enabled", True),
-    }
 
 
 def _missing(precision: str, device: torch.device) -> str | None:

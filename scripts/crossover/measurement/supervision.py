@@ -59,6 +59,8 @@ class Outcome:
     facts: dict[str, Any]
     found: dict[str, Any] = field(default_factory=dict)
     """What it told at its end, beside the row."""
+    transient: bool = False
+    """Whether what speaks against it may be gone when it is measured again."""
 
 
 def supervise(
@@ -69,11 +71,13 @@ def supervise(
 ) -> Outcome:
     """Wait for a child, at most `time_limit_s` from its beginning, and say how it ended.
 
+    A trial that ends in a pass after its timing keeps what it has measured, and says which pass was not done.
     Raises ChildFailedError where it ended by an error, ChildLostError where its end is unknown.
     """
     kills_before = oom_kills()
     facts: dict[str, Any] | None = None
     done: dict[str, Any] | None = None
+    kept: dict[str, Any] | None = None
     deadline = clock() + START_LIMIT_S
     ended = False
     while not ended and done is None:
@@ -81,7 +85,8 @@ def supervise(
             child.kill()
             if facts is None:
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
-            return Outcome("timeout", f"not done after {time_limit_s:g} s; raise time_limit_s", False, facts)
+            late = Outcome("timeout", f"not done after {time_limit_s:g} s; raise time_limit_s", False, facts)
+            return _with_kept(late, kept)
         ended = _wait(child, deadline - clock())
         if child.inbox.closed and not ended:  # the child is gone, or as good as; whoever should say so is silent
             if child.ending(ENDING_LIMIT_S) is None:
@@ -91,13 +96,29 @@ def supervise(
         for message in _unread(child):
             if "begun" in message:
                 facts, deadline = message["begun"], clock() + time_limit_s
+            if "passing" in message:
+                kept = message
             if "done" in message:
                 done = message
     ending = child.ending(ENDING_LIMIT_S)
     if done is not None:
         child.kill()  # whatever it left behind: data loaders, or itself if it hangs on its way out
-        return Outcome(done["done"], done["reason"], True, facts or {}, done.get("found", {}))
-    return _verdict(ending, facts, kills_before, oom_kills())
+        found, transient = done.get("found", {}), done.get("transient", False)
+        return Outcome(done["done"], done["reason"], True, facts or {}, found, transient)
+    return _with_kept(_verdict(ending, facts, kills_before, oom_kills()), kept)
+
+
+def _with_kept(outcome: Outcome, kept: dict[str, Any] | None) -> Outcome:
+    """How a trial ended, or, where its time was known by then, its row without the passes that were not done."""
+    if kept is None:
+        return outcome
+    pass_, *later = kept["passing"]
+    undone = f"{pass_}: {outcome.reason}" + (f"; not begun: {', '.join(later)}" if later else "")
+    row = kept["row"]
+    columns = {**row, "flags": list(dict.fromkeys([*row["flags"], "incomplete"]))}
+    status, reason = columns.pop("status"), columns.pop("reason")
+    reasons = undone if reason is None else f"{reason}; {undone}"
+    return Outcome(status, reasons, False, {**outcome.facts, **columns}, transient=kept["transient"])
 
 
 def _wait(child: Child, seconds: float) -> bool:
@@ -134,9 +155,8 @@ def _verdict(
         )
     if ending.signal in CRASHES:
         reason = f"the measuring process crashed ({name}); run measure_cell.py with --isolation=none under a debugger"
-    else:
-        reason = f"something outside ended the measuring process ({name})"
-    return Outcome("invalid", reason, False, facts)
+        return Outcome("invalid", reason, False, facts)
+    return Outcome("invalid", f"something outside ended the measuring process ({name})", False, facts, transient=True)
 
 
 def kernel_oom_kills(root: Path = Path("/")) -> int | None:

@@ -27,17 +27,19 @@ from torch.nn import functional
 
 from crossover.errors import UserError
 from crossover.measurement.batch_try import with_rows
-from crossover.measurement.devices import OpenDevice, open_device
-from crossover.measurement.endings import early_end
+from crossover.measurement.conditions import Conditions, set_conditions
+from crossover.measurement.devices import OpenDevice
+from crossover.measurement.endings import InvalidError, early_end
 from crossover.measurement.host import describe_host
 from crossover.measurement.nvml import driver_version
-from crossover.measurement.precision import Arithmetic, UnsupportedError, arithmetic_of, set_switches
+from crossover.measurement.precision import Arithmetic, UnsupportedError, arithmetic_of
 from crossover.measurement.requests import TrainingRun
 from crossover.measurement.seeds import seed_all
+from crossover.measurement.switches import read_switches
 from crossover.measurement.tasks import Task, TrainingTask
 from crossover.measurement.threads import lacking_cores, usable_cores
 from crossover.measurement.time_limit import TooSlowError
-from crossover.measurement.trial import read_dataset, wrong_device
+from crossover.measurement.trial import read_dataset
 from crossover.measurement.workloads import build_task, count_parameters, whole_batches
 from crossover.studies import workload_traits
 from crossover.trainings import Training
@@ -58,17 +60,16 @@ def run_training(job: TrainingRun, begin: Callable[[dict[str, Any]], None] = lam
     rows with a status and a reason. `begin` is told what is known before the model is built. Raises UserError for a
     device or a dataset that is not there, and for a workload that is no training.
     """
-    torch.set_num_threads(job.threads)
-    target = open_device(job.cell.device)
-    facts = _known(job, target)
+    conditions = set_conditions(job)
+    facts = _known(job, conditions.target)
     begin(facts)
     try:
-        outcome = _train_and_predict(job, target)
+        outcome = _train_and_predict(job, conditions)
     except Exception as error:
         if (end := early_end(error)) is None:
             raise
         outcome = {"status": end[0], "reason": end[1]}
-    return Training(**facts, **outcome)
+    return Training(**{**facts, **outcome, "backend_settings": json.dumps(read_switches())})
 
 
 def _known(job: TrainingRun, target: OpenDevice) -> dict[str, Any]:
@@ -87,7 +88,7 @@ def _known(job: TrainingRun, target: OpenDevice) -> dict[str, Any]:
         "device_uuid": target.uuid,
         "driver_version": driver_version(pynvml) if target.device.type == "cuda" else None,
         "cudnn_version": str(torch.backends.cudnn.version()) if target.device.type == "cuda" else None,
-        "backend_settings": json.dumps(set_switches(job.cell.precision)),
+        "backend_settings": json.dumps(read_switches()),
         "isolation": job.isolation,
         "code_version": job.code_version,
         "code_key": job.code_key,
@@ -96,8 +97,9 @@ def _known(job: TrainingRun, target: OpenDevice) -> dict[str, Any]:
     }
 
 
-def _train_and_predict(job: TrainingRun, target: OpenDevice) -> dict[str, Any]:
+def _train_and_predict(job: TrainingRun, conditions: Conditions) -> dict[str, Any]:
     """The columns that depend on how the training ends."""
+    target = conditions.target
     if reason := lacking_cores(job.cell.device, usable_cores()):
         raise UnsupportedError(reason)
     arithmetic = arithmetic_of(job.cell.precision, target.device)
@@ -107,14 +109,14 @@ def _train_and_predict(job: TrainingRun, target: OpenDevice) -> dict[str, Any]:
     inputs = trainable(build_task(job.cell, with_rows(held_out, job.cell.batch_size), arithmetic), job).resident[0]
     seed_all(job.seed)
     task = trainable(build_task(job.cell, {name: rows.clone() for name, rows in training.items()}, arithmetic), job)
-    if reason := wrong_device(task, target, job.uuid):
-        return {"status": "invalid", "reason": reason}
+    conditions.check(task)
     start_s = time.perf_counter()
     steps = fit(task, job, target.synchronise)
     train_s = time.perf_counter() - start_s
     scores = predict(task.model, inputs[: len(held_out["labels"])], arithmetic)
+    conditions.check(task)
     if not bool(torch.isfinite(scores).all()):
-        return {"status": "invalid", "reason": "the training diverged: what the model predicts is not a number"}
+        raise InvalidError("the training diverged: what the model predicts is not a number")
     return {
         "status": "ok",
         "labels": held_out["labels"].tolist(),

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
 
 import pynvml
 import torch
@@ -17,47 +16,57 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from crossover.errors import UserError
+from crossover.measurement.conditions import Conditions, set_conditions
 from crossover.measurement.correctness import Errors, compare_with_reference
-from crossover.measurement.devices import OpenDevice, open_device
-from crossover.measurement.endings import early_end, unless_out_of_memory
-from crossover.measurement.execution import Execution, prepare
+from crossover.measurement.devices import OpenDevice
+from crossover.measurement.endings import InvalidError, early_end, unless_out_of_memory
+from crossover.measurement.execution import Execution, not_compiled, prepare
 from crossover.measurement.flops import SLOW_STEP_S, count_flops
 from crossover.measurement.host import describe_host, process_age_s
 from crossover.measurement.latency import measure_latencies, measure_mistakes, time_cold
 from crossover.measurement.memory import measure_memory
 from crossover.measurement.memory_split import Subject
 from crossover.measurement.nvml import session
-from crossover.measurement.precision import UnsupportedError, arithmetic_of, set_switches
+from crossover.measurement.passes import Columns, Passes
+from crossover.measurement.precision import UnsupportedError, arithmetic_of
 from crossover.measurement.profiling import busy_s
 from crossover.measurement.requests import Request
 from crossover.measurement.seeds import seed_all
 from crossover.measurement.surroundings import Surroundings
+from crossover.measurement.switches import SwitchWatch, changes, read_switches
 from crossover.measurement.tasks import Task, TrainingTask
 from crossover.measurement.threads import lacking_cores
-from crossover.measurement.timing import Stopwatch, find_flags, time_steps
+from crossover.measurement.timing import Stopwatch, find_flags, time_block, time_steps
 from crossover.measurement.timing_columns import timing_columns
-from crossover.measurement.trust import host_flags, why_invalid
 from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.records import Measurement
 from crossover.studies import Cell, workload_traits
 
-Columns = dict[str, Any]
 
-
-def run_trial(request: Request, begin: Callable[[Columns], None] = lambda _facts: None) -> Measurement:
+def run_trial(
+    request: Request,
+    begin: Callable[[Columns], None] = lambda _facts: None,
+    keep: Callable[[Columns], None] = lambda _kept: None,
+) -> Measurement:
     """Measure one trial in this process.
 
     Out of memory, a precision or execution that the device lacks, a step too slow for the time limit and a wrong
-    answer are rows with a status and a reason. `begin` is told all columns that are known before the model is built.
-    Raises UserError for a device or a dataset that is not there.
+    answer are rows with a status and a reason. `begin` is told all columns that are known before the model is built,
+    `keep` at the start of each pass after the timing what to keep if the pass does not end. Raises UserError for a
+    device or a dataset that is not there.
     """
     with session(pynvml) if request.uuid else nullcontext():  # opening NVML anew for each reading would cost time
         surroundings = Surroundings(request.cell.device, request.uuid, pynvml)
-        torch.set_num_threads(request.threads)
-        target = open_device(request.cell.device)
-        facts = _known(request, target, surroundings)
+        conditions = set_conditions(request)
+        facts = _known(request, conditions.target, surroundings)
         begin(facts)
-        outcome = _measure(request, target, surroundings, facts)
+        columns: Columns = {}
+        try:
+            outcome = _measure(request, conditions, surroundings, facts, columns, keep)
+        except Exception as error:
+            if (end := early_end(error)) is None:
+                raise
+            outcome = {**columns, "status": end[0], "reason": end[1]}  # what was measured before it is kept
     return Measurement(**{**facts, **outcome, "process_s": process_age_s()})
 
 
@@ -78,7 +87,7 @@ def _known(request: Request, target: OpenDevice, surroundings: Surroundings) -> 
         "device_memory_bytes": target.memory_bytes,
         "driver_version": surroundings.driver_version,
         "cudnn_version": str(torch.backends.cudnn.version()) if target.device.type == "cuda" else None,
-        "backend_settings": json.dumps(set_switches(request.cell.precision)),
+        "backend_settings": json.dumps(read_switches()),
         "effort": json.dumps(asdict(request.effort)),
         "isolation": request.isolation,
         "attempts": request.attempts,
@@ -90,73 +99,72 @@ def _known(request: Request, target: OpenDevice, surroundings: Surroundings) -> 
     }
 
 
-def _measure(request: Request, target: OpenDevice, surroundings: Surroundings, facts: Columns) -> Columns:
-    """The columns that depend on how the trial ends; what was measured before an early end is kept."""
-    columns: Columns = {}
-    try:
-        reason = _measure_all(request, target, surroundings, facts, columns)
-    except Exception as error:
-        if (end := early_end(error)) is None:
-            raise
-        return {**columns, "status": end[0], "reason": end[1]}
-    return {**columns, "status": "invalid" if reason else "ok", "reason": reason}
-
-
-def _measure_all(
-    request: Request, target: OpenDevice, surroundings: Surroundings, facts: Columns, columns: Columns
-) -> str | None:
-    """Fill `columns` pass by pass: time, numerical check, memory, profile; returns why the result is invalid, if so."""
-    cell = request.cell
+def _measure(
+    request: Request,
+    conditions: Conditions,
+    surroundings: Surroundings,
+    facts: Columns,
+    columns: Columns,
+    keep: Callable[[Columns], None],
+) -> Columns:
+    """Fill `columns` with the time, then pass by pass; returns them with flags, status and reason."""
+    cell, target = request.cell, conditions.target
     if reason := lacking_cores(cell.device, facts["physical_cores"]):
         raise UnsupportedError(reason)
     seed_all(request.seed + request.trial)
     task = build_task(cell, read_dataset(request.dataset), arithmetic_of(cell.precision, target.device))
-    if reason := wrong_device(task, target, request.uuid) or wrong_threads(target, request.threads):
-        return reason
+    conditions.check(task)
     execution = prepare(task, cell.execution)
     watch = _stopwatch(target, surroundings, execution)
     cold_s, least_steps = _cold_steps(request, execution, watch)
     columns["latencies_cold_s"] = list(cold_s) or None
-    timing = time_steps(
-        execution.step, task.cycle_steps, request.effort, watch, request.time_limit_s, cold_s, least_steps
-    )
+    ran_s, limit_s = cold_s or _skipped_steps(task, execution, watch), request.time_limit_s
+    timing = time_steps(execution.step, task.cycle_steps, request.effort, watch, limit_s, ran_s, least_steps)
     for _ in range(timing.block_steps):  # keeps the device at work until its clock is read
         execution.step()
     surroundings.read_under_load()
     target.synchronise()
     columns |= timing_columns(timing) | {"compile_s": execution.compile_s()}
     columns |= surroundings.columns(timing, facts["threads"], facts["physical_cores"])
-    columns |= measure_latencies(execution.step, request.latency_steps, watch)
-    if request.latency_mistakes:
-        columns |= measure_mistakes(task, cell.execution, execution.step, request.latency_steps, watch)
-    # The steps may have moved it, or have set the threads.
-    if reason := wrong_device(task, target, request.uuid) or wrong_threads(target, request.threads):
-        return reason
-    diverged = not _finite(task)
+    columns["backend_settings"] = json.dumps(read_switches())
+    conditions.check(task)  # the steps may have moved the model, or have set something
+    flags = find_flags(timing)
+    if not unless_out_of_memory(lambda: _finite(task), True):
+        flags.append("diverged")
+    passes = Passes(facts, columns, flags, not_compiled(cell.execution, execution), keep)
 
-    errors, checked = _check(task, cell)
-    columns |= checked
-    columns |= _memory_pass(task, execution, target, cell.execution)
+    def latencies() -> Columns:
+        found = measure_latencies(execution.step, request.latency_steps, watch)
+        if request.latency_mistakes:
+            found |= measure_mistakes(task, cell.execution, execution.step, request.latency_steps, watch)
+        columns["backend_settings"] = json.dumps(read_switches())
+        conditions.check(task)
+        return found
+
+    def check() -> Columns:
+        errors, checked = _check(task, cell)
+        passes.wrong = passes.wrong or errors.verdict(cell.precision, task.gradient_slack)
+        passes.checked = errors.result is not None
+        return checked
+
+    step_time_s = columns["step_time_s"]
+    later = {"latencies": latencies} if request.latency_steps else {}
+    later |= {
+        "numerical check": check,
+        "memory pass": lambda: _memory_pass(task, execution, target, cell.execution),
+    }
     if request.trial == 1:  # the profiler takes a second to start, and its answer varies little between trials
-        columns |= _profile(execution, target, columns["step_time_s"])
-    if request.trial == 1 or columns["step_time_s"] < SLOW_STEP_S:
-        columns["flops_per_step"] = unless_out_of_memory(lambda: count_flops(task.step, cell.execution), None)
-    columns["flags"] = [
-        *find_flags(timing),
-        *host_flags({**facts, **columns}),
-        *(["diverged"] if diverged else []),
-    ]
-    return (
-        not_compiled(cell.execution, execution)
-        or errors.verdict(cell.precision, task.gradient_slack)
-        or why_invalid(columns)
-    )
+        later["profile"] = lambda: _profile(execution, target, step_time_s)
+    if request.trial == 1 or step_time_s < SLOW_STEP_S:
+        later["count of operations"] = lambda: _count(task, cell.execution, conditions)
+    passes.run(later)
+    return passes.row()
 
 
 def _check(task: Task, cell: Cell) -> tuple[Errors, Columns]:
-    """The numerical check, and the workload's own; where one does not fit into memory, nothing is compared."""
+    """The numerical check, and the workload's own, which is left out where it does not fit into memory."""
     start_s = time.perf_counter()
-    errors = unless_out_of_memory(lambda: compare_with_reference(task, lambda: build_model(cell)), Errors())
+    errors = compare_with_reference(task, lambda: build_model(cell))
     own = unless_out_of_memory(task.own_errors, None) or {}
     found = {"relative_error": errors.result, "gradient_error": errors.gradient, **own}
     return errors, {name: _number(error) for name, error in found.items()} | {"check_s": time.perf_counter() - start_s}
@@ -168,6 +176,16 @@ def _cold_steps(request: Request, execution: Execution, watch: Stopwatch) -> tup
         return (), request.latency_steps
     later_steps = 2 * request.latency_steps  # synchronised, and not; there may be more
     return time_cold(execution.step, request.latency_steps, watch, request.time_limit_s, later_steps), later_steps
+
+
+def _skipped_steps(task: Task, execution: Execution, watch: Stopwatch) -> tuple[float, ...]:
+    """Seconds of the first steps, up to one that a loss scaler lets update the weights; none without a scaler.
+
+    Else a slow step, of which few run, would be timed without its optimizer.
+    """
+    ran_s: list[float] = []
+    task.arithmetic.run_until_updated(lambda: ran_s.append(time_block(execution.step, 1, watch).wall_s))
+    return tuple(ran_s)
 
 
 def _stopwatch(target: OpenDevice, surroundings: Surroundings, execution: Execution) -> Stopwatch:
@@ -184,6 +202,7 @@ def _stopwatch(target: OpenDevice, surroundings: Surroundings, execution: Execut
 def _memory_pass(task: Task, execution: Execution, target: OpenDevice, how: str) -> Columns:
     """Memory of a step; its seconds count as `memory_pass_s`. The parts of a step that is not eager are not known."""
     start_s = time.perf_counter()
+    task.arithmetic.run_until_updated(execution.step)  # the check has left fresh weights, whose gradients may overflow
     subject = Subject(
         step=execution.step,
         model=task.model,
@@ -202,6 +221,15 @@ def _profile(execution: Execution, target: OpenDevice, step_time_s: float) -> Co
     return {"device_busy_s": busy, "host_bound_share": share}
 
 
+def _count(task: Task, how: str, conditions: Conditions) -> Columns:
+    """Operations of a step; on the way, that it leaves the switches alone also where it sets them back at its end."""
+    with SwitchWatch(conditions.switches) as seen:
+        flops = count_flops(task.step, how)
+    if reason := changes(seen.asked, seen.found):
+        raise InvalidError(reason)
+    return {"flops_per_step": flops}
+
+
 def _finite(task: Task) -> bool:
     """Whether a training's weights are numbers still."""
     return not isinstance(task, TrainingTask) or all(bool(torch.isfinite(p).all()) for p in task.model.parameters())
@@ -210,31 +238,6 @@ def _finite(task: Task) -> bool:
 def _number(value: float | None) -> float | None:
     """The value, or None where it is not a finite number: the row's reason says so."""
     return value if value is None or math.isfinite(value) else None
-
-
-def wrong_device(task: Task, target: OpenDevice, uuid: str | None) -> str | None:
-    """Why the device that ran is not the one asked for; None if it is."""
-    found = {tensor.device.type for tensor in (*task.model.parameters(), *task.resident)}
-    if strangers := sorted(found - {target.device.type}):
-        return f"tensors lie on {', '.join(strangers)}, not on {target.device.type}: the workload must use its device"
-    if uuid is not None and uuid.startswith("GPU-") and target.uuid != uuid:
-        return f"{target.uuid} ran, not the leased {uuid}: something changed CUDA_VISIBLE_DEVICES"
-    return None
-
-
-def wrong_threads(target: OpenDevice, threads: int) -> str | None:
-    """Why a CPU step did not run on the threads asked for; None if it did, and on every other device."""
-    found = torch.get_num_threads()
-    if target.device.type != "cpu" or found == threads:
-        return None
-    return f"torch computes on {found} threads, not on {threads}: the workload, or what it imports, must not set them"
-
-
-def not_compiled(asked: str, execution: Execution) -> str | None:
-    """Why a compiled cell measured the eager step; None if it did not."""
-    if asked == "compile" and execution.compilations() == 0:
-        return "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
-    return None
 
 
 def read_dataset(path: str | None) -> dict[str, torch.Tensor]:

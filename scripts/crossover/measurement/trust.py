@@ -54,22 +54,29 @@ def why_invalid(facts: Mapping[str, Any]) -> str | None:
 
     The software power cap is no reason: it is how a GPU at its limit works.
     """
-    return "; ".join(_objections(facts)) or None
+    return "; ".join(reason for reason, _ in _objections(facts)) or None
 
 
-def _objections(facts: Mapping[str, Any]) -> Iterator[str]:
+def may_pass(facts: Mapping[str, Any]) -> bool:
+    """Whether something speaks against an invalid result that may be gone when it is measured again."""
+    return facts.get("status") == "invalid" and any(passing for _, passing in _objections(facts))
+
+
+def _objections(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Reasons, and whether each may be gone the next time."""
     if foreign := facts.get("foreign_processes"):
-        yield f"other compute processes on the GPU ({foreign}): stop them, or take another GPU"
+        yield f"other compute processes on the GPU ({foreign}): stop them, or take another GPU", True
     # Not every GPU has every counter, so a reason that held at the end counts as well. `hw_slowdown` alone does not:
     # NVML says that it also shows for a moment when the clock changes.
     slowed = sorted(set(SLOWDOWN) & set(facts.get("throttle_reasons") or ()))
     if slowed or facts.get("slowdown_s"):
         named = ", ".join(slowed) or "by its counters"
-        yield f"heat or the hardware slowed the GPU down ({named}): see to its cooling and its power supply"
+        yield f"heat or the hardware slowed the GPU down ({named}): see to its cooling and its power supply", True
     if retries := facts.get("allocator_retries"):
-        yield f"allocator retries while timing ({retries}): the memory is too full; take a smaller batch or size"
+        yield f"allocator retries while timing ({retries}): the memory is too full; take a smaller batch or size", True
     if recompiles := facts.get("recompiles"):
-        yield f"recompilations while timing ({recompiles}): shapes or guards change from step to step; keep them fixed"
+        what = f"recompilations while timing ({recompiles})"
+        yield f"{what}: shapes or guards change from step to step; keep them fixed", False
 
 
 def _clock_was_low(facts: Mapping[str, Any]) -> bool:

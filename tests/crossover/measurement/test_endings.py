@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from crossover.measurement.endings import early_end, is_out_of_memory, unless_out_of_memory
+from crossover.measurement.endings import InvalidError, early_end, is_out_of_memory, unless_out_of_memory
 from crossover.measurement.precision import UnsupportedError
 from crossover.measurement.time_limit import TooSlowError
 
@@ -19,6 +19,22 @@ from crossover.measurement.time_limit import TooSlowError
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True),
         (RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm`"), False),
         (RuntimeError("unable to mmap 16 bytes from file <a>: Cannot allocate memory (12)"), True),
+        (
+            torch.AcceleratorError("CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported"),
+            True,
+        ),
+        (RuntimeError("CUDA error: out of memory"), True),
+        (RuntimeError("CUDA driver error: out of memory"), True),
+        (RuntimeError("HIP error: out of memory"), True),
+        (RuntimeError("cuda runtime error (2) : out of memory at THCTensor.cu:69"), True),
+        (RuntimeError("cuFFT error: CUFFT_ALLOC_FAILED"), True),
+        (RuntimeError("cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`"), True),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"), True),
+        (RuntimeError("backend='inductor' raised:\nOutOfMemoryError: CUDA out of memory. Tried 2.00 GiB."), True),
+        (torch.AcceleratorError("CUDA error: an illegal memory access was encountered"), False),
+        (RuntimeError("cuda runtime error (2048) : unknown"), False),
+        (RuntimeError("out of resources: shared memory, Required: 300000"), False),
+        (RuntimeError("NCCL error: unhandled system error"), False),
         (RuntimeError("could not create a primitive"), False),
         (RuntimeError("CUDA error: device-side assert triggered"), False),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
@@ -35,6 +51,7 @@ def test_only_memory_is_out_of_memory(error: BaseException, verdict: bool) -> No
         (TooSlowError("a step takes 9 s"), ("timeout", "a step takes 9 s")),
         (torch.OutOfMemoryError("CUDA out of memory.\nSee docs"), ("oom", "CUDA out of memory.")),
         (MemoryError(), ("oom", "MemoryError")),
+        (InvalidError("cudnn.benchmark changed"), ("invalid", "cudnn.benchmark changed")),
         (RuntimeError("shapes"), None),
     ],
 )

@@ -1,99 +1,18 @@
-"""Precisions: what is set, what is read back, and what a CPU really computes with."""
+"""Precisions: what a device has of them, and what a CPU really computes with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import permutations
-from operator import attrgetter
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
 
-from crossover.measurement import precision
-from crossover.measurement.precision import Arithmetic, UnsupportedError, arithmetic_of, set_switches
+from crossover.measurement.precision import SKIPPED_MAX, Arithmetic, UnsupportedError, arithmetic_of
 from crossover.records import PRECISIONS
 
 CPU, GPU, METAL, INTEL = (torch.device(kind) for kind in ("cpu", "cuda:0", "mps", "xpu"))
-
-LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
-FLAGS = {
-    "cuda.matmul.allow_fp16_reduced_precision_reduction": True,
-    "cuda.matmul.allow_bf16_reduced_precision_reduction": True,
-    "cuda.matmul.allow_fp16_accumulation": False,
-    "cudnn.enabled": True,
-    "cudnn.benchmark": False,
-    "cudnn.deterministic": False,
-    "mkldnn.enabled": True,
-}
-
-
-def ieee() -> dict[str, Any]:
-    return {f"{leaf}.fp32_precision": "ieee" for leaf in LEAVES} | FLAGS
-
-
-def wanted(name: str) -> dict[str, Any]:
-    """All switches as a precision asks for them."""
-    tf32 = {f"{leaf}.fp32_precision": "tf32" for leaf in LEAVES if leaf.startswith("cu")}
-    return ieee() | (tf32 if name == "tf32" else {})
-
-
-def read(switch: str) -> Any:
-    """A switch as torch itself has it."""
-    return attrgetter(switch)(torch.backends)
-
-
-def write(switch: str, value: Any) -> None:
-    owner, _, name = switch.rpartition(".")
-    setattr(attrgetter(owner)(torch.backends), name, value)
-
-
-@pytest.fixture(autouse=True)
-def restore() -> Iterator[None]:
-    before = {switch: read(switch) for switch in ieee()}
-    yield
-    for switch, value in before.items():
-        write(switch, value)
-
-
-@pytest.mark.parametrize("name", PRECISIONS)
-def test_every_switch_is_set_whatever_it_was_before(name: str) -> None:
-    opposite = {"ieee": "tf32", "tf32": "ieee", True: False, False: True}
-    for switch, value in wanted(name).items():
-        write(switch, opposite[value])
-        assert read(switch) == opposite[value]
-    assert set_switches(name) == wanted(name)
-    assert {switch: read(switch) for switch in wanted(name)} == wanted(name)
-
-
-@pytest.mark.parametrize(("earlier", "later"), list(permutations(("fp32", "tf32", "amp-bf16"), 2)))
-def test_nothing_leaks_from_one_precision_into_the_next(earlier: str, later: str) -> None:
-    set_switches(earlier)
-    set_switches(later)
-    assert {switch: read(switch) for switch in wanted(later)} == wanted(later)
-
-
-def test_a_setting_higher_up_does_not_reach_the_leaves() -> None:
-    before = torch.backends.fp32_precision
-    torch.backends.fp32_precision = "tf32"
-    try:
-        assert set_switches("fp32") == wanted("fp32")
-    finally:
-        torch.backends.fp32_precision = before
-
-
-def test_what_is_recorded_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A switch that does not obey is recorded as it is."""
-
-    class Stubborn:
-        fp32_precision = property(lambda _: "tf32", lambda *_: None)
-        enabled = property(lambda _: False, lambda *_: None)
-
-    monkeypatch.setattr(precision, "_leaves", lambda: {"cudnn.conv": Stubborn()})
-    monkeypatch.setattr(precision, "_flags", lambda: {"cudnn.enabled": (Stubborn(), "enabled", True)})
-    assert set_switches("fp32") == {"cudnn.conv.fp32_precision": "tf32", "cudnn.enabled": False}
 
 
 @pytest.mark.parametrize(
@@ -201,3 +120,43 @@ def test_backward_passes_add_up_to_one_update() -> None:
         scaled.backward(weight.half().float() * 2.0**-26)
     scaled.step(torch.optim.SGD([weight], lr=2.0**26))
     assert weight.item() == -2
+
+
+def training_step(arithmetic: Arithmetic, gradient: float) -> tuple[Callable[[], None], torch.optim.Optimizer]:
+    """A step whose gradient passes through fp16, which holds at most 65504, and the Adam that it updates with."""
+    weight = torch.zeros((), requires_grad=True)
+    optimizer = torch.optim.Adam([weight])
+
+    def step() -> None:
+        arithmetic.backward(weight.half().float() * gradient)
+        arithmetic.step(optimizer)
+        optimizer.zero_grad()
+
+    return step, optimizer
+
+
+@pytest.mark.parametrize(
+    ("gradient", "steps"),
+    [
+        (0.5, 1),  # 0.5 * 2^16 fits
+        (1.0, 2),  # 2^16 does not, 2^15 does
+        (2.0**10, 12),  # 2^26 to 2^16 do not
+    ],
+)
+def test_steps_run_until_the_scaler_lets_one_update(gradient: float, steps: int) -> None:
+    arithmetic, ran = arithmetic_of("amp-fp16", CPU), []
+    step, optimizer = training_step(arithmetic, gradient)
+    assert arithmetic.run_until_updated(lambda: (ran.append(len(optimizer.state)), step()))
+    assert ran == [0] * steps
+    assert len(optimizer.state) == 1  # which Adam allocates with its first update
+
+
+def test_a_scaler_that_skips_every_update_is_given_up() -> None:
+    arithmetic, ran = arithmetic_of("amp-fp16", CPU), []
+    step, optimizer = training_step(arithmetic, float("inf"))
+    assert not arithmetic.run_until_updated(lambda: (ran.append(1), step()))
+    assert (len(ran), len(optimizer.state)) == (SKIPPED_MAX, 0)
+
+
+def test_without_a_scaler_no_step_needs_to_run() -> None:
+    assert Arithmetic(CPU).run_until_updated(lambda: pytest.fail("a step"))

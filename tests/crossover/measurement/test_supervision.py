@@ -114,6 +114,68 @@ def test_an_end_by_a_signal(
     assert (outcome.status, outcome.written, outcome.facts) == (status, False, FACTS)
     assert outcome.reason is not None
     assert outcome.reason.startswith(reason)
+    assert outcome.transient is reason.startswith("something outside")
+
+
+KEPT = {"step_time_s": 0.5, "flags": ["noisy", "unchecked"], "status": "ok", "reason": None}
+LATER = ["numerical check", "memory pass", "profile"]
+
+
+def kept(passing: list[str] = LATER, transient: bool = False, **row: Any) -> list[dict[str, Any]]:
+    """Messages of a child up to a pass after its timing."""
+    return [{"begun": FACTS}, {"passing": passing, "row": {**KEPT, **row}, "transient": transient}]
+
+
+def test_a_time_limit_in_a_later_pass_leaves_the_time() -> None:
+    child = FakeChild(kept(), None)
+    assert watch(child) == Outcome(
+        "ok",
+        "numerical check: not done after 50 s; raise time_limit_s; not begun: memory pass, profile",
+        False,
+        {**FACTS, "step_time_s": 0.5, "flags": ["noisy", "unchecked", "incomplete"]},
+    )
+    assert child.killed
+
+
+@pytest.mark.parametrize(
+    ("end", "kills", "why"),
+    [
+        (signal.SIGSEGV, (0, 0), "the measuring process crashed (SIGSEGV)"),
+        (signal.SIGKILL, (3, 4), "ended by the kernel's out-of-memory killer"),
+        (signal.SIGKILL, (3, 3), "something outside ended the measuring process (SIGKILL)"),
+    ],
+)
+def test_an_end_in_a_later_pass_leaves_the_time(end: signal.Signals, kills: tuple[int, int], why: str) -> None:
+    outcome = watch(FakeChild(kept(["memory pass"], flags=[]), Ending(signal=end)), kills)
+    assert (outcome.status, outcome.written, outcome.transient) == ("ok", False, False)
+    assert (outcome.reason or "").startswith(f"memory pass: {why}")
+    assert "not begun" not in (outcome.reason or "")
+    assert outcome.facts == {**FACTS, "step_time_s": 0.5, "flags": ["incomplete"]}
+
+
+@pytest.mark.parametrize("transient", [True, False])
+def test_an_invalid_time_stays_invalid_whatever_pass_ends_early(transient: bool) -> None:
+    reason = "other compute processes on the GPU (1)"
+    messages = kept(["memory pass"], transient, status="invalid", reason=reason)
+    outcome = watch(FakeChild(messages, None))
+    assert (outcome.status, outcome.transient) == ("invalid", transient)
+    assert outcome.reason == f"{reason}; memory pass: not done after 50 s; raise time_limit_s"
+
+
+def test_what_a_pass_found_is_kept_when_the_next_one_ends_early() -> None:
+    messages = [*kept(), *kept(["memory pass"], relative_error=1e-7, flags=[])[1:]]
+    outcome = watch(FakeChild(messages, None))
+    assert outcome.facts == {**FACTS, "step_time_s": 0.5, "relative_error": 1e-7, "flags": ["incomplete"]}
+
+
+def test_a_bug_in_a_later_pass_fails_the_job() -> None:
+    with pytest.raises(ChildFailedError):
+        watch(FakeChild(kept(), Ending(exit_code=1)))
+
+
+def test_a_child_that_finished_its_passes_has_the_last_word() -> None:
+    child = FakeChild([*kept(), {"done": "invalid", "reason": "heat", "transient": True}], Ending(exit_code=0))
+    assert watch(child) == Outcome("invalid", "heat", True, FACTS, transient=True)
 
 
 def test_an_error_of_the_child_is_the_jobs() -> None:

@@ -29,7 +29,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> None:
             load=1.0 + number,
             cpu_pressure_s=1.0 * number,
             throttled_s=None,
-            ticks=CpuTicks(cpus=2, total=2000 * number, busy=1500 * number, stolen=0, own=1000 * number),
+            ticks=CpuTicks(cpus=2, total=2000 * number, busy=1500 * number, stolen=0, own=1000 * number, children=0),
         )
         for number in range(2)
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,24 @@ def test_a_training_that_diverges_is_invalid(job: TrainingRun, monkeypatch: pyte
     assert (row.status, row.predictions) == ("invalid", None)
     assert row.reason is not None
     assert "diverged" in row.reason
+
+
+@pytest.mark.parametrize("when", ["build_task", "fit", "predict"])
+def test_a_switch_that_the_workload_sets_makes_its_training_invalid(
+    job: TrainingRun, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    real = getattr(training, when)
+
+    def sneak(*given: Any) -> Any:
+        torch.backends.cudnn.benchmark = True
+        return real(*given)
+
+    monkeypatch.setattr(training, when, sneak)
+    row = run_training(job)
+    torch.backends.cudnn.benchmark = False
+    assert (row.status, row.predictions) == ("invalid", None)
+    assert row.reason == "cudnn.benchmark changed from False to True: the workload, or what it imports, must not set it"
+    assert json.loads(row.backend_settings or "")["cudnn.benchmark"] is True
 
 
 def test_memory_that_runs_out_is_a_row(job: TrainingRun, monkeypatch: pytest.MonkeyPatch) -> None:

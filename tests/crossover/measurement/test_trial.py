@@ -14,14 +14,15 @@ import torch
 from safetensors.torch import save_file
 
 from crossover.errors import UserError
-from crossover.measurement import trial
+from crossover.measurement import conditions, trial
 from crossover.measurement.devices import OpenDevice
 from crossover.measurement.execution import Execution
 from crossover.measurement.requests import Request
+from crossover.measurement.switches import set_switches
 from crossover.measurement.tasks import Task
 from crossover.measurement.trial import run_trial
 from crossover.measurement.workloads import build_task
-from crossover.records import FLAGS
+from crossover.records import FLAGS, Measurement
 from crossover.row_files import write_record
 from crossover.studies import Cell, Effort
 
@@ -40,6 +41,14 @@ EFFORT = Effort(
 CPU = torch.device("cpu")
 
 pytestmark = pytest.mark.usefixtures("light_heap")
+
+
+@pytest.fixture(autouse=True)
+def own_switches() -> Iterator[None]:
+    """What a test sets ends with it."""
+    threads = torch.get_num_threads()
+    yield
+    set_switches("fp32", threads)
 
 
 def write_dataset(path: Path, features: torch.Tensor) -> None:
@@ -206,35 +215,70 @@ def test_running_out_of_memory_is_a_row(
     assert row.parameters == 70
 
 
-@pytest.mark.parametrize(
-    ("pass_", "kept", "missing"),
-    [
-        ("measure_latencies", "step_time_s", "relative_error"),
-        ("measure_memory", "relative_error", "peak_rss_bytes"),
-        ("busy_s", "peak_rss_bytes", "device_busy_s"),
-    ],
-)
-def test_what_was_measured_before_an_early_end_is_kept(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, pass_: str, kept: str, missing: str
+LATER = {
+    "measure_latencies": ("latencies", "latency_p50_s"),
+    "compare_with_reference": ("numerical check", "relative_error"),
+    "measure_memory": ("memory pass", "peak_rss_bytes"),
+    "busy_s": ("profile", "device_busy_s"),
+    "count_flops": ("count of operations", "flops_per_step"),
+}
+"""The passes after the timing, by the function that does their work: their names, and a column of each."""
+
+
+@pytest.mark.parametrize(("work", "name", "missing"), [(work, *names) for work, names in LATER.items()])
+def test_no_memory_for_a_later_pass_leaves_the_time_and_the_other_passes(
+    monkeypatch: pytest.MonkeyPatch, request_: Request, work: str, name: str, missing: str
 ) -> None:
-    monkeypatch.setattr(trial, pass_, failing(MemoryError("no room")))
-    row = run_trial(request_)
-    assert (row.status, row.reason) == ("oom", "no room")
-    assert getattr(row, kept) is not None
-    assert getattr(row, missing) is None
+    monkeypatch.setattr(trial, work, failing(torch.AcceleratorError("CUDA error: out of memory\nmore")))
+    row = run_trial(replace(request_, latency_steps=3))
+    assert (row.status, row.reason) == ("ok", f"{name}: CUDA error: out of memory")
+    assert "incomplete" in (row.flags or [])
+    assert ("unchecked" in (row.flags or [])) is (name == "numerical check")
+    assert row.step_time_s is not None
+    for _, column in LATER.values():
+        assert (getattr(row, column) is None) is (column in (missing, "device_busy_s"))  # a CPU has no kernels
     assert (row.process_s or 0) > 0
 
 
-@pytest.mark.parametrize(
-    ("pass_", "missing"), [("compare_with_reference", "relative_error"), ("count_flops", "flops_per_step")]
-)
-def test_no_memory_for_a_check_leaves_the_time_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, pass_: str, missing: str
+def test_what_is_kept_if_a_pass_does_not_end_grows_from_pass_to_pass(request_: Request) -> None:
+    told: list[dict[str, Any]] = []
+    row = run_trial(replace(request_, latency_steps=3), keep=lambda kept: told.append(json.loads(json.dumps(kept))))
+    names = [name for name, _ in LATER.values()]
+    assert [kept["passing"] for kept in told] == [names[place:] for place in range(5)]
+    assert {kept["row"]["status"] for kept in told} == {"ok"}
+    assert not any(kept["transient"] for kept in told)
+    rows = [kept["row"] for kept in told]
+    assert {kept["step_time_s"] for kept in rows} == {row.step_time_s}
+    assert ["latencies_s" in kept for kept in rows] == [False, True, True, True, True]
+    assert ["relative_error" in kept for kept in rows] == [False, False, True, True, True]
+    assert ["unchecked" in kept["flags"] for kept in rows] == [True, True, False, False, False]
+    assert rows[-1]["peak_rss_bytes"] == row.peak_rss_bytes
+    assert row.reason is None
+    assert not {"unchecked", "incomplete"} & set(row.flags or [])
+
+
+def test_a_wrong_answer_stays_wrong_if_the_next_pass_does_not_end(
+    request_: Request, changed: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(trial, pass_, failing(MemoryError("no room")))
-    row = run_trial(request_)
-    assert (row.status, getattr(row, missing)) == ("ok", None)
-    assert row.peak_rss_bytes is not None
+    changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * 1.5) and None)
+    told: list[dict[str, Any]] = []
+    run_trial(request_, keep=told.append)
+    assert [kept["row"]["status"] for kept in told] == ["ok", "invalid", "invalid", "invalid"]
+
+
+def test_foreign_work_is_known_before_the_time_is_kept(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
+    found = {"foreign_processes": 1}
+    monkeypatch.setattr(trial.Surroundings, "columns", lambda *_: found)
+    told: list[dict[str, Any]] = []
+    run_trial(request_, keep=told.append)
+    assert {(kept["row"]["status"], kept["transient"]) for kept in told} == {("invalid", True)}
+
+
+@pytest.mark.parametrize("work", ["measure_latencies", "compare_with_reference"])
+def test_a_bug_in_a_later_pass_is_no_row(monkeypatch: pytest.MonkeyPatch, request_: Request, work: str) -> None:
+    monkeypatch.setattr(trial, work, failing(RuntimeError("mat1 and mat2 shapes cannot be multiplied")))
+    with pytest.raises(RuntimeError, match="shapes"):
+        run_trial(replace(request_, latency_steps=3))
 
 
 def test_a_bug_is_no_row(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
@@ -280,7 +324,7 @@ def test_data_that_lie_elsewhere_are_found(request_: Request, changed: Callable[
 def test_another_gpu_than_the_leased_one_is_invalid(
     monkeypatch: pytest.MonkeyPatch, request_: Request, ran: str | None, status: str
 ) -> None:
-    monkeypatch.setattr(trial, "open_device", lambda _: OpenDevice(CPU, lambda: None, uuid=ran))
+    monkeypatch.setattr(conditions, "open_device", lambda _: OpenDevice(CPU, lambda: None, uuid=ran))
     row = run_trial(replace(request_, uuid="GPU-1"))
     assert row.status == status
     assert status == "ok" or "ran, not the leased GPU-1" in (row.reason or "")
@@ -342,7 +386,7 @@ def test_every_block_waits_for_the_device(
     monkeypatch: pytest.MonkeyPatch, request_: Request, changed: Callable[..., None]
 ) -> None:
     log: list[str] = []
-    monkeypatch.setattr(trial, "open_device", lambda _: OpenDevice(CPU, lambda: log.append("w")))
+    monkeypatch.setattr(conditions, "open_device", lambda _: OpenDevice(CPU, lambda: log.append("w")))
 
     def logged(task: Task) -> None:
         end_step = task.end_step
@@ -410,5 +454,96 @@ def test_threads_that_something_else_sets_make_a_cpu_trial_invalid(
     changed(set_threads)
     row = run_trial(replace(request_, threads=1))
     assert row.status == "invalid"
-    assert row.reason == "torch computes on 2 threads, not on 1: the workload, or what it imports, must not set them"
+    assert row.reason == "threads changed from 1 to 2: the workload, or what it imports, must not set it"
     assert (row.step_time_s is None) is (when == "while it is built")
+
+
+def set_benchmark() -> None:
+    torch.backends.cudnn.benchmark = True
+
+
+def set_medium() -> None:
+    torch.set_float32_matmul_precision("medium")
+
+
+BENCHMARK = "cudnn.benchmark changed from False to True"
+MEDIUM = "cuda.matmul.fp32_precision changed from ieee to tf32, mkldnn.matmul.fp32_precision changed from ieee to bf16"
+SET = pytest.mark.parametrize(("setting", "named"), [(set_benchmark, BENCHMARK), (set_medium, MEDIUM)])
+
+
+def assert_named(row: Measurement, named: str, timed: bool) -> None:
+    assert (row.status, row.reason) == ("invalid", f"{named}: the workload, or what it imports, must not set it")
+    assert (row.step_time_s is not None) is timed
+
+
+@SET
+def test_a_switch_that_building_or_an_import_sets_is_seen_before_the_timing(
+    monkeypatch: pytest.MonkeyPatch, request_: Request, setting: Callable[[], None], named: str
+) -> None:
+    count = trial.count_parameters
+    monkeypatch.setattr(trial, "count_parameters", lambda cell: (setting(), count(cell))[1])  # which imports it
+    monkeypatch.setattr(trial, "prepare", lambda *_: pytest.fail("a step was prepared"))
+    assert_named(run_trial(request_), named, timed=False)
+
+
+@SET
+def test_a_switch_that_a_step_sets_is_seen_after_the_timing(
+    request_: Request, changed: Callable[..., None], setting: Callable[[], None], named: str
+) -> None:
+    changed(lambda task: task.model.register_forward_pre_hook(lambda *_: setting()) and None)
+    told: list[dict[str, Any]] = []
+    row = run_trial(request_, keep=told.append)
+    assert_named(row, named, timed=True)
+    assert told == []
+    switches = json.loads(row.backend_settings or "")
+    assert switches["cudnn.benchmark"] is (named == BENCHMARK)
+    assert switches["mkldnn.matmul.fp32_precision"] == ("bf16" if named == MEDIUM else "ieee")
+
+
+def test_a_switch_that_a_pass_of_latencies_sets_is_seen(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
+    real = trial.measure_latencies
+    monkeypatch.setattr(trial, "measure_latencies", lambda *given: (set_benchmark(), real(*given))[1])
+    row = run_trial(replace(request_, latency_steps=3))
+    assert_named(row, BENCHMARK, timed=True)
+    assert json.loads(row.backend_settings or "")["cudnn.benchmark"] is True
+
+
+def test_a_switch_that_a_step_sets_back_is_seen(request_: Request, changed: Callable[..., None]) -> None:
+    def sneak(task: Task) -> None:
+        forward = task.model.forward
+
+        def between(*inputs: torch.Tensor) -> torch.Tensor:
+            torch.backends.mkldnn.enabled = False
+            outputs: torch.Tensor = forward(*inputs)
+            torch.backends.mkldnn.enabled = True
+            return outputs
+
+        task.model.forward = between
+
+    changed(sneak)
+    assert_named(run_trial(request_), "mkldnn.enabled changed from True to False", timed=True)
+
+
+def test_no_step_is_timed_whose_update_the_loss_scaler_skips(request_: Request, changed: Callable[..., None]) -> None:
+    """A loss 2^8 times as large overflows at the first scale of 2^16."""
+    scales: list[float] = []
+
+    def enlarge(task: Task) -> None:
+        forward, step = task.forward, task.step
+
+        def larger(*inputs: Any) -> tuple[torch.Tensor, ...]:
+            loss, *others = forward(*inputs)
+            return (2.0**8 * loss, *others)
+
+        task.forward = larger  # type: ignore[method-assign]
+        assert task.arithmetic.scaler is not None
+        scaler = task.arithmetic.scaler
+        task.step = lambda: (step(), scales.append(scaler.get_scale()))  # type: ignore[method-assign, assignment]
+
+    changed(enlarge)
+    row = run_trial(replace(request_, cell=replace(CELL, precision="amp-fp16")))
+    assert row.status == "ok", row.reason
+    timed = scales[-(row.timed_steps or 0) :]
+    assert scales[0] < 2.0**16
+    assert len(set(timed)) == 1
+    assert (row.warmup_steps or 0) > scales.index(timed[0])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crossover.measurement.trust import host_flags, others_disturb, why_invalid
+from crossover.measurement.trust import host_flags, may_pass, others_disturb, why_invalid
 from crossover.records import COLUMNS, FLAGS
 
 CPU = {
@@ -133,3 +133,20 @@ def test_the_cpu_on_fewer_cores_needs_only_those() -> None:
     side = {**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.25}
     assert host_flags(side) == []
     assert host_flags({**side, "others_cpus": 7.26}) == ["busy_host"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "passes"),
+    [
+        ({"foreign_processes": 1}, True),
+        ({"slowdown_s": 0.5}, True),
+        ({"throttle_reasons": ["hw_thermal_slowdown"]}, True),
+        ({"allocator_retries": 2}, True),
+        ({"recompiles": 2}, False),
+        ({"recompiles": 2, "foreign_processes": 1}, True),
+        ({}, False),  # a wrong answer, or something that the workload sets
+    ],
+)
+def test_only_what_may_go_away_by_itself_is_worth_a_second_attempt(facts: dict[str, Any], passes: bool) -> None:
+    assert may_pass({**GPU, **facts, "status": "invalid"}) is passes
+    assert not may_pass({**GPU, **facts, "status": "oom"})
