@@ -23,7 +23,7 @@ from crossover.measurement.endings import early_end, unless_out_of_memory
 from crossover.measurement.execution import Execution, prepare
 from crossover.measurement.flops import SLOW_STEP_S, count_flops
 from crossover.measurement.host import describe_host, process_age_s
-from crossover.measurement.latency import measure_latencies, measure_mistakes, time_cold
+from crossover.measurement.latency import measure_latencies, mistaken_ways, right_ways, time_cold
 from crossover.measurement.memory import measure_memory
 from crossover.measurement.memory_split import Subject
 from crossover.measurement.nvml import session
@@ -37,7 +37,7 @@ from crossover.measurement.timing import Stopwatch, find_flags, time_steps
 from crossover.measurement.timing_columns import timing_columns
 from crossover.measurement.trust import host_flags, why_invalid
 from crossover.measurement.workloads import build_model, build_task, count_parameters
-from crossover.records import Measurement
+from crossover.records import Measurement, is_cpu
 from crossover.studies import Cell, workload_traits
 
 Columns = dict[str, Any]
@@ -112,20 +112,20 @@ def _measure_all(
         return reason
     execution = prepare(task, cell.execution)
     watch = _stopwatch(target, surroundings, execution)
-    cold_s, least_steps = _cold_steps(request, execution, watch)
+    latency_steps, limit_s = request.latency_steps, request.time_limit_s
+    cold_s = time_cold(execution.step, latency_steps, watch, limit_s, latency_steps) if request.latency_mistakes else ()
     columns["latencies_cold_s"] = list(cold_s) or None
-    timing = time_steps(
-        execution.step, task.cycle_steps, request.effort, watch, request.time_limit_s, cold_s, least_steps
-    )
+    timing = time_steps(execution.step, task.cycle_steps, request.effort, watch, limit_s, cold_s, latency_steps)
     for _ in range(timing.block_steps):  # keeps the device at work until its clock is read
         execution.step()
     surroundings.read_under_load()
     target.synchronise()
     columns |= timing_columns(timing) | {"compile_s": execution.compile_s()}
     columns |= surroundings.columns(timing, facts["threads"], facts["physical_cores"])
-    columns |= measure_latencies(execution.step, request.latency_steps, watch)
-    if request.latency_mistakes:
-        columns |= measure_mistakes(task, cell.execution, execution.step, request.latency_steps, watch)
+    ways = right_ways(execution.step, watch)
+    if request.latency_mistakes and not is_cpu(cell.device):  # a CPU has nothing to wait for, and nothing to move
+        ways |= mistaken_ways(task, cell.execution, execution.step, watch)
+    columns |= measure_latencies(ways, latency_steps, request.seed + request.trial)
     # The steps may have moved it, or have set the threads.
     if reason := wrong_device(task, target, request.uuid) or wrong_threads(target, request.threads):
         return reason
@@ -157,14 +157,6 @@ def _check(task: Task, cell: Cell) -> tuple[Errors, Columns]:
     own = unless_out_of_memory(task.own_errors, None) or {}
     found = {"relative_error": errors.result, "gradient_error": errors.gradient, **own}
     return errors, {name: _number(error) for name, error in found.items()} | {"check_s": time.perf_counter() - start_s}
-
-
-def _cold_steps(request: Request, execution: Execution, watch: Stopwatch) -> tuple[tuple[float, ...], int]:
-    """Seconds of the first steps where latency is to be measured without warm-up, and the least steps after timing."""
-    if not request.latency_mistakes:
-        return (), request.latency_steps
-    later_steps = 2 * request.latency_steps  # synchronised, and not; there may be more
-    return time_cold(execution.step, request.latency_steps, watch, request.time_limit_s, later_steps), later_steps
 
 
 def _stopwatch(target: OpenDevice, surroundings: Surroundings, execution: Execution) -> Stopwatch:
