@@ -19,7 +19,7 @@ from crossover.analysis.style import (
     number_text,
     use_style,
 )
-from crossover.analysis.tables import CELL_AXES, records
+from crossover.analysis.tables import CELL_AXES, records, rows_with
 from crossover.analysis.views import StudyView
 
 ROW_IN, WIDTH_IN = 0.31, 9.5
@@ -35,9 +35,8 @@ def plot_latency(view: StudyView) -> Figure:
     view = view.on_all_cores()
     panels = []
     for cell in records(view.cells):
-        trials = view.measurements
-        own = trials[(trials[CELL_AXES].astype(object) == [cell[axis] for axis in CELL_AXES]).all(axis=1)]
-        panels.append((cell, own, latency_rows(own, view.published_results)))
+        own = rows_with(view.measurements, CELL_AXES, cell)
+        panels.append((cell, own, latency_rows(view.measurements, cell, view.published_results)))
     heights = [max(len(rows), 1) + 2.6 for _, _, rows in panels]
     figure, axes = plt.subplots(
         len(panels),

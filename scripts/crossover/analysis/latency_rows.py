@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import pandas as pd
 from crossover.analysis.naming import NAMED_AXES
 from crossover.analysis.style import number_text
 from crossover.analysis.summary import Ratio, paired_ratio
-from crossover.analysis.tables import records
+from crossover.analysis.tables import CELL_AXES, records, rows_with
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -22,12 +22,18 @@ REFERENCE = "latencies_s"
 
 MISTAKE = "mistake: "
 
+COLD = "latencies_cold_s"
+"""The first steps of a process, the only ones that take no turns with the right way."""
+
+MISTAKES = {
+    "latencies_transfer_s": f"{MISTAKE}transfer in the loop",
+    COLD: f"{MISTAKE}no warm-up",
+    "latencies_unsynchronised_s": f"{MISTAKE}no synchronisation",
+}
 WAYS = {
     REFERENCE: "right: host clock, synchronised",
     "latencies_device_s": "right: device events",
-    "latencies_transfer_s": f"{MISTAKE}transfer in the loop",
-    "latencies_cold_s": f"{MISTAKE}no warm-up",
-    "latencies_unsynchronised_s": f"{MISTAKE}no synchronisation",
+    **MISTAKES,
 }
 """The columns of measurements.parquet that hold latencies, and what each is."""
 
@@ -45,7 +51,10 @@ class LatencyRow:
     kind: str
     """`right`, `mistake`, `one sample` or `published`."""
     ratio: Ratio | None = None
-    """A mistake's mean over the right one, paired by trial, with its interval over trials."""
+    """A mistake's mean over the right one, paired by trial, with its interval over trials.
+
+    Those of all mistakes that a machine made in a study hold together, since readers look for the largest.
+    """
 
     @property
     def mistake(self) -> str:
@@ -63,20 +72,27 @@ class LatencyRow:
         return float(max(self.samples_s, default=self.mean_s + (self.deviation_s or 0)))
 
 
-def latency_rows(trials: pd.DataFrame, published: pd.DataFrame | None) -> list[LatencyRow]:
-    """The rows of one cell, from its ok trials, all pooled; published results are those that are of the cell."""
+def latency_rows(
+    trials: pd.DataFrame, cell: Mapping[str, Any], published: pd.DataFrame | None = None
+) -> list[LatencyRow]:
+    """The rows of a cell, its ok trials all pooled; `trials` are those of all cells of its study.
+
+    Published results are those that are of the cell.
+    """
+    own = rows_with(trials, CELL_AXES, cell)
+    others = rows_with(trials, ["machine"], cell)
+    together = sum(_with_right(others, column).groupby(CELL_AXES).ngroups for column in MISTAKES)
     rows = []
     for column, name in WAYS.items():
-        samples = pooled(trials, column)
+        samples = pooled(own, column)
         if len(samples):
-            mistake = name.startswith(MISTAKE)
-            ratio = _over_right(trials, column) if mistake else None
+            mistake = column in MISTAKES
+            ratio = _over_right(own, column, together) if mistake else None
             rows.append(_row(name, samples, "mistake" if mistake else "right", ratio))
-    single = pooled(trials, REFERENCE)
+    single = pooled(own, REFERENCE)
     if len(single):
         rows.append(_row(ONE_SAMPLE, single, "one sample"))
     if published is not None:
-        cell = trials.iloc[0]
         rows += _of_results([result for result in records(published) if _is_of(result, cell)])
     return rows
 
@@ -88,27 +104,23 @@ def pooled(trials: pd.DataFrame, column: str) -> Floats:
 
 
 def is_error(ratio: Ratio) -> bool:
-    """Whether the trials bear it out that a mean is off: the 95 % interval excludes 1."""
+    """Whether the trials bear it out that a mean is off: its interval excludes 1."""
     return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
 def worst_words(rows: Sequence[LatencyRow]) -> str:
     """The mistake that is off by the largest factor, '“no warm-up” makes the mean latency 50 % too high (95 %: ...)'.
 
-    `rows` are those of one cell; '' where no mistake was made. Of one trial it is the largest that was seen.
+    `rows` are those of one cell; '' where no mistake was made.
     """
     made = [(row, row.ratio) for row in rows if row.ratio is not None]
-    if not made:
-        return ""
     sure = [(row, ratio) for row, ratio in made if is_error(ratio)]
-    if not sure and any(ratio.low is not None for _, ratio in made):
-        return "the trials tell no mistake's mean from the right one"
-    row, ratio = max(sure or made, key=lambda found: _factor(found[1].ratio))
-    if ratio.low is None or ratio.high is None:
-        return f"the mean latency was {off_words(ratio)} with “{row.mistake}”"
-    return (
-        f"“{row.mistake}” makes the mean latency {off_words(ratio)} (95 %: {_span(ratio.ratio, ratio.low, ratio.high)})"
-    )
+    if not sure:
+        one = any(ratio.low is None for _, ratio in made)
+        words = "one trial cannot tell a mistake" if one else "no mistake could be told"
+        return f"{words} from the right way" if made else ""
+    row, ratio = max(sure, key=lambda found: _factor(found[1].ratio))
+    return f"“{row.mistake}” makes the mean latency {off_words(ratio)} (95 %: {_span(ratio)})"
 
 
 def ratio_words(ratio: Ratio) -> str:
@@ -131,13 +143,14 @@ def _difference(ratio: float) -> str:
     return f"{100 * abs(ratio - 1):.0f} %" if _in_percent(ratio) else f"{_factor(ratio):.2g}×"
 
 
-def _span(ratio: float, low: float, high: float) -> str:
+def _span(over: Ratio) -> str:
     """How far off the ends of an interval are, in the unit in which its ratio is said: '48 % to 52 %', or factors."""
-    if _in_percent(ratio):
-        ends = [f"{number_text(100 * abs(end - 1), 2)} %" for end in (low, high)]
-    else:
-        ends = [f"{number_text(_factor(end))}×" for end in (low, high)]
-    return " to ".join(ends if ratio > 1 else reversed(ends))
+    ends = [
+        f"{number_text(100 * abs(end - 1), 2)} %" if _in_percent(over.ratio) else f"{number_text(_factor(end))}×"
+        for end in (over.low, over.high)
+        if end is not None
+    ]
+    return " to ".join(ends if over.ratio > 1 else reversed(ends))
 
 
 def _in_percent(ratio: float) -> bool:
@@ -148,11 +161,19 @@ def _factor(ratio: float) -> float:
     return max(ratio, 1 / ratio)
 
 
-def _over_right(trials: pd.DataFrame, column: str) -> Ratio | None:
-    """The ratio of a trial's means, over the ok trials that hold both; None where none does."""
-    both = trials.loc[trials["status"] == "ok", [column, REFERENCE]].dropna()
-    means = both.map(np.mean)
-    return paired_ratio(means[column].tolist(), means[REFERENCE].tolist()) if len(means) else None
+def _over_right(trials: pd.DataFrame, column: str, together: int) -> Ratio | None:
+    """The ratio of a trial's means, over the ok trials that hold both; None where none does.
+
+    The cold steps are held against the later half of themselves: the others ran later, at another pace perhaps.
+    """
+    both = _with_right(trials, column)
+    right = both[COLD].map(lambda samples: samples[len(samples) // 2 :]) if column == COLD else both[REFERENCE]
+    means = [samples.map(np.mean).tolist() for samples in (both[column], right)]
+    return paired_ratio(*means, together) if len(both) else None
+
+
+def _with_right(trials: pd.DataFrame, column: str) -> pd.DataFrame:
+    return trials[trials["status"] == "ok"].dropna(subset=[column, REFERENCE])
 
 
 def _row(name: str, samples: Floats, kind: str, ratio: Ratio | None = None) -> LatencyRow:
@@ -160,7 +181,7 @@ def _row(name: str, samples: Floats, kind: str, ratio: Ratio | None = None) -> L
     return LatencyRow(name, samples, float(samples.mean()), deviation, kind, ratio)
 
 
-def _is_of(result: dict[str, Any], cell: pd.Series) -> bool:
+def _is_of(result: Mapping[str, Any], cell: Mapping[str, Any]) -> bool:
     return result.get("latency_s") is not None and all(
         result[axis] == cell[axis] for axis in (*NAMED_AXES, "device") if result.get(axis) is not None
     )

@@ -53,7 +53,7 @@ def _asked(timed: pd.DataFrame, spec: Mapping[str, Any]) -> list[str]:
     devices = _by_device(timed)
     if "latency" in spec["figures"]:
         accelerated = [(device, own) for device, own in devices if device != BASELINE] or devices
-        return [text for device, own in accelerated if (text := _mistake(device, own))]
+        return [text for device, own in accelerated if (text := _mistake(device, own, timed))]
     if "throughput" in spec["figures"]:
         return [_best_rate(device, own) for device, own in devices]
     return [] if _general(timed) else [_fastest(device, own) for device, own in devices]
@@ -68,12 +68,12 @@ def _by_device(timed: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(device, own) for device in DEVICES if len(own := timed[timed["device"] == device])]
 
 
-def _mistake(device: str, trials: pd.DataFrame) -> str | None:
+def _mistake(device: str, trials: pd.DataFrame, timed: pd.DataFrame) -> str | None:
     """The mistake in measuring the latency that is furthest off; None of several cells, or where none was made."""
     if len(trials.drop_duplicates(CELL_AXES)) > 1:
         return None
-    words = worst_words(latency_rows(trials, None))
-    return f"On the {side_word(device)} {words}{_caution([trials['step_time_s'].tolist()])}" if words else None
+    words = worst_words(latency_rows(timed, first_row(trials)))
+    return f"On the {side_word(device)} {words}" if words else None
 
 
 def _best_rate(device: str, trials: pd.DataFrame) -> str:

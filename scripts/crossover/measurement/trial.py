@@ -23,7 +23,7 @@ from crossover.measurement.endings import InvalidError, early_end, unless_out_of
 from crossover.measurement.execution import Execution, not_compiled, prepare
 from crossover.measurement.flops import SLOW_STEP_S, count_flops
 from crossover.measurement.host import describe_host, process_age_s
-from crossover.measurement.latency import measure_latencies, measure_mistakes, time_cold
+from crossover.measurement.latency import measure_latencies, mistaken_ways, right_ways, time_cold
 from crossover.measurement.memory import measure_memory
 from crossover.measurement.memory_split import Subject
 from crossover.measurement.nvml import session
@@ -39,7 +39,7 @@ from crossover.measurement.threads import lacking_cores
 from crossover.measurement.timing import Stopwatch, find_flags, time_block, time_steps
 from crossover.measurement.timing_columns import timing_columns
 from crossover.measurement.workloads import build_model, build_task, count_parameters
-from crossover.records import Measurement
+from crossover.records import Measurement, is_cpu
 from crossover.studies import Cell, workload_traits
 
 
@@ -116,10 +116,11 @@ def _measure(
     conditions.check(task)
     execution = prepare(task, cell.execution)
     watch = _stopwatch(target, surroundings, execution)
-    cold_s, least_steps = _cold_steps(request, execution, watch)
+    latency_steps, limit_s = request.latency_steps, request.time_limit_s
+    cold_s = time_cold(execution.step, latency_steps, watch, limit_s, latency_steps) if request.latency_mistakes else ()
     columns["latencies_cold_s"] = list(cold_s) or None
-    ran_s, limit_s = cold_s or _skipped_steps(task, execution, watch), request.time_limit_s
-    timing = time_steps(execution.step, task.cycle_steps, request.effort, watch, limit_s, ran_s, least_steps)
+    ran_s = cold_s or _skipped_steps(task, execution, watch)
+    timing = time_steps(execution.step, task.cycle_steps, request.effort, watch, limit_s, ran_s, latency_steps)
     for _ in range(timing.block_steps):  # keeps the device at work until its clock is read
         execution.step()
     surroundings.read_under_load()
@@ -134,9 +135,10 @@ def _measure(
     passes = Passes(facts, columns, flags, not_compiled(cell.execution, execution), keep)
 
     def latencies() -> Columns:
-        found = measure_latencies(execution.step, request.latency_steps, watch)
-        if request.latency_mistakes:
-            found |= measure_mistakes(task, cell.execution, execution.step, request.latency_steps, watch)
+        ways = right_ways(execution.step, watch)
+        if request.latency_mistakes and not is_cpu(cell.device):  # a CPU has nothing to wait for, and nothing to move
+            ways |= mistaken_ways(task, cell.execution, execution.step, watch)
+        found = measure_latencies(ways, latency_steps, request.seed + request.trial)
         columns["backend_settings"] = json.dumps(read_switches())
         conditions.check(task)
         return found
@@ -148,7 +150,7 @@ def _measure(
         return checked
 
     step_time_s = columns["step_time_s"]
-    later = {"latencies": latencies} if request.latency_steps else {}
+    later = {"latencies": latencies} if latency_steps else {}
     later |= {
         "numerical check": check,
         "memory pass": lambda: _memory_pass(task, execution, target, cell.execution),
@@ -168,14 +170,6 @@ def _check(task: Task, cell: Cell) -> tuple[Errors, Columns]:
     own = unless_out_of_memory(task.own_errors, None) or {}
     found = {"relative_error": errors.result, "gradient_error": errors.gradient, **own}
     return errors, {name: _number(error) for name, error in found.items()} | {"check_s": time.perf_counter() - start_s}
-
-
-def _cold_steps(request: Request, execution: Execution, watch: Stopwatch) -> tuple[tuple[float, ...], int]:
-    """Seconds of the first steps where latency is to be measured without warm-up, and the least steps after timing."""
-    if not request.latency_mistakes:
-        return (), request.latency_steps
-    later_steps = 2 * request.latency_steps  # synchronised, and not; there may be more
-    return time_cold(execution.step, request.latency_steps, watch, request.time_limit_s, later_steps), later_steps
 
 
 def _skipped_steps(task: Task, execution: Execution, watch: Stopwatch) -> tuple[float, ...]:

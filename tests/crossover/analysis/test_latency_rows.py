@@ -20,26 +20,31 @@ Row = Callable[..., dict[str, Any]]
 Views = Callable[..., StudyView]
 
 
+def rows_of(*trials: dict[str, Any], published: pd.DataFrame | None = None) -> list[LatencyRow]:
+    """The rows of the first trial's cell."""
+    return latency_rows(pd.DataFrame(trials), trials[0], published)
+
+
 def test_trials_are_pooled_and_those_not_ok_left_out(row: Row) -> None:
     rows = [
         row(trial=1, latencies_s=[1.0, 2.0]),
         row(trial=2, latencies_s=[3.0]),
         row(trial=3, latencies_s=[90.0], status="invalid"),
     ]
-    right, single = latency_rows(pd.DataFrame(rows), None)
+    right, single = rows_of(*rows)
     assert sorted(right.samples_s) == [1, 2, 3]
     assert (right.mean_s, right.deviation_s) == (pytest.approx(2), pytest.approx(1))
     assert (single.low_s, single.high_s, single.kind) == (1, 3, "one sample")
 
 
 def test_only_what_was_measured_has_a_row(row: Row) -> None:
-    rows = latency_rows(pd.DataFrame([row(latencies_s=[1.0, 1.0], latencies_cold_s=[9.0, 1.0])]), None)
+    rows = rows_of(row(latencies_s=[1.0, 1.0], latencies_cold_s=[9.0, 1.0]))
     assert [found.name for found in rows] == [
         "right: host clock, synchronised",
         "mistake: no warm-up",
         "mistake: one sample",
     ]
-    assert latency_rows(pd.DataFrame([row(latencies_s=None)]), None) == []
+    assert rows_of(row(latencies_s=None)) == []
 
 
 def test_published_values_stand_beside_their_cell_only(row: Row) -> None:
@@ -50,7 +55,7 @@ def test_published_values_stand_beside_their_cell_only(row: Row) -> None:
             {"device": "cuda", "batch_size": 100, "latency_s": 0.0156, "hardware": "RTX"},
         ]
     )
-    rows = latency_rows(pd.DataFrame([row(latencies_s=[0.05, 0.05])]), published)
+    rows = rows_of(row(latencies_s=[0.05, 0.05]), published=published)
     assert [(found.name, found.mean_s) for found in rows if found.kind == "published"] == [("published, i7", 0.0744)]
 
 
@@ -63,7 +68,7 @@ def test_published_values_of_one_hardware_bear_their_labels(row: Row) -> None:
             {"label": "one way", "device": "cuda", "latency_s": 4.0, "hardware": "i9"},
         ]
     )
-    rows = latency_rows(pd.DataFrame([row(latencies_s=[0.05, 0.05])]), published)
+    rows = rows_of(row(latencies_s=[0.05, 0.05]), published=published)
     assert [(found.name, found.mean_s, found.deviation_s) for found in rows if found.kind == "published"] == [
         ("published, i7, one way", 1, 0.25),
         ("published, i7, other way", 2, None),
@@ -74,18 +79,44 @@ def test_published_values_of_one_hardware_bear_their_labels(row: Row) -> None:
 def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
     """Ratios of means 2 and 8 have the geometric mean 4; the trial without the mistake does not count."""
     rows = [
-        row(trial=1, latencies_s=[1.0, 3.0], latencies_cold_s=[1.0, 7.0]),
-        row(trial=2, latencies_s=[0.5], latencies_cold_s=[4.0]),
-        row(trial=3, latencies_s=[9.0], latencies_cold_s=None),
-        row(trial=4, latencies_s=[1.0], latencies_cold_s=[99.0], status="invalid"),
+        row(trial=1, latencies_s=[1.0, 3.0], latencies_transfer_s=[1.0, 7.0]),
+        row(trial=2, latencies_s=[0.5], latencies_transfer_s=[4.0]),
+        row(trial=3, latencies_s=[9.0], latencies_transfer_s=None),
+        row(trial=4, latencies_s=[1.0], latencies_transfer_s=[99.0], status="invalid"),
     ]
-    right, cold, single = latency_rows(pd.DataFrame(rows), None)
+    right, transfer, single = rows_of(*rows)
     assert (right.ratio, single.ratio) == (None, None)
-    assert cold.ratio is not None
-    assert cold.ratio.ratio == pytest.approx(4)
+    assert transfer.ratio is not None
+    assert transfer.ratio.ratio == pytest.approx(4)
     # ln 2 and ln 8: mean 2 ln 2, standard error ln 2; Student's t of 0.975 with one degree of freedom is 12.706.
-    assert cold.ratio.high == pytest.approx(2 ** (2 + 12.7062), rel=1e-4)
-    assert latency_rows(pd.DataFrame(rows[2:3]), None)[0].ratio is None
+    assert transfer.ratio.high == pytest.approx(2 ** (2 + 12.7062), rel=1e-4)
+    assert rows_of(rows[2])[0].ratio is None
+
+
+def test_cold_steps_are_compared_with_later_ones_of_their_own(row: Row) -> None:
+    """A mean of 4 over one of 2 for the later half; that the machine is at another pace by then does not count."""
+    cold = rows_of(row(latencies_s=[9.0], latencies_cold_s=[10.0, 2.0, 2.0, 2.0]))[1]
+    assert cold.mean_s == 4
+    assert cold.ratio is not None
+    assert cold.ratio.ratio == pytest.approx(2)
+
+
+def test_intervals_of_all_mistakes_of_a_machine_hold_together(row: Row) -> None:
+    """Three mistakes on two devices: the 97.5 % of one interval become 1 - 0.025 / 6, as of another machine alone."""
+    wrong = ("latencies_cold_s", "latencies_unsynchronised_s", "latencies_transfer_s")
+    trials = [
+        row(machine=machine, device=device, trial=trial, latencies_s=[1.0], **dict.fromkeys(names, [mean] * 2))
+        for machine, device, names in (("a", "cuda", wrong), ("a", "xpu", wrong), ("b", "cuda", wrong[2:]))
+        for trial, mean in ((1, 2.0), (2, 8.0))
+    ]
+    # Student's t with one degree of freedom is Cauchy's distribution, whose quantiles are tan(pi (p - 1/2)).
+    for machine, comparisons in (("a", 6), ("b", 1)):
+        cell = next(trial for trial in trials if trial["machine"] == machine)
+        found = next(own for own in latency_rows(pd.DataFrame(trials), cell) if own.mistake == "transfer in the loop")
+        assert found.ratio is not None
+        quantile = np.tan(np.pi * (0.5 - 0.025 / comparisons))
+        assert np.log2(found.ratio.high or 0) == pytest.approx(2 + quantile)
+        assert np.log2(found.ratio.low or 0) == pytest.approx(2 - quantile)
 
 
 @pytest.mark.parametrize(
@@ -125,13 +156,11 @@ def test_the_worst_mistake_has_its_interval(ratio: Ratio, words: str) -> None:
 OTHERS = {"small": Ratio(1.2, 1.1, 1.3), "in scatter": Ratio(40.0, 0.5, 3200.0)}
 
 
-def test_without_an_interval_the_largest_that_was_seen_is_no_error(row: Row) -> None:
-    """Means of 2 s; 3 s without warm-up, 0.5 s without synchronisation."""
-    wrong = {"latencies_cold_s": [3.0], "latencies_unsynchronised_s": [0.5]}
-    trial = row(latencies_s=[2.0], **wrong)
-    found = latency_rows(pd.DataFrame([trial]), None)
-    assert worst_words(found) == "the mean latency was 4× lower with “no synchronisation”"
-    assert worst_words(latency_rows(pd.DataFrame([row(latencies_s=[2.0])]), None)) == ""
+def test_one_trial_finds_no_mistake(row: Row) -> None:
+    """Means of 2 s; 0.5 s without synchronisation."""
+    found = rows_of(row(latencies_s=[2.0], latencies_unsynchronised_s=[0.5]))
+    assert worst_words(found) == "one trial cannot tell a mistake from the right way"
+    assert worst_words(rows_of(row(latencies_s=[2.0]))) == ""
 
 
 def test_the_figure_writes_means_and_ratios(row: Row, view_of: Views) -> None:

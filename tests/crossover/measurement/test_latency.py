@@ -12,8 +12,10 @@ import pytest
 import torch
 
 from crossover.measurement.latency import (
+    TURN_STEPS,
     measure_latencies,
-    measure_mistakes,
+    mistaken_ways,
+    right_ways,
     time_cold,
     time_device_latencies,
     time_latencies,
@@ -85,12 +87,6 @@ def test_the_devices_latency_lies_between_two_marks() -> None:
     assert time_latencies(device.step, 4, device.watch(marks=True)) == pytest.approx([6.01e-3] * 4)
 
 
-def test_a_device_without_marks_runs_no_step_for_them() -> None:
-    device = gpu()
-    assert time_device_latencies(device.step, 4, device.watch()) is None
-    assert device.steps == 0
-
-
 def test_the_first_steps_of_all_are_slow() -> None:
     """Half a second of loading in the first step and 20 ms in the third are what a missing warm-up shows."""
     device = gpu(pauses_ns={0: SECOND // 2, 2: 20 * MILLISECOND})
@@ -132,7 +128,7 @@ def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
     assert latencies_s[15:] == pytest.approx([1e-3] * 15)
 
 
-def test_the_garbage_collector_rests_in_every_pass_but_for_the_first_step() -> None:
+def test_the_garbage_collector_rests_but_for_the_first_step() -> None:
     states: list[bool] = []
     device = gpu()
 
@@ -140,15 +136,16 @@ def test_the_garbage_collector_rests_in_every_pass_but_for_the_first_step() -> N
         states.append(gc.isenabled())
         device.step()
 
-    for way in (time_cold, time_latencies, time_device_latencies, time_unsynchronised):
-        way(step, 3, device.watch(marks=True))
-        assert gc.isenabled()
-    assert states == [True] + 11 * [False]
+    time_cold(step, 3, device.watch())
+    measure_latencies(right_ways(step, device.watch(marks=True)), 3, seed=0)
+    assert gc.isenabled()
+    assert states == [True] + 10 * [False]
 
 
 def test_columns_of_the_right_ways() -> None:
+    """With one step more to settle in each way."""
     device = gpu(wait_ns=5 * MILLISECOND)
-    columns = measure_latencies(device.step, 4, device.watch(marks=True))
+    columns = measure_latencies(right_ways(device.step, device.watch(marks=True)), 4, seed=0)
     assert columns == {
         "latencies_s": pytest.approx([6.01e-3] * 4),
         "latency_p50_s": pytest.approx(6.01e-3),
@@ -156,14 +153,75 @@ def test_columns_of_the_right_ways() -> None:
         "latency_p99_s": pytest.approx(6.01e-3),
         "latencies_device_s": pytest.approx([1.01e-3] * 4),
     }
-    assert device.steps == 8
+    assert device.steps == 2 * (4 + 1)
     assert set(columns) <= set(COLUMNS)
 
 
 def test_no_steps_no_columns() -> None:
     device = gpu()
-    assert measure_latencies(device.step, 0, device.watch(marks=True)) == {}
+    ways = right_ways(device.step, device.watch())
+    assert list(ways) == ["latencies_s"]  # a device without marks has no latency between two
+    assert measure_latencies(ways, 0, seed=0) == {}
     assert device.steps == device.synchronisations == 0
+
+
+def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
+    """Who came when with how many steps, and the columns: each way's samples are the numbers of its steps."""
+    log: list[tuple[str, int]] = []
+
+    def way(name: str) -> Callable[[int], list[float]]:
+        def measure(count: int) -> list[float]:
+            log.append((name, count))
+            return [float(len(log))] * count
+
+        return measure
+
+    columns = measure_latencies({"latencies_s": way("R"), "U": way("U"), "T": way("T")}, steps, seed)
+    assert [count for _, count in log[::2]] == [1] * (len(log) // 2)
+    assert [name for name, _ in log[::2]] == [name for name, _ in log[1::2]]
+    return "".join(name for name, _ in log[1::2]), columns
+
+
+def test_ways_take_turns_by_lot_and_back_again() -> None:
+    """Six rounds of three; each turn settles with a step that is not kept."""
+    order, columns = turns(seed=1)
+    rounds = [order[start : start + 3] for start in range(0, 18, 3)]
+    assert len(order) == 18
+    assert all(sorted(own) == ["R", "T", "U"] for own in rounds)
+    assert [own[::-1] for own in rounds[::2]] == rounds[1::2]
+    assert {name: len(columns[name]) for name in ("latencies_s", "U", "T")} == dict.fromkeys(
+        ("latencies_s", "U", "T"), 6 * TURN_STEPS
+    )
+    kept = {2 * (place + 1) for place, name in enumerate(order) if name == "U"}
+    assert set(columns["U"]) == kept
+
+
+def test_the_order_of_turns_comes_from_the_seed() -> None:
+    assert turns(seed=1) == turns(seed=1)
+    assert len({turns(seed)[0] for seed in range(9)}) > 3
+
+
+def test_a_last_turn_takes_what_is_left() -> None:
+    _, columns = turns(seed=0, steps=2 * TURN_STEPS + 7)
+    assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [2 * TURN_STEPS + 7] * 3
+
+
+@pytest.mark.parametrize(
+    ("pace", "most"), [(lambda now: 1 + now / SECOND, 1.01), (lambda now: 1 + (now > SECOND // 2), 1.12)]
+)
+def test_a_machine_that_slows_down_makes_no_mistake(pace: Callable[[int], float], most: float) -> None:
+    """A step of 1 ms takes over twice as long in the end: steadily, or from one step on, which moves one turn of six.
+
+    One pass after the other would see the first way's mean off the last one's by a factor of 1.6 or more.
+    """
+    cpu = FakeDevice(lambda _, now: MILLISECOND * pace(now))
+    ways = right_ways(cpu.step, cpu.watch())
+    ways |= mistaken_ways(FromHost(cpu), "eager", cpu.step, cpu.watch())
+    columns = measure_latencies(ways, 6 * TURN_STEPS, seed=0)
+    means = [sum(columns[way]) for way in ways]
+    assert len(means) == 3
+    assert max(columns["latencies_s"]) > 1.9 * min(columns["latencies_s"])
+    assert max(means) < most * min(means)
 
 
 class FromHost(TinyInference):
@@ -214,13 +272,14 @@ def test_a_step_with_transfers_takes_its_batch_from_the_host_and_gives_its_resul
 def test_mistakes_of_a_warm_trial() -> None:
     device = gpu()
     task = FromHost(device)
-    columns = measure_mistakes(task, "compile", device.step, 4, device.watch(marks=True))
-    assert columns == {
+    ways = mistaken_ways(task, "compile", device.step, device.watch(marks=True))
+    found = {name: way(4) for name, way in ways.items()}
+    assert found == {
         "latencies_unsynchronised_s": pytest.approx([1e-5] * 4),
         "latencies_transfer_s": pytest.approx([1.01e-3] * 4),
     }
     assert len(task.moved) == 4
-    assert set(columns) <= set(COLUMNS)
+    assert set(found) <= set(COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +293,7 @@ def test_mistakes_of_a_warm_trial() -> None:
 def test_transfers_that_are_not_offered_are_none(task: Any, execution: str) -> None:
     assert transfer_step(task, execution) is None
     device = gpu()
-    assert measure_mistakes(task, execution, device.step, 2, device.watch())["latencies_transfer_s"] is None
+    assert list(mistaken_ways(task, execution, device.step, device.watch())) == ["latencies_unsynchronised_s"]
 
 
 def test_transfers_keep_the_cells_arithmetic() -> None:

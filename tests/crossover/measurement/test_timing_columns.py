@@ -66,14 +66,9 @@ def test_a_device_without_marks_has_no_device_time() -> None:
 
 def test_latency_percentiles_by_hand() -> None:
     """Of 0, 1, ..., 100 the p-th percentile is p."""
-    latencies = tuple(float(number) for number in reversed(range(101)))
-    assert latency_columns(latencies) == {
-        "latencies_s": list(latencies),
-        "latency_p50_s": 50,
-        "latency_p95_s": 95,
-        "latency_p99_s": 99,
-    }
-    assert set(latency_columns(latencies)) <= set(COLUMNS)
+    columns = latency_columns([float(number) for number in reversed(range(101))])
+    assert columns == {"latency_p50_s": 50, "latency_p95_s": 95, "latency_p99_s": 99}
+    assert set(columns) <= set(COLUMNS)
 
 
 @pytest.mark.parametrize(

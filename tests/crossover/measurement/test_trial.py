@@ -143,12 +143,13 @@ def test_latencies_give_percentiles(request_: Request) -> None:
 def test_mistakes_are_measured_beside_the_right_latencies(request_: Request, tmp_path: Path) -> None:
     row = run_trial(replace(request_, latency_steps=30, latency_mistakes=True))
     assert row.status == "ok"
-    for found in (row.latencies_s, row.latencies_cold_s, row.latencies_unsynchronised_s):
+    for found in (row.latencies_s, row.latencies_cold_s):
         assert found is not None
         assert len(found) == 30
         assert min(found) > 0
     assert row.first_step_s == (row.latencies_cold_s or [])[0]
-    assert row.latencies_device_s is row.latencies_transfer_s is None  # no marks on a CPU; a training moves nothing
+    # On a CPU there are no marks, nothing to wait for, and nothing to move.
+    assert row.latencies_device_s is row.latencies_unsynchronised_s is row.latencies_transfer_s is None
     assert (row.warmup_steps or 0) >= 30
     assert (row.warmup_steps or 0) % 10 == 0  # whole epochs
     write_record(row, tmp_path / "row.parquet")
