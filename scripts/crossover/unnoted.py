@@ -7,19 +7,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from crossover.errors import UserError
+from crossover.reading import check_readable, read_arrow, read_each
 
 
 def check_unnoted(rows: Iterable[tuple[Path, str]]) -> None:
-    """Raise UserError where a row was measured by another command than the one that a job would run today.
+    """Raise UserError where a row cannot be read, or was measured by another command than a job would run today.
 
     `rows` are paths with the shell commands of today, redirections at their ends.
     """
-    import pyarrow.parquet  # takes a moment, and there is seldom such a row
-
+    commands = dict(rows)
+    found, torn = read_each(commands, lambda path: read_arrow(path, "row", ["command"]))
+    check_readable(torn)
     others = []
-    for path, today in rows:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            (command,) = file.read(columns=["command"]).column("command").to_pylist()
+    for path, today in commands.items():
+        command = next(iter(found[path].to_pydict().get("command", [])), None)
         measured = shlex.split(command or "")
         if not measured or shlex.split(today)[: len(measured)] != measured:
             others.append(path)
