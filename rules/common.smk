@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from itertools import product
 
@@ -26,7 +26,13 @@ from crossover.configuration import (
     check_merge,
     read_configuration,
 )
-from crossover.discovery import find_machine, hand_down, handed_down, prefer_this_environment
+from crossover.discovery import (
+    find_machine,
+    hand_down,
+    handed_down,
+    prefer_this_environment,
+    sent_elsewhere,
+)
 from crossover.efforts import effort_of
 from crossover.gpus import several_gpus
 from crossover.hardware import (
@@ -97,7 +103,10 @@ with one_line_errors():
 
     # What enters `params` must read the same on every host, so the main process looks once and its jobs are told.
     if workflow.is_main_process:
-        MACHINE = replace(find_machine(), nodes=find_nodes(default_partition()))
+        MACHINE = find_machine()
+        # A cluster's jobs are counted by --jobs, those that run here by --cores; the executor is known from onstart on.
+        if workflow.resource_settings.nodes is not None:
+            MACHINE = sent_elsewhere(MACHINE, find_nodes(default_partition()))
     else:
         MACHINE = handed_down()
     hand_down(MACHINE)
@@ -105,7 +114,7 @@ with one_line_errors():
         hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     RUN_DEVICES = CONFIG.devices or MACHINE.devices
     DEVICES = devices_of(CONFIG.hardware, RUN_DEVICES)
-    if CONFIG.check_devices and workflow.is_main_process:
+    if CONFIG.check_devices and not MACHINE.elsewhere and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
     check_any_for(CONFIG.studies, DEVICES)
 
@@ -343,9 +352,9 @@ def threads_of(wildcards):
     threads = 1 if CONFIG.cpu_threads == "auto" else CONFIG.cpu_threads
     if is_cpu(wildcards.device):
         return cores_of(CONFIG.hardware, getattr(wildcards, "machine", HERE)) or max(threads, all_cores())
-    if not CONFIG.side_by_side and workflow.local_exec:
+    if not CONFIG.side_by_side and not MACHINE.elsewhere:
         return max(threads, all_cores())
-    shared = MACHINE.nodes is not None and not workflow.local_exec and CONFIG.cpu_threads == "auto"
+    shared = MACHINE.nodes is not None and CONFIG.cpu_threads == "auto"
     return MACHINE.nodes.cpus_per_gpu or threads if shared else threads
 
 

@@ -1,10 +1,9 @@
 # What a run tells on the terminal beside Snakemake's own lines: the time left, its answers, what to do where it failed.
 
-import json
 import sys
 
 from crossover.hardware import check_sent
-from crossover.progress import MEASURING, ProgressTeller, failure_words
+from crossover.progress import MEASURING, ProgressTeller, failure_words, partial_command_of
 from snakemake.logging import logger
 
 
@@ -27,10 +26,10 @@ def reports_made():
 def partial_command():
     """The command that reports what has finished, with the config of this run."""
     settings = workflow.config_settings
-    files = [f"--configfile={path}" for path in settings.configfiles or ()]
-    values = [f"{key}={json.dumps(value)}" for key, value in (settings.config or {}).items()]
-    options = ["--nolock", "--cores", "1", *files, *(["--config", *values] if values else [])]
-    return shlex.join(["snakemake", *options, "--", "partial_report"])
+    # It is made here, where nothing tells what was asked of a cluster's nodes.
+    of_cluster = {"devices": RUN_DEVICES, "check_devices": False, "several_hosts": True}
+    config = dict(settings.config or {}) | (of_cluster if MACHINE.elsewhere else {})
+    return partial_command_of(list(settings.configfiles or ()), config)
 
 
 def look_for_jobs_once():
@@ -53,8 +52,9 @@ def measures():
 onstart:
     # The executor is known from here on only.
     with one_line_errors():
-        check_executor(CONFIG, local=workflow.local_exec)
-        check_sent(CONFIG.hardware, local=workflow.local_exec and measures())
+        if measures() and not workflow.touch:
+            check_executor(CONFIG, MACHINE, local=workflow.local_exec)
+            check_sent(CONFIG.hardware, local=workflow.local_exec)
         note_unnoted_rows()
     look_for_jobs_once()
     logger.addHandler(PROGRESS)

@@ -26,13 +26,13 @@ def measure(
     device: str, datasets: dict[str, Path], sizes: dict[str, list[int]], rounds: int, threads: int
 ) -> pd.DataFrame:
     """One row a round and cell, in seconds; prints the harness's cost."""
-    from safetensors.torch import load_file
 
     from crossover.measurement.agreement import STEP_S, harness_cost_s, three_ways
     from crossover.measurement.devices import open_device
     from crossover.measurement.precision import arithmetic_of
     from crossover.measurement.switches import set_switches
     from crossover.measurement.timing import Stopwatch
+    from crossover.measurement.trial import read_dataset
     from crossover.measurement.workloads import build_task
 
     target = open_device(device)
@@ -44,7 +44,8 @@ def measure(
         for size in own_sizes:
             cell = Cell("check", workload, "resident", BATCHES[workload], "fp32", "eager", size, device)
             set_switches(cell.precision, threads)
-            task = build_task(cell, load_file(datasets[workload]), arithmetic_of(cell.precision, target.device))
+            data = read_dataset(str(datasets[workload]), workload)
+            task = build_task(cell, data, arithmetic_of(cell.precision, target.device))
             rows += [
                 {"device": device, "workload": workload, "size": size, **times}
                 for times in three_ways(task.step, task.cycle_steps, watch, threads, rounds)

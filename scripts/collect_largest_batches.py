@@ -11,6 +11,7 @@ from crossover.analysis.finished import finished_searches
 from crossover.analysis.largest_batches import collect_searches
 from crossover.analysis.merging import check_environments
 from crossover.analysis.tables import write_table
+from crossover.discovery import handed_down
 from crossover.errors import UserError, logged
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def matching_searches(paths_to_searches: Sequence[Path], several_hosts: bool) ->
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        hosts, asked = snakemake.params.several_hosts, snakemake.params.asked
+        hosts = snakemake.params.several_hosts or handed_down().elsewhere
+        asked = snakemake.params.asked
         write_table(
             matching_searches([Path(path) for path in snakemake.input.searches], hosts)
             if asked is None

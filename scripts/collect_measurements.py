@@ -7,6 +7,7 @@ from crossover.analysis.finished import finished_rows
 from crossover.analysis.merged_runs import MergedRun, join_runs
 from crossover.analysis.merging import matching_rows
 from crossover.analysis.tables import reading_processes, write_rows
+from crossover.discovery import handed_down
 from crossover.errors import logged
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        hosts = snakemake.params.several_hosts
+        hosts = snakemake.params.several_hosts or handed_down().elsewhere
         if snakemake.params.merged:
             rows = join_runs([MergedRun(folder, name) for folder, name in snakemake.params.merged])
         elif snakemake.params.asked is None:

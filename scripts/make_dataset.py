@@ -1,12 +1,17 @@
 """Makes one dataset and writes it as safetensors."""
 
+import resource
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 from crossover.datasets import MAKERS
-from crossover.errors import logged
+from crossover.errors import UserError, logged
 from crossover.files import atomic_path
+from crossover.measurement.available_memory import available_bytes
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
@@ -15,19 +20,34 @@ if TYPE_CHECKING:
 
 
 def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -> None:
-    """Write dataset `name`, made with `options`, to `path_to_dataset`."""
+    """Write dataset `name`, made with `options`, to `path_to_dataset`; raises UserError where it is too large."""
     import json
 
     import numpy as np
     from safetensors.numpy import save_file
 
-    arrays = {key: np.ascontiguousarray(values) for key, values in MAKERS[name](options).items()}
+    try:
+        arrays = {key: np.ascontiguousarray(values) for key, values in MAKERS[name](options).items()}
+    except MemoryError as error:
+        raise UserError(
+            f"datasets.{name}: its data do not fit into this machine's memory ({error}); take fewer rows"
+        ) from None
     with atomic_path(path_to_dataset) as temporary:
         save_file(arrays, temporary, metadata={"dataset": name, "options": json.dumps(options)})
 
 
+def refuse_more_than(free_bytes: int) -> None:
+    """Have the kernel refuse this process more than so much further memory, rather than kill it as it fills up."""
+    if sys.platform == "linux":
+        held_bytes = psutil.Process().memory_info().data
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        limit = held_bytes + free_bytes
+        resource.setrlimit(resource.RLIMIT_DATA, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
+
+
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
+        refuse_more_than(available_bytes())
         make_dataset(
             name=snakemake.wildcards.dataset,
             options=snakemake.params.options,

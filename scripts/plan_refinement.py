@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from crossover.analysis.merging import check_environments
 from crossover.analysis.refinement_stage import plan_stage
 from crossover.analysis.tables import collect_rows
+from crossover.discovery import handed_down
 from crossover.errors import logged
 from crossover.stages import write_plan
 from crossover.studies import Refinement
@@ -40,6 +41,6 @@ if __name__ == "__main__":
             refinements={name: Refinement(**values) for name, values in snakemake.params.refinements.items()},
             x_axes=snakemake.params.x_axes,
             trials=snakemake.params.trials,
-            several_hosts=snakemake.params.several_hosts,
+            several_hosts=snakemake.params.several_hosts or handed_down().elsewhere,
             path_to_plan=Path(snakemake.output.plan),
         )

@@ -11,6 +11,7 @@ from crossover.analysis.merging import matching_rows
 from crossover.analysis.quality import quality_table
 from crossover.analysis.quality_words import reports_text
 from crossover.analysis.tables import write_table
+from crossover.discovery import handed_down
 from crossover.errors import UserError, logged
 from crossover.files import atomic_path
 from crossover.trainings import Training
@@ -45,7 +46,8 @@ def summarise_quality(
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        hosts, asked = snakemake.params.several_hosts, snakemake.params.asked
+        hosts = snakemake.params.several_hosts or handed_down().elsewhere
+        asked = snakemake.params.asked
         summarise_quality(
             trained_rows([Path(path) for path in snakemake.input.rows], hosts)
             if asked is None

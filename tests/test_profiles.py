@@ -69,7 +69,7 @@ def test_every_entry_of_a_profile_has_a_comment(name: str) -> None:
 def test_a_run_is_planned_where_only_a_bucket_is_shared(tmp_path: Path) -> None:
     """A folder stands in for the bucket, and the executor, which has no part in a plan, is left out."""
     house = House(tmp_path / "house")
-    house.config(studies=["disc_depth", "hsf_width", "quality"])
+    house.config(studies=["disc_depth", "hsf_width", "quality"], devices=["cpu", "cuda"], cpu_threads=8)
     path = house.path / "profiles" / "kubernetes" / "profile.yaml"
     kept = {key: value for key, value in profile("kubernetes").items() if "kubernetes" not in f"{key} {value}"}
     path.write_text(yaml.safe_dump(kept | {"default-storage-provider": "fs", "default-storage-prefix": "bucket"}))
@@ -78,7 +78,20 @@ def test_a_run_is_planned_where_only_a_bucket_is_shared(tmp_path: Path) -> None:
     asked = ["all", "quality", "largest_batches"]
     planned = house.would_run("--profile", "profiles/kubernetes", *asked)
     assert planned["measure_cell"] > 0
-    assert planned == house.would_run(*asked, "--config", *profile("kubernetes")["config"])
+    assert planned == house.would_run(*asked, "--config", "check_devices=false")
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_what_to_measure_is_said_where_a_users_file_can_say_otherwise(name: str) -> None:
+    """A profile's `config` beats every --configfile, and any --config on the command line drops it."""
+    assert not {"config", "configfile"} & profile(name).keys()
+
+
+@pytest.mark.parametrize("name", ["slurm", "kubernetes"])
+def test_a_clusters_profile_counts_jobs(name: str) -> None:
+    """By which the workflow knows, before it knows its executor, that they run elsewhere."""
+    assert profile(name)["jobs"] > 1
+    assert "cores" not in profile(name)
 
 
 def rules() -> dict[str, str]:

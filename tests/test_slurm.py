@@ -52,9 +52,17 @@ def house(tmp_path: Path, cluster: Cluster) -> Iterator[House]:
 
 def start(house: House, *arguments: str, devices: str = "cuda") -> subprocess.Popen[str]:
     """Snakemake through the shipped profile; of its settings only those that cost a test time are replaced."""
-    config = [f"devices=[{devices}]", "check_devices=false", "several_hosts=true"]
     quick = ["--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "20"]
-    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", *quick, "--config", *config]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--profile",
+        "profiles/slurm",
+        *quick,
+        "--config",
+        f"devices=[{devices}]",
+    ]
     with (house.path / "snakemake.log").open("w") as log:
         options = {"cwd": house.path, "stdout": log, "stderr": log, "text": True}
         return subprocess.Popen([*command, *arguments], preexec_fn=hear_interruptions, **options)

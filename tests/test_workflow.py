@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -213,11 +214,28 @@ def test_a_row_of_another_machine_stops_the_collection(ran: House) -> None:
     assert ran.snakemake(table, "--config", "several_hosts=true").returncode == 0
 
 
-def test_a_cluster_is_told_its_devices(fresh: House) -> None:
-    """No Slurm is needed to see that the run stops before it asks for one."""
-    done = fresh.snakemake("--profile", "profiles/slurm", "--config", "devices=auto")
+def test_on_a_cluster_the_config_says_what_to_measure_and_slurm_what_there_is(fresh: House, tmp_path: Path) -> None:
+    """Scripts stand for Slurm, which is never asked for a job."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+
+    def snakemake(answer: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        for name, script in (("sinfo", answer), ("squeue", "exit 0")):
+            (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+            (tools / name).chmod(0o755)
+        path = os.pathsep.join([str(tools), os.environ["PATH"]])
+        return fresh.snakemake("--profile", "profiles/slurm", *arguments, environment={**os.environ, "PATH": path})
+
+    fresh.config(studies=["disc_depth"], devices="auto")
+    done = snakemake("echo 'cpu 8 (null)'; echo 'gpu 8 gpu:2'", "--dry-run", "--config", "seed=1")
+    assert "Measuring disc_depth: size 2 on cuda" in done.stdout + done.stderr
+    (fresh.path / "mine.yaml").write_text("devices: [cpu]\n")
+    done = snakemake("echo 'cpu 8 gpu:2'", "--dry-run", "--configfile", "mine.yaml", "--config", "seed=1")
+    assert "Measuring disc_depth: size 2 on cpu" in done.stdout + done.stderr
+    assert "on cuda" not in done.stdout + done.stderr
+    done = snakemake("exit 1")
     assert done.returncode != 0
-    assert "error: --config: devices: 'auto' takes this machine's, but the jobs run elsewhere" in done.stderr
+    assert "error: config/config.yaml: devices: 'auto' takes what Slurm says of its nodes, but sinfo" in done.stderr
     assert not (fresh.path / "results").exists()
 
 

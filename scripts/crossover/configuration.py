@@ -170,16 +170,28 @@ def check_device_list(configuration: Configuration, machine: Machine) -> None:
             raise UserError(
                 f"{configuration.devices_from}: devices: '{device}' cannot be used on this machine; "
                 f"allowed here: auto, {', '.join(machine.devices)} ({machine.note or 'no other device was found'}); "
-                "for a cluster set check_devices to false, as profiles/slurm does"
+                "to plan or report what another machine measures, set check_devices to false"
             )
 
 
-def check_executor(configuration: Configuration, local: bool) -> None:
-    """Raise UserError where jobs run elsewhere, but the devices would be those of this machine."""
-    if configuration.devices is None and not local:
+def check_executor(configuration: Configuration, machine: Machine, local: bool) -> None:
+    """Raise UserError where jobs run elsewhere, but nobody says what is there; `local`: they run here after all."""
+    if local and machine.elsewhere:
         raise UserError(
-            f"{configuration.devices_from}: devices: 'auto' takes this machine's, but the jobs run elsewhere; name "
-            "them, as profiles/slurm does (--config on the command line replaces all of a profile's config)"
+            "--jobs: counts the jobs of a cluster, but these run here; give --cores, or a cluster's profile"
+        )
+    if local or machine.nodes is not None:
+        return
+    if configuration.devices is None:
+        raise UserError(
+            f"{configuration.devices_from}: devices: 'auto' takes what Slurm says of its nodes, but sinfo says "
+            "nothing of the jobs' partition; name the nodes' devices, as [cpu, cuda]"
+        )
+    classes = configuration.hardware or {"": {}}
+    if configuration.cpu_threads == "auto" and not all(one.get("cores") for one in classes.values()):
+        raise UserError(
+            "cpu_threads: 'auto' takes the cores that Slurm says its nodes have, but sinfo says nothing of the jobs' "
+            "partition; give the cores of a node that a job may have, as cpu_threads=8"
         )
 
 

@@ -9,7 +9,7 @@ import os
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -31,9 +31,19 @@ class Machine:
     note: str | None = None
     """Why a device that the machine has cannot be used, if so."""
     nodes: Nodes | None = None
-    """Those of the cluster that jobs can be sent to from here, if any."""
+    """Those of the cluster that jobs are sent to, as far as Slurm knows them."""
+    elsewhere: bool = False
+    """Whether jobs are sent to other machines than this one."""
     gpus: int = 0
     """NVIDIA GPUs, or instances of them, that may be used."""
+
+
+def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
+    """The same where a cluster runs the jobs: with the devices of its nodes, if Slurm knows these."""
+    if nodes is None:
+        return replace(machine, elsewhere=True)
+    devices = ("cpu", "cuda") if nodes.cpus_per_gpu else ("cpu",)
+    return replace(machine, elsewhere=True, nodes=nodes, devices=devices, note=None)
 
 
 def hand_down(machine: Machine) -> None:

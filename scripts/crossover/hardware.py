@@ -60,14 +60,14 @@ def resource_of(classes: Classes, name: str, machine: str, device: str) -> str |
 
 
 def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> None:
-    """Raise UserError where a class has no name or no devices of its own; None: the devices are this machine's."""
+    """Raise UserError where a class has no name or no devices of its own; None: `devices` is auto."""
     for name, one in (classes or {}).items():
         if name == HERE:
             raise UserError(f"hardware.{name}: the name stands for a run without classes; allowed: any other name")
         if not one.get("devices") and devices is None:
             raise UserError(
-                f"hardware.{name}.devices: missing, and devices is auto, which would take this machine's; name the "
-                "devices of these nodes, as [cpu, cuda]"
+                f"hardware.{name}.devices: missing, and devices is auto, which does not tell classes apart; name "
+                "the devices of these nodes, as [cpu, cuda]"
             )
         for missing in (key for key in OF_ALL if key in resources_asked(classes) and key not in one):
             raise UserError(f"hardware.{name}.{missing}: missing, but another class has it; give each class its own")

@@ -5,7 +5,9 @@ Snakemake's own lines count jobs, of which a trial takes seconds and most others
 
 from __future__ import annotations
 
+import json
 import logging
+import shlex
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -81,6 +83,14 @@ def failure_words(failed: Mapping[str, int], command: str) -> str:
         f"{what}\nThe same command again measures what is missing, and nothing else."
         f"\nA report of what has finished: {command}\n"
     )
+
+
+def partial_command_of(configfiles: Sequence[object], config: Mapping[str, object]) -> str:
+    """The command that reports here what has finished of a run with these files and values of the config."""
+    files = [f"--configfile={path}" for path in configfiles]
+    values = [f"{key}={json.dumps(value)}" for key, value in config.items()]
+    options = ["--nolock", "--cores", "1", *files, *(["--config", *values] if values else [])]
+    return shlex.join(["snakemake", *options, "--", "partial_report"])
 
 
 class ProgressTeller(logging.Handler):

@@ -11,6 +11,7 @@ from typing import Any
 
 from crossover.energy_window import ENERGY_WINDOW_MIN_S
 from crossover.files import atomic_path
+from crossover.reading import UnreadableError, read_json
 from crossover.records import BASELINE, EXECUTIONS, PRECISIONS, is_cpu
 from crossover.studies import Cell, Effort, Refinement, Study
 
@@ -112,12 +113,17 @@ def write_plan(plan: StagePlan, path: Path) -> None:
 
 
 def planned_trials(path: Path) -> list[tuple[Cell, int]]:
-    """The trials, each a cell and a number, that the plan in a file asks for."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    """The trials, each a cell and a number, that the plan in a file asks for; raises UserError for another file."""
+    plan = read_json(path, "plan")
     axes = [field.name for field in fields(Cell)]
-    return [
-        (Cell(**{axis: one[axis] for axis in axes if axis in one}), trial) for one in cells for trial in one["trials"]
-    ]
+    try:
+        return [
+            (Cell(**{axis: one[axis] for axis in axes if axis in one}), int(trial))
+            for one in plan["cells"]
+            for trial in one["trials"]
+        ]
+    except (KeyError, TypeError, ValueError):
+        raise UnreadableError(path, "not a plan of refinement") from None
 
 
 def measured_late(cell: Cell, trial: int, seed: int) -> float:

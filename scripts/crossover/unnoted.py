@@ -7,20 +7,21 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from crossover.errors import UserError
+from crossover.reading import check_readable, read_arrow, read_each
 
 
 def check_unnoted(rows: Iterable[tuple[Path, str, str | None]]) -> None:
-    """Raise UserError where a row was measured by another command than a job would run today, or by other code.
+    """Raise UserError where a row cannot be read, or was measured by another command or code than a job's of today.
 
     `rows` are paths with the shell commands of today, redirections at their ends, and the keys of today's code, None
     where these are not known.
     """
-    import pyarrow.parquet  # takes a moment, and there is seldom such a row
-
+    jobs = {path: (today, key) for path, today, key in rows}
+    found, torn = read_each(jobs, lambda path: read_arrow(path, "row", ["command", "code_key"]))
+    check_readable(torn)
     others = []
-    for path, today, key in rows:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            (row,) = file.read(columns=["command", "code_key"]).to_pylist()
+    for path, (today, key) in jobs.items():
+        (row,) = found[path].to_pylist() or [{}]
         measured = shlex.split(row.get("command") or "")
         same_command = bool(measured) and shlex.split(today)[: len(measured)] == measured
         if not same_command or key not in (None, row.get("code_key")):

@@ -17,9 +17,10 @@ from crossover.configuration import (
     check_merge,
     read_configuration,
 )
-from crossover.discovery import Machine
+from crossover.discovery import Machine, sent_elsewhere
 from crossover.efforts import effort_of
 from crossover.errors import UserError
+from crossover.nodes import Nodes
 from crossover.records import DEVICES
 from crossover.studies import BatchSearch, Effort, Refinement, workload_traits
 from crossover.trainings import Quality, quality_of
@@ -678,11 +679,26 @@ def test_a_device_that_is_not_here_is_one_line(folder: Folder) -> None:
     assert text.startswith("config.yaml: devices: 'cuda' cannot be used on this machine; allowed here: auto, cpu")
 
 
-def test_devices_of_other_machines_must_be_named(folder: Folder) -> None:
-    check_executor(folder.read(devices="auto"), local=True)
-    check_executor(folder.read(devices=["cpu", "cuda"]), local=False)
-    text = one_line(lambda: check_executor(folder.read(devices="auto"), local=False))
-    assert text.startswith("config.yaml: devices: 'auto' takes this machine's, but the jobs run elsewhere")
+HERE = Machine(("cpu",), "2.13.0", None)
+UNKNOWN_NODES = sent_elsewhere(HERE, None)
+KNOWN_NODES = sent_elsewhere(HERE, Nodes(cpus=8, cpus_per_gpu=None))
+
+
+def test_what_slurm_does_not_know_of_a_clusters_nodes_must_be_named(folder: Folder) -> None:
+    check_executor(folder.read(devices="auto"), HERE, local=True)
+    check_executor(folder.read(devices="auto"), KNOWN_NODES, local=False)
+    text = one_line(lambda: check_executor(folder.read(devices="auto"), UNKNOWN_NODES, local=False))
+    assert text.startswith("config.yaml: devices: 'auto' takes what Slurm says of its nodes, but sinfo says")
+    text = one_line(lambda: check_executor(folder.read(devices=["cpu"]), UNKNOWN_NODES, local=False))
+    assert text.startswith("cpu_threads: 'auto' takes the cores that Slurm says")
+    check_executor(folder.read(devices=["cpu"], cpu_threads=8), UNKNOWN_NODES, local=False)
+    classes = {"a": {"cores": 64, "devices": ["cpu"]}}
+    check_executor(folder.read(devices=["cpu"], hardware=classes, cpu_threads="auto"), UNKNOWN_NODES, local=False)
+
+
+def test_jobs_that_are_counted_as_a_clusters_but_run_here_are_one_line(folder: Folder) -> None:
+    text = one_line(lambda: check_executor(folder.read(), KNOWN_NODES, local=True))
+    assert text.startswith("--jobs: counts the jobs of a cluster, but these run here; give --cores")
 
 
 @pytest.mark.parametrize(("text", "found"), [("", "nothing"), ("- trials", "list"), ("trials", "str")])

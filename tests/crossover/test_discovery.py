@@ -9,7 +9,8 @@ import pynvml
 import pytest
 
 from crossover import discovery
-from crossover.discovery import Machine, find_machine, hand_down, handed_down, torch_built_for
+from crossover.discovery import Machine, find_machine, hand_down, handed_down, sent_elsewhere, torch_built_for
+from crossover.nodes import Nodes
 from fake_nvml import FakeGpu, FakeNvml
 
 
@@ -105,5 +106,23 @@ def test_without_torch_it_is_built_for_nothing(monkeypatch: pytest.MonkeyPatch) 
 def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(discovery.HANDED_DOWN, "")
     machine = Machine(("cpu", "cuda"), "2.13.0", "580.1")
+    hand_down(machine)
+    assert handed_down() == machine
+
+
+LOGIN = Machine(("cpu", "mps"), "2.13.0", None, note="this machine has a GPU that cannot be used")
+
+
+@pytest.mark.parametrize(("cpus_per_gpu", "devices"), [(24, ("cpu", "cuda")), (None, ("cpu",))])
+def test_auto_means_the_devices_of_a_clusters_nodes(cpus_per_gpu: int | None, devices: tuple[str, ...]) -> None:
+    machine = sent_elsewhere(LOGIN, Nodes(96, cpus_per_gpu))
+    assert (machine.devices, machine.note, machine.elsewhere) == (devices, None, True)
+
+
+def test_a_cluster_that_nobody_describes_is_elsewhere_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = sent_elsewhere(LOGIN, None)
+    assert (machine.devices, machine.nodes, machine.elsewhere) == (LOGIN.devices, None, True)
+    monkeypatch.setenv(discovery.HANDED_DOWN, "")
+    monkeypatch.setenv(discovery.WORKFLOW, "")
     hand_down(machine)
     assert handed_down() == machine

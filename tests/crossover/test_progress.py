@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from crossover.progress import ProgressTeller, duration_words, estimate_left, failure_words, kinds_of
+from crossover.progress import (
+    ProgressTeller,
+    duration_words,
+    estimate_left,
+    failure_words,
+    kinds_of,
+    partial_command_of,
+)
 
 
 def kinds(size: int, trial: int = 1, device: str = "cpu", study: str = "a") -> Any:
@@ -134,3 +143,12 @@ def test_failed_jobs_are_counted_by_rule() -> None:
     assert lines[0] == "Failed: 2 jobs (measure_cell 2); the line of each is above."
     assert lines[2] == "A report of what has finished: snakemake --nolock"
     assert failure_words({}, "x").startswith("The run was stopped.")
+
+
+def test_the_command_of_a_partial_report_asks_for_what_the_run_did() -> None:
+    assert partial_command_of([], {}) == "snakemake --nolock --cores 1 -- partial_report"
+    command = partial_command_of([Path("a b.yaml")], {"devices": ("cpu", "cuda"), "check_devices": False, "seed": 3})
+    assert shlex.split(command) == [
+        *("snakemake", "--nolock", "--cores", "1", "--configfile=a b.yaml"),
+        *("--config", 'devices=["cpu", "cuda"]', "check_devices=false", "seed=3", "--", "partial_report"),
+    ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from crossover.errors import UserError
 from crossover.stages import (
     StagePlan,
     figures_among,
@@ -163,3 +164,15 @@ def test_late_rounds_come_one_by_one_each_in_an_order_of_its_own() -> None:
     assert len({*orders, tuple(cells)}) == 4
     other_seed = {cell: measured_late(cell, 1, seed=1) for cell in cells}
     assert tuple(sorted(cells, key=lambda cell: other_seed[cell])) != orders[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["", '{"cells": [', "[]", "null", '{"cells": [{"study": "s", "trials": [1]}]}', '{"cells": 3}']
+)
+def test_a_plan_that_is_none_is_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "stage-1.json"
+    path.write_text(text)
+    with pytest.raises(
+        UserError, match=r"stage-1\.json: not a (readable plan|plan of refinement); delete it and run again"
+    ):
+        planned_trials(path)

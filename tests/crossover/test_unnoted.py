@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from crossover.errors import UserError
@@ -40,3 +42,14 @@ def test_several_rows_are_counted(tmp_path: Path) -> None:
     rows = [row(tmp_path / f"{name}.parquet", "python3 measure.py --trial=1") for name in "abc"]
     with pytest.raises(UserError, match=r"a.parquet \(and 2 more\): "):
         check_unnoted((path, "python3 measure.py --trial=2 > log", "now") for path in rows)
+
+
+def test_rows_that_cannot_be_read_are_named_before_any_job(tmp_path: Path) -> None:
+    rows = [row(tmp_path / f"{name}.parquet", "python3 measure.py") for name in "abc"]
+    rows[0].write_bytes(rows[0].read_bytes()[:-10])
+    rows[2].write_bytes(b"")
+    with pytest.raises(UserError, match=r"a\.parquet: not a readable row .* again: rm \S*a\.parquet \S*c\.parquet$"):
+        check_unnoted((path, "python3 measure.py > log", None) for path in rows)
+    pq.write_table(pa.table({"size": [1]}), rows[1])
+    with pytest.raises(UserError, match=r"^\S*b\.parquet: measured by another command"):
+        check_unnoted([(rows[1], "python3 measure.py > log", None)])

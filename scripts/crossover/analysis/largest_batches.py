@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
@@ -13,7 +12,7 @@ import pandas as pd
 from crossover.analysis.naming import name_by, varying
 from crossover.analysis.style import bytes_text, device_label, rate_text
 from crossover.analysis.tables import CELL_AXES, records
-from crossover.errors import UserError
+from crossover.reading import UnreadableError, check_readable, read_each, read_json
 from crossover.records import HERE
 from crossover.studies import SEARCH_VERSION
 
@@ -63,8 +62,10 @@ _NUMBERS = ("throughput_samples_per_s", "timed_s")
 
 
 def collect_searches(paths: Sequence[Path]) -> pd.DataFrame:
-    """One row a search, in the order of their axes; raises UserError naming an unreadable or outdated file."""
-    table = pd.DataFrame([_row(path) for path in paths], columns=[*SEARCH_AXES, *SEARCH_COLUMNS])
+    """One row a search, in the order of their axes; raises UserError naming all unreadable or outdated files."""
+    rows, torn = read_each(paths, _row)
+    check_readable(torn)
+    table = pd.DataFrame(list(rows.values()), columns=[*SEARCH_AXES, *SEARCH_COLUMNS])
     # Whole numbers, though some are missing; and a column of none is one of numbers still.
     return table.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_NUMBERS, float)).sort_values(
         SEARCH_AXES, ignore_index=True
@@ -72,20 +73,18 @@ def collect_searches(paths: Sequence[Path]) -> pd.DataFrame:
 
 
 def _row(path: Path) -> dict[str, Any]:
+    found = read_json(path, "search")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        current = found["schema_version"] == SEARCH_VERSION
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(f"{path}: not a readable search; delete it and run again") from None
-    if not current:
-        raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
-    tries = found["tries"]
-    return {
-        **{name: found.get(name) for name in (*SEARCH_AXES, *SEARCH_COLUMNS)},
-        "machine": found.get("machine", HERE),
-        "tries_count": len(tries),
-        "search_s": float(sum(one["duration_s"] for one in tries)),
-    }
+        if found["schema_version"] != SEARCH_VERSION:
+            raise UnreadableError(path, "written by another version of this workflow")
+        return {
+            **{name: found.get(name) for name in (*SEARCH_AXES, *SEARCH_COLUMNS)},
+            "machine": found.get("machine", HERE),
+            "tries_count": len(found["tries"]),
+            "search_s": float(sum(one["duration_s"] for one in found["tries"])),
+        }
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UnreadableError(path, "not a readable search") from None
 
 
 def largest_words(found: Mapping[str, Any]) -> str:

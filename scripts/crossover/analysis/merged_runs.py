@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from crossover.analysis.merging import check_environments
-from crossover.analysis.tables import CELL_AXES, with_machine
+from crossover.analysis.tables import CELL_AXES, read_trials
 from crossover.errors import UserError
 from crossover.records import DEVICES, FLAGS, HERE, SCHEMA_VERSION, arrow_schema, is_cpu
 
@@ -24,6 +23,8 @@ NEEDED = [*(axis for axis in CELL_AXES if axis != "machine"), "trial", "status",
 
 OLDEST_VERSION = 2
 """Of rows that are read: since then columns were added, and none changed its meaning."""
+
+AGAIN = "copy it anew, or measure again with this version"
 
 HOW_TO_NAME = "name them, as --config merge='{laptop: results_a, h200: results_b}'"
 
@@ -57,8 +58,9 @@ class MergedRun:
         """What was measured there: studies, each with its devices, found without reading rows one by one."""
         files = self.files
         if files[0].parent == Path(self.folder):
-            rows = _read(files[0], ["study", "device"]).group_by(["study", "device"], use_threads=False)
-            return [(row["study"], row["device"]) for row in rows.aggregate([]).to_pylist()]
+            rows = read_trials(files[0], ["study", "device"], AGAIN, [])
+            pairs = rows.group_by(["study", "device"], use_threads=False).aggregate([])
+            return [(row["study"], row["device"]) for row in pairs.to_pylist()]
         parts = [file.relative_to(self.folder).parts for file in files]  # cells, study, ..., device, trial
         return list(dict.fromkeys((part[1], part[-2]) for part in parts))
 
@@ -89,6 +91,8 @@ def measured_there(runs: Sequence[MergedRun], studies: Path) -> dict[str, list[s
     """
     found = {run.folder: run.studies_and_devices for run in runs}
     for folder, pairs in found.items():
+        if not pairs:
+            raise UserError(f"merge: {folder} holds no rows; allowed: the results folder of a run")
         for study, _ in pairs:
             if not (studies / f"{study}.yaml").is_file():
                 raise UserError(
@@ -122,23 +126,18 @@ def _read_run(run: MergedRun) -> pa.Table:
     schema = arrow_schema()
     rows = []
     for file in run.files:
-        table = _read(file)
-        if missing := [name for name in NEEDED if name not in table.column_names]:
-            raise UserError(f"{file}: column '{missing[0]}' is missing; measure again with this version")
+        table = read_trials(file, NEEDED, AGAIN)
         versions = set(table["schema_version"].to_pylist())
         if versions - set(range(OLDEST_VERSION, SCHEMA_VERSION + 1)):
             raise UserError(
                 f"{file}: rows of version {', '.join(map(str, sorted(versions, key=str)))}, but this workflow reads "
-                f"versions {OLDEST_VERSION} to {SCHEMA_VERSION}; measure again with this version"
+                f"versions {OLDEST_VERSION} to {SCHEMA_VERSION}; {AGAIN}"
             )
         table = _with_flags_of_today(table)
         for field in schema:
             if field.name not in table.column_names:
                 table = table.append_column(field.name, pa.nulls(len(table), field.type))
-        try:
-            rows.append(table.select(schema.names).cast(schema))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise UserError(f"{file}: not rows of trials ({str(error).splitlines()[0]}); measure again") from None
+        rows.append(table.select(schema.names))
     joined = pa.concat_tables(rows)
     try:
         check_environments(joined, several_hosts=True)
@@ -154,13 +153,6 @@ def _with_flags_of_today(table: pa.Table) -> pa.Table:
     kept = [[flag for flag in flags or () if flag in FLAGS] for flags in table["flags"].to_pylist()]
     place = table.column_names.index("flags")
     return table.set_column(place, "flags", pa.array(kept, arrow_schema().field("flags").type))
-
-
-def _read(file: Path, columns: list[str] | None = None) -> pa.Table:
-    try:
-        return with_machine(pq.read_table(file, columns=columns, partitioning=None))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UserError(f"{file}: not a readable table ({str(error).splitlines()[0]}); make it again") from None
 
 
 def _words(column: Iterable[pa.Scalar]) -> str:

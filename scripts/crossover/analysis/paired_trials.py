@@ -13,8 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.tables import read_table, write_csv
+from crossover.analysis.tables import read_csv, write_csv
 from crossover.errors import UserError
+from crossover.reading import read_arrow
 
 SCRIPT = Path(__file__).parents[2] / "measure_cell.py"
 
@@ -29,7 +30,7 @@ def measure_trial(options: Sequence[str], environment: Mapping[str, str] = os.en
         status = subprocess.run(command, env=dict(environment)).returncode
         if status:
             raise UserError(f"{shlex.join(command)}: ended with status {status}; its reason stands above")
-        (row,) = read_table(path).to_dict("records")
+        (row,) = read_arrow(path, "row").to_pandas().to_dict("records")
     if row["status"] != "ok":
         raise UserError(f"{shlex.join(command)}: {row['status']}: {row['reason']}")
     return {str(name): value for name, value in row.items()}
@@ -55,6 +56,6 @@ def collect_pairs(
 
 def _kept(path: Path, plan: Sequence[Mapping[str, int | str]]) -> pd.DataFrame:
     """The pairs that lie there, if they are the beginning of the plan."""
-    found = pd.read_csv(path) if path.exists() else pd.DataFrame()
+    found = read_csv(path) if path.exists() else pd.DataFrame()
     there = found.reindex(columns=list(plan[0])).to_dict("records")
     return found if len(there) < len(plan) and there == list(plan[: len(there)]) else pd.DataFrame()

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from crossover.analysis.merging import ENVIRONMENT_COLUMNS, differing_environments
-from crossover.analysis.tables import CELL_AXES, of_study, with_machine
+from crossover.analysis.tables import CELL_AXES, of_study, read_trials
 from crossover.analysis.verdicts import FASTER, MISSING, SLOWER, VERDICTS, Summary, summary
 from crossover.errors import UserError
 from crossover.validation import allowed_names
 
 NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
+FINISHED = "name the results folder of a finished run"
 MOST_LINES = 40
 """Cells that the terminal shows; the file holds all."""
 
@@ -33,17 +32,8 @@ def read_pair(paths: Sequence[Path], studies: Sequence[str | None]) -> tuple[pd.
 
 def _read_run(path: Path, study: str | None) -> pd.DataFrame:
     # Runs of older and newer versions are compared too, as long as they hold what it takes.
-    try:
-        file = pq.ParquetFile(path)
-        missing = [column for column in NEEDED_COLUMNS if column not in file.schema_arrow.names]
-        if missing:
-            raise UserError(f"{path}: column '{missing[0]}' is missing; name the results folder of a finished run")
-        columns = [
-            name for name in (*NEEDED_COLUMNS, "machine", *ENVIRONMENT_COLUMNS) if name in file.schema_arrow.names
-        ]
-        trials: pd.DataFrame = with_machine(file.read(columns)).to_pandas()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UserError(f"{path}: not a readable table ({str(error).splitlines()[0]}); make it again") from None
+    others = ["machine", *ENVIRONMENT_COLUMNS]
+    trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, others).to_pandas()
     known = sorted(trials["study"].unique())
     if study is not None and study not in known:
         raise UserError(f"{path}: study '{study}' was not measured; {allowed_names(study, known)}")

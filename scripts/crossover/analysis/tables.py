@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crossover.errors import UserError
 from crossover.files import atomic_path
-from crossover.records import AXES, HERE, Measurement, arrow_schema, threads_of_side
+from crossover.reading import UnreadableError, check_readable, read_arrow, read_each
+from crossover.records import AXES, COLUMNS, HERE, SCHEMA_VERSION, Measurement, arrow_schema, threads_of_side
 
 CELL_AXES = list(AXES)
 LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
@@ -40,30 +39,26 @@ def collect_rows(
 ) -> pa.Table:
     """Join rows of trials (or of another record), ordered by cell and trial (or by what numbers a cell's rows).
 
-    Raises UserError naming an unreadable or outdated file.
+    Raises UserError naming all files that are unreadable or outdated.
     """
-    read = partial(_rows, record=record)
+    read = partial(_part, record=record)
     parts = _parts(paths)
     if processes == 1 or len(parts) < 2:
-        return joined([read(part) for part in parts], record, number)
-    with ProcessPoolExecutor(min(processes, len(parts))) as pool:
-        return joined(list(pool.map(read, parts)), record, number)
+        found = list(map(read, parts))
+    else:
+        with ProcessPoolExecutor(min(processes, len(parts))) as pool:
+            found = list(pool.map(read, parts))
+    check_readable({path: error for _, _, torn in found for path, error in torn.items()})
+    return joined([rows for _, rows, _ in found], record, number)
 
 
 def readable_rows(paths: Sequence[Path], record: type[Any] = Measurement) -> tuple[list[Path], pa.Table]:
     """The rows that can be read, in one table, and their files in the same order; the others are left out."""
-    names = arrow_schema(record).names
-    found: list[Path] = []
-    tables = []
-    for part in _parts(paths):
-        rows = {}
-        for path in part:
-            with suppress(UserError):
-                rows[path] = _row(path, names, record.schema_version)
-        if rows:
-            found += rows
-            tables.append(_joint(list(rows.values()), names))
-    return found, pa.concat_tables(tables) if tables else arrow_schema(record).empty_table()
+    found = [_part(part, record) for part in _parts(paths)]
+    tables = [rows for _, rows, _ in found]
+    return [path for files, _, _ in found for path in files], pa.concat_tables(
+        [arrow_schema(record).empty_table(), *tables]
+    )
 
 
 def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
@@ -74,34 +69,36 @@ def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: st
 
 def read_row(path: Path, record: type[Any] = Measurement) -> pa.Table:
     """The row in a file; raises UserError where it is unreadable or outdated."""
-    return _rows([path], record)
+    _, row, torn = _part([path], record)
+    check_readable(torn)
+    return row
 
 
 def _parts(paths: Sequence[Path]) -> list[Sequence[Path]]:
     return [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
 
 
-def _rows(paths: Sequence[Path], record: type[Any]) -> pa.Table:
-    names = arrow_schema(record).names
-    return _joint([_row(path, names, record.schema_version) for path in paths], names)
+def _part(paths: Sequence[Path], record: type[Any]) -> tuple[list[Path], pa.Table, dict[Path, UnreadableError]]:
+    """The files whose row can be read, these rows, and why the others cannot."""
+    schema = arrow_schema(record)
+    rows, torn = read_each(paths, partial(_row, schema=schema, version=record.schema_version))
+    table = pa.concat_tables(list(rows.values())) if rows else schema.empty_table()
+    return list(rows), with_machine(table).select(schema.names).combine_chunks(), torn
 
 
-def _joint(rows: Sequence[pa.Table], columns: list[str]) -> pa.Table:
-    return with_machine(pa.concat_tables(rows)).select(columns).combine_chunks()
-
-
-def _row(path: Path, columns: list[str], version: int) -> pa.Table:
-    try:
-        with pq.ParquetFile(path) as file:
-            row = file.read(use_threads=False)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UserError(f"{path}: not a readable row ({str(error).splitlines()[0]}); delete it and run again") from None
+def _row(path: Path, schema: pa.Schema, version: int) -> pa.Table:
+    row = read_arrow(path, "row")
     if "machine" not in row.column_names:
         row = with_machine(row)
     names = row.column_names
-    if set(names) != set(columns) or row["schema_version"].to_pylist() != [version]:
-        raise UserError(f"{path}: written by another version of this workflow; delete it and run again")
-    return row if names == columns else row.select(columns)
+    if set(names) != set(schema.names) or row["schema_version"].to_pylist() != [version]:
+        raise UnreadableError(path, "written by another version of this workflow")
+    if names != schema.names:
+        row = row.select(schema.names)
+    try:
+        return row if row.schema.equals(schema) else row.cast(schema)
+    except (pa.ArrowException, ValueError) as error:
+        raise UnreadableError(path, f"not a readable row ({str(error).splitlines()[0]})") from None
 
 
 def with_machine(rows: pa.Table) -> pa.Table:
@@ -112,16 +109,56 @@ def with_machine(rows: pa.Table) -> pa.Table:
     return rows.append_column("machine", pa.array([HERE] * rows.num_rows, pa.string()))
 
 
+MARK = b"crossover"
+"""The key of a table's metadata that says which table it is, and of which version."""
+
+
 def write_rows(table: pa.Table, path: Path) -> None:
-    """Write an Arrow table as Parquet, atomically."""
+    """Write an Arrow table as Parquet, atomically; the file says which table it is."""
+    marked = table.replace_schema_metadata({**(table.schema.metadata or {}), MARK: _mark(path)})
     with atomic_path(path) as temporary:
-        pq.write_table(table, temporary)
+        pq.write_table(marked, temporary)
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a Parquet file that this workflow wrote; a table by cells or lines gets column `machine` if it lacks it."""
-    table = pd.read_parquet(path)
-    return table if "machine" in table or "study" not in table else table.assign(machine=HERE)
+    """Read a table that this workflow wrote; one by cells or lines gets column `machine` if it lacks it.
+
+    Raises UserError where the file is unreadable, or another table, or of another version.
+    """
+    table = read_arrow(path, "table")
+    mark, has_study = (table.schema.metadata or {}).get(MARK), "study" in table.column_names
+    if mark != _mark(path) if mark else not has_study:
+        raise UnreadableError(path, f"not the table '{path.stem}' of this version of the workflow")
+    frame: pd.DataFrame = table.to_pandas()
+    return frame.assign(machine=HERE) if has_study and "machine" not in frame else frame
+
+
+def read_trials(path: Path, needed: Sequence[str], remedy: str, others: Sequence[str] = COLUMNS) -> pa.Table:
+    """Trials of any version: the needed columns, and those of `others` that the file has, with today's types.
+
+    Raises UserError, which ends with the remedy, where the file is unreadable or lacks a needed column.
+    """
+    found = read_arrow(path, "table", [*needed, *others], remedy)
+    for name in needed:
+        if name not in found.column_names:
+            raise UnreadableError(path, f"column '{name}' is missing", remedy)
+    schema = arrow_schema()
+    try:
+        return with_machine(found.cast(pa.schema([schema.field(name) for name in found.column_names])))
+    except (pa.ArrowException, ValueError) as error:
+        raise UnreadableError(path, f"not rows of trials ({str(error).splitlines()[0]})", remedy) from None
+
+
+def _mark(path: Path) -> bytes:
+    return f"{path.stem} {SCHEMA_VERSION}".encode()
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """Read a CSV file that this workflow wrote; raises UserError where it is unreadable."""
+    try:
+        return pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise UnreadableError(path, f"not a readable table ({str(error).splitlines()[0]})") from None
 
 
 def of_study(table: pd.DataFrame, study: str) -> pd.DataFrame:
@@ -173,8 +210,7 @@ def first_row(table: pd.DataFrame) -> dict[str, Any]:
 
 def write_table(table: pd.DataFrame, path_to_parquet: Path, path_to_csv: Path) -> None:
     """Write a table as Parquet and as CSV, atomically; see `write_csv` for the latter."""
-    with atomic_path(path_to_parquet) as temporary:
-        table.to_parquet(temporary, index=False)
+    write_rows(pa.Table.from_pandas(table, preserve_index=False), path_to_parquet)
     write_csv(table, path_to_csv)
 
 

@@ -6,8 +6,10 @@ same shape, number and class balance are generated: run time depends on these, n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,9 @@ from sklearn.preprocessing import StandardScaler
 
 from crossover.datasets.checksums import check_file
 from crossover.errors import UserError
+
+QUOTED_WIDTH = 200
+"""Most characters of what an error quotes of a file."""
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -50,6 +55,11 @@ def _read(csv: Mapping[str, Any], seed: int) -> tuple[Floats, np.ndarray[Any, An
     background = _read_columns(Path(csv["background"]), columns, csv["background_sha256"])
     features = np.concatenate([signal, background])
     labels = np.concatenate([np.ones(len(signal), np.int64), np.zeros(len(background), np.int64)])
+    if math.ceil(len(features) * csv["test_share"]) == len(features):
+        raise UserError(
+            f"{csv['signal']} and {csv['background']}: {len(features)} rows in all, of which test_share "
+            f"{csv['test_share']} leaves none to train on; name larger files, or lower datasets.higgs.csv.test_share"
+        )
     train_features, _, train_labels, _ = train_test_split(
         features, labels, test_size=csv["test_share"], random_state=seed
     )
@@ -57,24 +67,46 @@ def _read(csv: Mapping[str, Any], seed: int) -> tuple[Floats, np.ndarray[Any, An
 
 
 def _read_columns(path: Path, columns: Sequence[str], sha256: str | None) -> Floats:
-    from pyarrow import ArrowInvalid
+    """Only these columns, read in blocks, so that a file may be larger than the memory."""
+    from pyarrow import ArrowException, ArrowMemoryError, float64
     from pyarrow import csv as arrow_csv
 
     check_file(path, sha256, "datasets.higgs.csv")
     try:
-        table = arrow_csv.read_csv(path)
-    except ArrowInvalid as error:
-        raise UserError(f"{path}: not a readable CSV file: {' '.join(str(error).split())}") from None
-    missing = [column for column in columns if column not in table.column_names]
-    if missing:
+        with arrow_csv.open_csv(path) as file:
+            names = file.schema.names
+        _check_columns(path, columns, names)
+        numbers = arrow_csv.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, float64()))
+        with arrow_csv.open_csv(path, convert_options=numbers) as file:
+            blocks = [_floats(block, columns) for block in file]
+    except ArrowMemoryError:
+        raise
+    except (ArrowException, OSError, ValueError) as error:
         raise UserError(
-            f"{path}: no column '{missing[0]}'; found: {', '.join(table.column_names)}; "
-            "name the two columns in datasets.higgs.csv.columns"
-        )
-    try:
-        values = np.column_stack([table[column].to_numpy().astype(np.float32) for column in columns])
-    except (TypeError, ValueError):
-        raise UserError(f"{path}: columns {', '.join(columns)} must hold numbers only") from None
+            f"{path}: not a readable CSV file with numbers in {', '.join(columns)}: {_quoted(str(error))}"
+        ) from None
+    values = np.concatenate([np.empty((0, len(columns)), np.float32), *blocks])
     if len(values) == 0 or not np.isfinite(values).all():
         raise UserError(f"{path}: columns {', '.join(columns)} must hold finite numbers in at least one row")
     return values
+
+
+def _check_columns(path: Path, columns: Sequence[str], names: Sequence[str]) -> None:
+    """Raise UserError where a column is not in the file exactly once."""
+    for column in columns:
+        if (count := names.count(column)) != 1:
+            state = f"stands {count} times" if count else "is missing"
+            raise UserError(
+                f"{path}: column '{column}' {state}; found: {_quoted(', '.join(names))}; name two that stand there "
+                "once in datasets.higgs.csv.columns"
+            )
+
+
+def _floats(block: Any, columns: Sequence[str]) -> Floats:
+    values = [block.column(name).to_numpy(zero_copy_only=False) for name in columns]
+    return np.column_stack(values).astype(np.float32)
+
+
+def _quoted(text: str) -> str:
+    """What an error quotes of a file: one line that is not too long."""
+    return shorten("".join(filter(str.isprintable, " ".join(text.split()))), QUOTED_WIDTH, placeholder=" ...")

@@ -156,5 +156,6 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
 def _content(path: Path) -> bytes:
     try:
         return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: not a readable gzip file: {error}; copy the file anew") from None
+    except (OSError, EOFError, zlib.error) as error:
+        kind = "gzip file" if path.suffix == ".gz" else "file"
+        raise UserError(f"{path}: not a readable {kind}: {error}; copy the file anew") from None

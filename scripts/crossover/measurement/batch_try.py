@@ -96,7 +96,7 @@ def _run_steps(job: BatchTry, conditions: Conditions, found: dict[str, Any]) -> 
         limit_memory(target, job.memory_limit_bytes)
     task = build_task(
         job.cell,
-        with_rows(read_dataset(job.dataset), job.cell.batch_size),
+        with_rows(read_dataset(job.dataset, job.cell.workload), job.cell.batch_size),
         arithmetic_of(job.cell.precision, target.device),
     )
     conditions.check(task)

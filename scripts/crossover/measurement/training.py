@@ -103,7 +103,7 @@ def _train_and_predict(job: TrainingRun, conditions: Conditions) -> dict[str, An
     if reason := lacking_cores(job.cell.device, usable_cores()):
         raise UnsupportedError(reason)
     arithmetic = arithmetic_of(job.cell.precision, target.device)
-    training, held_out = split(read_dataset(job.dataset), job.test_share)
+    training, held_out = split(read_dataset(job.dataset, job.cell.workload), job.test_share)
     whole_batches(training, job.cell.batch_size)
     # The workload itself brings the rows into the form that its model takes.
     inputs = trainable(build_task(job.cell, with_rows(held_out, job.cell.batch_size), arithmetic), job).resident[0]

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pynvml
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
 from crossover.errors import UserError
@@ -112,7 +113,7 @@ def _measure(
     if reason := lacking_cores(cell.device, facts["physical_cores"]):
         raise UnsupportedError(reason)
     seed_all(request.seed + request.trial)
-    task = build_task(cell, read_dataset(request.dataset), arithmetic_of(cell.precision, target.device))
+    task = build_task(cell, read_dataset(request.dataset, cell.workload), arithmetic_of(cell.precision, target.device))
     conditions.check(task)
     execution = prepare(task, cell.execution)
     watch = _stopwatch(target, surroundings, execution)
@@ -234,13 +235,31 @@ def _number(value: float | None) -> float | None:
     return value if value is None or math.isfinite(value) else None
 
 
-def read_dataset(path: str | None) -> dict[str, torch.Tensor]:
-    """The tensors of a safetensors file, on the host, none without a path; raises UserError for another file."""
+def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
+    """The tensors that a workload reads from a safetensors file, on the host, none without a path.
+
+    Raises UserError for another file, and for one of another dataset than the workload's.
+    """
     if path is None:
         return {}
+    if not Path(path).is_file():
+        state = "is no file" if Path(path).exists() else "does not exist"
+        raise UserError(f"--dataset: {path} {state}; make it with scripts/make_dataset.py's rule")
     try:
-        return load_file(path)
-    except FileNotFoundError:
-        raise UserError(f"--dataset: {path} does not exist; make it with scripts/make_dataset.py's rule") from None
+        with safe_open(path, framework="pt") as file:
+            held = (file.metadata() or {}).get("dataset")
+        data = load_file(path)
     except SafetensorError as error:
-        raise UserError(f"--dataset: {path} is not a readable safetensors file: {error}") from None
+        raise UserError(
+            f"--dataset: {path} is not a readable safetensors file: {error}; delete it, and the run makes it again"
+        ) from None
+    wanted = workload_traits(workload).dataset
+    if wanted is not None and held not in (None, wanted):
+        raise UserError(f"--dataset: {path} holds '{held}', but workload '{workload}' reads '{wanted}'; give its file")
+    counts = {name: tensor.shape[0] for name, tensor in data.items() if tensor.ndim}
+    if wanted is not None and not 0 < counts.get("features", 0) == counts.get("labels", 0):
+        raise UserError(
+            f"--dataset: {path} holds no 'features' and 'labels' with equally many rows, which workload '{workload}' "
+            "reads; delete it, and the run makes it again"
+        )
+    return data

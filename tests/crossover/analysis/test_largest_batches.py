@@ -102,7 +102,7 @@ def test_however_a_search_ends_it_is_said(tmp_path: Path) -> None:
     assert (row["throughput"], row["reason"]) == ("", "not timed: timeout: not done")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "half of {"])
+@pytest.mark.parametrize("text", ["", "[]", "{}", "half of {", '{"schema_version": 1, "tries": 3}'])
 def test_a_file_that_is_no_search_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "cpu.json"
     path.write_text(text)

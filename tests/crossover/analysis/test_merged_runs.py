@@ -108,6 +108,24 @@ def test_unlike_rows_of_one_machine_stop_and_those_of_two_do_not(run: Callable[.
     assert len(names(run("b", torch_version="2.12.0", hostname="b"), run("c", torch_version="2.13.0"))) == 2
 
 
+def test_tables_that_cannot_be_merged_are_one_line_before_any_job(run: Callable[..., str]) -> None:
+    folder = run("a")
+    file = Path(folder, "measurements.parquet")
+    table = pq.read_table(file)
+    lists = table.set_column(table.column_names.index("device"), "device", pa.array([[1]]))
+    for spoilt, message in (
+        (lists, f"{file}: not rows of trials .*; copy it anew, or measure again with this version"),
+        (table.drop_columns(["study"]), f"{file}: column 'study' is missing; copy it anew"),
+        (table.slice(0, 0), f"merge: {folder} holds no rows; allowed: the results folder of a run"),
+    ):
+        pq.write_table(spoilt, file)
+        with pytest.raises(UserError, match=f"^{message}"):
+            measured_there([MergedRun(folder)], Path("config/studies"))
+    file.write_bytes(b"PAR1")
+    with pytest.raises(UserError, match=f"^{file}: not a readable table .*; copy it anew"):
+        measured_there([MergedRun(folder)], Path("config/studies"))
+
+
 def test_a_folder_without_rows_stops(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"neither measurements\.parquet nor rows in cells/"):
         names(str(tmp_path))

@@ -62,6 +62,20 @@ def test_a_table_of_something_else_is_one_line(tmp_path: Path, two_studies: Path
         read_pair([two_studies, other], [None, None])
 
 
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [("device", [[1]] * 4), ("machine", [[1]] * 4), ("step_time_s", ["fast"] * 4), ("device", [b"\xff"] * 4)],
+)
+def test_a_column_of_another_kind_is_one_line(
+    tmp_path: Path, two_studies: Path, column: str, values: list[Any]
+) -> None:
+    table = pq.read_table(two_studies)
+    other = tmp_path / "other.parquet"
+    pq.write_table(table.set_column(table.column_names.index(column), column, pa.array(values)), other)
+    with pytest.raises(UserError, match=r"other\.parquet: not rows of trials \(.*\); name the results folder of a fin"):
+        read_pair([two_studies, other], [None, None])
+
+
 def test_a_run_of_another_version_is_read_where_it_can_be(tmp_path: Path, two_studies: Path) -> None:
     table = pq.read_table(two_studies).drop_columns(["cpu_model", "energy_j"]).append_column("new", [[1] * 4])
     pq.write_table(table, tmp_path / "old.parquet")

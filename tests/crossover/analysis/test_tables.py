@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.analysis.tables import collect_rows, read_table, write_rows, write_table
+from crossover.analysis.tables import collect_rows, read_csv, read_table, write_rows, write_table
 from crossover.errors import UserError
 from crossover.records import Measurement, arrow_schema
 from crossover.row_files import write_record
@@ -73,3 +73,39 @@ def test_a_row_of_a_run_without_machines_stays_valid(tmp_path: Path) -> None:
     pq.write_table(pq.read_table(path).drop_columns(["machine"]), path)
     assert collect_rows([path])["machine"].to_pylist() == ["here"]
     assert read_table(path)["machine"].tolist() == ["here"]
+
+
+def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
+    """Cut off, empty, of another version, and with another type; by one process and by several."""
+    good = [written(tmp_path, size=size) for size in range(600)]
+    cut, empty, old, typed = (tmp_path / f"{name}.parquet" for name in ("cut", "empty", "old", "typed"))
+    cut.write_bytes(good[0].read_bytes()[:-100])
+    empty.touch()
+    write_record(Measurement(schema_version=0), old)
+    row = pq.read_table(good[0])
+    pq.write_table(row.set_column(row.column_names.index("threads"), "threads", [["two"]]), typed)
+    for processes in (1, 2):
+        with pytest.raises(UserError, match="4 files like it cannot be used; delete them and run again: rm ") as caught:
+            collect_rows([cut, *good, empty, old, typed], processes=processes)
+        assert str(caught.value).startswith(f"{cut}: not a readable row (")
+        assert str(caught.value).endswith(f"rm {cut} {empty} {old} {typed}")
+
+
+def test_a_table_in_the_place_of_another_is_named(tmp_path: Path) -> None:
+    cells = pd.DataFrame({"study": ["a"], "size": [1]})
+    write_table(cells, tmp_path / "cells.parquet", tmp_path / "cells.csv")
+    (tmp_path / "crossovers.parquet").write_bytes((tmp_path / "cells.parquet").read_bytes())
+    assert read_table(tmp_path / "cells.parquet")["size"].tolist() == [1]
+    with pytest.raises(UserError, match=r"crossovers\.parquet: not the table 'crossovers' of this version"):
+        read_table(tmp_path / "crossovers.parquet")
+    pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "claims.parquet")
+    with pytest.raises(UserError, match=r"claims\.parquet: not the table 'claims' of this version .*; delete it and"):
+        read_table(tmp_path / "claims.parquet")
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b\n1,2,3,4\n1,2\n5,6,7,8,9\n", b"\xff\xfe\x00"])
+def test_a_spoilt_csv_file_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"^.*pairs\.csv: not a readable table \(.*\); delete it and run again$"):
+        read_csv(path)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def test_a_right_checksum_passes_and_a_wrong_one_names_both(csv: dict[str, Any])
 
 def test_a_missing_column_names_those_that_are_there(csv: dict[str, Any]) -> None:
     csv["columns"] = ["lep_pt_1", "lep_pt_9"]
-    with pytest.raises(UserError, match="no column 'lep_pt_9'; found: entry, lep_pt_2, lep_pt_1, channel"):
+    with pytest.raises(UserError, match="column 'lep_pt_9' is missing; found: entry, lep_pt_2, lep_pt_1, channel"):
         read(csv)
 
 
@@ -95,7 +96,11 @@ def test_a_missing_file_is_one_line(csv: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lep_pt_1,lep_pt_2\n1,two\n", "must hold numbers only"),
+        ("lep_pt_1,lep_pt_2\n1,two\n", "with numbers in lep_pt_1, lep_pt_2: .*invalid value 'two'"),
+        (
+            "lep_pt_1,lep_pt_2,lep_pt_1\n1,2,3\n",
+            "column 'lep_pt_1' stands 2 times; found: lep_pt_1, lep_pt_2, lep_pt_1",
+        ),
         ("lep_pt_1,lep_pt_2\n1,nan\n", "finite numbers"),
         ("lep_pt_1,lep_pt_2\n", "at least one row"),
         ("lep_pt_1,lep_pt_2\n1,2,3\n", "not a readable CSV file"),
@@ -107,3 +112,30 @@ def test_a_malformed_file_is_one_line(csv: dict[str, Any], text: str, message: s
     with pytest.raises(UserError, match=message) as caught:
         read(csv)
     assert "\n" not in str(caught.value)
+
+
+def test_only_the_wanted_columns_are_read_block_by_block(csv: dict[str, Any]) -> None:
+    """In Latin-1 beside them, with a byte order mark, and a number that no longer is one far behind the first block."""
+    lines = b"\xef\xbb\xbflep_pt_1,lep_pt_2,name\n" + b"1,2,\xe9t\xe9\n3,4,x\n" * 200_000
+    Path(csv["signal"]).write_bytes(lines)
+    assert int(read(csv)["labels"].sum()) > 300_000
+    Path(csv["signal"]).write_bytes(lines + b"five,6,x\n")
+    with pytest.raises(UserError, match="invalid value 'five'"):
+        read(csv)
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda whole: whole[:40], lambda _: b"lep_pt_1,lep_pt_2\n1,2\n"], ids=["cut", "plain"]
+)
+def test_a_spoilt_compressed_file_is_one_line(csv: dict[str, Any], tmp_path: Path, spoil: Any) -> None:
+    path = tmp_path / "signal.csv.gz"
+    path.write_bytes(spoil(gzip.compress(Path(csv["signal"]).read_bytes())))
+    with pytest.raises(UserError, match=r"signal\.csv\.gz: not a readable CSV file"):
+        read({**csv, "signal": str(path)})
+
+
+def test_a_share_that_leaves_no_row_to_train_on_is_one_line(csv: dict[str, Any]) -> None:
+    """100 rows: 0.99 leaves one, which is what 0.985 leaves as well since scikit-learn rounds up."""
+    assert len(read({**csv, "test_share": 0.985})["labels"]) == 1
+    with pytest.raises(UserError, match=r"100 rows in all, of which test_share 0\.995 leaves none to train on"):
+        read({**csv, "test_share": 0.995})

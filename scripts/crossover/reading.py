@@ -1,0 +1,81 @@
+"""Files of a run, read: one that is torn or of another kind ends in one line that names it and says what to do."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from crossover.errors import UserError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Found = TypeVar("Found")
+
+AGAIN = "delete it and run again"
+MOST_NAMED = 20
+"""Files that an error names at most; the next run names further ones."""
+
+
+class UnreadableError(UserError):
+    """A file that is not what its reader needs."""
+
+    def __init__(self, path: Path, why: str, remedy: str = AGAIN) -> None:
+        super().__init__(path, why, remedy)
+        self.why = why
+
+    def __str__(self) -> str:
+        path, why, remedy = self.args
+        return f"{path}: {why}; {remedy}"
+
+
+def read_arrow(path: Path, kind: str, columns: Sequence[str] | None = None, remedy: str = AGAIN) -> pa.Table:
+    """Read a Parquet file, or those of its columns that it has; raises UnreadableError, which names its `kind`."""
+    import pyarrow as pa  # takes a moment, which whoever reads JSON only need not wait
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            if twice := [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]:
+                raise UnreadableError(path, f"column '{twice[0]}' stands twice", remedy)
+            return file.read(columns, use_threads=False)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UnreadableError(path, f"not a readable {kind} ({str(error).splitlines()[0]})", remedy) from None
+
+
+def read_json(path: Path, kind: str) -> Any:
+    """Read a JSON file; raises UnreadableError, which names its `kind`."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise UnreadableError(path, f"not a readable {kind}") from None
+
+
+def read_each(
+    paths: Iterable[Path], read: Callable[[Path], Found]
+) -> tuple[dict[Path, Found], dict[Path, UnreadableError]]:
+    """What is in each file that `read` can read, and why not in each other one."""
+    found, torn = {}, {}
+    for path in paths:
+        try:
+            found[path] = read(path)
+        except UnreadableError as error:
+            torn[path] = error
+    return found, torn
+
+
+def check_readable(torn: Mapping[Path, UnreadableError]) -> None:
+    """Raise UserError where files could not be read: one line for all, with the command that removes them."""
+    if len(torn) == 1:
+        raise next(iter(torn.values()))
+    if torn:
+        (first, error), named = next(iter(torn.items())), list(map(str, torn))[:MOST_NAMED]
+        shown = f", of which {len(named)} are named here" if len(torn) > len(named) else ""
+        raise UserError(
+            f"{first}: {error.why}; {len(torn)} files like it cannot be used{shown}; delete them and run again: "
+            f"rm {shlex.join(named)}"
+        )

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from crossover.errors import UserError
+from crossover.reading import MOST_NAMED, UnreadableError, check_readable, read_arrow, read_each, read_json
+
+
+def spoilt(path: Path) -> list[Path]:
+    """What a whole Parquet file may have become, each beside it."""
+    whole = path.read_bytes()
+    contents = {
+        "empty": b"",
+        "cut": whole[: len(whole) // 2],
+        "without_end": whole[:-1],
+        "json": b'{"cells": []}',
+        "garbled": whole[:4] + b"\xff" * (len(whole) - 12) + whole[-8:],
+    }
+    for name, content in contents.items():
+        path.with_stem(name).write_bytes(content)
+    path.with_stem("folder").mkdir()
+    return [path.with_stem(name) for name in (*contents, "folder", "missing")]
+
+
+def test_every_spoilt_table_is_named_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "whole.parquet"
+    pq.write_table(pa.table({"study": ["a"] * 100, "size": range(100)}), path)
+    assert read_arrow(path, "table", ["size", "gone"]).column_names == ["size"]
+    for other in spoilt(path):
+        with pytest.raises(UnreadableError) as caught:
+            read_arrow(other, "table")
+        assert str(caught.value).startswith(f"{other}: not a readable table (")
+        assert str(caught.value).endswith("; delete it and run again")
+        assert "\n" not in str(caught.value)
+
+
+def test_a_column_that_stands_twice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "twice.parquet"
+    pq.write_table(pa.table([[1], [2]], names=["size", "size"]), path)
+    with pytest.raises(UserError, match=r"twice\.parquet: column 'size' stands twice; mend it"):
+        read_arrow(path, "table", remedy="mend it")
+
+
+@pytest.mark.parametrize("content", [b"", b'{"cells": [', b"\xff\xfe", b"PAR1", b"[" * 100_000])
+def test_a_spoilt_json_file_is_named_in_one_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "plan.json"
+    path.write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        read_json(path, "plan")
+    assert str(caught.value) == f"{path}: not a readable plan; delete it and run again"
+
+
+def fails_on(*names: str) -> Callable[[Path], str]:
+    def read(path: Path) -> str:
+        if path.name in names:
+            raise UnreadableError(path, "cut off")
+        return path.name
+
+    return read
+
+
+def test_all_spoilt_files_are_named_at_once_with_the_command_that_removes_them() -> None:
+    paths = [Path(name) for name in ("a", "b c", "d", "it's")]
+    found, torn = read_each(paths, fails_on("b c", "it's"))
+    assert found == {Path("a"): "a", Path("d"): "d"}
+    with pytest.raises(UserError) as caught:
+        check_readable(torn)
+    words, _, command = str(caught.value).rpartition(": ")
+    assert words == "b c: cut off; 2 files like it cannot be used; delete them and run again"
+    assert shlex.split(command) == ["rm", "b c", "it's"]
+
+
+def test_one_spoilt_file_is_one_line_and_none_is_none() -> None:
+    check_readable({})
+    with pytest.raises(UserError, match=r"^a: cut off; delete it and run again$"):
+        check_readable(read_each([Path("a")], fails_on("a"))[1])
+
+
+def test_of_very_many_spoilt_files_the_first_are_named() -> None:
+    names = [f"row-{number}" for number in range(MOST_NAMED + 5)]
+    with pytest.raises(UserError, match="25 files like it cannot be used, of which 20 are named here; ") as caught:
+        check_readable(read_each(map(Path, names), fails_on(*names))[1])
+    assert shlex.split(str(caught.value).rpartition(": ")[2]) == ["rm", *names[:MOST_NAMED]]
+
+
+def test_an_unreadable_file_is_told_between_processes() -> None:
+    import pickle
+
+    error: Any = pickle.loads(pickle.dumps(UnreadableError(Path("a"), "cut off")))
+    assert (str(error), error.why) == ("a: cut off; delete it and run again", "cut off")
