@@ -14,6 +14,7 @@ from crossover.analysis.naming import NAMED_AXES
 from crossover.analysis.style import number_text
 from crossover.analysis.summary import Ratio, paired_ratio
 from crossover.analysis.tables import records
+from crossover.analysis.wording import Answer
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -92,23 +93,22 @@ def is_error(ratio: Ratio) -> bool:
     return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
-def worst_words(rows: Sequence[LatencyRow]) -> str:
+def worst_words(rows: Sequence[LatencyRow]) -> Answer:
     """The mistake that is off by the largest factor, '“no warm-up” makes the mean latency 50 % too high (95 %: ...)'.
 
     `rows` are those of one cell; '' where no mistake was made. Of one trial it is the largest that was seen.
     """
     made = [(row, row.ratio) for row in rows if row.ratio is not None]
     if not made:
-        return ""
+        return Answer("")
     sure = [(row, ratio) for row, ratio in made if is_error(ratio)]
     if not sure and any(ratio.low is not None for _, ratio in made):
-        return "the trials tell no mistake's mean from the right one"
+        return Answer("the trials tell no mistake's mean from the right one")
     row, ratio = max(sure or made, key=lambda found: _factor(found[1].ratio))
     if ratio.low is None or ratio.high is None:
-        return f"the mean latency was {off_words(ratio)} with “{row.mistake}”"
-    return (
-        f"“{row.mistake}” makes the mean latency {off_words(ratio)} (95 %: {_span(ratio.ratio, ratio.low, ratio.high)})"
-    )
+        return Answer(f"the mean latency was {off_words(ratio)} with “{row.mistake}”")
+    text = f"“{row.mistake}” makes the mean latency {off_words(ratio)}"
+    return Answer(text, [f"95 %: {_span(ratio.ratio, ratio.low, ratio.high)}"])
 
 
 def ratio_words(ratio: Ratio) -> str:
