@@ -209,10 +209,15 @@ def test_a_row_of_another_machine_stops_the_collection(ran: House) -> None:
     row = pq.read_table(path)
     place = row.schema.get_field_index("hostname")
     pq.write_table(row.set_column(place, row.schema.field(place), [["elsewhere"]]), path)
+    earlier = (ran.path / "results" / "measurements.parquet").read_bytes()
     done = ran.snakemake()
     assert done.returncode != 0
     assert "rows of device 'cpu' come from unlike environments: hostname (" in done.stdout + done.stderr
+    # What had finished is still there, and is made again.
+    assert (ran.path / "results" / "measurements.parquet").read_bytes() == earlier
+    assert ran.would_run()["collect_measurements"] == 1
     assert ran.snakemake("--config", "several_hosts=true").returncode == 0
+    assert ran.would_run("--config", "several_hosts=true") == Counter()
 
 
 def test_the_snakemake_report_holds_the_figures(ran: House) -> None:
