@@ -3,9 +3,9 @@ rule summarise_cells:
         measurements=rules.collect_measurements.output.measurements,
         library=ANALYSIS_LIBRARY,
     output:
-        parquet="{results}/cells.parquet",
+        parquet=kept("{results}/cells.parquet"),
         csv=report(
-            "{results}/cells.csv",
+            kept("{results}/cells.csv"),
             caption="../report/cells.rst",
             category="Tables",
             labels={"table": "cells"},
@@ -15,6 +15,7 @@ rule summarise_cells:
     conda:
         "../envs/analysis.yaml"
     params:
+        failures=failures_of("{results}/logs/summarise_cells.log"),
         # Where runs are merged, the sizes of their own studies are not known.
         sizes=None if MERGED else {name: study.sizes for name, study in STUDIES.items()},
     message:
@@ -28,9 +29,9 @@ rule estimate_crossovers:
         measurements=rules.collect_measurements.output.measurements,
         library=ANALYSIS_LIBRARY,
     output:
-        parquet="{results}/crossovers.parquet",
+        parquet=kept("{results}/crossovers.parquet"),
         csv=report(
-            "{results}/crossovers.csv",
+            kept("{results}/crossovers.csv"),
             caption="../report/crossovers.rst",
             category="Tables",
             labels={"table": "crossovers"},
@@ -40,6 +41,7 @@ rule estimate_crossovers:
     conda:
         "../envs/analysis.yaml"
     params:
+        failures=failures_of("{results}/logs/estimate_crossovers.log"),
         x_axes={name: study.x_axis for name, study in STUDIES.items()},
         price_per_hour=CONFIG.price_per_hour,
     message:
@@ -53,9 +55,9 @@ rule fit_cost_models:
         measurements=rules.collect_measurements.output.measurements,
         library=ANALYSIS_LIBRARY,
     output:
-        parquet="{results}/cost_models.parquet",
+        parquet=kept("{results}/cost_models.parquet"),
         csv=report(
-            "{results}/cost_models.csv",
+            kept("{results}/cost_models.csv"),
             caption="../report/cost_models.rst",
             category="Tables",
             labels={"table": "cost models"},
@@ -65,6 +67,7 @@ rule fit_cost_models:
     conda:
         "../envs/analysis.yaml"
     params:
+        failures=failures_of("{results}/logs/fit_cost_models.log"),
         steps_per_run={name: study.steps_per_run for name, study in STUDIES.items()},
     message:
         "Fitting cost models"
@@ -77,9 +80,9 @@ rule estimate_cores_worth:
         measurements=rules.collect_measurements.output.measurements,
         library=ANALYSIS_LIBRARY,
     output:
-        parquet="{results}/cores_worth.parquet",
+        parquet=kept("{results}/cores_worth.parquet"),
         csv=report(
-            "{results}/cores_worth.csv",
+            kept("{results}/cores_worth.csv"),
             caption="../report/cores_worth.rst",
             category="Tables",
             labels={"table": "cores worth"},
@@ -89,6 +92,7 @@ rule estimate_cores_worth:
     conda:
         "../envs/analysis.yaml"
     params:
+        failures=failures_of("{results}/logs/estimate_cores_worth.log"),
         studies=ON_FEWER_CORES,
     message:
         "Estimating how many CPU cores each accelerator is worth"

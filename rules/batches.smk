@@ -29,9 +29,9 @@ rule collect_largest_batches:
         searches=in_a_full_run(SHOWN_SEARCHES),
         library=ANALYSIS_LIBRARY,
     output:
-        parquet="{results}/largest_batches.parquet",
+        parquet=kept("{results}/largest_batches.parquet"),
         csv=report(
-            "{results}/largest_batches.csv",
+            kept("{results}/largest_batches.csv"),
             caption="../report/largest_batches.rst",
             category="Tables",
             labels={"table": "largest batches"},
@@ -41,6 +41,7 @@ rule collect_largest_batches:
     conda:
         "../envs/analysis.yaml"
     params:
+        failures=failures_of("{results}/logs/collect_largest_batches.log"),
         several_hosts=CONFIG.several_hosts,
         asked=asked_in_part("find_largest_batch"),
         now=now_in_part,

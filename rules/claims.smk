@@ -6,9 +6,9 @@ rule check_claims:
         quality=rules.summarise_quality.output.parquet if TRAININGS else [],
         library=ANALYSIS_LIBRARY,
     output:
-        parquet="{results}/claims.parquet",
+        parquet=kept("{results}/claims.parquet"),
         csv=report(
-            "{results}/claims.csv",
+            kept("{results}/claims.csv"),
             caption="../report/claims.rst",
             category="Tables",
             labels={"table": "claims"},
@@ -18,6 +18,7 @@ rule check_claims:
     conda:
         "../envs/analysis.yaml"
     params:
+        failures=failures_of("{results}/logs/check_claims.log"),
         claims=claims_of(CONFIG.studies),
         steps_per_run={name: study.steps_per_run for name, study in STUDIES.items()},
     message:

@@ -3,12 +3,13 @@ rule collect_measurements:
         rows=in_a_full_run(merged_files if MERGED else measured_rows),
         library=ANALYSIS_LIBRARY,
     output:
-        measurements="{results}/measurements.parquet",
+        measurements=kept("{results}/measurements.parquet"),
     log:
         "{results}/logs/collect_measurements.log",
     conda:
         "../envs/analysis.yaml"
     params:
+        failures=failures_of("{results}/logs/collect_measurements.log"),
         several_hosts=CONFIG.several_hosts,
         merged=MERGED_FOLDERS,
         asked=asked_in_part("measure_cell"),

@@ -34,6 +34,7 @@ from crossover.discovery import (
     sent_elsewhere,
 )
 from crossover.efforts import effort_of
+from crossover.failures import failures
 from crossover.gpus import several_gpus
 from crossover.hardware import (
     check_classes,
@@ -439,6 +440,19 @@ def figures_of(study, results):
     ]
 
 
+def kept(path):
+    """An output that stays as it is until a job has made it anew, also where that job fails.
+
+    Its rule takes `failures_of` as a parameter. Snakemake (9.27) cannot keep what lies in a storage.
+    """
+    return path if workflow.storage_settings.default_storage_provider else update(path)
+
+
+def failures_of(log):
+    """How often the job with a log has failed: one time more, and it runs again, though its outputs are there."""
+    return lambda wildcards: failures(Path(log.format(**wildcards)))
+
+
 def figure_files(kind, words):
     """The files of a kind of figure: drawn in three formats, and what it shows in one line."""
     path = f"{{results}}/figures/{{study}}/{kind}"
@@ -453,14 +467,14 @@ def figure_files(kind, words):
 
     return {
         "svg": report(
-            f"{path}.svg",
+            kept(f"{path}.svg"),
             caption=f"../report/{kind}.rst",
             category="{study}",
             labels=labels,
         ),
-        "pdf": f"{path}.pdf",
-        "png": f"{path}.png",
-        "takeaway": f"{path}.txt",
+        "pdf": kept(f"{path}.pdf"),
+        "png": kept(f"{path}.png"),
+        "takeaway": kept(f"{path}.txt"),
     }
 
 

@@ -3,7 +3,7 @@ rule compare_runs:
         measurements=compared_measurements,
         library=ANALYSIS_LIBRARY,
     output:
-        csv=f"{RESULTS}/comparison.csv",
+        csv=kept(f"{RESULTS}/comparison.csv"),
     log:
         f"{RESULTS}/logs/compare_runs.log",
     # Its table belongs on the terminal of whoever asks.
@@ -11,6 +11,7 @@ rule compare_runs:
     conda:
         "../envs/analysis.yaml"
     params:
+        failures=failures_of(f"{RESULTS}/logs/compare_runs.log"),
         names=[run.name for run in CONFIG.compare],
         studies=[run.study for run in CONFIG.compare],
     message:

@@ -20,6 +20,7 @@ rule plot_times:
         "../envs/analysis.yaml"
     params:
         study=study_of,
+        failures=failures_of("{results}/logs/plot_times/{study}.log"),
     message:
         "Drawing time over size for {wildcards.study}"
     script:
@@ -37,6 +38,7 @@ rule plot_speedups:
         "../envs/analysis.yaml"
     params:
         study=study_of,
+        failures=failures_of("{results}/logs/plot_speedups/{study}.log"),
     message:
         "Drawing the speed-up over size for {wildcards.study}"
     script:
@@ -54,6 +56,7 @@ rule plot_precisions:
         "../envs/analysis.yaml"
     params:
         study=study_of,
+        failures=failures_of("{results}/logs/plot_precisions/{study}.log"),
     message:
         "Drawing the speed-up of each precision for {wildcards.study}"
     script:
@@ -71,6 +74,7 @@ rule plot_memory:
         "../envs/analysis.yaml"
     params:
         study=study_of,
+        failures=failures_of("{results}/logs/plot_memory/{study}.log"),
     message:
         "Drawing the memory of {wildcards.study}"
     script:
@@ -88,6 +92,7 @@ rule plot_comparison:
         "../envs/analysis.yaml"
     params:
         study=study_of,
+        failures=failures_of("{results}/logs/plot_comparison/{study}.log"),
     message:
         "Comparing the cells of {wildcards.study}"
     script:
@@ -105,6 +110,7 @@ rule plot_latency:
         "../envs/analysis.yaml"
     params:
         study=study_of,
+        failures=failures_of("{results}/logs/plot_latency/{study}.log"),
     message:
         "Drawing the latencies of {wildcards.study}"
     script:
@@ -123,6 +129,7 @@ rule plot_throughput:
         "../envs/analysis.yaml"
     params:
         study=study_of,
+        failures=failures_of("{results}/logs/plot_throughput/{study}.log"),
     message:
         "Drawing the throughput of {wildcards.study}"
     script:
@@ -140,6 +147,7 @@ rule plot_trade_off:
         "../envs/analysis.yaml"
     params:
         study=study_of,
+        failures=failures_of("{results}/logs/plot_trade_off/{study}.log"),
     message:
         "Drawing time against memory for {wildcards.study}"
     script:
@@ -157,6 +165,7 @@ rule plot_utilisation:
         "../envs/analysis.yaml"
     params:
         study=study_of,
+        failures=failures_of("{results}/logs/plot_utilisation/{study}.log"),
     message:
         "Drawing the achieved rate of {wildcards.study}"
     script:
@@ -174,6 +183,7 @@ rule plot_host_share:
         "../envs/analysis.yaml"
     params:
         study=study_of,
+        failures=failures_of("{results}/logs/plot_host_share/{study}.log"),
     message:
         "Drawing the host's share of a step for {wildcards.study}"
     script:
@@ -191,6 +201,7 @@ rule plot_energy:
         "../envs/analysis.yaml"
     params:
         study=study_of,
+        failures=failures_of("{results}/logs/plot_energy/{study}.log"),
         price_per_hour=CONFIG.price_per_hour,
         currency=CONFIG.currency,
     message:

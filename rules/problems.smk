@@ -6,9 +6,9 @@ rule list_problems:
         searches=rules.collect_largest_batches.output.parquet if SHOWN_SEARCHES else [],
         library=ANALYSIS_LIBRARY,
     output:
-        parquet="{results}/problems.parquet",
+        parquet=kept("{results}/problems.parquet"),
         csv=report(
-            "{results}/problems.csv",
+            kept("{results}/problems.csv"),
             caption="../report/problems.rst",
             category="Tables",
             labels={"table": "problems"},
@@ -18,6 +18,7 @@ rule list_problems:
     conda:
         "../envs/analysis.yaml"
     params:
+        failures=failures_of("{results}/logs/list_problems.log"),
         asked=all_asked,
     message:
         "Listing what is missing, failed or flagged"

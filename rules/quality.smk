@@ -30,19 +30,20 @@ rule summarise_quality:
         rows=in_a_full_run(TRAININGS),
         library=ANALYSIS_LIBRARY,
     output:
-        parquet="{results}/quality.parquet",
+        parquet=kept("{results}/quality.parquet"),
         csv=report(
-            "{results}/quality.csv",
+            kept("{results}/quality.csv"),
             caption="../report/quality.rst",
             category="Tables",
             labels={"table": "quality"},
         ),
-        reports="{results}/quality.txt",
+        reports=kept("{results}/quality.txt"),
     log:
         "{results}/logs/summarise_quality.log",
     conda:
         "../envs/analysis.yaml"
     params:
+        failures=failures_of("{results}/logs/summarise_quality.log"),
         class_names={name: quality_of(study).classes for name, study in STUDIES.items() if study.quality},
         several_hosts=CONFIG.several_hosts,
         asked=asked_in_part("train_model"),

@@ -27,26 +27,27 @@ rule render_report:
         library=ANALYSIS_LIBRARY,
     output:
         report=report(
-            "{results}/report.html",
+            kept("{results}/report.html"),
             caption="../report/report.rst",
             category="Report",
             labels={"page": "answers, figures, cells, machine"},
         ),
-        markdown="{results}/summary.md",
+        markdown=kept("{results}/summary.md"),
         csv=report(
-            "{results}/summary.csv",
+            kept("{results}/summary.csv"),
             caption="../report/summary.rst",
             category="Tables",
             labels={"table": "summary"},
         ),
         # What a run prints at its end.
-        closing="{results}/summary.txt",
-        provenance="{results}/provenance.json",
+        closing=kept("{results}/summary.txt"),
+        provenance=kept("{results}/provenance.json"),
     log:
         "{results}/logs/render_report.log",
     conda:
         "../envs/analysis.yaml"
     params:
+        failures=failures_of("{results}/logs/render_report.log"),
         templates=lambda wildcards, input: os.path.commonpath(input.page),
         studies={name: asdict(study) for name, study in STUDIES.items()},
         facts={

@@ -208,9 +208,13 @@ def test_a_row_of_another_machine_stops_the_collection(ran: House) -> None:
     place = row.schema.get_field_index("hostname")
     pq.write_table(row.set_column(place, row.schema.field(place), [["elsewhere"]]), path)
     table = "results/measurements.parquet"
+    earlier = (ran.path / table).read_bytes()
     done = ran.snakemake(table)
     assert done.returncode != 0
     assert "rows of device 'cpu' come from unlike environments: hostname (" in done.stdout + done.stderr
+    # What had finished is still there, and is made again.
+    assert (ran.path / table).read_bytes() == earlier
+    assert ran.would_run()["collect_measurements"] == 1
     assert ran.snakemake(table, "--config", "several_hosts=true").returncode == 0
 
 

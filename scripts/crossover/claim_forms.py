@@ -98,6 +98,8 @@ class Claim:
     source: str | None
     published: str
     """The value that the source gives, if any does, with what is tested where that is something else."""
+    form_name: str
+    """The key that gives the form, one of FORMS."""
     form: CrossoverBetween | RatioWithin | SameQuality
 
 
@@ -119,6 +121,7 @@ def read_claim(values: Mapping[str, Any], study: str, place: str) -> Claim:
         values["statement"],
         values.get("source"),
         form.claimed if text is None else f"{text} (tested: {form.claimed})",
+        named[0],
         form,
     )
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
+from crossover.failures import counted_failure
+
 
 class UserError(Exception):
     """A mistake a user can mend; its text is one line: what, where, what is allowed, what to do."""
@@ -24,9 +26,17 @@ def one_line_errors() -> Iterator[None]:
 
 @contextmanager
 def logged(path: str) -> Iterator[None]:
-    """Send what a job prints to its log; a user's error ends there as one line, any other as a traceback."""
+    """Send what a job prints to its log; a user's error ends there as one line, any other as a traceback.
+
+    A job that does not come to its end counts as a failure.
+    """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with Path(path).open("w", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
+    with (
+        counted_failure(Path(path)),
+        Path(path).open("w", encoding="utf-8") as log,
+        redirect_stdout(log),
+        redirect_stderr(log),
+    ):
         try:
             yield
         except UserError as error:

@@ -26,7 +26,7 @@ def study_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str,
 
     `spec` is the study's file, `own` are its own tables.
     """
-    found = answers_at_length(spec, own) or short_study_answers(spec, own)
+    found = answers_at_length(spec, own) or [*short_study_answers(spec, own)]
     return found or [("", f"{missing_words(spec, own.cells)}.")]
 
 

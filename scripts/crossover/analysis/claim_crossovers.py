@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import pandas as pd
 
 from crossover.analysis.claim_quantities import devices_apart, line_unit
 from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.findings import DIFFERS, MORE_TRIALS, NOT_TESTABLE, REPRODUCED, Finding, judge
 from crossover.analysis.selections import NothingToTestError, loose_axes, pinned
+from crossover.analysis.sentences import known_place
 from crossover.analysis.summary import speedups
 from crossover.analysis.tables import LINE_AXES, of_study, with_ok_times
 from crossover.analysis.wording import listed
-from crossover.claim_forms import CrossoverBetween, several_cells, short_number
+from crossover.claim_forms import CrossoverBetween, several_cells
 from crossover.errors import UserError
 
 SINGLE = ("bracketed", "incomplete")
@@ -69,41 +73,40 @@ def _told_apart(line: pd.Series, measurements: pd.DataFrame) -> pd.DataFrame:
 def _by_sizes(form: CrossoverBetween, line: pd.Series, ratios: pd.DataFrame, point: float | None) -> Finding:
     behind, ahead = ratios.loc[ratios["high"] < 1, "x"], ratios.loc[ratios["low"] > 1, "x"]
     low, high = _number(behind.max()), _number(ahead.min())
-    unit = line_unit(line)
+    unit, at = line_unit(line), partial(known_place, line["x_axis"])
 
     def finding(verdict: str, reason: str) -> Finding:
         ordered = low is None or high is None or low < high
         return Finding(verdict, reason, point, low if ordered else None, high if ordered else None)
 
     if high is not None and high <= form.low:
-        return finding(
-            DIFFERS, f"the accelerator is ahead already at {short_number(high)} {unit}, by its 95 % interval"
-        )
+        return finding(DIFFERS, f"the accelerator is ahead already at {at(high)} {unit}, by its 95 % interval")
     if low is not None and low >= form.high:
-        return finding(DIFFERS, f"the accelerator is still behind at {short_number(low)} {unit}, by its 95 % interval")
+        return finding(DIFFERS, f"the accelerator is still behind at {at(low)} {unit}, by its 95 % interval")
     if low is not None and high is not None and form.low <= low < high <= form.high and line["status"] in SINGLE:
         return finding(
             REPRODUCED,
-            f"the accelerator is behind at {short_number(low)} and ahead at {short_number(high)} {unit}, by the 95 % "
+            f"the accelerator is behind at {at(low)} and ahead at {at(high)} {unit}, by the 95 % "
             "intervals at these measured sizes",
         )
     if ratios["low"].isna().all():
         low, high = _number(line["bracket_low"]), _number(line["bracket_high"])
-        between = f"; indicative: between {short_number(low)} and {short_number(high)} {unit}" if low and high else ""
+        between = f"; indicative: between {at(low)} and {at(high)} {unit}" if low and high else ""
         low = high = None
         return finding(NOT_TESTABLE, f"one ok trial a cell gives no 95 % interval{between}: {MORE_TRIALS}")
     if line["status"] == "bracketed" and (low is None or high is None):
         side = "behind" if low is None else "ahead"
         return finding(NOT_TESTABLE, f"at no size is the accelerator {side} by the 95 % interval: {MORE_TRIALS}")
-    return finding(NOT_TESTABLE, _open(str(line["status"]), str(line["message"]), ratios["x"], unit))
+    ends = [f"{at(end)} {unit}" for end in (ratios["x"].min(), ratios["x"].max())]
+    return finding(NOT_TESTABLE, _open(str(line["status"]), str(line["message"]), ends))
 
 
-def _open(status: str, message: str, x: pd.Series, unit: str) -> str:
-    """Why the sizes measured leave a claim open."""
+def _open(status: str, message: str, ends: Sequence[str]) -> str:
+    """Why the sizes measured, from one end to the other, leave a claim open."""
     if status == "below_range":
-        return f"{message}, from {short_number(x.min())} {unit} on: measure smaller sizes"
+        return f"{message}, from {ends[0]} on: measure smaller sizes"
     if status == "above_range":
-        return f"{message}, up to {short_number(x.max())} {unit}: measure larger sizes"
+        return f"{message}, up to {ends[1]}: measure larger sizes"
     if status == "bracketed":
         return (
             "the sizes at which the accelerator is surely behind and surely ahead lie on both sides of an end of the "

@@ -64,6 +64,12 @@ def x_axis_words(crossovers: pd.DataFrame, study: str) -> str | None:
     return None if lines.empty else line_unit(lines.iloc[0])
 
 
+def x_axis_of(crossovers: pd.DataFrame, study: str) -> str | None:
+    """What a study's crossovers are read over: size or parameters; None where nothing of it was measured."""
+    lines = of_study(crossovers, study) if len(crossovers) else crossovers
+    return None if lines.empty else str(lines["x_axis"].iloc[0])
+
+
 def line_unit(line: pd.Series) -> str:
     """What the x axis of a crossover counts."""
     return "parameters" if line["x_axis"] == "parameters" else str(line["size_name"])

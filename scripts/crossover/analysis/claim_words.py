@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from crossover.analysis.findings import DIFFERS, NOT_TESTABLE, REPRODUCED
+from crossover.analysis.sentences import crossover_text, end_text
 from crossover.analysis.tables import records
 from crossover.claim_forms import OURS, short_number
 from crossover.records import HERE
@@ -46,7 +48,7 @@ def claim_rows(claims: pd.DataFrame) -> list[dict[str, Any]]:
     return [
         row
         | {
-            "measured": measured_text(row["measured"], row["measured_low"], row["measured_high"]),
+            "measured": measured_text(*(row[name] for name in ("measured", "measured_low", "measured_high", "x_axis"))),
             "verdict_words": (OWN_WORDS if row["source"] == OURS else VERDICT_WORDS)[row["verdict"]],
             "mark": VERDICT_MARKS[row["verdict"]],
         }
@@ -55,17 +57,19 @@ def claim_rows(claims: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def measured_text(value: float | None, low: float | None, high: float | None) -> str:
-    """'4.77 (4.60 to 4.95)', or as much of it as is known."""
+def measured_text(value: float | None, low: float | None, high: float | None, x_axis: str | None = None) -> str:
+    """'4.77 (4.60 to 4.95)', or as much of it as is known; a crossover on its x axis as every answer writes it."""
+    point = short_number if x_axis is None else crossover_text
+    end = short_number if x_axis is None else partial(end_text, x_axis)
     if low is not None and high is not None:
-        interval = f"{short_number(low)} to {short_number(high)}"
+        interval = f"{end(low)} to {end(high)}"
     elif low is not None:
-        interval = f"above {short_number(low)}"
+        interval = f"above {end(low)}"
     else:
-        interval = "" if high is None else f"below {short_number(high)}"
+        interval = "" if high is None else f"below {end(high)}"
     if value is None:
         return interval
-    return f"{short_number(value)} ({interval})" if interval else short_number(value)
+    return f"{point(value)} ({interval})" if interval else point(value)
 
 
 def tally(claims: pd.DataFrame) -> str:

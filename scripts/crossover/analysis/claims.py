@@ -9,12 +9,12 @@ import pandas as pd
 
 from crossover.analysis.claim_crossovers import check_crossover
 from crossover.analysis.claim_quality import check_quality
-from crossover.analysis.claim_quantities import quantity, x_axis_words
+from crossover.analysis.claim_quantities import quantity, x_axis_of, x_axis_words
 from crossover.analysis.claim_ratios import check_ratio
 from crossover.analysis.findings import NOT_TESTABLE, VERDICTS, Finding
 from crossover.analysis.selections import NothingToTestError
 from crossover.analysis.tables import on_all_cores
-from crossover.claim_forms import Claim, CrossoverBetween, RatioWithin, read_claim
+from crossover.claim_forms import FORMS, Claim, CrossoverBetween, RatioWithin, read_claim
 from crossover.records import HERE
 
 CLAIM_COLUMNS = {
@@ -27,6 +27,10 @@ CLAIM_COLUMNS = {
     "measured_low": "lower end of its 95 % interval, or of what is known of it; empty where there is none",
     "measured_high": "upper end of its 95 % interval, or of what is known of it; empty where there is none",
     "quantity": "what is measured, in words",
+    "form": ", ".join(FORMS) + ": the form of the claim in the study's file",
+    "tested_low": "lower end of the range that is tested; empty where the form has none",
+    "tested_high": "upper end of the range that is tested; empty where the form has none",
+    "x_axis": "what a crossover is read over: size or parameters; empty for other forms, or without rows",
     "verdict": ", ".join(VERDICTS),
     "reason": "what the verdict rests on, or what is missing",
 }
@@ -54,6 +58,7 @@ def check_claims(
         for machine in _machines(claim, measurements, quality):
             own, lines, models = (_of_machine(table, machine) for table in (measurements, crossovers, quality))
             found = _check(claim, own, lines, models, (steps_per_run or {}).get(study))
+            crosses = isinstance(claim.form, CrossoverBetween)
             rows.append(
                 {
                     "study": claim.study,
@@ -65,12 +70,16 @@ def check_claims(
                     "measured_low": found.low,
                     "measured_high": found.high,
                     "quantity": quantity(claim, x_axis_words(crossovers, study)),
+                    "form": claim.form_name,
+                    "tested_low": getattr(claim.form, "low", None),
+                    "tested_high": getattr(claim.form, "high", None),
+                    "x_axis": x_axis_of(crossovers, study) if crosses else None,
                     "verdict": found.verdict,
                     "reason": found.reason,
                 }
             )
     table = pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
-    numbers = ("measured", "measured_low", "measured_high")
+    numbers = ("measured", "measured_low", "measured_high", "tested_low", "tested_high")
     return table.astype({name: "Float64" if name in numbers else "string" for name in CLAIM_COLUMNS})
 
 

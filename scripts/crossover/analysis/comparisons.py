@@ -54,6 +54,7 @@ def compare_lines(
 ) -> pd.DataFrame:
     """One row for each line, pair and cost; none for a cost that neither side has, but for the headline's time.
 
+    A line without an accelerator has a row for its time alone, which says so: there is nothing to compare in another.
     `x_axes` maps a study to what its crossovers are read over, `price_per_hour` a device to the price of its machine.
     """
     priced = with_costs(measurements, price_per_hour)
@@ -61,7 +62,7 @@ def compare_lines(
         _compare(pairing, cost, x_axes[str(pairing.line["study"])])
         for pairing in chain(pairings(priced), machine_pairings(priced))
         for cost in COSTS
-        if pairing.trials[cost].notna().any() or (pairing.is_headline and cost == "time")
+        if (pairing.is_headline and cost == "time") or (pairing.contender and pairing.trials[cost].notna().any())
     ]
     return pd.DataFrame(rows, columns=[*LINE_AXES, *CROSSOVER_COLUMNS]).convert_dtypes()
 

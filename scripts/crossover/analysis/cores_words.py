@@ -10,7 +10,7 @@ from crossover.analysis.naming import name_by, varying
 from crossover.analysis.sentences import line_words, merged
 from crossover.analysis.style import core_count_text, device_label, side_word
 from crossover.analysis.tables import LINE_AXES, records
-from crossover.analysis.wording import CAUTION, INDICATIVE
+from crossover.analysis.wording import CAUTION, INDICATIVE, Answer
 from crossover.records import BASELINE
 
 
@@ -37,7 +37,7 @@ def cores_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def short_cores(table: pd.DataFrame) -> list[tuple[str, str]]:
+def short_cores(table: pd.DataFrame) -> list[tuple[str, Answer]]:
     """The same answers in a few words, with what sets their lines apart."""
     several = varying(table, LINE_AXES)
     return merged((name_by(row, several), _short(row)) for row in records(_largest(table)))
@@ -48,14 +48,13 @@ def _largest(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["size"] == table.groupby([*LINE_AXES, "contender"])["size"].transform("max")]
 
 
-def _short(row: dict[str, Any]) -> str:
+def _short(row: dict[str, Any]) -> Answer:
     place = f"at {row['size']:,} {row['size_name']}"
     if row["status"] in ("incomplete", "more_is_slower"):
-        return f"Cannot be said {place}: {row['message']}"
+        return Answer(f"Cannot be said {place}: {row['message']}")
     known = f"95 %: {set_words(row)}" if set_words(row) else ""
     notes = [note for note in (known, INDICATIVE if row["trials"] == 1 else "") if note]
-    noted = f" ({'; '.join(notes)})" if notes else ""
-    return f"{side_word(row['contender'])} worth {row['message']} {place}{noted}"
+    return Answer(f"{side_word(row['contender'])} worth {row['message']} {place}", notes)
 
 
 def cores_answer(row: dict[str, Any]) -> str:

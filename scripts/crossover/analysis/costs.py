@@ -16,10 +16,12 @@ SECONDS_PER_HOUR = 3600
 def with_costs(measurements: pd.DataFrame, price_per_hour: Mapping[str, float] | None) -> pd.DataFrame:
     """The rows with a column for each cost of a step: seconds, joules, and the currency of the prices.
 
-    NaN where a trial does not give it: its status is not ok, its energy was not measured, its device has no price.
+    NaN where a trial does not give it: its status is not ok, its energy was not measured (a counter that stood still
+    measured nothing), its device has no price.
     A price is that of the whole machine that holds the device, so that all sides of a CPU have the same.
     """
     ok = measurements["status"] == "ok"
+    joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)
     time_s = pd.to_numeric(measurements["step_time_s"]).astype(float).where(ok)
     prices = {
         device: (price_per_hour or {}).get(BASELINE if is_cpu(device) else device)
@@ -27,6 +29,6 @@ def with_costs(measurements: pd.DataFrame, price_per_hour: Mapping[str, float] |
     }
     return measurements.assign(
         time=time_s,
-        energy=pd.to_numeric(measurements["energy_per_step_j"]).astype(float).where(ok),
+        energy=joules.where(ok & (joules > 0)),
         money=time_s / SECONDS_PER_HOUR * measurements["device"].map(prices).astype(float),
     )

@@ -14,6 +14,7 @@ from crossover.analysis.naming import NAMED_AXES
 from crossover.analysis.style import number_text
 from crossover.analysis.summary import Ratio, paired_ratio
 from crossover.analysis.tables import CELL_AXES, records, rows_with
+from crossover.analysis.wording import Answer
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -108,7 +109,7 @@ def is_error(ratio: Ratio) -> bool:
     return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
-def worst_words(rows: Sequence[LatencyRow]) -> str:
+def worst_words(rows: Sequence[LatencyRow]) -> Answer:
     """The mistake that is off by the largest factor, '“no warm-up” makes the mean latency 50 % too high (95 %: ...)'.
 
     `rows` are those of one cell; '' where no mistake was made.
@@ -118,9 +119,9 @@ def worst_words(rows: Sequence[LatencyRow]) -> str:
     if not sure:
         one = any(ratio.low is None for _, ratio in made)
         words = "one trial cannot tell a mistake" if one else "no mistake could be told"
-        return f"{words} from the right way" if made else ""
+        return Answer(f"{words} from the right way" if made else "")
     row, ratio = max(sure, key=lambda found: _factor(found[1].ratio))
-    return f"“{row.mistake}” makes the mean latency {off_words(ratio)} (95 %: {_span(ratio)})"
+    return Answer(f"“{row.mistake}” makes the mean latency {off_words(ratio)}", [f"95 %: {_span(ratio)}"])
 
 
 def ratio_words(ratio: Ratio) -> str:
@@ -168,8 +169,8 @@ def _over_right(trials: pd.DataFrame, column: str, together: int) -> Ratio | Non
     """
     both = _with_right(trials, column)
     right = both[COLD].map(lambda samples: samples[len(samples) // 2 :]) if column == COLD else both[REFERENCE]
-    means = [samples.map(np.mean).tolist() for samples in (both[column], right)]
-    return paired_ratio(*means, together) if len(both) else None
+    mistaken_s, right_s = (samples.map(np.mean).tolist() for samples in (both[column], right))
+    return paired_ratio(mistaken_s, right_s, together) if len(both) else None
 
 
 def _with_right(trials: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import pandas as pd
 from crossover.analysis.style import device_label, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials, time_over_trials
 from crossover.analysis.tables import CELL_AXES
-from crossover.analysis.wording import CAUTION, INDICATIVE, machine_words
+from crossover.analysis.wording import CAUTION, INDICATIVE, Answer, machine_words
 from crossover.records import DEVICES, PROTOCOLS
 from crossover.studies import steps_of_run
 
@@ -48,7 +48,7 @@ def loading_answers(trials: pd.DataFrame, steps_per_run: int | Mapping[str, int]
     return [_sentence(label, pairs, steps_per_run) for label, _, pairs in _pairs(trials)]
 
 
-def short_loading(trials: pd.DataFrame) -> list[str]:
+def short_loading(trials: pd.DataFrame) -> list[Answer]:
     """The same in a few words: the share of a step, and its interval."""
     answers = []
     for _, side, pairs in _pairs(trials):
@@ -62,9 +62,9 @@ def short_loading(trials: pd.DataFrame) -> list[str]:
         notes += [f"without {alone} of {len(shares)} cells, which have one trial"] if lows and alone else []
         span = _span([share.ratio for share in shares], _percent)
         if highs and max(highs) < 0 and not alone:
-            answers.append(f"Loading does not slow a step down on the {side}")
+            answers.append(Answer(f"Loading does not slow a step down on the {side}"))
         else:
-            answers.append(f"Loading takes {span} of a step on the {side} ({', '.join(notes)})")
+            answers.append(Answer(f"Loading takes {span} of a step on the {side}", [", ".join(notes)]))
     return answers
 
 

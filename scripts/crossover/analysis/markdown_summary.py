@@ -83,8 +83,8 @@ def _warnings(problems: Mapping[str, Any]) -> list[str]:
 
 def _row(spec: Mapping[str, Any], own: ReportTables) -> str:
     """A question with its answers, each after the lines that it is of, and what was published."""
-    found = short_study_answers(spec, own) or [("", missing_words(spec, own.cells))]
-    answers = [f"{line}: {text}" if line else text for line, text in found]
+    found = [f"{line}: {text}" if line else text for line, text in short_study_answers(spec, own)]
+    answers = found or [missing_words(spec, own.cells)]
     cells = [[spec["question"]], answers, claim_lines(own.claims, spec["published"])]
     return f"| {' | '.join('<br>'.join(map(escaped, cell)) for cell in cells)} |"
 

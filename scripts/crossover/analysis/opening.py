@@ -18,6 +18,7 @@ from crossover.analysis.short_verdicts import short_verdicts
 from crossover.analysis.style import device_label
 from crossover.analysis.tables import on_all_cores, with_ok_times
 from crossover.analysis.trust import trust_words
+from crossover.analysis.wording import Answer
 from crossover.records import BASELINE, DEVICES
 from crossover.stages import asks_for_crossovers
 
@@ -58,7 +59,7 @@ def _card(name: str, spec: Mapping[str, Any], own: ReportTables) -> dict[str, An
     }
 
 
-def short_study_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, str]]:
+def short_study_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, Answer]]:
     """All that a study answers, in a few words each, with what they are of; `own` are its own tables."""
     answers = _timed_answers(spec, own) if (own.cells["trials"] > 0).any() else []
     if own.quality is not None:
@@ -66,7 +67,7 @@ def short_study_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tupl
     return answers
 
 
-def _timed_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, str]]:
+def _timed_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, Answer]]:
     if own.cores_worth is not None:
         return short_cores(own.cores_worth)
     if asks_for_crossovers(spec["figures"]):

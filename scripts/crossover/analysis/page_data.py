@@ -19,7 +19,7 @@ from crossover.analysis.prediction_words import WORDS
 from crossover.analysis.predictions import CLEAR, FAR, LARGE_RESIDUAL, TOO_FAR
 from crossover.analysis.report_tables import ReportTables
 from crossover.analysis.sentences import line_words, place
-from crossover.analysis.style import DEVICE_COLOURS, PALETTE, PROTOCOL_WORDS, device_label
+from crossover.analysis.style import PALETTE, PROTOCOL_WORDS, device_label, side_look
 from crossover.analysis.tables import CELL_AXES, DEVICE_LINE_AXES, LINE_AXES, records
 from crossover.records import HERE
 
@@ -59,7 +59,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables) ->
                 "too_far": TOO_FAR,
                 "exponents": EXPONENT_LIMITS,
             },
-            "colours": {"devices": DEVICE_COLOURS, "palette": PALETTE},
+            "colours": {"devices": {side: side_look(side)[0] for side in cells["device"].unique()}, "palette": PALETTE},
         }
     )
 

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from crossover.analysis.free_places import write_beside
+from crossover.analysis.sentences import known_place
 from crossover.analysis.style import DEVICE_COLOURS, PUBLISHED_COLOUR, device_label
 from crossover.analysis.views import StudyView
 
@@ -47,10 +48,10 @@ def mark_published_crossover(axes: Axes, view: StudyView) -> None:
     low, high = view.published_crossover
     if low == high:
         axes.axvline(low, color=PUBLISHED_COLOUR, linestyle="--", linewidth=1, zorder=1)
-        text = f"published: {low:,.0f}"
+        text = f"published: {known_place(view.x_axis, low)}"
     else:
         axes.axvspan(low, high, color=PUBLISHED_COLOUR, alpha=0.12, linewidth=0, zorder=0)
-        text = f"published: {low:,.0f} to {high:,.0f}"
+        text = f"published: {known_place(view.x_axis, low)} to {known_place(view.x_axis, high)}"
     middle = (low * high) ** 0.5
     axes.annotate(
         text,

@@ -12,7 +12,7 @@ from crossover.analysis.quality import METRICS, Comparison, compare_quality
 from crossover.analysis.quality_pairs import MODEL_AXES, Difference, is_baseline
 from crossover.analysis.style import DEVICE_WORDS
 from crossover.analysis.tables import CELL_AXES
-from crossover.analysis.wording import machine_words
+from crossover.analysis.wording import Answer, machine_words
 
 NEGLIGIBLE = 0.005
 """Half a percentage point: a model that is better or worse by less is the same for whoever uses it."""
@@ -37,14 +37,14 @@ def quality_answer(table: pd.DataFrame) -> str:
     return text + _spread(baseline) + _too_little(baseline)
 
 
-def short_quality(table: pd.DataFrame) -> str:
+def short_quality(table: pd.DataFrame) -> Answer:
     """The verdict alone, with the warning where the models have learnt too little."""
     baseline = table[is_baseline(table)]
     if not (baseline["status"] == "ok").any():
-        return NO_BASELINE
+        return Answer(NO_BASELINE)
     accelerated = [comparison for comparison in compare_quality(table) if comparison.accelerated]
     text = _verdict(accelerated) if accelerated else ONLY_CPU
-    return text + _too_little(baseline)
+    return Answer(text + _too_little(baseline))
 
 
 def _verdict(comparisons: Sequence[Comparison]) -> str:
@@ -55,12 +55,15 @@ def _verdict(comparisons: Sequence[Comparison]) -> str:
     better = [c for c in comparisons if any((d.low or 0) > NEGLIGIBLE for d in c.metrics.values())]
     worse = [c for c in comparisons if any((d.high or 0) < -NEGLIGIBLE for d in c.metrics.values())]
     undecided = [c for c in comparisons if any((d.high or 0) > NEGLIGIBLE for d in c.metrics.values())]
+    worse_words = f"makes it worse ({_names(worse)})"
     if better:
-        return f"Using a GPU changes the model for the better ({_names(better)})."
+        text = f"Using a GPU changes the model for the better ({_names(better)})"
+        return f"{text}, and {worse_words}." if worse else f"{text}."
     if undecided:
-        return f"Whether using a GPU improves the model is not decided, so much do seeds differ ({_names(undecided)})."
+        text = f"Whether using a GPU improves the model is not decided, so much do seeds differ ({_names(undecided)})"
+        return f"{text}; it surely {worse_words}." if worse else f"{text}."
     if worse:
-        return f"Using a GPU does not improve the model, but makes it worse ({_names(worse)})."
+        return f"Using a GPU does not improve the model, but {worse_words}."
     return f"Using a GPU does not improve the model: in every precision each metric gains less than {NEGLIGIBLE}."
 
 

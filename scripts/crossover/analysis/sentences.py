@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeVar
 
 from crossover.analysis.style import (
     PROTOCOL_WORDS,
@@ -18,6 +18,8 @@ from crossover.analysis.style import (
 )
 from crossover.analysis.wording import CAUTION, capitalised, machine_words
 from crossover.records import HERE, PLAIN, is_cpu
+
+Text = TypeVar("Text", bound=str)
 
 
 def missing_half(devices: Iterable[str]) -> str | None:
@@ -64,7 +66,7 @@ def answer(row: dict[str, Any]) -> str:
     elif row["status"] == "above_range":
         text = f"{on_machine(row)} {cpu} beats {gpu} at every size measured on both; no crossover up to the largest."
     elif row["status"] == "multiple":
-        places = ", ".join(count_text(root, 3) for root in row["roots"])
+        places = ", ".join(map(crossover_text, row["roots"]))
         text = f"No single crossover of {gpu} over {cpu} can be given: they cross near {places} {unit}."
     else:
         text = f"No crossover of {gpu} over {cpu} can be given: {row['message']}."
@@ -93,17 +95,22 @@ def place(row: dict[str, Any], column: str = "crossover") -> str:
     An end that is open is not named: '1,110 (at most 1,240)'.
     """
     axis = row["x_axis"] if column == "crossover" else column.removeprefix("crossover_")
-    point = count_text(row[column], 3)
-    low, high = (None if end is None else _end(axis, end) for end in (row[f"{column}_low"], row[f"{column}_high"]))
+    point = crossover_text(row[column])
+    low, high = (None if end is None else end_text(axis, end) for end in (row[f"{column}_low"], row[f"{column}_high"]))
     if low is None and high is None:
         return point
     interval = f"at most {high}" if low is None else f"at least {low}" if high is None else f"{low} to {high}"
     return f"{point} ({interval})"
 
 
-def _end(x_axis: str, value: float) -> str:
+def crossover_text(value: float) -> str:
+    """An estimated place on the x axis, to three digits: '680', '681 k'."""
+    return count_text(value, 3)
+
+
+def end_text(x_axis: str, value: float) -> str:
     """An end of an interval; where it is a whole number, it is a place that was measured."""
-    return known_place(x_axis, value) if math.isclose(value, round(value)) else count_text(value, 3)
+    return known_place(x_axis, value) if math.isclose(value, round(value)) else crossover_text(value)
 
 
 def doubt_words(row: dict[str, Any]) -> str:
@@ -122,8 +129,8 @@ def bound_words(row: dict[str, Any]) -> str | None:
         return None
     low, high, unit = row["crossover_low"], row["crossover_high"], axis_words(row)
     if low is not None:
-        return f"not before {_end(row['x_axis'], low)} {unit}"
-    return None if high is None else f"at the latest by {_end(row['x_axis'], high)} {unit}"
+        return f"not before {end_text(row['x_axis'], low)} {unit}"
+    return None if high is None else f"at the latest by {end_text(row['x_axis'], high)} {unit}"
 
 
 def answer_at_one_size(row: dict[str, Any], seconds: Mapping[str, float]) -> str | None:
@@ -165,9 +172,9 @@ def line_words(row: dict[str, Any], varying: Collection[str] = ()) -> str:
     return ", ".join(words)
 
 
-def merged(answers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def merged(answers: Iterable[tuple[str, Text]]) -> list[tuple[str, Text]]:
     """Each answer once, before it the lines that it is of: 'batch 512, fp32 / tf32'; nothing where it is of all."""
-    lines: dict[str, list[list[str]]] = {}
+    lines: dict[Text, list[list[str]]] = {}
     for words, text in answers:
         lines.setdefault(text, []).append(words.split(", "))
     if len(lines) == 1:

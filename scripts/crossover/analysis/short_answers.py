@@ -9,10 +9,18 @@ import pandas as pd
 
 from crossover.analysis.comparisons import headline_rows
 from crossover.analysis.naming import name_by, varying
-from crossover.analysis.sentences import axis_words, bound_words, doubt_words, known_place, merged, place
-from crossover.analysis.style import count_text, device_label, number_text, seconds_text, side_word
+from crossover.analysis.sentences import (
+    axis_words,
+    bound_words,
+    crossover_text,
+    doubt_words,
+    known_place,
+    merged,
+    place,
+)
+from crossover.analysis.style import device_label, number_text, seconds_text, side_word
 from crossover.analysis.tables import LINE_AXES, records, rows_with
-from crossover.analysis.wording import INDICATIVE
+from crossover.analysis.wording import INDICATIVE, Answer
 from crossover.records import BASELINE
 
 MOST_LINES = 4
@@ -29,7 +37,7 @@ _SUMMED = {
 }
 
 
-def crossover_answers(crossovers: pd.DataFrame, cells: pd.DataFrame) -> list[tuple[str, str]]:
+def crossover_answers(crossovers: pd.DataFrame, cells: pd.DataFrame) -> list[tuple[str, Answer]]:
     """A study's answers, each after the lines that it is of; no line is named where it is of all of them.
 
     `crossovers` are the study's rows of all pairs and costs, `cells` its cells. Devices are compared where both sides
@@ -74,7 +82,7 @@ def _named(*words: str) -> str:
     return ", ".join(word for word in words if word)
 
 
-def short_answer(row: dict[str, Any], cells: pd.DataFrame, labelled: bool = False) -> str:
+def short_answer(row: dict[str, Any], cells: pd.DataFrame, labelled: bool = False) -> Answer:
     """A few words for one row of the crossovers' table; `labelled` tells several accelerators apart by their names."""
     if row["status"] == "no_accelerator":
         return _without_accelerator(row, cells)
@@ -95,13 +103,13 @@ def short_answer(row: dict[str, Any], cells: pd.DataFrame, labelled: bool = Fals
         edge = "smallest or largest" if not bound else "largest" if row["crossover_low"] is not None else "smallest"
         text = f"Undecided at the {edge} size measured" + (f": they cross {bound}, if at all" if bound else "")
     elif row["status"] == "multiple":
-        text = f"No single answer: they cross near {', '.join(count_text(root, 3) for root in row['roots'])} {unit}"
+        text = f"No single answer: they cross near {', '.join(map(crossover_text, row['roots']))} {unit}"
     elif row["status"] == "undecided":
         text = f"Undecided: {row['message']}; more trials, or a quieter machine, may"
     else:
-        return f"No answer: {row['message']}"
+        return Answer(f"No answer: {row['message']}")
     doubt = doubt_words(row) if row["status"] != "undecided" else ""
-    return f"{text}{f'; {doubt}' if doubt else ''}{_in_brackets(notes)}"
+    return Answer(f"{text}{f'; {doubt}' if doubt else ''}", notes)
 
 
 def _sides(row: Mapping[str, Any], labelled: bool = False) -> tuple[str, str]:
@@ -142,22 +150,22 @@ def _reach(row: dict[str, Any], cells: pd.DataFrame, end: str) -> str:
     return f", {end} {known_place(row['x_axis'], float(value))} {axis_words(row)}: {span} times as fast"
 
 
-def _without_accelerator(row: dict[str, Any], cells: pd.DataFrame) -> str:
+def _without_accelerator(row: dict[str, Any], cells: pd.DataFrame) -> Answer:
     """What the half that was measured says."""
     line = rows_with(cells, LINE_AXES, row)
     line = line[line["device"] == row["baseline"]].dropna(subset=["step_time_s"])
     if line.empty:
-        return f"No GPU measured, and no time on the {side_word(row['baseline'])}"
+        return Answer(f"No GPU measured, and no time on the {side_word(row['baseline'])}")
     line = line.sort_values(row["x_axis"])
     said = [
         f"{seconds_text(cell['step_time_s'])} a step at {known_place(row['x_axis'], float(cell[row['x_axis']]))}"
         for _, cell in line.iloc[[0, -1]].iterrows()
     ]
     notes = [f"{side_word(row['baseline'])}: {', '.join(dict.fromkeys(said))} {axis_words(row)}"]
-    return f"No GPU measured{_in_brackets([*notes, *([INDICATIVE] if (line['trials'] == 1).any() else [])])}"
+    return Answer("No GPU measured", [*notes, *([INDICATIVE] if (line["trials"] == 1).any() else [])])
 
 
-def _summed_up(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+def _summed_up(rows: Sequence[dict[str, Any]]) -> list[tuple[str, Answer]]:
     """How many of the lines end in which way, and from where to where their crossovers lie."""
     ends: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
@@ -167,7 +175,7 @@ def _summed_up(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     return [
         (
             _named(f"in {cost}" if costly else "", f"{len(own)} of {len(rows)} lines"),
-            f"{_summed(status, own)}{_in_brackets(notes)}",
+            Answer(_summed(status, own), notes),
         )
         for (cost, status), own in ends.items()
     ]
@@ -178,10 +186,6 @@ def _summed(status: str, rows: Sequence[dict[str, Any]]) -> str:
         sides = _sides(rows[0]) if rows[0]["contender"] else ("GPU", "CPU")
         return _SUMMED[status].format(ahead=sides[0], behind=sides[1])
     places = sorted(row["crossover"] for row in rows)
-    span = " to ".join(dict.fromkeys(count_text(end, 3) for end in (places[0], places[-1])))
+    span = " to ".join(dict.fromkeys(map(crossover_text, (places[0], places[-1]))))
     which = "from {} on" if status == "bracketed" else "only below {}"
     return f"{_sides(rows[0])[0]} {which.format(f'{span} {axis_words(rows[0])}')}, by line"
-
-
-def _in_brackets(notes: Sequence[str]) -> str:
-    return f" ({'; '.join(notes)})" if notes else ""

@@ -13,7 +13,7 @@ from crossover.analysis.naming import name_by, varying
 from crossover.analysis.style import number_text, rate_text, seconds_text, side_word
 from crossover.analysis.summary import Ratio, ratio_over_trials
 from crossover.analysis.tables import CELL_AXES, first_row, on_all_cores, rows_with
-from crossover.analysis.wording import INDICATIVE
+from crossover.analysis.wording import INDICATIVE, Answer
 from crossover.records import BASELINE, DEVICES
 from crossover.records import PLAIN as PLAIN_VARIANT
 from crossover.stages import PLAIN_SIDES
@@ -25,7 +25,7 @@ PLAIN = {**PLAIN_SIDES, "variant": PLAIN_VARIANT}
 """The settings with nothing switched on."""
 
 
-def comparison_answers(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[tuple[str, str]]:
+def comparison_answers(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[tuple[str, Answer]]:
     """Answers with what they are of, by what the study's figures show; none where no trial ended ok.
 
     `trials` are a study's, as `with_ok_times` leaves them. Each of several machines answers for itself.
@@ -33,12 +33,12 @@ def comparison_answers(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[tu
     return _of_each_machine(trials, lambda timed: _asked(timed, spec) or _general(timed))
 
 
-def asked_answers(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[tuple[str, str]]:
+def asked_answers(trials: pd.DataFrame, spec: Mapping[str, Any]) -> list[tuple[str, Answer]]:
     """Those of them that no sentence gives at length: all but what loading takes, and two devices at one size."""
     return _of_each_machine(trials, lambda timed: _asked(timed, spec))
 
 
-def _of_each_machine(trials: pd.DataFrame, answers: Callable[[pd.DataFrame], list[str]]) -> list[tuple[str, str]]:
+def _of_each_machine(trials: pd.DataFrame, answers: Callable[[pd.DataFrame], list[Answer]]) -> list[tuple[str, Answer]]:
     machines = trials["machine"].unique()
     timed = on_all_cores(trials).dropna(subset=["step_time_s"])
     return [
@@ -48,7 +48,7 @@ def _of_each_machine(trials: pd.DataFrame, answers: Callable[[pd.DataFrame], lis
     ]
 
 
-def _asked(timed: pd.DataFrame, spec: Mapping[str, Any]) -> list[str]:
+def _asked(timed: pd.DataFrame, spec: Mapping[str, Any]) -> list[Answer]:
     """What the figures ask: how wrong a latency is, the best throughput; else which setting is fastest."""
     devices = _by_device(timed)
     if "latency" in spec["figures"]:
@@ -59,7 +59,7 @@ def _asked(timed: pd.DataFrame, spec: Mapping[str, Any]) -> list[str]:
     return [] if _general(timed) else [_fastest(device, own) for device, own in devices]
 
 
-def _general(timed: pd.DataFrame) -> list[str]:
+def _general(timed: pd.DataFrame) -> list[Answer]:
     """What loading takes, or how two devices compare at one size."""
     return short_loading(timed) or _ratios(_by_device(timed))
 
@@ -68,15 +68,15 @@ def _by_device(timed: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(device, own) for device in DEVICES if len(own := timed[timed["device"] == device])]
 
 
-def _mistake(device: str, trials: pd.DataFrame, timed: pd.DataFrame) -> str | None:
+def _mistake(device: str, trials: pd.DataFrame, timed: pd.DataFrame) -> Answer | None:
     """The mistake in measuring the latency that is furthest off; None of several cells, or where none was made."""
     if len(trials.drop_duplicates(CELL_AXES)) > 1:
         return None
     words = worst_words(latency_rows(timed, first_row(trials)))
-    return f"On the {side_word(device)} {words}" if words else None
+    return Answer(f"On the {side_word(device)} {words.said}", words.notes) if words else None
 
 
-def _best_rate(device: str, trials: pd.DataFrame) -> str:
+def _best_rate(device: str, trials: pd.DataFrame) -> Answer:
     """The most samples a second, and where: by the geometric mean over a cell's trials."""
     seconds = _seconds(trials)
     key, own = max(seconds.items(), key=lambda item: _axis(item[0], "batch_size") / _mean(item[1]))
@@ -84,10 +84,10 @@ def _best_rate(device: str, trials: pd.DataFrame) -> str:
     batch = _axis(key, "batch_size")
     others = name_by(first_row(rows_with(trials, AXES, dict(zip(AXES, key, strict=True)))), rest)
     place = f"batch {batch:,}{f', {others}' if others else ''}"
-    return f"{side_word(device)} at best {rate_text(batch / _mean(own))}, at {place}{_caution([own])}"
+    return Answer(f"{side_word(device)} at best {rate_text(batch / _mean(own))}, at {place}", _caution([own]))
 
 
-def _ratios(devices: Sequence[tuple[str, pd.DataFrame]]) -> list[str]:
+def _ratios(devices: Sequence[tuple[str, pd.DataFrame]]) -> list[Answer]:
     """How many times as fast the accelerator is, where each device has one cell; none otherwise."""
     times = dict(devices)
     if BASELINE not in times or any(len(own.drop_duplicates(CELL_AXES)) > 1 for own in times.values()):
@@ -101,11 +101,12 @@ def _ratios(devices: Sequence[tuple[str, pd.DataFrame]]) -> list[str]:
             ahead, behind = side_word(device), side_word(BASELINE)
             if over.ratio < 1:
                 ahead, behind, over = behind, ahead, ratio_over_trials(cpu_s, gpu_s)
-            found.append(f"{ahead} {_times(over)} times as fast as the {behind}{_caution([gpu_s, cpu_s], over)}")
+            text = f"{ahead} {_times(over)} times as fast as the {behind}"
+            found.append(Answer(text, _caution([gpu_s, cpu_s], over)))
     return found
 
 
-def _fastest(device: str, trials: pd.DataFrame) -> str:
+def _fastest(device: str, trials: pd.DataFrame) -> Answer:
     """Of the largest size the cell of the least time a sample, beside the plain one, or the slowest where none is."""
     own = trials[trials["size"] == trials["size"].max()]
     place = f" at {own['size'].iloc[0]:,} {own['size_name'].iloc[0]}" if trials["size"].nunique() > 1 else ""
@@ -115,18 +116,17 @@ def _fastest(device: str, trials: pd.DataFrame) -> str:
     per_sample = {key: _mean(times) / _axis(key, "batch_size") for key, times in seconds.items()}
     best, worst = min(per_sample, key=per_sample.__getitem__), max(per_sample, key=per_sample.__getitem__)
     if best == worst:
-        return f"{side_word(device)}: {seconds_text(_mean(seconds[best]))} a step{place}{_caution([seconds[best]])}"
+        text = f"{side_word(device)}: {seconds_text(_mean(seconds[best]))} a step{place}"
+        return Answer(text, _caution([seconds[best]]))
     plain = [key for key in cells if key != best and all(cells[key][axis] == side for axis, side in PLAIN.items())]
     other = max(plain, key=per_sample.__getitem__, default=worst)
     scale = _axis(best, "batch_size") / _axis(other, "batch_size")
     over = ratio_over_trials(seconds[best], [value * scale for value in seconds[other]])
     first, second = name_by(cells[best], named), name_by(cells[other], named)
     if over.low is not None and over.low <= 1:
-        return f"{side_word(device)}: {first} and {second} not told apart{place}{_caution([], over)}"
-    return (
-        f"{side_word(device)} fastest with {first}{place}: {_times(over)} times as fast as "
-        f"{second}{_caution([seconds[best], seconds[other]], over)}"
-    )
+        return Answer(f"{side_word(device)}: {first} and {second} not told apart{place}", _caution([], over))
+    text = f"{side_word(device)} fastest with {first}{place}: {_times(over)} times as fast as {second}"
+    return Answer(text, _caution([seconds[best], seconds[other]], over))
 
 
 def _seconds(trials: pd.DataFrame) -> dict[tuple[Any, ...], list[float]]:
@@ -146,8 +146,8 @@ def _times(ratio: Ratio) -> str:
     return number_text(ratio.ratio)
 
 
-def _caution(cells: Sequence[Sequence[float]], over: Ratio | None = None) -> str:
-    """The interval where there is one, and what one trial is worth."""
+def _caution(cells: Sequence[Sequence[float]], over: Ratio | None = None) -> list[str]:
+    """The interval where there is one, or what one trial is worth."""
     if over and over.low is not None and over.high is not None:
-        return f" (95 %: {number_text(over.low)} to {number_text(over.high)})"
-    return f" ({INDICATIVE})" if any(len(own) == 1 for own in cells) else ""
+        return [f"95 %: {number_text(over.low)} to {number_text(over.high)}"]
+    return [INDICATIVE] if any(len(own) == 1 for own in cells) else []

@@ -17,8 +17,7 @@ def short_verdicts(claims: Any, spec: Mapping[str, Any]) -> list[dict[str, str]]
     """Phrases of `words` and, where something was tested, a `verdict` with its `mark`.
 
     A single claim on a crossover stands with the published value, all others as a count a verdict. `claims` are the
-    study's rows of the table of claims, in the order of the study's file, which `spec` is. Each of several machines has
-    phrases of its own.
+    study's rows of the table of claims, `spec` is its file. Each of several machines has phrases of its own.
     """
     machines = claims["machine"].unique() if "machine" in claims else ()
     if len(machines) > 1:
@@ -28,22 +27,17 @@ def short_verdicts(claims: Any, spec: Mapping[str, Any]) -> list[dict[str, str]]
             for phrase in short_verdicts(claims[claims["machine"] == machine], spec)
         ]
     rows = claim_rows(claims)
-    forms = spec.get("claims") or ()
-    crossing = [
-        (row, form["crossover_between"]["range"])
-        for row, form in zip(rows, forms, strict=False)
-        if form.get("crossover_between") and row["source"] != OURS
-    ]
+    crossing = [row for row in rows if row["form"] == "crossover_between" and row["source"] != OURS]
     if len(crossing) != 1:
         crossing = []
-    others = [row for row in rows if row not in [own for own, _ in crossing]]
-    said = [_crossover(row, tested, spec) for row, tested in crossing]
+    others = [row for row in rows if row not in crossing]
+    said = [_crossover(row, spec) for row in crossing]
     return said + _counted(others, more=bool(crossing)) or _published_only(spec["published"])
 
 
-def _crossover(row: dict[str, Any], tested: Sequence[float], spec: Mapping[str, Any]) -> dict[str, str]:
+def _crossover(row: dict[str, Any], spec: Mapping[str, Any]) -> dict[str, str]:
     return {
-        "words": f"published: {_value(row, tested, spec)}",
+        "words": f"published: {_value(row, [row['tested_low'], row['tested_high']], spec)}",
         "verdict": row["verdict_words"],
         "mark": row["mark"],
         "kind": row["verdict"],

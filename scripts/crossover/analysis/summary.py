@@ -141,6 +141,7 @@ CELL_COLUMNS = {
     "flops_per_step": "floating-point operations of a step",
     "achieved_tflops": "the same over the time of a step, in TFLOP/s",
     "peak_share": "achieved TFLOP/s over the most that workload matmul reached on the device in the precision",
+    "energy_per_step_j": "energy of a step, in joules; geometric mean of the ok trials that have it",
     "peak_allocated_bytes": "peak of what tensors needed, in bytes; median of the ok trials, as down to the errors",
     "device_used_bytes": "memory in use on the whole device after the step, in bytes",
     "rss_growth_bytes": "peak resident memory of the process less that before the step, in bytes",
@@ -160,7 +161,7 @@ CELL_COLUMNS = {
 AS_THEY_ARE = ("status", "reason", "flags", "size_name", "device_name", "hostname", "threads")
 AS_NUMBERS = (
     *("step_time_s", "parameters", "batch_size", "flops_per_step", "peak_allocated_bytes", "device_used_bytes"),
-    *("peak_rss_bytes", "base_rss_bytes", "max_abs_error", "max_relative_error", "timed_steps"),
+    *("peak_rss_bytes", "base_rss_bytes", "max_abs_error", "max_relative_error", "timed_steps", "energy_per_step_j"),
 )
 """The columns of a trial that a cell is made of."""
 
@@ -184,6 +185,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Places) -> dict[st
     times_s = own["step_time_s"].tolist()
     time = time_over_trials(times_s) if times_s else TimeInterval(math.nan, None, None)
     differing = {"trials_differ"} if times_s and max(times_s) > TRIALS_DIFFER * min(times_s) else set()
+    joules = own["energy_per_step_j"][own["energy_per_step_j"] > 0]
     return {
         **{axis: columns[axis][first] for axis in CELL_AXES},
         "size_name": columns["size_name"][first],
@@ -195,6 +197,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Places) -> dict[st
         "step_time_high_s": time.high_s,
         "samples_per_s": numbers["batch_size"][first] / time.mean_s,
         "flops_per_step": _median(numbers["flops_per_step"][rows]),
+        "energy_per_step_j": time_over_trials(joules.tolist()).mean_s if len(joules) else math.nan,
         "peak_allocated_bytes": _median(own["peak_allocated_bytes"]),
         "device_used_bytes": _median(own["device_used_bytes"]),
         "rss_growth_bytes": _median(own["peak_rss_bytes"] - own["base_rss_bytes"]),

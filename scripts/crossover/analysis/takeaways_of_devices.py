@@ -157,21 +157,28 @@ def of_host_share(view: StudyView) -> str:
 
 
 def of_energy(view: StudyView) -> str:
-    """What a step costs on each device at the largest size, in energy and in money, where it costs least."""
-    costs = cell_costs(view.on_all_cores())
-    if costs.empty:
-        return ""
+    """What a step costs on each device at its own largest size, in energy and in money, where it costs least."""
+    view = view.on_all_cores()
+    costs = cell_costs(view)
+    timed = view.cells.dropna(subset=["step_time_s"])
+    devices = [device for device in DEVICES if device in set(timed["device"])]
     names = dict(zip(view.cells["size"], view.cells["size_name"], strict=True))
     varied = varying(view.cells, LINE_AXES)
-    largest = records(costs[costs["x"] == costs["x"].max()])
-    said = []
-    for cost in ("energy", "money"):
-        for device in DEVICES:
-            own = [row for row in largest if (row["cost"], row["device"]) == (cost, device)]
-            if own:
-                said.append(_cost_words(view, min(own, key=lambda row: row["mean"]), varied))
-    place = at_place(view, largest[0]["x"], names[largest[0]["size"]])
-    return indicative(f"At {place} {'; '.join(said)}", min(row["trials"] for row in largest))
+    known: list[tuple[str, str]] = []
+    unknown, trials = [], []
+    for cost, own in ((cost, costs[costs["cost"] == cost]) for cost in ("energy", "money")):
+        for device in devices if len(own) else ():
+            rows = own[own["device"] == device]
+            if rows.empty:
+                unknown.append(f"the {cost} of a step is not known on the {DEVICE_WORDS[device]}")
+                continue
+            least = min(records(rows[rows["x"] == rows["x"].max()]), key=lambda row: row["mean"])
+            known.append((f"at {at_place(view, least['x'], names[least['size']])}", _cost_words(view, least, varied)))
+            trials.append(least["trials"])
+    # Where all are of one size, it is named once.
+    several = len({place for place, _ in known}) > 1
+    said = [f"{place} {words}" if several or not number else words for number, (place, words) in enumerate(known)]
+    return indicative(capitalised("; ".join(said + unknown)), min(trials, default=0))
 
 
 def _cost_words(view: StudyView, row: Row, varied: Sequence[str]) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 from crossover.analysis.naming import name_by, varying
 from crossover.analysis.other_crossovers import found_sentence
 from crossover.analysis.precisions import is_plain, plain_of, plain_words, ratios_over_plain
-from crossover.analysis.sentences import doubt_words, merged
-from crossover.analysis.style import count_text, number_text, seconds_text
+from crossover.analysis.sentences import crossover_text, doubt_words, merged
+from crossover.analysis.style import number_text, seconds_text
 from crossover.analysis.summary import speedups
 from crossover.analysis.tables import DEVICE_LINE_AXES, LINE_AXES, first_row, records, rows_with
 from crossover.analysis.takeaway_words import at_place, between, indicative, on_device, resting_on, where
@@ -61,7 +61,7 @@ def _counted(rows: Sequence[dict[str, Any]]) -> str:
     }
     parts = [words.format(counts[status]) for status, words in says.items() if counts[status]]
     if len(set(crossing)) > 1:
-        places = f"{count_text(min(crossing), 3)} and {count_text(max(crossing), 3)}"
+        places = f"{crossover_text(min(crossing))} and {crossover_text(max(crossing))}"
         parts = [f"{part} (between {places})" if "on in" in part else part for part in parts]
     open_count = len(rows) - sum(counts[status] for status in says)
     text = f"Of {len(rows)} lines the accelerator takes less time than the CPU {', '.join(parts)}" if parts else ""

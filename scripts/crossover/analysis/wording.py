@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from crossover.records import HERE
 
 INDICATIVE = "one trial a cell: indicative"
+
+
+class Answer(str):
+    """An answer in a few words with its notes in brackets behind it; the page sets the two apart."""
+
+    said: str
+    notes: tuple[str, ...]
+
+    def __new__(cls, said: str, notes: Iterable[str] = ()) -> Answer:
+        kept = tuple(notes)
+        answer = super().__new__(cls, f"{said} ({'; '.join(kept)})" if kept else said)
+        answer.said, answer.notes = said, kept
+        return answer
 
 
 def capitalised(text: str) -> str:

@@ -5,6 +5,7 @@ import pytest
 
 from crossover.analysis.claim_words import VERDICT_MARKS, VERDICT_WORDS, claim_group, measured_text, tally
 from crossover.analysis.findings import VERDICTS
+from crossover.analysis.sentences import place
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,16 @@ from crossover.analysis.findings import VERDICTS
 )
 def test_what_was_measured_in_words(value: float | None, low: float | None, high: float | None, text: str) -> None:
     assert measured_text(value, low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("x_axis", "text"), [("parameters", "681 k (612 k to 763 k)"), ("size", "681 k (612,000 to 763 k)")]
+)
+def test_a_crossover_reads_as_it_does_in_its_studys_answer(x_axis: str, text: str) -> None:
+    """The lower end is a size that was measured."""
+    row = {"x_axis": x_axis, "crossover": 680_612.3, "crossover_low": 612_000.0, "crossover_high": 763_400.2}
+    row |= {f"crossover_{x_axis}{end}": row[f"crossover{end}"] for end in ("", "_low", "_high")}
+    assert measured_text(680_612.3, 612_000.0, 763_400.2, x_axis) == place(row) == text
 
 
 @pytest.mark.parametrize(
@@ -62,7 +73,7 @@ def test_every_verdict_has_a_word_and_a_mark_of_its_own() -> None:
 
 
 def claims_from(*sources: str | None) -> pd.DataFrame:
-    numbers = dict.fromkeys(("measured", "measured_low", "measured_high"))
+    numbers = dict.fromkeys(("measured", "measured_low", "measured_high", "x_axis"))
     return pd.DataFrame([{"source": source, "verdict": "differs", **numbers} for source in sources])
 
 

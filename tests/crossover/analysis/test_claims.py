@@ -311,7 +311,7 @@ def test_a_gpu_that_is_ahead_everywhere(power_laws: PowerLaws, low: float, expec
 
 @pytest.mark.parametrize(
     ("high", "expected", "words"),
-    [(2000, "differs", "still behind at 100,000"), (1e6, "not_testable", "up to 100,000 parameters: measure larger")],
+    [(2000, "differs", "still behind at 100 k"), (1e6, "not_testable", "up to 100 k parameters: measure larger")],
 )
 def test_a_gpu_that_is_behind_everywhere(power_laws: PowerLaws, high: float, expected: str, words: str) -> None:
     found = verdict(crossover(100, high), power_laws(SIZES, trials=3, gpu_s=1.0))

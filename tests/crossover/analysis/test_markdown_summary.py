@@ -64,7 +64,7 @@ def test_a_question_has_a_line_with_answer_interval_published_value_and_verdict_
     assert answer == " GPU from 1,000 parameters on (95 %: 984 to 1,020) "
     assert published.strip() == (
         "✓ reproduced (the whole 95 % interval lies within 100 to 100,000): it starts between 100 and 100,000 "
-        "\\[crossover in parameters: published 700, measured 1,000 (984 to 1,016)\\]"
+        "\\[crossover in parameters: published 700, measured 1,000 (984 to 1,020)\\]"
     )
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 
 from crossover.analysis.page_data import page_data
+from crossover.analysis.style import side_look
 from crossover.analysis.summary import summarise
 from report_pages import tables_of
 
@@ -85,6 +87,24 @@ def test_a_model_knows_its_cells_and_a_line_without_one_its_reason(power_laws: P
 def test_only_metrics_that_a_cell_has_are_offered(power_laws: PowerLaws) -> None:
     keys = [metric["key"] for metric in data_of(power_laws({2: 100, 4: 1000}))["metrics"]]
     assert keys == ["step_time_s", "samples_per_s"]
+
+
+def test_the_chart_offers_energy_where_a_cell_has_it(power_laws: PowerLaws) -> None:
+    """Two trials of 2 and 8 J: their geometric mean is 4."""
+    rows = power_laws({2: 100}, trials=2)
+    joules = rows["trial"].map({1: 2.0, 2: 8.0}).where(rows["device"] == "cuda")
+    data = data_of(rows.assign(energy_per_step_j=joules))
+    assert "energy_per_step_j" in [metric["key"] for metric in data["metrics"]]
+    devices, energies = (column(data["cells"][name], 2) for name in ("device", "energy_per_step_j"))
+    assert dict(zip(devices, energies, strict=True)) == {"cpu": None, "cuda": 4}
+
+
+def test_every_side_has_the_colour_of_its_line_in_the_figures(row: Callable[..., dict[str, Any]]) -> None:
+    sides = ["cpu", "cpu-half", "cpu-1", "cpu-16", "cuda", "mps", "xpu"]
+    rows = pd.DataFrame([row(device=side, machine=machine) for side in sides for machine in ("a", "b")])
+    colours = data_of(rows)["colours"]["devices"]
+    assert colours == {side: side_look(side)[0] for side in sides}
+    assert all(re.fullmatch("#[0-9A-F]{6}", colour) for colour in colours.values())
 
 
 def test_a_run_without_cells_has_data_too(power_laws: PowerLaws) -> None:

@@ -175,7 +175,10 @@ def test_a_gpu_that_changes_nothing_does_not_improve_the_model() -> None:
 
 def test_a_gpu_that_makes_the_model_better_or_worse_is_said_so() -> None:
     better, worse = metrics("cuda", "fp32", [0.72, 0.77, 0.82]), metrics("cuda", "amp-fp16", [0.6, 0.65, 0.7])
-    assert answer(BASELINE, better, worse).startswith("Using a GPU changes the model for the better (GPU in fp32).")
+    assert answer(BASELINE, better).startswith("Using a GPU changes the model for the better (GPU in fp32).")
+    assert answer(BASELINE, better, worse).startswith(
+        "Using a GPU changes the model for the better (GPU in fp32), and makes it worse (GPU in amp-fp16)."
+    )
     assert answer(BASELINE, worse).startswith(
         "Using a GPU does not improve the model, but makes it worse (GPU in amp-fp16)."
     )
@@ -184,6 +187,9 @@ def test_a_gpu_that_makes_the_model_better_or_worse_is_said_so() -> None:
 def test_seeds_that_differ_too_much_decide_nothing() -> None:
     text = answer(BASELINE, metrics("cuda", "fp32", [0.60, 0.85, 0.80]))
     assert text.startswith("Whether using a GPU improves the model is not decided")
+    worse = metrics("cuda", "amp-fp16", [0.6, 0.65, 0.7])
+    said = answer(BASELINE, metrics("cuda", "fp32", [0.60, 0.85, 0.80]), worse)
+    assert "so much do seeds differ (GPU in fp32); it surely makes it worse (GPU in amp-fp16)." in said
 
 
 def test_without_an_interval_nothing_is_claimed() -> None:

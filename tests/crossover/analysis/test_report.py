@@ -107,6 +107,21 @@ def test_the_page_opens_with_the_answer_and_the_verdict_in_one_line(power_laws: 
     assert "beats the CPU" not in opening
 
 
+def test_the_card_sets_an_answer_apart_from_its_notes_and_from_no_other_brackets(
+    power_laws: PowerLaws, figure: FigureFile
+) -> None:
+    """Only the interval is a note; the name of one of two GPUs, and why there is no answer, belong to the answer."""
+    plain = power_laws({2: 100, 4: 100_000}, trials=3)
+    assert "<strong>GPU from 1,000 parameters on</strong> (95\u00a0%: 984 to 1,020)</p>" in page(plain, figure)
+    other = plain[plain["device"] == "cuda"].assign(device="xpu", device_name="Brand G2")
+    html = page(pd.concat([plain, other]), figure)
+    assert "<strong>GPU (Brand G2) from 1,000 parameters on</strong> (95\u00a0%: 984 to 1,020)</p>" in html
+    ahead = power_laws({2: 100, 4: 100_000}, gpu_s=1e-5, trials=3)
+    html = page(pd.concat([ahead, ahead[ahead["device"] == "cuda"].assign(device="xpu", device_name="G (2)")]), figure)
+    said = "GPU (G (2)) at every size measured, from 100 parameters: 10.0 to 10,000 times as fast"
+    assert f"<strong>{said}</strong></p>" in html
+
+
 def test_the_answer_at_length_stands_in_the_study(power_laws: PowerLaws, figure: FigureFile) -> None:
     text = Page(page(power_laws({2: 100, 4: 100_000}, trials=3), figure)).text
     section = text[text.index("A title #") :]
@@ -122,7 +137,7 @@ def test_the_statements_follow_the_answers(power_laws: PowerLaws, figure: Figure
         "Source: Somebody (2019)",
         "it starts between 100 and 100,000",
         "100 to 100,000",
-        "1,000 (984 to 1,016)",
+        "1,000 (984 to 1,020)",
         "crossover in parameters",
         "✓ reproduced",
         "the whole 95 % interval lies within 100 to 100,000",

@@ -17,12 +17,17 @@ def said(
     *claims: tuple[dict[str, Any], str, str], published: dict[str, Any] | None = None, x_axis: str = "parameters"
 ) -> list[str]:
     """`claims` are form, verdict and source."""
-    rows = [
-        dict.fromkeys(CLAIM_COLUMNS) | {"published": "700 (tested: 1 to 2)", "verdict": verdict, "source": source}
-        for _, verdict, source in claims
-    ]
-    table = pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
-    spec = {"claims": [form for form, _, _ in claims], "published": published, "x_axis": x_axis}
+    rows = []
+    for form, verdict, source in claims:
+        ((name, values),) = form.items()
+        low, high = values.get("range", (None, values.get("limit")))
+        tested = {"form": name, "tested_low": low, "tested_high": high}
+        plain = {"published": "700 (tested: 1 to 2)", "verdict": verdict, "source": source}
+        rows.append(dict.fromkeys(CLAIM_COLUMNS) | plain | tested)
+    return phrases(pd.DataFrame(rows, columns=list(CLAIM_COLUMNS)), {"published": published, "x_axis": x_axis})
+
+
+def phrases(table: pd.DataFrame, spec: dict[str, Any]) -> list[str]:
     found = short_verdicts(table, spec)
     return [" ".join(filter(None, (one["words"], one["mark"], one["verdict"]))) for one in found]
 
@@ -68,3 +73,21 @@ def test_statements_of_our_own_hold_or_do_not() -> None:
 def test_without_claims_the_statement_stands_untested() -> None:
     assert said(published={"statement": "it pays", "source": "A"}) == ["published: it pays"]
     assert said() == []
+
+
+def test_a_machine_that_lacks_a_claim_does_not_shift_the_others() -> None:
+    """The file names the crossover first; machine b only trained, so the quality is the first of its rows."""
+    plain = dict.fromkeys(CLAIM_COLUMNS) | {
+        "published": "700 (tested: 1 to 2)",
+        "verdict": REPRODUCED,
+        "source": "Somebody",
+    }
+    crossing = plain | {"machine": "a", "form": "crossover_between", "tested_low": 1, "tested_high": 2}
+    quality = plain | {"form": "same_quality", "published": "within ±0.005"}
+    table = pd.DataFrame([crossing, quality | {"machine": "a"}, quality | {"machine": "b"}])
+    spec = {"claims": [CROSSING, {"same_quality": {"within": 0.005}}], "published": None, "x_axis": "size"}
+    assert phrases(table, spec) == [
+        "a, published: 700, tested as 1 to 2 ✓ reproduced",
+        "a, 1 more published statement: ✓ reproduced",
+        "b, 1 published statement: ✓ reproduced",
+    ]

@@ -99,3 +99,23 @@ def test_what_a_step_costs_at_the_largest_size(row: Row, view_of: Views) -> None
         "One trial a cell: indicative."
     )
     assert of_energy(view_of([row()])) == ""
+
+
+def test_a_device_that_stopped_earlier_is_said_at_its_own_largest_size(row: Row, view_of: Views) -> None:
+    """The GPU ran out of memory at 4 layers, and the CPU's energy could not be read there."""
+    rows = [row(size=size, trial=trial) for size in (2, 4) for trial in (1, 2)]
+    rows += [row(size=2, device="cuda", trial=trial, energy_per_step_j=0.1) for trial in (1, 2)]
+    rows += [row(size=4, device="cuda", status="oom", step_time_s=None)]
+    assert of_energy(view_of(rows)) == (
+        "At 2 linear layers a step takes 0.100 J (95 %: 0.100 to 0.100) on the GPU; "
+        "the energy of a step is not known on the CPU."
+    )
+    known = [own | {"energy_per_step_j": 0.3 * own["size"]} if own["device"] == "cpu" else own for own in rows]
+    assert of_energy(view_of(known)) == (
+        "At 4 linear layers a step takes 1.20 J (95 %: 1.20 to 1.20) on the CPU; "
+        "at 2 linear layers a step takes 0.100 J (95 %: 0.100 to 0.100) on the GPU."
+    )
+
+
+def test_a_counter_that_stood_still_measured_nothing(row: Row, view_of: Views) -> None:
+    assert of_energy(view_of([row(energy_per_step_j=0.0)])) == ""
