@@ -293,8 +293,3 @@ def test_every_way_to_have_no_time_has_a_remedy() -> None:
     assert set(records.STATUSES) - {"ok"} <= set(REMEDIES)
     assert set(UNFINISHED) <= set(REMEDIES)
     assert all(": " in text for text in records.FLAGS.values())
-
-
-def test_modules_stay_small() -> None:
-    long = {path.name: lines for path in LIBRARY.rglob("*.py") if (lines := len(path.read_text().splitlines())) > 250}
-    assert long == {}

@@ -30,7 +30,7 @@ def measure(
     cell: Cell = CELL,
     *extra: str,
     prefix: tuple[str, ...] = (),
-    threads: int | str = "auto",
+    threads: int | str = 1,
     **environment: str,
 ) -> dict[str, Any]:
     options = trial_options(cell, seed=0, cpu_threads=threads, time_limit_s=60, effort=EFFORT)
@@ -91,12 +91,12 @@ def test_snakemakes_thread_limit_does_not_reach_torch(dataset: Path, tmp_path: P
 
 
 def test_auto_takes_the_physical_cores(dataset: Path, tmp_path: Path) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", OMP_NUM_THREADS="1")
+    row = measure(dataset, tmp_path / "row.parquet", threads="auto", OMP_NUM_THREADS="1")
     assert row["threads"] == row["physical_cores"]
 
 
 def test_affinity_limits_the_threads(dataset: Path, tmp_path: Path) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", prefix=("taskset", "--cpu-list", "0"))
+    row = measure(dataset, tmp_path / "row.parquet", prefix=("taskset", "--cpu-list", "0"), threads="auto")
     assert row["threads"] == row["physical_cores"] == 1
 
 

@@ -19,6 +19,7 @@ from crossover import lease as module
 from crossover.errors import UserError
 from crossover.lease import LEASES, Lease, lease, make_folder, others_held
 from fake_nvml import FakeGpu, FakeNvml
+from processes import PATIENCE_S
 
 TWO = FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2"))
 Leaser = Callable[..., AbstractContextManager[Lease]]
@@ -391,7 +392,7 @@ def test_four_processes_take_turns_on_one_gpu(workers: Callable[..., Worker]) ->
         worker.begin()
     held = []
     for worker in four:
-        said, _ = worker.process.communicate(timeout=600)
+        said, _ = worker.process.communicate(timeout=PATIENCE_S)
         events = [line.split(" ", 1) for line in said.splitlines() if "waiting" not in line]
         assert [event for _, event in events] == ["holds GPU-1", "frees GPU-1"]
         held.append([float(when) for when, _ in events])
@@ -409,7 +410,7 @@ def test_four_processes_share_two_gpus(workers: Callable[..., Worker]) -> None:
     first.begin()
     first.next("frees GPU-2")
     waiting = {worker.process.stdout: worker for worker in four if says[worker][0] == "waiting"}
-    (ready, *more), *_ = select.select(list(waiting), [], [], 60)
+    (ready, *more), *_ = select.select(list(waiting), [], [], PATIENCE_S)
     waiting[ready].next("holds GPU-2")
     assert not more
 

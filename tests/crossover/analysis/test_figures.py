@@ -250,9 +250,10 @@ def test_the_same_data_give_the_same_files(
     for name, table in tables.items():
         table.to_parquet(tmp_path / f"{name}.parquet")
     shown = read_view(SPEC, *(str(tmp_path / f"{name}.parquet") for name in tables), "")
+    formats = FORMATS if plot is plot_times else ["svg"]  # which has all that one plot may do unlike another
     for attempt in ("first", "again"):
-        save_study_figure(plot, shown, [str(tmp_path / f"{attempt}.{suffix}") for suffix in FORMATS])
-    for suffix in FORMATS:
+        save_study_figure(plot, shown, [str(tmp_path / f"{attempt}.{suffix}") for suffix in formats])
+    for suffix in formats:
         assert (tmp_path / f"first.{suffix}").read_bytes() == (tmp_path / f"again.{suffix}").read_bytes()
         assert (tmp_path / f"first.{suffix}").stat().st_size > 1000
 
