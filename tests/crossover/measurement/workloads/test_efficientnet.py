@@ -27,6 +27,12 @@ def task(variant: str = "plain", precision: str = "fp32") -> Any:
     return build_task(cell(variant, precision), {}, arithmetic_of(precision, CPU))
 
 
+@pytest.fixture(scope="module")
+def plain() -> Any:
+    """A task that no test changes."""
+    return task()
+
+
 def test_parameters_are_those_of_torchvision_and_timm() -> None:
     assert count_parameters(cell(side=224)) == 5_288_548
 
@@ -59,9 +65,9 @@ def test_the_pooling_computes_what_that_of_transformers_does(side: int) -> None:
     assert torch.allclose(logits, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_compiling_it_meets_no_window_larger_than_its_map() -> None:
+def test_compiling_it_meets_no_window_larger_than_its_map(plain: Any) -> None:
     """The compiler walks through every place of a window, even where the map has none."""
-    windows = [module for module in task().model.modules() if isinstance(module, (nn.AvgPool2d, nn.MaxPool2d))]
+    windows = [module for module in plain.model.modules() if isinstance(module, (nn.AvgPool2d, nn.MaxPool2d))]
     assert not windows
 
 
@@ -89,16 +95,16 @@ def test_what_leaves_the_last_block_is_neither_nothing_nor_too_much_for_fp16() -
         assert 0.1 < float(output.std()) < 10
 
 
-def test_batch_norms_are_settled_once() -> None:
-    norms = [module for module in task().model.modules() if isinstance(module, nn.BatchNorm2d)]
+def test_batch_norms_are_settled_once(plain: Any) -> None:
+    norms = [module for module in plain.model.modules() if isinstance(module, nn.BatchNorm2d)]
     assert len(norms) == 49
     for norm in norms:
         assert not torch.equal(norm.running_var, torch.ones_like(norm.running_var))
         assert not norm._forward_pre_hooks  # or the timed passes would settle them again
 
 
-def test_channels_last_lies_so_and_computes_the_same() -> None:
-    plain, last = task(), task("channels_last")
+def test_channels_last_lies_so_and_computes_the_same(plain: Any) -> None:
+    last = task("channels_last")
     (images,) = last.next_inputs()
     assert images.stride() == (3 * SIDE * SIDE, 1, 3 * SIDE, 3)  # by hand: a pixel's channels are neighbours
     convolutions = [module for module in last.model.modules() if isinstance(module, nn.Conv2d)]
@@ -121,13 +127,12 @@ def test_the_check_finds_it_right_and_sees_how_right() -> None:
     assert errors.gradient is None
 
 
-def test_the_batch_in_host_memory_is_another_copy_of_the_same() -> None:
-    ours = task()
-    (images,), (again,) = ours.next_host_inputs(), ours.next_host_inputs()
+def test_the_batch_in_host_memory_is_another_copy_of_the_same(plain: Any) -> None:
+    (images,), (again,) = plain.next_host_inputs(), plain.next_host_inputs()
     assert images is again
     assert not images.is_pinned()
-    assert torch.equal(images, ours.resident[0])
-    assert images.data_ptr() != ours.resident[0].data_ptr()
+    assert torch.equal(images, plain.resident[0])
+    assert images.data_ptr() != plain.resident[0].data_ptr()
 
 
 def test_operations_are_those_that_its_paper_gives() -> None:
