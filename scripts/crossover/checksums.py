@@ -17,7 +17,7 @@ def note_checksums(files: Sequence[str], note: Path) -> None:
     it is, so that a file that was only touched is not taken for another.
     """
     text = "".join(f"{hashlib.sha256(Path(file).read_bytes()).hexdigest()}  {file}\n" for file in files)
-    before = note.read_text(encoding="utf-8") if note.is_file() else None
+    before = note.read_text(encoding="utf-8", errors="replace") if note.is_file() else None
     if text != before:
         with atomic_path(note) as temporary:
             temporary.write_text(text, encoding="utf-8")
