@@ -29,10 +29,10 @@ def measure(
     import torch
 
     from crossover.measurement.agreement import STEP_S, harness_cost_s, three_ways
+    from crossover.measurement.dataset_file import read_dataset
     from crossover.measurement.devices import open_device
     from crossover.measurement.precision import arithmetic_of, set_switches
     from crossover.measurement.timing import Stopwatch
-    from crossover.measurement.trial import read_dataset
     from crossover.measurement.workloads import build_task
 
     torch.set_num_threads(threads)

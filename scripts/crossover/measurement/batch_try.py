@@ -14,6 +14,7 @@ import pynvml
 import torch
 
 from crossover.errors import UserError
+from crossover.measurement.dataset_file import read_dataset
 from crossover.measurement.devices import OpenDevice, open_device
 from crossover.measurement.endings import early_end
 from crossover.measurement.execution import prepare
@@ -24,7 +25,7 @@ from crossover.measurement.precision import UnsupportedError, arithmetic_of, set
 from crossover.measurement.requests import BatchTry
 from crossover.measurement.threads import lacking_cores, usable_cores
 from crossover.measurement.timing import Stopwatch, time_block, without_garbage_collection
-from crossover.measurement.trial import read_dataset, wrong_device
+from crossover.measurement.trial import wrong_device
 from crossover.measurement.workloads import build_task, workload_code
 
 STEPS = 3

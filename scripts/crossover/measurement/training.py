@@ -27,6 +27,7 @@ from torch.nn import functional
 
 from crossover.errors import UserError
 from crossover.measurement.batch_try import with_rows
+from crossover.measurement.dataset_file import read_dataset
 from crossover.measurement.devices import OpenDevice, open_device
 from crossover.measurement.endings import early_end
 from crossover.measurement.host import describe_host
@@ -36,7 +37,7 @@ from crossover.measurement.requests import TrainingRun
 from crossover.measurement.tasks import Task, TrainingTask
 from crossover.measurement.threads import lacking_cores, usable_cores
 from crossover.measurement.time_limit import TooSlowError
-from crossover.measurement.trial import read_dataset, wrong_device
+from crossover.measurement.trial import wrong_device
 from crossover.measurement.workloads import build_task, count_parameters, whole_batches
 from crossover.studies import workload_traits
 from crossover.trainings import Training
