@@ -48,6 +48,7 @@ from crossover.hardware import (
 from crossover.invocation import hand_down_invocation, this_invocation
 from crossover.memory_needs import memory_mb
 from crossover.nodes import find_nodes
+from crossover.reading import read_text
 from crossover.records import HERE, is_cpu, threads_of_side
 from crossover.runtimes import runtime_min
 from crossover.stages import (
@@ -423,8 +424,9 @@ def published_results(study):
 
 
 def largest_batches_of(wildcards):
-    """The table of the largest batches, where the study asks for them."""
-    return f"{wildcards.results}/largest_batches.parquet" if STUDIES[wildcards.study].largest_batch else []
+    """The table of the largest batches, where the study asks for them; a merged run has none."""
+    asked = STUDIES[wildcards.study].largest_batch and SHOWN_SEARCHES
+    return f"{wildcards.results}/largest_batches.parquet" if asked else []
 
 
 def figures_of(study, results):
@@ -459,7 +461,8 @@ def figure_files(kind, words):
 
     def labels(wildcards, output):
         takeaway = Path(output.takeaway)
-        said = takeaway.read_text(encoding="utf-8") if takeaway.is_file() else ""
+        with one_line_errors():
+            said = read_text(takeaway, "takeaway") if takeaway.is_file() else ""
         shown = f"{words}: {said}" if said else words
         # One label only: of a second one with two values Snakemake (9.27) makes a switch, and nothing opens any more.
         # Braces would be read as wildcards.

@@ -45,7 +45,7 @@ def now_in_part(wildcards):
 def asked():
     """The rows that the config, and the stages of refinement planned so far, ask for, by the rule that makes them."""
     stages = [Path(f"{RESULTS}/refinement/stage-{stage}.json") for stage in range(1, STAGES + 1)]
-    planned = [trial for plan in stages if plan.is_file() for trial in planned(plan)]
+    planned = [trial for plan in stages if plan.is_file() for trial in read_plan(plan)]
     of_this_run = [(cell, trial) for cell, trial in planned if cell.study in STUDIES]
     return {
         "measure_cell": rows_of([*product(CELLS, TRIALS), *of_this_run]),

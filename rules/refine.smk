@@ -6,7 +6,7 @@ def rows_of(trials):
     return [f"{RESULTS}/cells/{cell.path}/trial-{trial}.parquet" for cell, trial in dict.fromkeys(trials)]
 
 
-def planned(plan):
+def read_plan(plan):
     """The trials that a stage's plan asks for; a file that is none ends the run in one line."""
     with one_line_errors():
         return planned_trials(Path(plan))
@@ -15,7 +15,7 @@ def planned(plan):
 def trials_of_stages(last):
     """The trials that the plans of the stages up to the last one ask for; these plans must be made first."""
     plans = [checkpoints.plan_refinement.get(stage=str(stage)).output[0] for stage in range(1, last + 1)]
-    return [trial for plan in plans for trial in planned(plan)]
+    return [trial for plan in plans for trial in read_plan(plan)]
 
 
 def rows_before_stage(wildcards):

@@ -28,11 +28,11 @@ def measure(
     """One row a round and cell, in seconds; prints the harness's cost."""
 
     from crossover.measurement.agreement import STEP_S, harness_cost_s, three_ways
+    from crossover.measurement.dataset_file import read_dataset
     from crossover.measurement.devices import open_device
     from crossover.measurement.precision import arithmetic_of
     from crossover.measurement.switches import set_switches
     from crossover.measurement.timing import Stopwatch
-    from crossover.measurement.trial import read_dataset
     from crossover.measurement.workloads import build_task
 
     target = open_device(device)

@@ -126,3 +126,10 @@ def test_the_plan_of_a_stage_that_was_made_counts_and_one_that_was_not_does_not(
     text = partial(fresh)
     assert "0 of 6 trials have finished" in text
     assert "GPU" in text
+    plan.write_text(plan.read_text()[:40])
+    done = fresh.snakemake("--dry-run", "--quiet", "all", "--", "partial_report")
+    assert done.returncode != 0
+    assert (
+        done.stderr.splitlines()[-1]
+        == f"error: results/refinement/{plan.name}: not a readable plan; delete it and run again"
+    )

@@ -50,8 +50,16 @@ def read_arrow(path: Path, kind: str, columns: Sequence[str] | None = None, reme
 def read_json(path: Path, kind: str) -> Any:
     """Read a JSON file; raises UnreadableError, which names its `kind`."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return json.loads(read_text(path, kind))
+    except (ValueError, RecursionError):
+        raise UnreadableError(path, f"not a readable {kind}") from None
+
+
+def read_text(path: Path, kind: str) -> str:
+    """Read a text file; raises UnreadableError, which names its `kind`."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
         raise UnreadableError(path, f"not a readable {kind}") from None
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from crossover.analysis.merging import check_environments
 from crossover.analysis.tables import CELL_AXES, read_trials
 from crossover.errors import UserError
+from crossover.reading import check_readable, read_each
 from crossover.records import DEVICES, FLAGS, HERE, SCHEMA_VERSION, arrow_schema, is_cpu
 
 NEEDED = [*(axis for axis in CELL_AXES if axis != "machine"), "trial", "status", "step_time_s", "schema_version"]
@@ -125,8 +126,9 @@ def join_runs(runs: Sequence[MergedRun]) -> pa.Table:
 def _read_run(run: MergedRun) -> pa.Table:
     schema = arrow_schema()
     rows = []
-    for file in run.files:
-        table = read_trials(file, NEEDED, AGAIN)
+    found, torn = read_each(run.files, lambda file: read_trials(file, NEEDED, AGAIN))
+    check_readable(torn)
+    for file, table in found.items():
         versions = set(table["schema_version"].to_pylist())
         if versions - set(range(OLDEST_VERSION, SCHEMA_VERSION + 1)):
             raise UserError(

@@ -7,6 +7,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
+from xml.etree import ElementTree
+
+from crossover.reading import UnreadableError, read_text
 
 CAPTIONS = {
     "times": "Time over size, both axes logarithmic. Lines: the cells' times with their 95 % interval over trials; "
@@ -58,7 +61,7 @@ class FigureFile:
     def takeaway(self) -> str:
         """What the figure shows in one line, which stands in a file beside it; empty where there is nothing to say."""
         path = self.path.with_suffix(".txt")
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
+        return read_text(path, "takeaway") if path.is_file() else ""
 
     @property
     def study(self) -> str:
@@ -67,8 +70,13 @@ class FigureFile:
 
     @property
     def source(self) -> str:
-        """The figure as a data URI, so that the page needs no other file."""
-        return f"data:image/svg+xml;base64,{base64.b64encode(self.path.read_bytes()).decode()}"
+        """The figure as a data URI, so that the page needs no other file; raises UserError where it is cut off."""
+        text = read_text(self.path, "figure")
+        try:
+            ElementTree.fromstring(text)
+        except ElementTree.ParseError as error:
+            raise UnreadableError(self.path, f"not a readable figure ({error})") from None
+        return f"data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}"
 
 
 def link_to(path_to_file: Path, path_to_page: Path) -> str:

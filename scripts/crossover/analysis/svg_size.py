@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from crossover.reading import read_text
+
 HEAD_CHARACTERS = 4000
 """Within which the root element stands."""
 
@@ -17,7 +19,7 @@ _LENGTH = re.compile(r"([0-9.]+)(pt|px|in|)")
 
 def svg_size(path: Path) -> tuple[int, int] | None:
     """Width and height in whole CSS pixels; None where the root element gives neither."""
-    root = _ROOT.search(path.read_text(encoding="utf-8")[:HEAD_CHARACTERS])
+    root = _ROOT.search(read_text(path, "figure")[:HEAD_CHARACTERS])
     lengths = [re.search(rf'\s{name}="([^"]*)"', root[0]) for name in ("width", "height")] if root else []
     found = [_LENGTH.fullmatch(length[1]) for length in lengths if length]
     width, height = (

@@ -15,6 +15,7 @@ import torch
 
 from crossover.errors import UserError
 from crossover.measurement.conditions import Conditions, set_conditions
+from crossover.measurement.dataset_file import read_dataset
 from crossover.measurement.devices import OpenDevice
 from crossover.measurement.endings import InvalidError, early_end
 from crossover.measurement.execution import prepare
@@ -26,7 +27,6 @@ from crossover.measurement.requests import BatchTry
 from crossover.measurement.seeds import seed_all
 from crossover.measurement.threads import lacking_cores, usable_cores
 from crossover.measurement.timing import Stopwatch, time_block, without_garbage_collection
-from crossover.measurement.trial import read_dataset
 from crossover.measurement.workloads import build_task, workload_code
 
 STEPS = 3

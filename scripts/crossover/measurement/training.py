@@ -28,6 +28,7 @@ from torch.nn import functional
 from crossover.errors import UserError
 from crossover.measurement.batch_try import with_rows
 from crossover.measurement.conditions import Conditions, set_conditions
+from crossover.measurement.dataset_file import read_dataset
 from crossover.measurement.devices import OpenDevice
 from crossover.measurement.endings import InvalidError, early_end
 from crossover.measurement.host import describe_host
@@ -39,7 +40,6 @@ from crossover.measurement.switches import read_switches
 from crossover.measurement.tasks import Task, TrainingTask
 from crossover.measurement.threads import lacking_cores, usable_cores
 from crossover.measurement.time_limit import TooSlowError
-from crossover.measurement.trial import read_dataset
 from crossover.measurement.workloads import build_task, count_parameters, whole_batches
 from crossover.studies import workload_traits
 from crossover.trainings import Training

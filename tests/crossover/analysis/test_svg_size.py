@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from crossover.analysis.report_figures import FigureFile
 from crossover.analysis.svg_size import dimensions, svg_size
+from crossover.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -30,3 +32,17 @@ def test_what_is_no_svg_has_no_size(tmp_path: Path) -> None:
     path = tmp_path / "one.svg"
     path.write_text("nothing")
     assert svg_size(path) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"<svg><g></g>", b"\xff\xfe", b"<html></html"])
+def test_a_figure_that_is_cut_off_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "times.svg"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=rf"^{path}: not a readable figure.*; delete it and run again$"):
+        _ = FigureFile(path).source
+
+
+def test_a_takeaway_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "times.txt").write_bytes(b"\xff")
+    with pytest.raises(UserError, match=r"times\.txt: not a readable takeaway; delete it and run again$"):
+        _ = FigureFile(tmp_path / "times.svg").takeaway

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 from crossover.errors import UserError
-from crossover.measurement.trial import read_dataset
+from crossover.measurement.dataset_file import read_dataset
 
 POINTS = {"features": torch.ones(4, 2), "labels": torch.arange(4) % 2}
 NO_SAFETENSORS = "is not a readable safetensors file: .*; delete it, and the run makes it again$"
