@@ -1,10 +1,9 @@
 # What a run tells on the terminal beside Snakemake's own lines: the time left, its answers, what to do where it failed.
 
-import json
 import sys
 
 from crossover.hardware import check_sent
-from crossover.progress import MEASURING, ProgressTeller, failure_words
+from crossover.progress import MEASURING, ProgressTeller, cut_inputs, failure_words
 from snakemake.logging import logger
 
 
@@ -28,7 +27,7 @@ def partial_command():
     """The command that reports what has finished, with the config of this run."""
     settings = workflow.config_settings
     files = [f"--configfile={path}" for path in settings.configfiles or ()]
-    values = [f"{key}={json.dumps(value)}" for key, value in (settings.config or {}).items()]
+    values = settings.config_args or ()
     options = ["--nolock", "--cores", "1", *files, *(["--config", *values] if values else [])]
     return shlex.join(["snakemake", *options, "--", "partial_report"])
 
@@ -57,6 +56,7 @@ onstart:
         check_sent(CONFIG.hardware, local=workflow.local_exec and measures())
         note_unnoted_rows()
     look_for_jobs_once()
+    logger.addFilter(cut_inputs)
     logger.addHandler(PROGRESS)
 
 

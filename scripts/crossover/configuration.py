@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,8 @@ from crossover.errors import UserError
 from crossover.options import memory_size
 from crossover.studies import BatchSearch, Effort, Refinement, Study
 from crossover.study_files import read_study, study_schema
-from crossover.validation import Locator, as_typed, check, read_yaml, shown_path
+from crossover.validation import Locator, check
+from crossover.yaml_files import Layer, merged, read_yaml, shown_path
 
 
 @dataclass(frozen=True)
@@ -74,15 +76,16 @@ class Configuration:
     """All of it as one file would say it, defaults included."""
 
 
-def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequence[Path]) -> Configuration:
+def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     """Check a config and the studies that it names.
 
-    `config` is the merged mapping, `folder` the config folder with schema.yaml and studies/,
-    `sources` the files that the mapping was merged from, the last one winning. Raises UserError.
+    `layers` are its values and where they come from, the last one winning, `folder` is the config folder with
+    schema.yaml and studies/. Raises UserError.
     """
     schema = read_yaml(folder / "schema.yaml")
-    locate = Locator(sources, config)
-    complete = check(as_typed(config, schema), schema, locate)
+    locate = Locator(layers)
+    complete = check(merged(layers), schema, locate)
+    _check_results(complete["results"], locate)
     _check_memory_limit(complete["largest_batch"]["memory_limit"], locate)
     _check_csv(complete["datasets"]["higgs"]["csv"], locate)
     _check_folder(complete["datasets"]["mnist"]["folder"], locate)
@@ -107,7 +110,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
         isolation=complete["isolation"],
         side_by_side=complete["side_by_side"],
         time_limit_s=float(complete["time_limit_s"]),
-        results=complete["results"].rstrip("/"),
+        results=os.path.normpath(complete["results"]),
         check_pairs=complete["check_pairs"],
         effort=effort,
         refinement=Refinement(**complete["refinement"]),
@@ -147,6 +150,21 @@ def check_merge(configuration: Configuration) -> None:
             f"{configuration.merge_from}: merge: null, but merge needs results folders of one machine or more; "
             "name them, as --config merge='{laptop: results_a, h200: results_b}'"
         )
+
+
+def _check_results(results: str, locate: Locator) -> None:
+    """Raise UserError where no folder of the run's own can be made, or there is none."""
+    folder = Path(results)
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
+    problem = None
+    if not there.is_dir():
+        problem = f"cannot be made, since {shown_path(there)} is no folder"
+    elif Path.cwd().is_relative_to(folder.resolve()):
+        problem = "holds the working directory"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        problem = f"cannot be written, since {shown_path(there)} is not yours"
+    if problem:
+        raise UserError(f"{locate(('results',))}: results: {results} {problem}; allowed: a folder for this run alone")
 
 
 def _check_memory_limit(size: int | str | None, locate: Locator) -> None:

@@ -19,6 +19,9 @@ MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest
 TELLING_SHARE = 0.02
 """Of the time that may go into telling: it looks at every waiting job, of which a large run has thousands."""
 
+MOST_INPUTS = 3
+"""Inputs of a failed job that are shown."""
+
 Kinds = tuple[tuple[str, ...], ...]
 """What a job is like, from its very cell to any of its rule."""
 
@@ -81,6 +84,14 @@ def failure_words(failed: Mapping[str, int], command: str) -> str:
         f"{what}\nThe same command again measures what is missing, and nothing else."
         f"\nA report of what has finished: {command}\n"
     )
+
+
+def cut_inputs(record: logging.LogRecord) -> bool:
+    """A filter that lets every event pass, but cuts the list of a failed job's inputs: beside it a line is not seen."""
+    inputs: Sequence[str] = getattr(record, "input", None) or ()
+    if getattr(getattr(record, "event", None), "value", None) == "job_error" and len(inputs) > MOST_INPUTS:
+        record.input = [*inputs[:MOST_INPUTS], f"and {len(inputs) - MOST_INPUTS} more"]
+    return True
 
 
 class ProgressTeller(logging.Handler):

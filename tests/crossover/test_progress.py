@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crossover.progress import ProgressTeller, duration_words, estimate_left, failure_words, kinds_of
+from crossover.progress import ProgressTeller, cut_inputs, duration_words, estimate_left, failure_words, kinds_of
 
 
 def kinds(size: int, trial: int = 1, device: str = "cpu", study: str = "a") -> Any:
@@ -134,3 +134,15 @@ def test_failed_jobs_are_counted_by_rule() -> None:
     assert lines[0] == "Failed: 2 jobs (measure_cell 2); the line of each is above."
     assert lines[2] == "A report of what has finished: snakemake --nolock"
     assert failure_words({}, "x").startswith("The run was stopped.")
+
+
+def test_of_a_failed_jobs_inputs_the_first_are_shown() -> None:
+    """A report has hundreds, and the line that says why it failed is to be seen beside them."""
+    for event, shown in (("job_error", ["a", "b", "c", "and 97 more"]), ("job_info", [*"abc", *["x"] * 97])):
+        record = logging.makeLogRecord({"event": SimpleNamespace(value=event), "input": [*"abc", *["x"] * 97]})
+        assert cut_inputs(record)
+        assert record.__dict__["input"] == shown
+    short = logging.makeLogRecord({"event": SimpleNamespace(value="job_error"), "input": ["a", "b", "c"]})
+    assert cut_inputs(short)
+    assert short.__dict__["input"] == ["a", "b", "c"]
+    assert cut_inputs(logging.makeLogRecord({"msg": "a line"}))
