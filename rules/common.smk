@@ -81,7 +81,9 @@ with one_line_errors():
     # The config file named in the Snakefile comes last in Snakemake's list, but is overridden by the others.
     *overriding, own = map(Path, workflow.configfiles)
     replaced = workflow.config_settings.replace_workflow_config
-    LAYERS = read_layers(overriding if replaced else [own, *overriding], workflow.config_settings.config_args or ())
+    LAYERS = read_layers(
+        overriding if replaced else [own, *overriding], workflow.config_settings.config_args or ()
+    )
     CONFIG = read_configuration(LAYERS, Path(workflow.basedir) / "config")
     check_classes(CONFIG.hardware, CONFIG.devices)
     MERGED = []

@@ -135,6 +135,9 @@ def check_compared(configuration: Configuration) -> None:
             f"{where}: null, but compare_runs needs two results folders; "
             'name them, as --config "compare=[results, results/second]"'
         )
+    first, second = configuration.compare
+    if (first.folder, first.study) == (second.folder, second.study):
+        raise UserError(f"{where}: {first.name} and {second.name} are one run; allowed: two results folders or studies")
     for run in configuration.compare:
         if not Path(run.measurements).is_file():
             raise UserError(
@@ -178,7 +181,7 @@ def _check_memory_limit(size: int | str | None, locate: Locator) -> None:
 def _compared_run(name: str) -> ComparedRun:
     single = re.fullmatch(r"(?P<folder>.+):(?P<study>[A-Za-z0-9_-]+)", name)
     folder = single["folder"] if single else name
-    return ComparedRun(name, folder.rstrip("/"), single["study"] if single else None)
+    return ComparedRun(name, os.path.normpath(folder), single["study"] if single else None)
 
 
 def check_device_list(configuration: Configuration, machine: Machine) -> None:

@@ -108,9 +108,9 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
 
 
 def _fields(line: str, place: str) -> list[str]:
-    """The fields of a line, which no quoted field may leave."""
+    """The fields of a line, without blanks around them; no quoted field may leave the line."""
     try:
-        return next(csv.reader([line], strict=True))
+        return [field.strip() for field in next(csv.reader([line], strict=True))]
     except csv.Error as error:
         raise UserError(f"{place}: not readable as CSV ({error}); close each quote on its line") from None
 
@@ -123,7 +123,7 @@ def _row(fields: Mapping[str, str], place: str) -> dict[str, Value]:
     row: dict[str, Value] = {}
     for name, text in fields.items():
         metric, factor = scales().get(name, (name, None))
-        row[metric] = _value(name, text.strip(), factor, f"{place}: {name}") if text.strip() else None
+        row[metric] = _value(name, text, factor, f"{place}: {name}") if text else None
     return row
 
 

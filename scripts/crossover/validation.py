@@ -49,11 +49,17 @@ def _matches(_validator: object, pattern: str, value: object, _schema: object) -
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
+def _has_length(_validator: object, least: int, value: object, _schema: object) -> Iterator[ValidationError]:
+    """Of a text without the blanks around it."""
+    if isinstance(value, str) and len(value.strip()) < least:
+        yield ValidationError(f"{value!r} is too short")
+
+
 # JSON Schema takes 32.0 for an integer, but a size of 32.0 would name other files than 32; YAML knows infinity; and
 # neither a page nor a figure can hold every text.
 _Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
-    {"pattern": _matches},
+    {"pattern": _matches, "minLength": _has_length},
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
         {"number": _is_number, "integer": _is_integer, "string": _is_text}
     ),

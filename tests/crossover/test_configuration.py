@@ -192,7 +192,11 @@ def test_a_study_says_only_what_differs_from_the_runs_refinement(folder: Folder)
         ({"datasets": {"higgs": {"seed": 2**32}}}, "datasets.higgs.seed: 4294967296 is not allowed; allowed: a whole"),
         ({"cpu_threads": 5000}, "cpu_threads: 5000 is not allowed; allowed: auto, or a whole number at least 1 and at"),
         ({"trials": "5"}, "trials: '5' is not allowed; allowed: a whole number"),
-        ({"merge": {" ": "a"}}, "merge: ' ' is not allowed; allowed: a name that is not blank"),
+        ({"merge": {"a ": "b"}}, "merge: 'a ' is not allowed; allowed: a name without blanks around it"),
+        ({"merge": ["x" * 300]}, "merge.0: 'xxxxxxxx"),
+        ({"compare": ["a", "x" * 300]}, "compare.1: 'xxxxxxxx"),
+        ({"datasets": {"mnist": {"folder": "x" * 300}}}, "datasets.mnist.folder: 'xxxxxxxx"),
+        ({"currency": " "}, "currency: ' ' is not allowed; allowed: null or a text, not empty"),
         ({"hardware": {"a b": {}}}, "hardware: 'a b' is not allowed; allowed: a name of letters, digits, . _ and -"),
         ({"hardware": {"a": {"qos": "x; y"}}}, "hardware.a.qos: 'x; y' is not allowed; allowed: a name of letters"),
         (
@@ -631,7 +635,6 @@ def test_a_mistake_in_a_claim_is_one_line(folder: Folder, claim: dict[str, Any],
     ("source", "message"),
     [
         (None, "missing; allowed: author, title and date, or 'ours'"),
-        ("  ", "missing; allowed: author, title and date, or 'ours'"),
         ("Ours", "'Ours' is not allowed; allowed: author, title and date, or 'ours'"),
         ("ours ", "'ours ' is not allowed; allowed: author, title and date, or 'ours'"),
     ],
@@ -802,6 +805,8 @@ def test_a_comparison_needs_two_finished_runs(folder: Folder) -> None:
     assert text.startswith("override.yaml: compare: first/second/measurements.parquet does not exist; allowed: ")
     assert "`snakemake --cores 1 --config results=first/second`" in text
     check_compared(folder.read(compare=["first:x", "first:y"]))
+    text = one_line(lambda: check_compared(folder.read(compare=["first", "./first/"])))
+    assert text == "config.yaml: compare: first and ./first/ are one run; allowed: two results folders or studies"
 
 
 def test_a_comparison_is_checked_only_where_it_is_asked_for(folder: Folder) -> None:
