@@ -69,6 +69,7 @@ from crossover.studies import (
 )
 from crossover.trainings import TRAINING_PATH, quality_of, trained_cells, training_options
 from crossover.unnoted import check_unnoted
+from crossover.yaml_files import read_layers
 from snakemake_interface_executor_plugins.settings import SharedFSUsage
 
 prefer_this_environment()
@@ -88,7 +89,11 @@ def default_partition():
 with one_line_errors():
     # The config file named in the Snakefile comes last in Snakemake's list, but is overridden by the others.
     *overriding, own = map(Path, workflow.configfiles)
-    CONFIG = read_configuration(config, Path(workflow.basedir) / "config", [own, *overriding])
+    replaced = workflow.config_settings.replace_workflow_config
+    LAYERS = read_layers(
+        overriding if replaced else [own, *overriding], workflow.config_settings.config_args or ()
+    )
+    CONFIG = read_configuration(LAYERS, Path(workflow.basedir) / "config")
     check_classes(CONFIG.hardware, CONFIG.devices)
     MERGED = []
     if CONFIG.merge:
@@ -97,11 +102,8 @@ with one_line_errors():
         # Nothing is measured: studies and devices are those that the folders hold.
         MERGED = merged_runs(CONFIG.merge, f"{CONFIG.results}/merged")
         found = measured_there(MERGED, Path(workflow.basedir) / "config" / "studies")
-        CONFIG = read_configuration(
-            {**config, **found, "results": f"{CONFIG.results}/merged", "check_devices": False},
-            Path(workflow.basedir) / "config",
-            [own, *overriding],
-        )
+        found |= {"results": f"{CONFIG.results}/merged", "check_devices": False}
+        CONFIG = read_configuration([*LAYERS, ("merge", found)], Path(workflow.basedir) / "config")
 
     # What enters `params` must read the same on every host, so the main process looks once and its jobs are told.
     if workflow.is_main_process:
@@ -404,7 +406,7 @@ def real_files(options):
     csv, folder = options.get("csv"), options.get("folder")
     if folder:
         return sorted(str(path) for path in Path(folder).glob("train-*-ubyte*"))
-    return [csv["signal"], csv["background"]] if csv else []
+    return [csv["signal"], csv["background"]] if isinstance(csv, dict) else []
 
 
 def study_of(wildcards):

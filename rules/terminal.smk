@@ -3,7 +3,7 @@
 import sys
 
 from crossover.hardware import check_sent
-from crossover.progress import MEASURING, ProgressTeller, failure_words, partial_command_of
+from crossover.progress import MEASURING, ProgressTeller, cut_inputs, failure_words, partial_command_of
 from snakemake.logging import logger
 
 
@@ -27,9 +27,10 @@ def partial_command():
     """The command that reports what has finished, with the config of this run."""
     settings = workflow.config_settings
     # It is made here, where nothing tells what was asked of a cluster's nodes.
-    of_cluster = {"devices": RUN_DEVICES, "check_devices": False, "several_hosts": True}
-    config = dict(settings.config or {}) | (of_cluster if MACHINE.elsewhere else {})
-    return partial_command_of(list(settings.configfiles or ()), config)
+    of_cluster = (
+        {"devices": RUN_DEVICES, "check_devices": False, "several_hosts": True} if MACHINE.elsewhere else {}
+    )
+    return partial_command_of(settings.configfiles or (), settings.config_args or (), of_cluster)
 
 
 def look_for_jobs_once():
@@ -57,6 +58,7 @@ onstart:
             check_sent(CONFIG.hardware, local=workflow.local_exec)
         note_unnoted_rows()
     look_for_jobs_once()
+    logger.addFilter(cut_inputs)
     logger.addHandler(PROGRESS)
 
 

@@ -36,7 +36,7 @@ from crossover.options import (
     whole,
 )
 from crossover.records import is_cpu
-from crossover.studies import BatchSearch
+from crossover.studies import NULL, BatchSearch
 
 CPU_SHARE = 0.8
 """Of the memory that is available when the search starts; the rest is for whoever needs some meanwhile."""
@@ -65,7 +65,10 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     add_process_options(search)
     add_isolation_option(search)
     search.add_argument("--output", required=True, type=Path, help="JSON file to write")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.workload == NULL:
+        parser.error(f"argument --workload: every batch of '{NULL}' fits; allowed: another workload")
+    return options
 
 
 def main(arguments: list[str]) -> None:

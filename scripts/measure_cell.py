@@ -17,13 +17,16 @@ import argparse
 import os
 import shlex
 import sys
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
 from crossover.command_lines import option_name
 from crossover.errors import one_line_errors
 from crossover.invocation import code_version
 from crossover.options import (
+    MOST,
     add_cell_options,
     add_isolation_option,
     add_process_options,
@@ -32,11 +35,16 @@ from crossover.options import (
     new_parser,
     positive,
     seconds,
+    seconds_above_0,
+    tolerance,
+    whole_number,
 )
 from crossover.studies import Effort
 
 LATENCY_STEPS_MIN = 300
 """Fewer say nothing about a 99th percentile."""
+LATENCY_STEPS_MAX = 1_000_000
+"""A row holds them all."""
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -46,8 +54,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial = parser.add_argument_group("trial")
     trial.add_argument("--trial", default=1, type=positive)
     add_process_options(trial)
+    latency_steps = whole_number(LATENCY_STEPS_MIN, LATENCY_STEPS_MAX, 0)
     trial.add_argument(
-        "--latency-steps", default=0, type=_latency_steps, help="individually synchronised steps; 0: none"
+        "--latency-steps", default=0, type=latency_steps, help="individually synchronised steps; 0: none"
     )
     trial.add_argument(
         "--latency-mistakes", action="store_true", help="also time these steps with each of the common mistakes"
@@ -56,11 +65,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     effort = parser.add_argument_group("effort")
     for field in fields(Effort):
-        number = positive if isinstance(field.default, int) else seconds
-        effort.add_argument(option_name(field.name), default=field.default, type=number)
+        effort.add_argument(option_name(field.name), default=field.default, type=_kind(field))
     options = parser.parse_args(arguments)
-    if options.blocks_min < 2:
-        parser.error(f"argument --blocks-min: {options.blocks_min} is not allowed; allowed: at least 2")
     if options.latency_mistakes and not options.latency_steps:
         parser.error(f"argument --latency-mistakes: needs --latency-steps; allowed: at least {LATENCY_STEPS_MIN}")
     return options
@@ -98,11 +104,13 @@ def main(arguments: list[str]) -> None:
         measure(request, os.environ)
 
 
-def _latency_steps(text: str) -> int:
-    steps = int(text)
-    if steps and steps < LATENCY_STEPS_MIN:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: 0, or at least {LATENCY_STEPS_MIN}")
-    return steps
+def _kind(of: Field[Any]) -> Callable[[str], int | float]:
+    """What an option of the effort may be."""
+    if isinstance(of.default, int):
+        return whole_number(2, MOST) if of.name == "blocks_min" else positive
+    if of.name.endswith("tolerance"):
+        return tolerance
+    return seconds if of.name in ("warmup_min_s", "timed_min_s") else seconds_above_0
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from crossover.errors import one_line_errors
+from crossover.errors import UserError, one_line_errors
 from crossover.invocation import code_version
 from crossover.options import (
     add_cell_options,
@@ -27,8 +27,12 @@ from crossover.options import (
     new_parser,
     positive,
     share,
+    whole_number,
 )
+from crossover.studies import trains
 from crossover.trainings import Quality
+
+MOST_EPOCHS = 1_000_000
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -36,7 +40,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     training = parser.add_argument_group("training")
-    training.add_argument("--epochs", default=Quality.epochs, type=positive, help="passes over the training part")
+    training.add_argument(
+        "--epochs", default=Quality.epochs, type=whole_number(1, MOST_EPOCHS), help="passes over the training part"
+    )
     training.add_argument(
         "--test-share", default=Quality.test_share, type=share, help="share of the dataset's rows that is held out"
     )
@@ -53,6 +59,10 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> None:
     """Train the model that the command line describes."""
     options = parse_arguments(arguments)
+    if not trains(options.workload):
+        raise UserError(
+            f"--workload: '{options.workload}' does not train on resident data with labels; allowed: one that does"
+        )
     cell = cell_of(options)
     check_writable(options.output)
 

@@ -260,6 +260,14 @@ def test_a_users_mistake_is_one_line_before_any_job(fresh: House) -> None:
         config.write_text("studies: [disc_depth\ntrials: 3\n")
 
 
+def test_a_value_that_snakemake_reads_otherwise_stops_the_run(fresh: House) -> None:
+    """Snakemake reads 2:30 as 150, as YAML 1.1 does."""
+    done = fresh.snakemake("--dry-run", "--config", "trials=2:30")
+    line = "error: --config: trials: line 1, column 1: not valid YAML: '2:30' is read in two ways"
+    assert done.returncode == 1
+    assert line in done.stderr
+
+
 @pytest.mark.slow
 def test_a_study_without_any_time_still_ends_in_a_report(fresh: House) -> None:
     fresh.config(studies=["disc_depth"])

@@ -63,7 +63,7 @@ def check_claims_of(study: Study, place: str, studies: Sequence[str], read: Call
 
 def _check_source(source: str | None, place: str) -> None:
     """A statement is somebody's, or marked as ours in the one spelling that the report counts apart."""
-    if source is None or not source.strip():
+    if source is None:
         raise UserError(f"{place}: missing; allowed: {SOURCES}")
     if source != OURS and source.strip().lower() == OURS:
         raise UserError(f"{place}: {source!r} is not allowed; allowed: {SOURCES}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,8 @@ from crossover.errors import UserError
 from crossover.options import memory_size
 from crossover.studies import BatchSearch, Effort, Refinement, Study
 from crossover.study_files import read_study, study_schema
-from crossover.validation import Locator, as_typed, check, read_yaml, shown_path
+from crossover.validation import Locator, check
+from crossover.yaml_files import Layer, merged, read_yaml, shown_path
 
 
 @dataclass(frozen=True)
@@ -74,15 +76,16 @@ class Configuration:
     """All of it as one file would say it, defaults included."""
 
 
-def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequence[Path]) -> Configuration:
+def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     """Check a config and the studies that it names.
 
-    `config` is the merged mapping, `folder` the config folder with schema.yaml and studies/,
-    `sources` the files that the mapping was merged from, the last one winning. Raises UserError.
+    `layers` are its values and where they come from, the last one winning, `folder` is the config folder with
+    schema.yaml and studies/. Raises UserError.
     """
     schema = read_yaml(folder / "schema.yaml")
-    locate = Locator(sources, config)
-    complete = check(as_typed(config, schema), schema, locate)
+    locate = Locator(layers)
+    complete = check(merged(layers), schema, locate)
+    _check_results(complete["results"], locate)
     _check_memory_limit(complete["largest_batch"]["memory_limit"], locate)
     _check_csv(complete["datasets"]["higgs"]["csv"], locate)
     _check_folder(complete["datasets"]["mnist"]["folder"], locate)
@@ -107,7 +110,7 @@ def read_configuration(config: Mapping[str, Any], folder: Path, sources: Sequenc
         isolation=complete["isolation"],
         side_by_side=complete["side_by_side"],
         time_limit_s=float(complete["time_limit_s"]),
-        results=complete["results"].rstrip("/"),
+        results=os.path.normpath(complete["results"]),
         check_pairs=complete["check_pairs"],
         effort=effort,
         refinement=Refinement(**complete["refinement"]),
@@ -132,6 +135,9 @@ def check_compared(configuration: Configuration) -> None:
             f"{where}: null, but compare_runs needs two results folders; "
             'name them, as --config "compare=[results, results/second]"'
         )
+    first, second = configuration.compare
+    if (first.folder, first.study) == (second.folder, second.study):
+        raise UserError(f"{where}: {first.name} and {second.name} are one run; allowed: two results folders or studies")
     for run in configuration.compare:
         if not Path(run.measurements).is_file():
             raise UserError(
@@ -149,6 +155,21 @@ def check_merge(configuration: Configuration) -> None:
         )
 
 
+def _check_results(results: str, locate: Locator) -> None:
+    """Raise UserError where no folder of the run's own can be made, or there is none."""
+    folder = Path(results)
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
+    problem = None
+    if not there.is_dir():
+        problem = f"cannot be made, since {shown_path(there)} is no folder"
+    elif Path.cwd().is_relative_to(folder.resolve()):
+        problem = "holds the working directory"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        problem = f"cannot be written, since {shown_path(there)} is not yours"
+    if problem:
+        raise UserError(f"{locate(('results',))}: results: {results} {problem}; allowed: a folder for this run alone")
+
+
 def _check_memory_limit(size: int | str | None, locate: Locator) -> None:
     """Raise UserError where a text is no size of memory."""
     try:
@@ -160,7 +181,7 @@ def _check_memory_limit(size: int | str | None, locate: Locator) -> None:
 def _compared_run(name: str) -> ComparedRun:
     single = re.fullmatch(r"(?P<folder>.+):(?P<study>[A-Za-z0-9_-]+)", name)
     folder = single["folder"] if single else name
-    return ComparedRun(name, folder.rstrip("/"), single["study"] if single else None)
+    return ComparedRun(name, os.path.normpath(folder), single["study"] if single else None)
 
 
 def check_device_list(configuration: Configuration, machine: Machine) -> None:

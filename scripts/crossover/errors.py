@@ -15,6 +15,20 @@ class UserError(Exception):
     """A mistake a user can mend; its text is one line: what, where, what is allowed, what to do."""
 
 
+LONGEST_SHOWN = 100
+"""Characters of a value that a message shows."""
+
+
+def shown_value(value: object) -> str:
+    """A value as a message shows it: on one line, and cut where it is long."""
+    return shown_text(repr(value))
+
+
+def shown_text(text: str) -> str:
+    """A text, cut where it is long."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """End the program with status 1 and the error's one line, without a traceback."""

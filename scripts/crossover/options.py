@@ -6,19 +6,27 @@ Only the standard library is imported, so that `--help` works in a bare environm
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, fields
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from crossover.command_lines import option_name
-from crossover.errors import UserError
+from crossover.errors import UserError, shown_value
 from crossover.records import BASELINE, DEVICES, EXECUTIONS, HALF, HERE, PLAIN, PRECISIONS, PROTOCOLS
 from crossover.studies import Cell, check_offered, known_workloads, workload_traits
 
+# The ends of what config/schema.yaml allows; a test holds both together.
+MOST = 1_000_000_000
+MOST_SEED = 2_000_000_000
+"""A trial adds its number, and not every generator takes seeds of more than 32 bits."""
+MOST_THREADS = 4096
+MOST_TOLERANCE = 100
 LONGEST_S = 1e6
 
 DEVICE_CHOICES = f"{', '.join(DEVICES)}; {BASELINE}-1, {BASELINE}-{HALF} and the like"
@@ -64,9 +72,9 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
 
 def add_process_options(group: argparse._ArgumentGroup) -> None:
     """Add the options that every measuring process takes."""
-    group.add_argument("--seed", default=0, type=int)
+    group.add_argument("--seed", default=0, type=seed)
     group.add_argument("--dataset", type=path_if_any, help="safetensors file; empty where the workload reads none")
-    group.add_argument("--cpu-threads", default="auto", type=auto_or_positive, help="auto: usable physical cores")
+    group.add_argument("--cpu-threads", default="auto", type=auto_or_threads, help="auto: usable physical cores")
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
 
 
@@ -91,15 +99,15 @@ def cell_of(options: argparse.Namespace, **known: int) -> Cell:
 
 def device(text: str) -> str:
     """A device, or the CPU on a number of cores or half of them: cuda, cpu, cpu-1, cpu-half."""
-    if text not in DEVICES and not re.fullmatch(rf"{BASELINE}-({HALF}|[1-9][0-9]*)", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: {DEVICE_CHOICES}")
+    if text not in DEVICES and not re.fullmatch(rf"{BASELINE}-({HALF}|[1-9][0-9]{{0,3}})", text, re.ASCII):
+        raise refusal(text, DEVICE_CHOICES)
     return text
 
 
 def machine(text: str) -> str:
     """The name of a machine, which a path can hold."""
     if not re.fullmatch(MACHINE_NAME, text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; allowed: letters, digits, '.', '_' and '-'")
+        raise refusal(text, "letters, digits, '.', '_' and '-'")
     return text
 
 
@@ -108,49 +116,58 @@ def path_if_any(text: str) -> str | None:
     return text or None
 
 
-def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    return _at_least(1, text)
+def whole_number(least: int, most: int, other: int | str | None = None) -> Callable[[str], Any]:
+    """A kind of option: a whole number between two others in decimal digits, or a value beside them."""
+    words = f"a whole number from {least} to {most}" + ("" if other is None else f", or {other}")
+
+    def read(text: str) -> int | str:
+        if other is not None and text == str(other):
+            return other
+        number = int(text) if re.fullmatch(r"-?(0|[1-9][0-9]{0,18})", text, re.ASCII) else None
+        if number is None or not least <= number <= most:
+            raise refusal(text, words)
+        return number
+
+    return read
 
 
 def share(text: str) -> float:
     """A share between 0 and 1, neither of them."""
-    number = float(text)
-    if not 0 < number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: a number between 0 and 1, such as 0.33")
-    return number
-
-
-def whole(text: str) -> int:
-    """A whole number of at least 0."""
-    return _at_least(0, text)
-
-
-def _at_least(least: int, text: str) -> int:
-    number = int(text)
-    if number < least:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: a whole number of at least {least}")
-    return number
+    return _number(text, lambda number: 0 < number < 1, "a number between 0 and 1, such as 0.33")
 
 
 def seconds(text: str) -> float:
     """Seconds, at least 0 and finite."""
-    number = float(text)
-    if not 0 <= number <= LONGEST_S:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: seconds from 0 to {LONGEST_S:g}")
-    return number
+    return _number(text, lambda number: 0 <= number <= LONGEST_S, f"seconds from 0 to {LONGEST_S:g}")
 
 
 def seconds_above_0(text: str) -> float:
-    """Seconds above 0."""
-    if (number := seconds(text)) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is not allowed; allowed: seconds above 0")
+    """Seconds above 0 and finite."""
+    return _number(text, lambda number: 0 < number <= LONGEST_S, f"seconds above 0, at most {LONGEST_S:g}")
+
+
+def tolerance(text: str) -> float:
+    """A share above 0, which may be more than 1."""
+    return _number(text, lambda number: 0 < number <= MOST_TOLERANCE, f"a share above 0, at most {MOST_TOLERANCE}")
+
+
+def _number(text: str, is_allowed: Callable[[float], bool], words: str) -> float:
+    plain = re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", text, re.ASCII | re.IGNORECASE)
+    number = float(text) if plain else math.nan
+    if not is_allowed(number):
+        raise refusal(text, words)
     return number
 
 
-def auto_or_positive(text: str) -> int | str:
-    """`auto`, or a whole number of at least 1."""
-    return text if text == "auto" else positive(text)
+positive = whole_number(1, MOST)
+whole = whole_number(0, MOST)
+seed = whole_number(0, MOST_SEED)
+auto_or_threads = whole_number(1, MOST_THREADS, "auto")
+
+
+def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
+    """The error of an option's value: what is wrong, and what is allowed."""
+    return argparse.ArgumentTypeError(f"{shown_value(text)} is not allowed; allowed: {allowed}")
 
 
 def memory_size(text: str) -> int:
@@ -159,14 +176,14 @@ def memory_size(text: str) -> int:
     unit_bytes = MEMORY_UNITS.get(found[2]) if found else None
     size = int(Decimal(found[1]) * unit_bytes) if found and unit_bytes else 0
     if not 1 <= size <= MOST_MEMORY_BYTES:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not allowed; allowed: bytes, from 1 to 2^60, such as 8GB, 8GiB, 800MB or 800000000"
-        )
+        raise refusal(text, "bytes, from 1 to 2^60, such as 8GB, 8GiB, 800MB or 800000000")
     return size
 
 
 def check_writable(path: Path) -> None:
     """Make the folder of an output and raise UserError where the file could not be written there."""
+    if path.parts[:1] and path.parts[0].startswith("~"):
+        raise UserError(f"--output: {path} begins with ~, which the shell left as it is; write the folder's path out")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         writable = os.access(path.parent, os.W_OK) and not path.is_dir()

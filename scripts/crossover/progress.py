@@ -10,7 +10,7 @@ import logging
 import shlex
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
@@ -20,6 +20,9 @@ MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest
 
 TELLING_SHARE = 0.02
 """Of the time that may go into telling: it looks at every waiting job, of which a large run has thousands."""
+
+MOST_INPUTS = 3
+"""Inputs of a failed job that are shown."""
 
 Kinds = tuple[tuple[str, ...], ...]
 """What a job is like, from its very cell to any of its rule."""
@@ -85,12 +88,20 @@ def failure_words(failed: Mapping[str, int], command: str) -> str:
     )
 
 
-def partial_command_of(configfiles: Sequence[object], config: Mapping[str, object]) -> str:
-    """The command that reports here what has finished of a run with these files and values of the config."""
+def partial_command_of(configfiles: Iterable[object], typed: Iterable[str], config: Mapping[str, object]) -> str:
+    """The command that reports here what has finished of a run with these files, values as typed, and further ones."""
     files = [f"--configfile={path}" for path in configfiles]
-    values = [f"{key}={json.dumps(value)}" for key, value in config.items()]
+    values = [*typed, *(f"{key}={json.dumps(value)}" for key, value in config.items())]
     options = ["--nolock", "--cores", "1", *files, *(["--config", *values] if values else [])]
     return shlex.join(["snakemake", *options, "--", "partial_report"])
+
+
+def cut_inputs(record: logging.LogRecord) -> bool:
+    """A filter that lets every event pass, but cuts the list of a failed job's inputs: beside it a line is not seen."""
+    inputs: Sequence[str] = getattr(record, "input", None) or ()
+    if getattr(getattr(record, "event", None), "value", None) == "job_error" and len(inputs) > MOST_INPUTS:
+        record.input = [*inputs[:MOST_INPUTS], f"and {len(inputs) - MOST_INPUTS} more"]
+    return True
 
 
 class ProgressTeller(logging.Handler):

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from crossover.errors import UserError
+from crossover.errors import UserError, shown_value
 from crossover.records import AXES, DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
-from crossover.validation import allowed_names, shown_path
+from crossover.validation import allowed_names
+from crossover.yaml_files import read_text, shown_path
 
 WORDS = {"protocol": PROTOCOLS, "precision": PRECISIONS, "execution": EXECUTIONS, "device": DEVICES}
 """Axes whose values are words of ours."""
@@ -64,29 +67,52 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     Metrics are in seconds, bytes and samples per second. Raises UserError naming file, line and column.
     """
     where = shown_path(path)
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        raise UserError(f"{where} does not exist; name a CSV file in config/published/") from None
+    lines = read_text(path).splitlines()
     source = " ".join(line.lstrip("# ").strip() for line in lines if line.startswith("#"))
     if not source:
         raise UserError(f"{where}: no line starts with '#'; the first ones say whose numbers these are")
-    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
-    table = list(csv.reader(line for _, line in numbered))
+    table = [
+        (_fields(line, f"{where}: line {number}"), f"{where}: line {number}")
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.startswith("#")
+    ]
     if not table:
         raise UserError(f"{where}: no columns; allowed: {', '.join(_allowed())}")
-    names, *records = table
+    (names, _), *records = table
+    held: dict[str, str] = {}
     for name in names:
         if name not in _allowed():
-            raise UserError(f"{where}: column '{name}' is unknown; {allowed_names(name, _allowed())}")
+            raise UserError(f"{where}: column {shown_value(name)} is unknown; {allowed_names(name, _allowed())}")
+        metric, _ = scales().get(name, (name, None))
+        if metric in held:
+            raise UserError(f"{where}: column '{name}' holds what '{held[metric]}' holds; allowed: one of them")
+        held[metric] = name
     if not set(names) & scales().keys():
         raise UserError(f"{where}: no column holds a result; allowed: {', '.join(scales())}")
-    rows = []
-    for (number, _), fields in zip(numbered[1:], records, strict=True):
+    rows: list[dict[str, Value]] = []
+    seen: dict[tuple[Value, ...], str] = {}
+    for fields, place in records:
         if len(fields) != len(names):
-            raise UserError(f"{where}: line {number}: {len(fields)} fields; allowed: {len(names)}, one a column")
-        rows.append(_row(dict(zip(names, fields, strict=True)), f"{where}: line {number}"))
+            raise UserError(f"{place}: {len(fields)} fields; allowed: {len(names)}, one a column")
+        row = _row(dict(zip(names, fields, strict=True)), place)
+        if not any(row.get(metric) for metric in METRICS):
+            raise UserError(f"{place}: no result; allowed: a line with at least one")
+        run = tuple(row[name] for name in names if name in row and name not in METRICS)
+        if run in seen:
+            raise UserError(f"{place}: the run of {seen[run]} again; allowed: each run once, or runs with a label each")
+        seen[run] = place.removeprefix(f"{where}: ")
+        rows.append(row)
+    if not rows:
+        raise UserError(f"{where}: no line follows the columns; allowed: one line a published run")
     return source, rows
+
+
+def _fields(line: str, place: str) -> list[str]:
+    """The fields of a line, without blanks around them; no quoted field may leave the line."""
+    try:
+        return [field.strip() for field in next(csv.reader([line], strict=True))]
+    except csv.Error as error:
+        raise UserError(f"{place}: not readable as CSV ({error}); close each quote on its line") from None
 
 
 def _allowed() -> list[str]:
@@ -97,19 +123,21 @@ def _row(fields: Mapping[str, str], place: str) -> dict[str, Value]:
     row: dict[str, Value] = {}
     for name, text in fields.items():
         metric, factor = scales().get(name, (name, None))
-        row[metric] = _value(name, text.strip(), factor, f"{place}: {name}") if text.strip() else None
+        row[metric] = _value(name, text, factor, f"{place}: {name}") if text else None
     return row
 
 
 def _value(name: str, text: str, factor: float | None, place: str) -> Value:
     if name in WORDS and text not in WORDS[name]:
-        raise UserError(f"{place}: '{text}' is unknown; {allowed_names(text, WORDS[name])}")
+        raise UserError(f"{place}: {shown_value(text)} is unknown; {allowed_names(text, WORDS[name])}")
     if name not in COUNTS and factor is None:
         return text
-    try:
-        number = int(text) if name in COUNTS else float(text)
-    except ValueError:
-        number = math.nan
+    digits = r"[0-9]{1,10}" if name in COUNTS else r"[0-9]*\.?[0-9]*(e[-+]?[0-9]+)?"
+    number: int | float = math.nan
+    if re.fullmatch(digits, text, re.ASCII | re.IGNORECASE):
+        with suppress(ValueError):
+            number = int(text) if name in COUNTS else float(text)
     if not (0 < number < math.inf):
-        raise UserError(f"{place}: '{text}' is not allowed; allowed: a number above 0")
+        kind = "whole number" if name in COUNTS else "number"
+        raise UserError(f"{place}: {shown_value(text)} is not allowed; allowed: a {kind} above 0")
     return number if factor is None else number * factor

@@ -16,7 +16,7 @@ from typing import Any
 
 from crossover.errors import UserError
 from crossover.records import AXES, BASELINE, HERE, PLAIN
-from crossover.traits import Traits, read_traits
+from crossover.traits import FUNCTIONS, Traits, read_traits
 
 WORKLOADS_FOLDER = Path(__file__).parent / "measurement" / "workloads"
 NULL = "null"
@@ -102,8 +102,8 @@ SEARCH_VERSION = 1
 
 
 def known_workloads() -> list[str]:
-    """Names of the workloads: the public modules of the workloads' folder."""
-    return sorted(path.stem for path in WORKLOADS_FOLDER.glob("[!_]*.py"))
+    """Names of the workloads: the public modules of the workloads' folder, of which a dot would make packages."""
+    return sorted(path.stem for path in WORKLOADS_FOLDER.glob("[!_]*.py") if "." not in path.stem)
 
 
 def workload_module(workload: str) -> Path:
@@ -114,7 +114,13 @@ def workload_module(workload: str) -> Path:
 @cache
 def workload_traits(workload: str) -> Traits:
     """What a workload's module says of itself; raises UserError as `read_traits` does."""
-    return read_traits(workload_module(workload))
+    return read_traits(workload_module(workload), {} if workload == NULL else FUNCTIONS)
+
+
+def trains(workload: str) -> bool:
+    """Whether a workload trains on resident data with labels."""
+    traits = workload_traits(workload)
+    return traits.dataset is not None and "resident" in traits.protocols
 
 
 @dataclass(frozen=True)

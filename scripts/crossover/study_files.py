@@ -9,9 +9,11 @@ from typing import Any
 
 from crossover.claim_checks import check_claims_of
 from crossover.errors import UserError
+from crossover.memory_needs import memory_mb
 from crossover.published_rows import read_published_rows
-from crossover.studies import NULL, Study, check_offered, known_workloads, workload_traits
-from crossover.validation import Locator, allowed_names, check, read_yaml, shown_path
+from crossover.studies import NULL, Study, check_offered, known_workloads, trains, workload_traits
+from crossover.validation import Locator, allowed_names, check
+from crossover.yaml_files import read_mapping, shown_path
 
 
 def study_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,11 +53,6 @@ def read_study(
     if published and published["crossover"] and published["crossover"] != sorted(published["crossover"]):
         raise UserError(f"{shown}: published.crossover: {published['crossover']} is reversed; allowed: lowest, highest")
     if published and published["results"]:
-        if {"/", "\\"} & set(published["results"]):
-            raise UserError(
-                f"{shown}: published.results: '{published['results']}' is a path; "
-                "allowed: the name of a CSV file in config/published/"
-            )
         _check_results(folder / "published" / published["results"], complete["steps_per_run"], shown)
     _check_quality(complete, shown)
     if complete["largest_batch"] and complete["workload"] == NULL:
@@ -64,6 +61,8 @@ def read_study(
     keys = {axis: f"{shown}: {axis}s" for axis in ("size", "batch_size", "protocol", "variant")}
     for point in product(study.sizes, study.batch_sizes, study.protocols, study.variants):
         check_offered(study.workload, dict(zip(keys, point, strict=True)), keys)
+    for size in study.sizes:
+        memory_mb(study.workload, size)
     _check_batches(study, datasets, shown)
     check_claims_of(study, shown, known, lambda other: _study(other, _read_keys(other, folder, schema)))
     return study
@@ -72,13 +71,13 @@ def read_study(
 def _read_keys(name: str, folder: Path, schema: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a study's file with their defaults, each by itself as the schema allows."""
     file = folder / "studies" / f"{name}.yaml"
-    values = read_yaml(file)
-    if isinstance(values, Mapping) and values.get("workload", "") is None:
+    values = read_mapping(file)
+    if values.get("workload", "") is None:
         raise UserError(
             f"{shown_path(file)}: workload: nothing, as YAML reads it; allowed: the name of a workload, in quotes if "
             f'it is "{NULL}"'
         )
-    return check(values, schema, Locator([file], values))
+    return check(values, schema, Locator([(shown_path(file), values)]))
 
 
 def _study(name: str, complete: Mapping[str, Any]) -> Study:
@@ -104,8 +103,7 @@ def _check_quality(study: Mapping[str, Any], shown: str) -> None:
         if not study["timed"]:
             raise UserError(f"{shown}: timed: false, and quality is null: nothing is left to do; set one of them")
         return
-    traits = workload_traits(study["workload"])
-    if traits.dataset is None or "resident" not in traits.protocols:
+    if not trains(study["workload"]):
         raise UserError(
             f"{shown}: quality: workload '{study['workload']}' does not train on resident data with labels; "
             "allowed: null, or a workload that does, such as higgs_mlp"
@@ -116,6 +114,17 @@ def _check_quality(study: Mapping[str, Any], shown: str) -> None:
         )
     if "fp32" not in study["precisions"]:
         raise UserError(f"{shown}: precisions: {study['precisions']} lacks fp32, which quality compares with; add it")
+    names, classes = study["quality"].get("classes"), workload_traits(study["workload"]).classes
+    if names and classes is None:
+        raise UserError(
+            f"{shown}: quality.classes: workload '{study['workload']}' does not say how many classes it has; "
+            "add CLASSES to its module, or take null"
+        )
+    if names and len(names) != classes:
+        raise UserError(
+            f"{shown}: quality.classes: {len(names)} names, but workload '{study['workload']}' has {classes} classes; "
+            "name each one, or take null"
+        )
 
 
 def _check_batches(study: Study, datasets: Mapping[str, Any], shown: str) -> None:
@@ -131,7 +140,7 @@ def _check_batches(study: Study, datasets: Mapping[str, Any], shown: str) -> Non
     options = datasets[dataset]
     rows = None if options.get("csv") or options.get("folder") else options.get("points", options.get("rows"))
     for batch_size in study.batch_sizes:
-        if rows is not None and batch_size > rows:
+        if isinstance(rows, int) and batch_size > rows:
             raise UserError(
                 f"{shown}: batch_sizes: {batch_size} is more than dataset '{dataset}' has; "
                 f"allowed: at most its {rows} rows"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import difflib
 import math
-import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import yaml
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError, best_match
 
-from crossover.errors import UserError
+from crossover.errors import UserError, shown_text, shown_value
+from crossover.yaml_files import Layer
 
 TYPE_WORDS = {
     "integer": "a whole number",
@@ -26,59 +24,45 @@ TYPE_WORDS = {
     "null": "null",
 }
 
+LONGEST_TEXT = 2000
+"""Characters of a text in a config or a study."""
 
-class _UniqueKeys(yaml.SafeLoader):
-    """The safe loader, but for a key that stands twice in a mapping, of which PyYAML silently takes the last."""
-
-    def compose_mapping_node(self, anchor: Any) -> Any:
-        node = super().compose_mapping_node(anchor)
-        seen = set()
-        for key, _ in node.value:
-            name = (key.tag, str(key.value))
-            if name in seen:
-                problem = f"key '{key.value}' stands twice; allowed: each key once"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            seen.add(name)
-        return node
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""Characters that XML, and so a page or a figure, cannot hold."""
 
 
-def read_yaml(path: Path) -> Any:
-    """Read a YAML file; raise UserError naming the line where it is missing or malformed, or names a key twice."""
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
-    except FileNotFoundError:
-        raise UserError(f"{shown_path(path)}: no such file") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{shown_path(path)}: not a text file in UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise UserError(f"{shown_path(path)}: {where}not valid YAML: {error.problem or error.context}") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{shown_path(path)}: not valid YAML: {' '.join(str(error).split())}") from None
-
-
-def read_mapping(path: Path) -> dict[str, Any]:
-    """Read a YAML file that must hold keys and values; raises UserError."""
-    values = read_yaml(path)
-    if not isinstance(values, dict):
-        found = "nothing" if values is None else type(values).__name__
-        raise UserError(f"{shown_path(path)}: {found} at the top level; allowed: keys with values, as `trials: 3`")
-    return values
-
-
-def _is_number(_checker: object, value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _is_number(checker: object, value: object) -> bool:
+    return _is_integer(checker, value) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _is_integer(_checker: object, value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-# JSON Schema takes 32.0 for an integer, but a size of 32.0 would name other files than 32; and YAML knows infinity.
+def _is_text(_checker: object, value: object) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_TEXT and not UNPRINTABLE.search(value)
+
+
+def _matches(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[ValidationError]:
+    """Of a whole text, though a line break end it."""
+    if isinstance(value, str) and not re.fullmatch(pattern, value):
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _has_length(_validator: object, least: int, value: object, _schema: object) -> Iterator[ValidationError]:
+    """Of a text without the blanks around it."""
+    if isinstance(value, str) and len(value.strip()) < least:
+        yield ValidationError(f"{value!r} is too short")
+
+
+# JSON Schema takes 32.0 for an integer, but a size of 32.0 would name other files than 32; YAML knows infinity; and
+# neither a page nor a figure can hold every text.
 _Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({"number": _is_number, "integer": _is_integer}),
+    {"pattern": _matches, "minLength": _has_length},
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {"number": _is_number, "integer": _is_integer, "string": _is_text}
+    ),
 )
 
 
@@ -88,17 +72,6 @@ def check(values: Any, schema: Mapping[str, Any], locate: Locator) -> dict[str, 
     if error is not None:
         raise UserError(_one_line(error, locate))
     return with_defaults(values, schema)
-
-
-def as_typed(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Read texts as YAML where the schema wants no text: `--config` hands over numbers and booleans as texts."""
-    if isinstance(value, Mapping):
-        rules = schema.get("properties", {})
-        return {key: as_typed(part, rules.get(key, {})) for key, part in value.items()}
-    if isinstance(value, str) and {"anyOf", "type"} & schema.keys() and "string" not in schema.get("type", ()):
-        with suppress(yaml.YAMLError):
-            return yaml.safe_load(value)
-    return value
 
 
 def with_defaults(values: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,18 +86,14 @@ def with_defaults(values: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[
 
 
 class Locator:
-    """Finds the file that a value of the merged config comes from: the last one that holds it."""
+    """Finds where a value comes from: the last layer that holds it; the first one for what none of them holds."""
 
-    def __init__(self, files: Sequence[Path], merged: Any) -> None:
-        self.files = files
-        self.merged = merged
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self.layers = layers
 
     def __call__(self, key: Sequence[str | int]) -> str:
-        value = repr(_value_at(self.merged, key))
-        for file in reversed(self.files):
-            if repr(_value_at(read_yaml(file), key)) == value:
-                return shown_path(file)
-        return "--config" if len(self.files) > 1 or key else shown_path(self.files[0])
+        holding = [where for where, values in self.layers if _value_at(values, key) is not _NOTHING]
+        return holding[-1] if holding else self.layers[0][0]
 
 
 def _value_at(node: Any, key: Sequence[str | int]) -> Any:
@@ -139,14 +108,9 @@ def _value_at(node: Any, key: Sequence[str | int]) -> Any:
 _NOTHING = object()
 
 
-def shown_path(path: Path) -> str:
-    """A path as a message shows it: relative to the working directory where it lies below."""
-    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
-
-
 def _one_line(error: ValidationError, locate: Locator) -> str:
     parent = error.parent
-    if isinstance(parent, ValidationError) and error.validator in ("type", "const", "minimum"):
+    if isinstance(parent, ValidationError) and error.validator in ("type", "const", "minimum", "maximum"):
         error = parent  # every alternative of an anyOf failed: name them all
     path = list(error.absolute_path)
     schema: Any = error.schema
@@ -154,7 +118,7 @@ def _one_line(error: ValidationError, locate: Locator) -> str:
     if error.validator == "additionalProperties":
         known = list(schema.get("properties", {}))
         unknown = next(key for key in value if key not in known)
-        key = ".".join(map(str, [*path, unknown]))
+        key = ".".join(map(str, [*path, shown_text(str(unknown))]))
         return f"{locate([*path, unknown])}: {key}: unknown key; {allowed_names(str(unknown), known)}"
     key = ".".join(map(str, path))
     where = f"{locate(path)}: {key}" if key else locate(path)
@@ -162,10 +126,14 @@ def _one_line(error: ValidationError, locate: Locator) -> str:
         missing = next(name for name in schema["required"] if name not in value)
         return f"{where}: key '{missing}' is missing; {schema['properties'][missing]['description']}"
     if error.validator == "uniqueItems":
-        return f"{where}: {value!r} names something twice; allowed: each value once"
-    if error.validator == "minItems" and not value:
-        return f"{where}: the list is empty; allowed: {_allowed(schema)}"
-    return f"{where}: {value!r} is not allowed; allowed: {_allowed(schema)}"
+        return f"{where}: {shown_value(value)} names something twice; allowed: each value once"
+    if error.validator in ("minItems", "minProperties") and not value:
+        what = "list" if error.validator == "minItems" else "mapping"
+        return f"{where}: the {what} is empty; allowed: {_allowed(schema)}"
+    allowed = _allowed(schema)
+    if isinstance(value, str) and error.validator == "type" and "string" in schema["type"]:
+        allowed += f" of at most {LONGEST_TEXT} characters, none of them a control character"
+    return f"{where}: {shown_value(value)} is not allowed; allowed: {allowed}"
 
 
 def _allowed(schema: Mapping[str, Any]) -> str:
@@ -190,9 +158,11 @@ def _allowed(schema: Mapping[str, Any]) -> str:
     ]
     text = " ".join([words, " and ".join(bounds)]).strip()
     if "pattern" in schema:
-        text += f" that matches {schema['pattern']}"
+        text = schema["title"]
     if schema.get("minLength"):
         text += ", not empty"
+    if "maxLength" in schema:
+        text += f", at most {schema['maxLength']} characters"
     if "items" in schema:
         low, high = schema.get("minItems", 0), schema.get("maxItems")
         count = f"{low}" if low == high else f"{low} or more"
@@ -207,5 +177,6 @@ def allowed_names(name: str, known: Sequence[str]) -> str:
 
 def did_you_mean(name: str, known: Sequence[str], most: int) -> str:
     """(did you mean 'a' or 'b'?): the closest names, at most so many; an empty text where none is close."""
-    close = difflib.get_close_matches(name, known, n=most)
+    # Two letters of three say nothing: whoever writes gpu means cuda rather than xpu.
+    close = difflib.get_close_matches(name, known, n=most, cutoff=0.7 if len(name) < 4 else 0.6)
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""

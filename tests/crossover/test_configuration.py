@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from crossover.nodes import Nodes
 from crossover.records import DEVICES
 from crossover.studies import BatchSearch, Effort, Refinement, workload_traits
 from crossover.trainings import Quality, quality_of
-from crossover.validation import read_mapping, read_yaml
+from crossover.yaml_files import read_layers, read_mapping, read_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,14 +54,13 @@ class Folder:
         text = yaml.safe_dump({key: value for key, value in {**STUDY, **changes}.items() if value is not ...})
         (self.path / "studies" / "mine.yaml").write_text(text)
 
-    def read(self, override: dict[str, Any] | None = None, **config: Any) -> Configuration:
-        config = {"studies": ["mine"], **config}
-        (self.path / "config.yaml").write_text(yaml.safe_dump(config))
+    def read(self, override: dict[str, Any] | None = None, entries: Sequence[str] = (), **config: Any) -> Configuration:
+        (self.path / "config.yaml").write_text(yaml.safe_dump({"studies": ["mine"], **config}))
         sources = [self.path / "config.yaml"]
         if override:
             (self.path / "override.yaml").write_text(yaml.safe_dump(override))
             sources.append(self.path / "override.yaml")
-        return read_configuration({**config, **(override or {})}, self.path, sources)
+        return read_configuration(read_layers(sources, entries), self.path)
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def one_line(call: Callable[[], object]) -> str:
 
 def test_the_shipped_config_and_studies_are_valid() -> None:
     path = ROOT / "config" / "config.yaml"
-    configuration = read_configuration(yaml.safe_load(path.read_text()), path.parent, [path])
+    configuration = read_configuration(read_layers([path], ()), path.parent)
     disc, hsf, latency = configuration.studies
     assert disc.sizes == tuple(range(2, 13))
     assert hsf.sizes == (5, 10, 32, 100, 320, 1000, 2000)
@@ -92,8 +91,7 @@ def test_the_shipped_config_and_studies_are_valid() -> None:
 
 def test_the_full_config_names_every_study() -> None:
     folder = ROOT / "config"
-    config, full = (yaml.safe_load((folder / f"{name}.yaml").read_text()) for name in ("config", "full"))
-    configuration = read_configuration({**config, **full}, folder, [folder / "config.yaml", folder / "full.yaml"])
+    configuration = read_configuration(read_layers([folder / "config.yaml", folder / "full.yaml"], ()), folder)
     assert {study.name for study in configuration.studies} == {
         path.stem for path in (folder / "studies").glob("*.yaml")
     }
@@ -107,7 +105,7 @@ def test_a_study_says_only_what_differs_from_the_runs_effort(folder: Folder) -> 
 
 def test_the_shipped_study_of_quality_is_valid_and_compares_with_fp32() -> None:
     folder = ROOT / "config"
-    (study,) = read_configuration({"studies": ["quality"]}, folder, [folder / "config.yaml"]).studies
+    (study,) = read_configuration([("config.yaml", {"studies": ["quality"]})], folder).studies
     assert study.cells(["cpu"]) == []
     assert study.precisions[0] == "fp32"
     assert quality_of(study) == Quality(classes=["background", "signal"])
@@ -124,9 +122,7 @@ def test_a_study_may_train_what_it_times(folder: Folder) -> None:
 
 def test_the_quick_config_is_valid_and_quicker() -> None:
     folder = ROOT / "config"
-    config, quick = (yaml.safe_load((folder / f"{name}.yaml").read_text()) for name in ("config", "quick"))
-    merged = {**config, **quick, "effort": {**config["effort"], **quick["effort"]}}
-    configuration = read_configuration(merged, folder, [folder / "config.yaml", folder / "quick.yaml"])
+    configuration = read_configuration(read_layers([folder / "config.yaml", folder / "quick.yaml"], ()), folder)
     assert configuration.trials == 1
     assert configuration.effort.timed_max_s < Effort().timed_max_s
     assert configuration.results != "results"
@@ -168,7 +164,7 @@ def test_a_study_says_only_what_differs_from_the_runs_refinement(folder: Folder)
         ),
         ({"refinement": {"pairs": []}}, "refinement.pairs: the list is empty"),
         ({"studies": ["mime"]}, "studies: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),
-        ({"studies": []}, "studies: the list is empty; allowed: a list of 1 or more values, each a text"),
+        ({"studies": []}, "studies: the list is empty; allowed: a list of 1 or more values, each a name"),
         ({"studies": "mine"}, "studies: 'mine' is not allowed; allowed: a list"),
         ({"devices": ["cpu", "gpu"]}, "devices.1: 'gpu' is not allowed; allowed: cpu, cuda, mps, xpu"),
         ({"devices": []}, "devices: the list is empty"),
@@ -179,7 +175,7 @@ def test_a_study_says_only_what_differs_from_the_runs_refinement(folder: Folder)
         ({"trials": 3.0}, "trials: 3.0 is not allowed; allowed: a whole number"),
         ({"time_limit_s": float("inf")}, "time_limit_s: inf is not allowed; allowed: a number above 0"),
         ({"time_limit_s": float("nan")}, "time_limit_s: nan is not allowed"),
-        ({"studies": ["c++"]}, "studies.0: 'c++' is not allowed; allowed: a text that matches"),
+        ({"studies": ["c++"]}, "studies.0: 'c++' is not allowed; allowed: a name of letters, digits, _ and -"),
         ({"trials": True}, "trials: True is not allowed"),
         ({"trial": 3}, "trial: unknown key; allowed: studies, "),
         ({"cpu_threads": 0}, "cpu_threads: 0 is not allowed; allowed: auto, or a whole number at least 1"),
@@ -189,8 +185,27 @@ def test_a_study_says_only_what_differs_from_the_runs_refinement(folder: Folder)
         ({"compare": ["a", "a"]}, "compare: ['a', 'a'] names something twice"),
         ({"compare": ["a", ""]}, "compare.1: '' is not allowed; allowed: a text, not empty"),
         ({"price_per_hour": 4}, "price_per_hour: 4 is not allowed; allowed: null or a mapping of keys to values"),
+        ({"price_per_hour": {"cpu": 0}}, "price_per_hour.cpu: 0 is not allowed; allowed: a number at least 1e-06"),
+        ({"price_per_hour": {}}, "price_per_hour: the mapping is empty; allowed: null or a mapping"),
+        (
+            {"seed": 2**64},
+            "seed: 18446744073709551616 is not allowed; allowed: a whole number at least 0 and at most 2",
+        ),
+        ({"datasets": {"higgs": {"seed": 2**32}}}, "datasets.higgs.seed: 4294967296 is not allowed; allowed: a whole"),
+        ({"cpu_threads": 5000}, "cpu_threads: 5000 is not allowed; allowed: auto, or a whole number at least 1 and at"),
+        ({"trials": "5"}, "trials: '5' is not allowed; allowed: a whole number"),
+        ({"merge": {"a ": "b"}}, "merge: 'a ' is not allowed; allowed: a name without blanks around it"),
+        ({"merge": ["x" * 300]}, "merge.0: 'xxxxxxxx"),
+        ({"compare": ["a", "x" * 300]}, "compare.1: 'xxxxxxxx"),
+        ({"datasets": {"mnist": {"folder": "x" * 300}}}, "datasets.mnist.folder: 'xxxxxxxx"),
+        ({"currency": " "}, "currency: ' ' is not allowed; allowed: null or a text, not empty"),
+        ({"hardware": {"a b": {}}}, "hardware: 'a b' is not allowed; allowed: a name of letters, digits, . _ and -"),
+        ({"hardware": {"a": {"qos": "x; y"}}}, "hardware.a.qos: 'x; y' is not allowed; allowed: a name of letters"),
+        (
+            {"largest_batch": {"memory_limit": 0}},
+            "largest_batch.memory_limit: '0' is not allowed; allowed: bytes, from",
+        ),
         ({"price_per_hour": {"gpu": 4}}, "price_per_hour.gpu: unknown key; allowed: cpu, cuda, mps, xpu"),
-        ({"price_per_hour": {"cpu": 0}}, "price_per_hour.cpu: 0 is not allowed; allowed: a number above 0"),
         ({"currency": 1}, "currency: 1 is not allowed; allowed: null or a text, not empty"),
         ({"effort": {"blocks_mn": 3}}, "effort.blocks_mn: unknown key; allowed: warmup_min_steps"),
         ({"effort": {"timed_max_s": 0}}, "effort.timed_max_s: 0 is not allowed; allowed: a number above 0"),
@@ -215,6 +230,7 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
     text = one_line(lambda: folder.read(**config))
     assert text.startswith("config.yaml: ")
     assert message in text
+    assert "xpu'?" not in text
 
 
 @pytest.mark.parametrize(
@@ -265,11 +281,11 @@ def test_a_bad_config_is_one_line(folder: Folder, config: dict[str, Any], messag
         ),
         (
             {"published": {"statement": "x", "source": "y", "results": "../results/runs.csv"}},
-            "published.results: '../results/runs.csv' is a path; allowed: the name of a CSV file in config/published/",
+            "published.results: '../results/runs.csv' is not allowed; allowed: null or the name of a CSV file in conf",
         ),
         (
             {"published": {"statement": "x", "source": "y", "results": "more\\runs.csv"}},
-            "published.results: 'more\\runs.csv' is a path; allowed: the name of a CSV file in config/published/",
+            "published.results: 'more\\\\runs.csv' is not allowed; allowed: null or the name of a CSV file in con",
         ),
         ({"steps_per_run": {"epochs": 2}}, "steps_per_run: key 'samples' is missing"),
         ({"timed": False}, "timed: false, and quality is null: nothing is left to do; set one of them"),
@@ -386,22 +402,90 @@ def test_the_message_names_the_file_that_set_the_value(folder: Folder) -> None:
 
 
 def test_a_value_of_the_command_line_is_said_to_come_from_there(folder: Folder) -> None:
-    folder.read()
-    merged = {"studies": ["mine"], "trials": "many"}
-    text = one_line(lambda: read_configuration(merged, folder.path, [folder.path / "config.yaml"]))
-    assert text.startswith("--config: trials: 'many'")
+    assert one_line(lambda: folder.read(entries=["trials=many"])).startswith("--config: trials: 'many'")
 
 
-def test_numbers_and_booleans_of_the_command_line_come_as_texts(folder: Folder) -> None:
-    texts = {"trials": "5", "check_devices": "false", "effort": {"blocks_min": "7"}, "time_limit_s": "1.5"}
-    configuration = folder.read(**texts, devices=["cpu"], cpu_threads="auto", results="10")
-    assert (configuration.trials, configuration.check_devices, configuration.effort.blocks_min) == (5, False, 7)
+def test_the_command_line_is_read_as_a_file_is(folder: Folder) -> None:
+    entries = ["trials=5", "check_devices=false", "effort={blocks_min: 7}", "time_limit_s=1.5", "devices=[cpu]"]
+    entries += ["cpu_threads=auto", "results='10'", "compare=[none:x, there]", "price_per_hour={cpu: 0.8, cuda: 4}"]
+    entries += ["hardware={a: {devices: [cpu], cores: 4}}", "currency=null"]
+    configuration = folder.read(entries=entries, effort={"warmup_min_steps": 3}, currency="EUR")
+    assert (configuration.trials, configuration.check_devices) == (5, False)
+    assert configuration.effort == Effort(blocks_min=7, warmup_min_steps=3)
     assert (configuration.time_limit_s, configuration.cpu_threads, configuration.results) == (1.5, "auto", "10")
+    assert (configuration.devices, [run.name for run in configuration.compare]) == (("cpu",), ["none:x", "there"])
+    assert (configuration.price_per_hour, configuration.currency) == ({"cpu": 0.8, "cuda": 4}, None)
+    assert configuration.hardware == {"a": {"devices": ["cpu"], "cores": 4}}
+
+
+def test_results_are_a_folder_for_the_run_alone(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    ends = "; allowed: a folder for this run alone"
+    for results, problem in (
+        ("/", "holds the working directory"),
+        (".", "holds the working directory"),
+        ("..", "holds the working directory"),
+        ("none/..", "holds the working directory"),
+        (str(tmp_path.parent), "holds the working directory"),
+        ("notes.txt", "cannot be made, since notes.txt is no folder"),
+        ("notes.txt/new", "cannot be made, since notes.txt is no folder"),
+        ("loop/new", "cannot be made, since loop is no folder"),
+    ):
+        text = one_line(lambda results=results: folder.read(results=results))  # type: ignore[misc]
+        assert text == f"config.yaml: results: {results} {problem}{ends}"
+    assert [folder.read(results=name).results for name in ("a/", "./a//b", "../a")] == ["a", "a/b", "../a"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "config.yaml",
+        "loop",
+        "notes.txt",
+        "published",
+        "schema.yaml",
+        "studies",
+    ]
+
+
+def test_a_folder_of_somebody_else_is_known_before_any_job(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    text = one_line(lambda: folder.read(results="a/b"))
+    assert text.startswith("config.yaml: results: a/b cannot be written, since . is not yours; ")
+
+
+@pytest.mark.parametrize(
+    ("workload", "classes", "problem"),
+    [
+        ("disc_mlp", ["a", "b", "c"], "3 names, but workload 'disc_mlp' has 2 classes; name each one, or take null"),
+        ("mnist_cnn", ["a", "b"], "2 names, but workload 'mnist_cnn' has 10 classes; name each one, or take null"),
+        ("silent", ["a", "b"], "workload 'silent' does not say how many classes it has; add CLASSES to its module, or"),
+    ],
+)
+def test_classes_are_named_as_many_as_there_are(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, workload: str, classes: list[str], problem: str
+) -> None:
+    if workload == "silent":
+        monkeypatch.setattr("crossover.studies.WORKLOADS_FOLDER", folder.path)
+        text = 'SIZE_NAME = "x"\nSIZE_RANGE = (1, 8)\nDATASET = "disc"\nPROTOCOLS = ("resident",)\n'
+        functions = "def build_model(size): ...\ndef build(cell, data, arithmetic): ...\n"
+        (folder.path / "silent.py").write_text(text + functions)
+    folder.study(workload=workload, quality={"classes": classes})
+    assert one_line(folder.read).startswith(f"studies/mine.yaml: quality.classes: {problem}")
+    folder.study(workload=workload, quality={})
+    folder.read()
+
+
+def test_a_dataset_of_ones_own_has_options_of_any_name(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = yaml.safe_load((folder.path / "schema.yaml").read_text())
+    own = {"type": "object", "properties": {"rows": {"type": "string"}}, "default": {"rows": "many"}}
+    schema["properties"]["datasets"]["properties"]["own"] = own
+    (folder.path / "schema.yaml").write_text(yaml.safe_dump(schema))
+    traits = replace(workload_traits("disc_mlp"), dataset="own")
+    monkeypatch.setattr("crossover.study_files.workload_traits", lambda _workload: traits)
+    assert folder.read().datasets["own"] == {"rows": "many"}
 
 
 def test_a_study_that_is_no_mapping_is_one_line(folder: Folder) -> None:
     (folder.path / "studies" / "mine.yaml").write_text("just words")
-    assert one_line(folder.read).startswith("studies/mine.yaml: 'just words' is not allowed")
+    assert one_line(folder.read).startswith("studies/mine.yaml: str at the top level; allowed: keys")
 
 
 def test_a_yaml_mistake_names_file_line_and_column(folder: Folder) -> None:
@@ -466,9 +550,7 @@ def test_how_many_rows_a_folder_holds_is_not_known_before_it_is_read(folder: Fol
 def test_published_results_are_read_before_any_job(folder: Folder) -> None:
     published = {**SAID, "source": "y", "results": "runs.csv"}
     folder.study(published=published)
-    assert one_line(folder.read).startswith(
-        "studies/mine.yaml: published.results: published/runs.csv does not exist; name a CSV file in config/published/"
-    )
+    assert one_line(folder.read).startswith("studies/mine.yaml: published.results: published/runs.csv: no such file")
     (folder.path / "published" / "runs.csv").write_text("# source\nsize,run_time_s\n1,2\n")
     assert "steps_per_run: needed" in one_line(folder.read)
     folder.study(published=published, steps_per_run={"epochs": 2, "samples": 300})
@@ -560,7 +642,6 @@ def test_a_mistake_in_a_claim_is_one_line(folder: Folder, claim: dict[str, Any],
     ("source", "message"),
     [
         (None, "missing; allowed: author, title and date, or 'ours'"),
-        ("  ", "missing; allowed: author, title and date, or 'ours'"),
         ("Ours", "'Ours' is not allowed; allowed: author, title and date, or 'ours'"),
         ("ours ", "'ours ' is not allowed; allowed: author, title and date, or 'ours'"),
     ],
@@ -658,8 +739,7 @@ def test_a_size_that_the_study_no_longer_has_is_no_mistake(folder: Folder) -> No
 def test_the_claims_of_the_shipped_studies_name_cells_that_they_measure() -> None:
     path = ROOT / "config" / "config.yaml"
     names = sorted(file.stem for file in (ROOT / "config" / "studies").glob("*.yaml"))
-    config = {**yaml.safe_load(path.read_text()), "studies": names}
-    for study in read_configuration(config, path.parent, [path]).studies:
+    for study in read_configuration([("config.yaml", {"studies": names})], path.parent).studies:
         cells = [asdict(cell) for cell in study.cells(DEVICES)]
         for claim in claims_of([study]):
             form = read_claim(claim, study.name, study.name).form
@@ -753,17 +833,13 @@ def test_a_comparison_needs_two_finished_runs(folder: Folder) -> None:
     assert text.startswith("override.yaml: compare: first/second/measurements.parquet does not exist; allowed: ")
     assert "`snakemake --cores 1 --config results=first/second`" in text
     check_compared(folder.read(compare=["first:x", "first:y"]))
+    text = one_line(lambda: check_compared(folder.read(compare=["first", "./first/"])))
+    assert text == "config.yaml: compare: first and ./first/ are one run; allowed: two results folders or studies"
 
 
 def test_a_comparison_is_checked_only_where_it_is_asked_for(folder: Folder) -> None:
-    assert [run.name for run in folder.read(compare="[none:x, there]").compare] == ["none:x", "there"]
+    assert [run.name for run in folder.read(compare=["none:x", "there"]).compare] == ["none:x", "there"]
     assert folder.read(compare=None).compare == folder.read().compare == ()
-
-
-def test_prices_are_numbers_wherever_they_come_from(folder: Folder) -> None:
-    given = folder.read(price_per_hour={"cpu": "0.8", "cuda": 4}, currency="USD")
-    assert (given.price_per_hour, given.currency) == ({"cpu": 0.8, "cuda": 4}, "USD")
-    assert (folder.read().price_per_hour, folder.read().currency) == (None, None)
 
 
 def test_a_study_may_ask_for_fewer_cores(folder: Folder) -> None:

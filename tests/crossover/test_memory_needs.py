@@ -3,10 +3,12 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
+from crossover.errors import UserError
 from crossover.memory_needs import memory_mb
 from house import ROOT
 
@@ -39,3 +41,14 @@ def test_reading_it_does_not_import_torch() -> None:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT / "scripts"
     )
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("body", ["return undefined * size", "return 'many'", "return float('nan')", "return size / 0"])
+def test_arithmetic_that_fails_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    workload = f"own_{len(body)}"  # modules are read once
+    monkeypatch.setattr("crossover.studies.WORKLOADS_FOLDER", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"{workload}.py").write_text(f"def parameter_count(size):\n    {body}\n")
+    message = rf"^{workload}\.py: parameter_count\(8\) fails \(.*\); allowed: plain arithmetic"
+    with pytest.raises(UserError, match=message):
+        memory_mb(workload, 8)

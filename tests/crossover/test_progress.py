@@ -11,6 +11,7 @@ import pytest
 
 from crossover.progress import (
     ProgressTeller,
+    cut_inputs,
     duration_words,
     estimate_left,
     failure_words,
@@ -146,9 +147,21 @@ def test_failed_jobs_are_counted_by_rule() -> None:
 
 
 def test_the_command_of_a_partial_report_asks_for_what_the_run_did() -> None:
-    assert partial_command_of([], {}) == "snakemake --nolock --cores 1 -- partial_report"
-    command = partial_command_of([Path("a b.yaml")], {"devices": ("cpu", "cuda"), "check_devices": False, "seed": 3})
+    assert partial_command_of([], [], {}) == "snakemake --nolock --cores 1 -- partial_report"
+    command = partial_command_of([Path("a b.yaml")], ["seed=3"], {"devices": ("cpu", "cuda"), "check_devices": False})
     assert shlex.split(command) == [
         *("snakemake", "--nolock", "--cores", "1", "--configfile=a b.yaml"),
-        *("--config", 'devices=["cpu", "cuda"]', "check_devices=false", "seed=3", "--", "partial_report"),
+        *("--config", "seed=3", 'devices=["cpu", "cuda"]', "check_devices=false", "--", "partial_report"),
     ]
+
+
+def test_of_a_failed_jobs_inputs_the_first_are_shown() -> None:
+    """A report has hundreds, and the line that says why it failed is to be seen beside them."""
+    for event, shown in (("job_error", ["a", "b", "c", "and 97 more"]), ("job_info", [*"abc", *["x"] * 97])):
+        record = logging.makeLogRecord({"event": SimpleNamespace(value=event), "input": [*"abc", *["x"] * 97]})
+        assert cut_inputs(record)
+        assert record.__dict__["input"] == shown
+    short = logging.makeLogRecord({"event": SimpleNamespace(value="job_error"), "input": ["a", "b", "c"]})
+    assert cut_inputs(short)
+    assert short.__dict__["input"] == ["a", "b", "c"]
+    assert cut_inputs(logging.makeLogRecord({"msg": "a line"}))

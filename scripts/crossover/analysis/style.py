@@ -45,6 +45,9 @@ DEVICE_WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "GPU", "xpu": "GPU"}
 PROTOCOL_WORDS = {"as_published": "as published", "resident": "data resident on the device"}
 
 
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def use_style() -> None:
     """Set the style of all figures."""
     mpl.use("agg")
@@ -59,6 +62,8 @@ def use_style() -> None:
             "axes.labelsize": 11,
             "xtick.labelsize": 10,
             "ytick.labelsize": 10,
+            # A title, a label or a currency may hold dollars, and is no formula.
+            "text.parse_math": False,
             "font.family": "sans-serif",
             # The first is drawn and embedded; an SVG is read where it may be missing, and Verdana is as wide.
             "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
@@ -200,8 +205,8 @@ def spaced(name: str) -> str:
 
 
 def small_text(value: float) -> str:
-    """A small share with two digits; below a thousandth as a power of ten in TeX, as matplotlib sets it."""
+    """A small share with two digits; below a thousandth as a power of ten."""
     if value == 0 or abs(value) >= 1e-3:
         return f"{value:.2g}"
     mantissa, exponent = f"{value:.1e}".split("e")
-    return rf"${float(mantissa):g} \times 10^{{{int(exponent)}}}$"
+    return f"{float(mantissa):g} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}"

@@ -18,6 +18,7 @@ from crossover.measurement.null_trial import run_null_trial
 from crossover.measurement.requests import Request
 from crossover.row_files import write_record
 from crossover.studies import NULL
+from crossover.yaml_files import read_layers
 
 PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "CITATION.cff")
 BATCH_SIZES = 10
@@ -69,4 +70,4 @@ def write_rows(folder: Path) -> list[str]:
 
 def _configuration(folder: Path) -> Configuration:
     file = folder / "config" / "config.yaml"
-    return read_configuration(yaml.safe_load(file.read_text(encoding="utf-8")), file.parent, [file])
+    return read_configuration(read_layers([file], ()), file.parent)

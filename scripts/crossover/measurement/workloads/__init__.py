@@ -8,7 +8,8 @@ A workload's module states four literal constants, which are read without import
 - PROTOCOLS: the protocols it offers
 
 and, where it needs them, SIZES and BATCH_SIZES (the only ones that it can build), GRANULARITY (of which every size that
-it can build is a multiple) and VARIANTS (where it offers more than the plain one). It defines
+it can build is a multiple), VARIANTS (where it offers more than the plain one) and CLASSES (how many the labels of its
+dataset have, where a study names them). It defines
 `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`, and, where its model can grow to fill a
 host's memory, `parameter_count(size) -> int`: plain arithmetic, which is read without importing the module, too.
 

@@ -22,6 +22,7 @@ SIZE_NAME = "linear layers"
 SIZE_RANGE = (2, 16)
 DATASET = "disc"
 PROTOCOLS = ("resident",)
+CLASSES = 2
 
 LEARNING_RATE = 0.1
 

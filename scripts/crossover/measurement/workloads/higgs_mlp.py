@@ -23,6 +23,7 @@ SIZE_NAME = "neurons in each hidden layer"
 SIZE_RANGE = (1, 65536)
 DATASET = "higgs"
 PROTOCOLS = ("as_published", "resident")
+CLASSES = 2
 
 LEARNING_RATE = 1e-3
 

@@ -31,6 +31,7 @@ SIZE_NAME = "channels of the first convolution"
 SIZE_RANGE = (1, 1024)
 DATASET = "mnist"
 PROTOCOLS = ("as_published", "resident")
+CLASSES = 10
 
 LEARNING_RATE = 1e-3
 DECAY = 0.8
