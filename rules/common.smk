@@ -25,6 +25,7 @@ from crossover.configuration import (
     check_executor,
     check_merge,
     read_configuration,
+    real_files,
 )
 from crossover.discovery import (
     find_machine,
@@ -399,14 +400,6 @@ def training_runtime_of(wildcards, attempt):
 def search_runtime_of(wildcards, attempt):
     """Minutes of a search: some fifty tries, each far below its own limit."""
     return (math.ceil(time_limit_of(STUDIES[wildcards.study]) / 60) + 60) * attempt
-
-
-def real_files(options):
-    """The real files that a dataset is made from, if the config names any; what is missing, its maker says."""
-    csv, folder = options.get("csv"), options.get("folder")
-    if folder:
-        return sorted(str(path) for path in Path(folder).glob("train-*-ubyte*"))
-    return [csv["signal"], csv["background"]] if isinstance(csv, dict) else []
 
 
 def study_of(wildcards):

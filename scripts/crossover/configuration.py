@@ -184,6 +184,15 @@ def _compared_run(name: str) -> ComparedRun:
     return ComparedRun(name, os.path.normpath(folder), single["study"] if single else None)
 
 
+def real_files(options: Mapping[str, Any]) -> list[str]:
+    """The real files that a dataset is made from, if the config names any; what is missing, its maker says."""
+    csv, folder = options.get("csv"), options.get("folder")
+    if folder:
+        return sorted(str(path) for path in Path(folder).glob("train-*-ubyte*"))
+    # A dataset of a user's own may have an option of that name that means something else.
+    return [csv["signal"], csv["background"]] if isinstance(csv, Mapping) else []
+
+
 def check_device_list(configuration: Configuration, machine: Machine) -> None:
     """Raise UserError where a device that the config names cannot be used on this machine."""
     for device in configuration.devices or ():

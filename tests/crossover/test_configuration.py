@@ -16,6 +16,7 @@ from crossover.configuration import (
     check_executor,
     check_merge,
     read_configuration,
+    real_files,
 )
 from crossover.discovery import Machine, sent_elsewhere
 from crossover.efforts import effort_of
@@ -481,6 +482,10 @@ def test_a_dataset_of_ones_own_has_options_of_any_name(folder: Folder, monkeypat
     traits = replace(workload_traits("disc_mlp"), dataset="own")
     monkeypatch.setattr("crossover.study_files.workload_traits", lambda _workload: traits)
     assert folder.read().datasets["own"] == {"rows": "many"}
+    assert real_files({"csv": "rows.csv"}) == real_files({"csv": None}) == real_files({}) == []
+    assert real_files({"csv": {"signal": "a.csv", "background": "b.csv", "test_share": 0.3}}) == ["a.csv", "b.csv"]
+    (folder.path / "train-images-idx3-ubyte.gz").touch()
+    assert real_files({"folder": str(folder.path)}) == [str(folder.path / "train-images-idx3-ubyte.gz")]
 
 
 def test_a_study_that_is_no_mapping_is_one_line(folder: Folder) -> None:
