@@ -236,11 +236,7 @@ def _imported_by_name(call: ast.Call) -> str | None:
 
 def _is_text(statement: ast.stmt) -> bool:
     """Whether a statement is nothing but a text, as a docstring is."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
 @cache
