@@ -85,12 +85,13 @@ class Bench:
 def servers() -> set[int]:
     """The servers of this module."""
     sockets = os.environ["XDG_RUNTIME_DIR"]
-    found = {
-        process.pid: process
-        for process in psutil.process_iter()
-        if process.status() != psutil.STATUS_ZOMBIE and any(sockets in part for part in process.cmdline())
-    }
-    return {pid for pid, process in found.items() if process.ppid() not in found}
+    ours = [
+        process.info
+        for process in psutil.process_iter(["pid", "ppid", "status", "cmdline"])
+        if any(sockets in part for part in process.info["cmdline"] or ())
+    ]
+    found = {info["pid"]: info["ppid"] for info in ours if info["status"] != psutil.STATUS_ZOMBIE}
+    return {pid for pid, parent in found.items() if parent not in found}
 
 
 def test_a_workload_can_spoil_no_trial_but_its_own(tmp_path: Path) -> None:

@@ -37,11 +37,7 @@ NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
 SERVER = f"{MEASUREMENT}.server"
 """A measuring process is its fork, or imports a part of what it does."""
-CHOOSING = {
-    "trial": (),
-    "training": (),
-    "batch_try": (f"{MEASUREMENT}.largest_batch", f"{MEASUREMENT}.available_memory"),
-}
+CHOOSING = {"batch_try": (f"{MEASUREMENT}.largest_batch", f"{MEASUREMENT}.available_memory")}
 """What chooses, in the process that starts the measuring ones, what they try."""
 CPUS = f"{MEASUREMENT}.gpu_cpus"
 """Chooses there on which CPUs, and on how many threads, they run. The rest of that process, which leases, starts and
@@ -103,7 +99,7 @@ def work_of(kind: str, workload: str) -> tuple[str, str]:
 def code_of(kind: str, workload: str, modules: Modules | None = None) -> Code:
     """The code that does a kind of job for a workload, as its files are now; `modules` are known from a moment ago."""
     modules = modules or Modules()
-    files, _ = modules.imported_by(SERVER, CPUS, *CHOOSING[kind], work_of(kind, workload)[0])
+    files, _ = modules.imported_by(SERVER, CPUS, *CHOOSING.get(kind, ()), work_of(kind, workload)[0])
     of_workload, packages = modules.imported_by(f"{MEASUREMENT}.workloads.{workload}", known=files)
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     for package in sorted({"torch", *packages}):  # those of the other files read the host and write the row
@@ -236,11 +232,7 @@ def _imported_by_name(call: ast.Call) -> str | None:
 
 def _is_text(statement: ast.stmt) -> bool:
     """Whether a statement is nothing but a text, as a docstring is."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
 @cache

@@ -22,7 +22,7 @@ GROUPS = {
     ),
     "Software": (
         *("torch_version", "cuda_version", "cudnn_version", "driver_version", "python_version"),
-        *("crossover_version", "code_version"),
+        *("packages", "crossover_version", "code_version"),
     ),
     "How it ran": (
         *("started_at", "threads", "interop_threads", "isolation", "attempts", "lease_wait_s"),
