@@ -75,7 +75,9 @@ def test_one_trial_is_one_row(dataset: Path, tmp_path: Path) -> None:
     assert 0 < row["warmup_s"] + row["timed_s"] < row["process_s"]
     assert row["first_step_s"] > 0
     switches = json.loads(row["backend_settings"])
-    assert {value for name, value in switches.items() if name.endswith("fp32_precision")} == {"ieee"}
+    leaves = [value for name, value in switches.items() if name.endswith("fp32_precision") and name.count(".") == 2]
+    assert leaves == ["ieee"] * 6
+    assert (switches["threads"], switches["interop_threads"]) == (row["threads"], row["interop_threads"])
     assert row["relative_error"] < 1e-6
     assert row["parameter_bytes"] == 4 * 70
     assert row["peak_rss_bytes"] >= row["base_rss_bytes"] > 0
