@@ -220,6 +220,30 @@ def test_a_row_of_another_machine_stops_the_collection(ran: House) -> None:
     assert ran.snakemake(table, "--config", "several_hosts=true").returncode == 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("prices", ["{cpu: 0.8}", "{cpu: 0.8, cuda: 4}"])
+def test_prices_without_a_gpu_end_in_a_report_that_a_later_failure_leaves(fresh: House, prices: str) -> None:
+    fresh.config(studies=["disc_depth"])
+    fresh.edit("studies/disc_depth", figures=["times", "energy"])
+    wanted = ("--config", f"price_per_hour={prices}")
+    done = fresh.snakemake(*wanted)
+    assert done.returncode == 0, done.stderr
+    kept = ("report.html", "summary.md", "summary.csv", "summary.txt", "provenance.json", "cells.parquet", "cells.csv")
+    earlier = {name: (fresh.path / "results" / name).read_bytes() for name in kept}
+    module = fresh.path / "scripts/crossover/analysis/markdown_summary.py"
+    sound = module.read_text()
+    module.write_text(sound.replace("def summary_markdown(", "def summary_markdown(broken, "))
+    done = fresh.snakemake(*wanted)
+    assert "summary_markdown() missing 1 required positional argument" in done.stdout + done.stderr
+    assert {name: (fresh.path / "results" / name).read_bytes() for name in kept} == earlier
+    # Also where the fault is gone and Snakemake sees the files of before.
+    module.write_text(sound)
+    assert fresh.would_run(*wanted)["render_report"] == 1
+    done = fresh.snakemake(*wanted)
+    assert done.returncode == 0, done.stderr
+    assert fresh.would_run(*wanted) == Counter()
+
+
 def test_on_a_cluster_the_config_says_what_to_measure_and_slurm_what_there_is(fresh: House, tmp_path: Path) -> None:
     """Scripts stand for Slurm, which is never asked for a job."""
     tools = tmp_path / "bin"
