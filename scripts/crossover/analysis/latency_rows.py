@@ -121,9 +121,7 @@ def worst_words(rows: Sequence[LatencyRow]) -> str:
     made = [(row, row.ratio) for row in rows if row.ratio is not None]
     sure = [(row, ratio) for row, ratio in made if row.is_error]
     if not sure:
-        one = any(ratio.low is None for _, ratio in made)
-        words = "one trial cannot tell a mistake" if one else "no mistake could be told"
-        return f"{words} from the right way" if made else ""
+        return "no mistake could be told from the right way" if made else ""
     row, ratio = max(sure, key=lambda found: _factor(found[1].ratio))
     return f"“{row.mistake}” makes the mean latency {off_words(row, ratio)} (95 %: {_span(ratio)})"
 

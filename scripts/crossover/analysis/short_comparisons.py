@@ -73,7 +73,7 @@ def _mistake(device: str, trials: pd.DataFrame, timed: pd.DataFrame) -> str | No
     if len(trials.drop_duplicates(CELL_AXES)) > 1:
         return None
     words = worst_words(latency_rows(timed, first_row(trials)))
-    return f"On the {side_word(device)} {words}" if words else None
+    return f"On the {side_word(device)} {words}{_caution([trials['step_time_s'].tolist()])}" if words else None
 
 
 def _best_rate(device: str, trials: pd.DataFrame) -> str:
