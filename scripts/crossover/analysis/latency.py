@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from crossover.analysis.latency_rows import REFERENCE, LatencyRow, is_error, latency_rows, pooled, ratio_words
+from crossover.analysis.latency_rows import REFERENCE, LatencyRow, latency_rows, off_words, pooled
 from crossover.analysis.log_ticks import tick_values
 from crossover.analysis.naming import NAMED_AXES, name_by, varying
 from crossover.analysis.style import (
@@ -119,7 +119,7 @@ def _write_numbers(axes: Axes, row: LatencyRow, place: float) -> None:
     first, unit = _in_unit(row)
     second, sure = "", True
     if row.ratio is not None:
-        second, sure = ratio_words(row.ratio), is_error(row.ratio)
+        second, sure = off_words(row, row.ratio), row.is_error
     elif row.kind == "one sample":
         low, high = row.low_s / row.mean_s - 1, row.high_s / row.mean_s - 1
         second = f"{100 * low:+.0f} to {100 * high:+.0f} %".replace("-", "−") if high < 9 else f"up to {high + 1:.2g}×"

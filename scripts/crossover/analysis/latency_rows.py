@@ -26,10 +26,13 @@ MISTAKE = "mistake: "
 COLD = "latencies_cold_s"
 """The first steps of a process, the only ones that take no turns with the right way."""
 
+LOWERS = f"{MISTAKE}no synchronisation"
+"""The one mistake that leaves time out, so that it can only lower a mean; the others can only raise it."""
+
 MISTAKES = {
     "latencies_transfer_s": f"{MISTAKE}transfer in the loop",
     COLD: f"{MISTAKE}no warm-up",
-    "latencies_unsynchronised_s": f"{MISTAKE}no synchronisation",
+    "latencies_unsynchronised_s": LOWERS,
 }
 WAYS = {
     REFERENCE: "right: host clock, synchronised",
@@ -61,6 +64,13 @@ class LatencyRow:
     def mistake(self) -> str:
         """What the mistake is, without the word."""
         return self.name.removeprefix(MISTAKE)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the trials show that the mistake moves the mean, the way it can: the ratio's interval is beyond 1."""
+        if self.ratio is None or self.ratio.low is None or self.ratio.high is None:
+            return False
+        return self.ratio.high < 1 if self.name == LOWERS else self.ratio.low > 1
 
     @property
     def low_s(self) -> float:
@@ -104,38 +114,25 @@ def pooled(trials: pd.DataFrame, column: str) -> Floats:
     return np.concatenate([np.asarray(samples, float) for samples in lists]) if lists else np.array([])
 
 
-def is_error(ratio: Ratio) -> bool:
-    """Whether the trials bear it out that a mean is off: its interval excludes 1."""
-    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
-
-
 def worst_words(rows: Sequence[LatencyRow]) -> Answer:
     """The mistake that is off by the largest factor, '“no warm-up” makes the mean latency 50 % too high (95 %: ...)'.
 
     `rows` are those of one cell; '' where no mistake was made.
     """
     made = [(row, row.ratio) for row in rows if row.ratio is not None]
-    sure = [(row, ratio) for row, ratio in made if is_error(ratio)]
+    sure = [(row, ratio) for row, ratio in made if row.is_error]
     if not sure:
-        one = any(ratio.low is None for _, ratio in made)
-        words = "one trial cannot tell a mistake" if one else "no mistake could be told"
-        return Answer(f"{words} from the right way" if made else "")
+        return Answer("no mistake could be told from the right way" if made else "")
     row, ratio = max(sure, key=lambda found: _factor(found[1].ratio))
-    return Answer(f"“{row.mistake}” makes the mean latency {off_words(ratio)}", [f"95 %: {_span(ratio)}"])
+    return Answer(f"“{row.mistake}” makes the mean latency {off_words(row, ratio)}", [f"95 %: {_span(ratio)}"])
 
 
-def ratio_words(ratio: Ratio) -> str:
-    """How far a mean is off, and whether one trial is all that says so."""
-    return f"{off_words(ratio)}, one trial" if ratio.low is None else off_words(ratio)
-
-
-def off_words(ratio: Ratio) -> str:
-    """How far a mean is off, '30 % too low'; an error only where the trials bear it out."""
+def off_words(row: LatencyRow, ratio: Ratio) -> str:
+    """How far a mistake's mean is off, '30 % too low'; an error only where the trials bear it out."""
     off = _difference(ratio.ratio)
-    if is_error(ratio):
+    if row.is_error:
         return f"{off} too {'high' if ratio.ratio > 1 else 'low'}"
-    seen = f"{off} {'higher' if ratio.ratio > 1 else 'lower'}"
-    return seen if ratio.low is None else f"{seen}, within the scatter of trials"
+    return f"{off} {'higher' if ratio.ratio > 1 else 'lower'}, {'one trial' if ratio.low is None else 'not told apart'}"
 
 
 def _difference(ratio: float) -> str:
@@ -169,8 +166,8 @@ def _over_right(trials: pd.DataFrame, column: str, together: int) -> Ratio | Non
     """
     both = _with_right(trials, column)
     right = both[COLD].map(lambda samples: samples[len(samples) // 2 :]) if column == COLD else both[REFERENCE]
-    mistaken_s, right_s = (samples.map(np.mean).tolist() for samples in (both[column], right))
-    return paired_ratio(mistaken_s, right_s, together) if len(both) else None
+    found, means = (samples.map(np.mean).tolist() for samples in (both[column], right))
+    return paired_ratio(found, means, together) if found else None
 
 
 def _with_right(trials: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -32,8 +32,8 @@ CAPTIONS = {
     "fewer steps than a run has. In brackets: one epoch of a run. Grey diamonds: published, on the hardware named.",
     "latency": "The right ways to measure a latency and each mistake; the trials' passes all together. Box: quartiles; "
     "whiskers: 1st to 99th percentile; ring: mean, with the standard deviation beside it; upright line: the right one. "
-    "Last: how far off a mistake's mean is, by the ratio of a trial's means averaged over trials; grey where one trial "
-    "or their scatter leaves that open. Grey diamonds: published.",
+    "Last: how far off a mistake's mean is, by the ratio of a trial's means averaged over trials (without warm-up: "
+    "over the later half of the same steps); grey where the trials leave that open. Grey diamonds: published.",
     "throughput": "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. "
     "Ring: a line's optimum. Hollow square: the largest batch that fits, where it was searched, timed in one process. "
     "Grey diamonds: published, on the hardware named. Cross: a size that did not end well.",

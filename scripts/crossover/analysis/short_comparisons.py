@@ -73,7 +73,8 @@ def _mistake(device: str, trials: pd.DataFrame, timed: pd.DataFrame) -> Answer |
     if len(trials.drop_duplicates(CELL_AXES)) > 1:
         return None
     words = worst_words(latency_rows(timed, first_row(trials)))
-    return Answer(f"On the {side_word(device)} {words.said}", words.notes) if words else None
+    notes = [*words.notes, *_caution([trials["step_time_s"].tolist()])]
+    return Answer(f"On the {side_word(device)} {words.said}", notes) if words else None
 
 
 def _best_rate(device: str, trials: pd.DataFrame) -> Answer:

@@ -107,10 +107,10 @@ def of_trade_off(view: StudyView) -> str:
 def of_latency(view: StudyView) -> str:
     """The mistake that is furthest off on each device, so far as the trials bear it out."""
     view = view.on_all_cores()
+    said, trials = [], []
     varied = varying(view.cells)
-    said = [
-        f"{on_device(cell, varied)} {words}"
-        for cell in records(view.cells)
-        if (words := worst_words(latency_rows(view.measurements, cell)))
-    ]
-    return capitalised("; ".join(said)) + "." * bool(said)
+    for cell in records(view.cells):
+        if words := worst_words(latency_rows(view.measurements, cell)):
+            said.append(f"{on_device(cell, varied)} {words}")
+            trials.append(cell["trials"])
+    return indicative(capitalised("; ".join(said)), min(trials, default=0))
