@@ -40,6 +40,7 @@ FLAGS = {
     "few_blocks": "the time cap came before the least number of blocks: raise effort.timed_max_s",
     "imprecise": "the time cap came before the interval over batch medians was as narrow as asked: stop other work on "
     "the machine, or raise effort.timed_max_s",
+    "unchecked": "the step's answer could not be checked: see the reason column, or raise time_limit_s",
     "diverged": "a weight was no number when timing ended: the times are of such arithmetic; take another precision",
     "trials_differ": "the 95 % interval over trials is wider than ±5 %: stop other work on the machine, add trials",
     "warmup_capped": "the warm-up reached its cap before it was long and steady enough: raise effort.warmup_max_s",
@@ -94,7 +95,7 @@ class Measurement:
     seed: int | None = column("seed of weights and data order")
     started_at: str | None = column("start of the trial, UTC, ISO 8601")
     status: str | None = column("how the trial ended: " + ", ".join(STATUSES))
-    reason: str | None = column("why, where the status is not ok")
+    reason: str | None = column("why the status is not ok, or why an ok answer is unchecked")
     flags: list[str] | None = column("why an ok result deserves less trust")
 
     step_time_s: float | None = column("median of the samples", "s")

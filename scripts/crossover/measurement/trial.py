@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from crossover.errors import UserError
-from crossover.measurement.correctness import Errors, compare_with_reference
+from crossover.measurement.correctness import Answer, compare_with_reference
 from crossover.measurement.devices import OpenDevice, open_device
 from crossover.measurement.endings import early_end, unless_out_of_memory
 from crossover.measurement.execution import Execution, prepare
@@ -96,7 +96,7 @@ def _measure(request: Request, target: OpenDevice, surroundings: Surroundings, f
         if (end := early_end(error)) is None:
             raise
         return {**columns, "status": end[0], "reason": end[1]}
-    return {**columns, "status": "invalid" if reason else "ok", "reason": reason}
+    return {**columns, "status": "invalid", "reason": reason} if reason else {**columns, "status": "ok"}
 
 
 def _measure_all(
@@ -131,7 +131,7 @@ def _measure_all(
         return reason
     diverged = not _finite(task)
 
-    errors, checked = _check(task, cell)
+    answer, checked = _check(task, cell)
     columns |= checked
     columns |= _memory_pass(task, execution, target, cell.execution)
     if request.trial == 1:  # the profiler takes a second to start, and its answer varies little between trials
@@ -142,21 +142,19 @@ def _measure_all(
         *find_flags(timing, request.effort),
         *host_flags({**facts, **columns}),
         *(["diverged"] if diverged else []),
+        *(["unchecked"] if answer.unchecked else []),
     ]
-    return (
-        not_compiled(cell.execution, execution)
-        or errors.verdict(cell.precision, task.gradient_slack)
-        or why_invalid(columns)
-    )
+    columns["reason"] = answer.unchecked
+    return not_compiled(cell.execution, execution) or answer.wrong or why_invalid(columns)
 
 
-def _check(task: Task, cell: Cell) -> tuple[Errors, Columns]:
-    """The numerical check, and the workload's own; where one does not fit into memory, nothing is compared."""
+def _check(task: Task, cell: Cell) -> tuple[Answer, Columns]:
+    """The numerical check, and the workload's own, which is left out where it does not fit into memory."""
     start_s = time.perf_counter()
-    errors = unless_out_of_memory(lambda: compare_with_reference(task, lambda: build_model(cell)), Errors())
+    answer = compare_with_reference(task, lambda: build_model(cell), cell.precision, cell.execution)
     own = unless_out_of_memory(task.own_errors, None) or {}
-    found = {"relative_error": errors.result, "gradient_error": errors.gradient, **own}
-    return errors, {name: _number(error) for name, error in found.items()} | {"check_s": time.perf_counter() - start_s}
+    found = {"relative_error": answer.errors.get("result"), "gradient_error": answer.errors.get("gradient"), **own}
+    return answer, {name: _number(error) for name, error in found.items()} | {"check_s": time.perf_counter() - start_s}
 
 
 def _cold_steps(request: Request, execution: Execution, watch: Stopwatch) -> tuple[tuple[float, ...], int]:

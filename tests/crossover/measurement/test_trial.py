@@ -226,14 +226,19 @@ def test_what_was_measured_before_an_early_end_is_kept(
 
 
 @pytest.mark.parametrize(
-    ("pass_", "missing"), [("compare_with_reference", "relative_error"), ("count_flops", "flops_per_step")]
+    ("pass_", "missing", "reason"),
+    [
+        ("build_model", "relative_error", "the comparison with double precision failed: memory ran out"),
+        ("count_flops", "flops_per_step", None),
+    ],
 )
 def test_no_memory_for_a_check_leaves_the_time_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, pass_: str, missing: str
+    monkeypatch: pytest.MonkeyPatch, request_: Request, pass_: str, missing: str, reason: str | None
 ) -> None:
     monkeypatch.setattr(trial, pass_, failing(MemoryError("no room")))
     row = run_trial(request_)
-    assert (row.status, getattr(row, missing)) == ("ok", None)
+    assert (row.status, row.reason, getattr(row, missing)) == ("ok", reason, None)
+    assert ("unchecked" in (row.flags or [])) is (reason is not None)
     assert row.peak_rss_bytes is not None
 
 
@@ -286,11 +291,23 @@ def test_another_gpu_than_the_leased_one_is_invalid(
     assert status == "ok" or "ran, not the leased GPU-1" in (row.reason or "")
 
 
-def test_a_result_that_is_not_a_number_is_invalid(request_: Request, tmp_path: Path) -> None:
+def test_what_cannot_be_checked_keeps_its_time_and_says_why(request_: Request, tmp_path: Path) -> None:
     write_dataset(Path(request_.dataset), torch.full((100, 2), math.nan))
     row = run_trial(request_)
+    assert (row.status, row.reason) == ("ok", "in double precision, too, the answer is not finite")
+    assert "unchecked" in (row.flags or [])
+    assert row.relative_error is row.gradient_error is None
+    assert (row.step_time_s or 0) > 0
+    write_record(row, tmp_path / "row.parquet")
+
+
+def test_a_result_that_is_not_a_number_is_invalid(
+    request_: Request, changed: Callable[..., None], tmp_path: Path
+) -> None:
+    changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs / 0) and None)
+    row = run_trial(request_)
     assert row.status == "invalid"
-    assert (row.reason or "").startswith("the step's result is not finite")
+    assert (row.reason or "").startswith("the step's result is not finite, in double precision it is")
     assert row.relative_error is row.gradient_error is None
     assert (row.step_time_s or 0) > 0
     write_record(row, tmp_path / "row.parquet")  # which refuses NaN
@@ -300,8 +317,9 @@ def test_a_wrong_answer_is_invalid(request_: Request, changed: Callable[..., Non
     changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * 1.5) and None)
     row = run_trial(request_)
     assert row.status == "invalid"
-    assert "of its norm (allowed in fp32: 0.0001)" in (row.reason or "")
+    assert "of its norm, where rounding explains" in (row.reason or "")
     assert (row.relative_error or 0) > 1e-4
+    assert "unchecked" not in (row.flags or [])
 
 
 def test_a_training_that_diverged_is_flagged(request_: Request, changed: Callable[..., None]) -> None:
