@@ -35,7 +35,7 @@ HALF = "half"
 
 FLAGS = {
     "drift": "the last third of the samples is over 25 % off the first: let the machine cool down, measure again",
-    "unchecked": "the step's answer could not be checked: raise time_limit_s, or see the reason",
+    "unchecked": "the step's answer could not be checked: see the reason column, or raise time_limit_s",
     "incomplete": "a pass after the timing did not end, its columns are empty: raise time_limit_s, or see the reason",
     "diverged": "a weight was no number when timing ended: the times are of such arithmetic; take another precision",
     "trials_differ": "the slowest trial took over 1.25 times as long as the fastest: stop other work, add trials",
@@ -90,7 +90,7 @@ class Measurement:
     seed: int | None = column("seed of weights and data order")
     started_at: str | None = column("start of the trial, UTC, ISO 8601")
     status: str | None = column("how the trial ended: " + ", ".join(STATUSES))
-    reason: str | None = column("why, where the status is not ok; else which passes after the timing were not done")
+    reason: str | None = column("why the status is not ok; else why the answer is unchecked, or a pass not done")
     flags: list[str] | None = column("why an ok result deserves less trust")
 
     step_time_s: float | None = column("median of the samples", "s")

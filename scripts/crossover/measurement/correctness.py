@@ -5,88 +5,177 @@ through a double-precision copy. Compared are the first result of the forward pa
 outputs) and, where the step has a backward pass, the gradient of all parameters as one vector. An inference's model
 gets the whole batch, as the step does: what was compiled or chosen for its shape is what was timed. Rows spread over
 the batch are compared.
+
+How large an error is right depends on the model: in fp32 it is 3e-7 in a perceptron, and 2e-2 in the gradient of a
+fresh ResNet. So where it is larger than any rounding is for sure, the double-precision copy runs again with noise after
+each operation, and the error is held against what the noise does.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import nn
+from torch.autograd.graph import _engine_run_backward
 
 from crossover.measurement.available_memory import available_bytes
+from crossover.measurement.endings import is_out_of_memory
 from crossover.measurement.precision import Arithmetic
+from crossover.measurement.rounding_noise import RoundingNoise
+from crossover.measurement.same_draws import SameDraws
 from crossover.measurement.tasks import GradientTask, Task
 
-RESULT_TOLERANCES = {
-    "fp64": 1e-9,
-    "fp32": 1e-4,
-    "tf32": 1e-2,
-    "amp-bf16": 0.1,
-    "amp-fp16": 0.02,
-    "bf16": 0.1,
-    "fp16": 0.02,
+ROUNDING = {
+    "fp64": 2.0**-49,
+    "fp32": 2.0**-20,
+    "tf32": 2.0**-10,
+    "amp-bf16": 2.0**-7,
+    "amp-fp16": 2.0**-10,
+    "bf16": 2.0**-7,
+    "fp16": 2.0**-10,
 }
-"""Largest relative error of the result. Measured on both perceptrons at all sizes, the largest were 2e-7 (fp32),
-3e-4 (amp-bf16), 6e-5 (amp-fp16), 1.4e-2 (bf16) and 1.8e-3 (fp16); the rest is room for deeper models and longer sums,
-of which EfficientNet-b0 takes most: 2e-6, 4e-2, 4e-3, 3e-2 and 4e-3.
-"""
+"""Share of the noise that stands for rounding: 16 times the error of rounding one number in fp64 and fp32, whose sums
+round many times, 2 times in the others, which sum up in fp32."""
 
-GRADIENT_LIMIT = 0.5
-"""Largest relative error of a gradient in any precision. A gradient may be `Task.gradient_slack` times less exact than
-the result (measured on the networks of linear layers: 3e-7 in fp32, up to 0.1 in bf16). TF32 in the place of fp32,
-emulated on these, gave 1e-4 to 2e-2: not all of it is found here, so the switches read back vouch for that.
-"""
+GREATER = {"fp64": 8.0, "fp32": 8.0}
+"""How much more noise leaves no doubt, by precision; 4 times in the others. Where rounding carries a value across zero
+before a ReLU, its gradient goes another way: one such value of many is rare, and more noise shows what it does."""
+
+FACTOR = 3.0
+"""Times what the noise does, an error is explained by it."""
+
+DRAWS = 2
+"""Of each noise, as long as the error is not explained."""
+
+MOST = 0.5
+"""Of its norm: an answer that is off by more is not called right, whatever noise does."""
+
+ATTEMPTS = 2
+"""With weights and rows of their own: wrong is only what is wrong each time."""
 
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
+Errors = dict[str, float]
+"""Relative errors of `result` and `gradient` in the Euclidean norm; without what was not compared."""
+
+Values = dict[str, list[torch.Tensor]]
+
 
 @dataclass(frozen=True)
-class Errors:
-    """Relative errors in the Euclidean norm; None where nothing was compared. Infinite or NaN: not a number."""
+class Answer:
+    """What the check says of a step's answer: right, unless one of the reasons is given."""
 
-    result: float | None = None
-    gradient: float | None = None
-
-    def verdict(self, precision: str, gradient_slack: float) -> str | None:
-        """Why the step's answer is wrong; None if it is right or was not compared."""
-        limit = RESULT_TOLERANCES[precision]
-        for name, error, allowed in (
-            ("result", self.result, limit),
-            ("gradient", self.gradient, min(GRADIENT_LIMIT, limit * gradient_slack)),
-        ):
-            if error is None or error <= allowed:
-                continue
-            size = f"off by {error:.2g} of its norm" if math.isfinite(error) else "not finite"
-            return (
-                f"the step's {name} is {size} (allowed in {precision}: {allowed:.2g}); do not use this precision here"
-            )
-        return None
+    errors: Errors = field(default_factory=dict)
+    wrong: str | None = None
+    """Why it is surely wrong."""
+    unchecked: str | None = None
+    """Why right and wrong cannot be told apart."""
 
 
-def compare_with_reference(task: Task, fresh_model: Callable[[], nn.Module]) -> Errors:
-    """Compare one batch of a task with double precision; leaves fresh weights in the task's model.
+class UncheckedError(Exception):
+    """Nothing can be compared."""
 
-    Nothing is compared where the reference would not fit into the host's memory.
-    """
-    fresh = fresh_model()
+
+def compare_with_reference(
+    task: Task, fresh_model: Callable[[], nn.Module], precision: str, execution: str = "eager"
+) -> Answer:
+    """Compare one batch of a task with double precision; leaves fresh weights in the task's model."""
+    if task.not_comparable is not None:
+        return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
+    answers = []
+    try:
+        for _ in range(ATTEMPTS):
+            answers.append(_compare(task, fresh_model(), precision, execution))
+            if answers[-1].wrong is answers[-1].unchecked is None:
+                return answers[-1]
+    except UncheckedError as error:
+        return Answer(unchecked=str(error))
+    except Exception as error:  # the step itself has run: its own errors are known by now
+        what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {error}".partition("\n")[0]
+        return Answer(unchecked=f"the comparison with double precision failed: {what}")
+    return next((answer for answer in answers if answer.wrong is None), answers[-1])
+
+
+def _compare(task: Task, fresh: nn.Module, precision: str, execution: str) -> Answer:
+    """One attempt; raises UncheckedError where nothing can be compared."""
     weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
     if 4 * weights_bytes > available_bytes():
-        return Errors()
+        raise UncheckedError("the weights in double precision do not fit into the host's free memory")
     task.model.load_state_dict(fresh.state_dict())
     batch = task.next_inputs()
     rows = tuple(_checked(task, tensor) for tensor in batch)
     # A loss and its gradient are means over the batch, so both sides need the same rows; outputs are a row's own.
     inputs = rows if isinstance(task, GradientTask) else batch
+    placed = tuple(map(REFERENCE.place, rows))
     reference = fresh.to(torch.float64).train(task.model.training)
+    draws = nullcontext() if execution == "compile" else SameDraws()  # which compiled code does not heed
+
+    def ours() -> Values:
+        return _evaluate(task, task.model, task.arithmetic, inputs, draws)
+
+    def theirs(*noise: RoundingNoise) -> Values:
+        return _evaluate(task, reference, REFERENCE, placed, draws, *noise)
+
+    def moved(share: float, seed: int) -> Errors:
+        return _errors(theirs(RoundingNoise(share, seed)), exact)
+
     with _without_dropout(task.model), _without_dropout(reference):
-        ours = _evaluate(task, task.model, task.arithmetic, inputs)
-        theirs = _evaluate(task, reference, REFERENCE, tuple(map(REFERENCE.place, rows)))
-    result, gradient = (relative_error(mine, exact) for mine, exact in zip(ours, theirs, strict=True))
-    return Errors(result, gradient)
+        before = torch.get_rng_state()
+        exact = theirs()
+        unseen = not torch.equal(torch.get_rng_state(), before)
+        if unseen or (getattr(draws, "drew", False) and not isinstance(task, GradientTask)):
+            raise UncheckedError("the model draws random numbers that the reference cannot draw as well")
+        if not all(bool(torch.isfinite(tensor).all()) for tensors in exact.values() for tensor in tensors):
+            raise UncheckedError("in double precision, too, the answer is not finite")
+        found = ours()
+        return judge(_errors(found, exact), moved, lambda: _errors(ours(), found), precision)
+
+
+def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable[[], Errors], precision: str) -> Answer:
+    """Right where as much noise as rounding explains the errors, wrong where even a greater one does not.
+
+    `moved` says how far noise of a share, drawn from a seed, moves the exact answer; `again` how far a second run of
+    the step is from the first.
+    """
+    advice = "look for what computes otherwise" if precision in GREATER else "leave this precision out if fp32 is right"
+    for name, error in errors.items():
+        if math.isnan(error):
+            return Answer(errors, wrong=f"the step's {name} is not finite, in double precision it is; {advice}")
+    share = ROUNDING[precision]
+    limits = _limits(errors, moved, share)
+    doubtful = [name for name, error in errors.items() if error > min(MOST, limits[name])]
+    if not doubtful:
+        return Answer(errors)
+    if _beyond(errors, limits):
+        greater = _limits(errors, moved, share * GREATER.get(precision, 4.0))
+        limits = {name: max(limit, greater[name]) for name, limit in limits.items()}
+    name = next(iter(_beyond(errors, limits)), doubtful[0])
+    seen = f"the step's {name} is off by {errors[name]:.2g} of its norm, where rounding explains {limits[name]:.2g}"
+    if errors[name] <= limits[name]:
+        return Answer(errors, unchecked=f"{seen}: in {precision}, right and wrong cannot be told apart here")
+    if (spread := again()[name]) > limits[name]:
+        return Answer(errors, unchecked=f"{seen}, but two runs of the step differ by {spread:.2g}")
+    return Answer(errors, wrong=f"{seen}; {advice}")
+
+
+def _limits(errors: Errors, moved: Callable[[float, int], Errors], share: float) -> Errors:
+    """The largest errors that noise of a share explains: drawn until it explains those found, or DRAWS times."""
+    limits = dict.fromkeys(errors, FACTOR * share)
+    for seed in range(DRAWS):
+        if not _beyond(errors, limits):
+            break
+        for name, error in moved(share, seed).items():
+            limits[name] = math.inf if math.isnan(error) else max(limits[name], FACTOR * error)
+    return limits
+
+
+def _beyond(errors: Errors, limits: Errors) -> list[str]:
+    return [name for name, error in errors.items() if error > limits[name]]
 
 
 def checked_rows(rows: int, most: int) -> torch.Tensor:
@@ -105,10 +194,14 @@ def _checked(task: Task, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _evaluate(
-    task: Task, model: nn.Module, arithmetic: Arithmetic, inputs: tuple[torch.Tensor, ...]
-) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    task: Task,
+    model: nn.Module,
+    arithmetic: Arithmetic,
+    inputs: tuple[torch.Tensor, ...],
+    *modes: AbstractContextManager[Any],
+) -> Values:
     """The first result, of an inference the rows to compare; where the step has a backward pass, the gradients: scaled
-    as the step scales them, and scaled back.
+    as the step scales them, and scaled back. Both passes run in the `modes`.
 
     A scale that overflows is halved, as the step would do; each try has its own forward pass, since a compiled graph
     cannot go backward twice.
@@ -116,30 +209,57 @@ def _evaluate(
     training = isinstance(task, GradientTask)
     scale = arithmetic.scaler.get_scale() if training and arithmetic.scaler else 1.0
     while True:
-        with torch.set_grad_enabled(training), arithmetic.autocast():
-            result = task.forward(model, *inputs)[0]
-        if not training:
-            # A copy, lest the whole batch's stay beside the reference.
-            return [_checked(task, result)], []
-        scaled = _gradients(result * scale, model)
+        with _same_buffers(model), ExitStack() as stack:
+            for mode in modes:
+                stack.enter_context(mode)
+            with torch.set_grad_enabled(training), arithmetic.autocast():
+                result = task.forward(model, *inputs)[0]
+            if not training:
+                # A copy, lest the whole batch's stay beside the reference.
+                return {"result": [_checked(task, result)]}
+            scaled = _gradients(result * scale, model)
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
             # Not divided by 1, which would hold all gradients twice.
-            return [result.detach()], scaled if scale == 1 else [gradient / scale for gradient in scaled]
+            gradients = scaled if scale == 1 else [gradient / scale for gradient in scaled]
+            return {"result": [result.detach()], "gradient": gradients}
         scale /= 2
+
+
+@contextmanager
+def _same_buffers(model: nn.Module) -> Iterator[None]:
+    """Put the buffers back that a forward pass changes, so that each begins with the same."""
+    buffers = list(model.buffers())
+    before = [buffer.clone() for buffer in buffers]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for buffer, values in zip(buffers, before, strict=True):
+                buffer.copy_(values)
 
 
 def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
     """Gradients of all parameters; zeros for one that the loss does not depend on."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    found = torch.autograd.grad(loss, parameters, allow_unused=True)
+    # What torch.autograd.grad runs, which would leave the modes, and layers that are checkpointed draw again in here.
+    found = _engine_run_backward(
+        (loss,), (torch.ones_like(loss),), False, False, tuple(parameters), True, accumulate_grad=False
+    )
     return [
         torch.zeros_like(parameter) if gradient is None else gradient
         for gradient, parameter in zip(found, parameters, strict=True)
     ]
 
 
+def _errors(ours: Values, exact: Values) -> Errors:
+    """The relative error of each that has values."""
+    found = {name: relative_error(values, exact[name]) for name, values in ours.items()}
+    return {name: error for name, error in found.items() if error is not None}
+
+
 def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
-    """Euclidean norm of the difference over that of the exact values; None without any values."""
+    """Euclidean norm of the difference over that of the exact values; None without any values, NaN where one of them is
+    not finite."""
     difference = norm = 0.0
     count = 0
     for mine, theirs in zip(ours, exact, strict=True):
@@ -149,6 +269,8 @@ def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) 
         count += reference.numel()
     if not count:
         return None
+    if not math.isfinite(difference):
+        return math.nan
     if norm == 0:
         return 0.0 if difference == 0 else math.inf
     return math.sqrt(difference / norm)

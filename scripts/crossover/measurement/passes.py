@@ -27,6 +27,8 @@ class Passes:
     """Takes the row as it would be if the pass that begins were not to end."""
     checked: bool = False
     """Whether the step's answer was compared."""
+    notes: list[str] = field(default_factory=list)
+    """Why the answer is unchecked although the check ended, if so."""
     undone: list[str] = field(default_factory=list)
     """The passes that ended early, each with the reason."""
 
@@ -53,5 +55,5 @@ class Passes:
             **self.columns,
             "flags": [*self.flags, *host_flags({**self.facts, **self.columns}), *(flag for flag in more if more[flag])],
             "status": "invalid" if reason else "ok",
-            "reason": reason or "; ".join(self.undone) or None,
+            "reason": reason or "; ".join([*self.notes, *self.undone]) or None,
         }

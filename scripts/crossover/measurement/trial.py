@@ -14,7 +14,7 @@ import pynvml
 import torch
 
 from crossover.measurement.conditions import Conditions, set_conditions
-from crossover.measurement.correctness import Errors, compare_with_reference
+from crossover.measurement.correctness import Answer, compare_with_reference
 from crossover.measurement.dataset_file import read_dataset
 from crossover.measurement.devices import OpenDevice
 from crossover.measurement.endings import InvalidError, early_end, unless_out_of_memory
@@ -142,9 +142,11 @@ def _measure(
         return found
 
     def check() -> Columns:
-        errors, checked = _check(task, cell)
-        passes.wrong = passes.wrong or errors.verdict(cell.precision, task.gradient_slack)
-        passes.checked = errors.result is not None
+        answer, checked = _check(task, cell)
+        passes.wrong = passes.wrong or answer.wrong
+        passes.checked = answer.unchecked is None
+        if answer.unchecked:
+            passes.notes.append(answer.unchecked)
         return checked
 
     step_time_s = columns["step_time_s"]
@@ -161,13 +163,13 @@ def _measure(
     return passes.row()
 
 
-def _check(task: Task, cell: Cell) -> tuple[Errors, Columns]:
+def _check(task: Task, cell: Cell) -> tuple[Answer, Columns]:
     """The numerical check, and the workload's own, which is left out where it does not fit into memory."""
     start_s = time.perf_counter()
-    errors = compare_with_reference(task, lambda: build_model(cell))
+    answer = compare_with_reference(task, lambda: build_model(cell), cell.precision, cell.execution)
     own = unless_out_of_memory(task.own_errors, None) or {}
-    found = {"relative_error": errors.result, "gradient_error": errors.gradient, **own}
-    return errors, {name: _number(error) for name, error in found.items()} | {"check_s": time.perf_counter() - start_s}
+    found = {"relative_error": answer.errors.get("result"), "gradient_error": answer.errors.get("gradient"), **own}
+    return answer, {name: _number(error) for name, error in found.items()} | {"check_s": time.perf_counter() - start_s}
 
 
 def _skipped_steps(task: Task, execution: Execution, watch: Stopwatch) -> tuple[float, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from functools import partial
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,13 +14,17 @@ import psutil
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint
 
 from crossover.measurement.correctness import (
-    GRADIENT_LIMIT,
-    RESULT_TOLERANCES,
+    ROUNDING,
+    Answer,
     Errors,
     checked_rows,
     compare_with_reference,
+    judge,
     relative_error,
 )
 from crossover.measurement.precision import arithmetic_of
@@ -42,34 +48,93 @@ def tensors(*values: float) -> list[torch.Tensor]:
         (tensors(-2.0), tensors(2.0), 2.0),
         (tensors(0.0), tensors(0.0), 0.0),
         (tensors(1e-30), tensors(0.0), math.inf),
-        (tensors(math.inf), tensors(1.0), math.inf),
+        (tensors(math.inf), tensors(1.0), math.nan),
+        (tensors(math.nan), tensors(1.0), math.nan),
         ([], [], None),
         ([torch.zeros(0)], [torch.zeros(0)], None),
     ],
 )
 def test_relative_error_by_hand(ours: list[torch.Tensor], exact: list[torch.Tensor], error: float | None) -> None:
-    assert relative_error(ours, exact) == pytest.approx(error)
+    assert relative_error(ours, exact) == pytest.approx(error, nan_ok=True)
 
 
-@pytest.mark.parametrize(("ours", "exact"), [(math.nan, 1.0), (1.0, math.nan), (math.nan, math.nan)])
-def test_what_is_not_a_number_is_never_right(ours: float, exact: float) -> None:
-    error = relative_error(tensors(ours), tensors(exact))
-    assert error is not None
-    assert math.isnan(error)
-    assert Errors(error).verdict("bf16", SLACK) == (
-        "the step's result is not finite (allowed in bf16: 0.1); do not use this precision here"
-    )
+class Noise:
+    """Says how far noise of a share moves the answer, and what was asked."""
+
+    def __init__(self, result: float = 0.0, gradient: float = 0.0, *, from_share: float = 0.0) -> None:
+        self.moved = {"result": result, "gradient": gradient}
+        self.from_share = from_share
+        self.asked: list[tuple[float, int]] = []
+
+    def __call__(self, share: float, seed: int) -> Errors:
+        self.asked.append((share, seed))
+        return self.moved if share >= self.from_share else {"result": 0.0, "gradient": 0.0}
+
+
+def verdict(errors: Errors, moved: Noise, precision: str = "fp32", again: float = 0.0) -> str:
+    answer = judge(errors, moved, lambda: dict.fromkeys(errors, again), precision)
+    assert answer.errors == errors
+    assert answer.wrong is None or answer.unchecked is None
+    return "wrong" if answer.wrong else "unchecked" if answer.unchecked else "right"
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_the_verdict_at_the_limits(precision: str) -> None:
-    limit = RESULT_TOLERANCES[precision]
-    gradient_limit = min(GRADIENT_LIMIT, limit * 10)
-    assert Errors().verdict(precision, SLACK) is None
-    assert Errors(limit, gradient_limit).verdict(precision, SLACK) is None
-    assert "the step's result is off by" in str(Errors(limit * 1.01, 0.0).verdict(precision, SLACK))
-    assert "the step's gradient is off by" in str(Errors(0.0, gradient_limit * 1.01).verdict(precision, SLACK))
-    assert "the step's gradient is not finite" in str(Errors(0.0, math.inf).verdict(precision, SLACK))
+def test_three_roundings_are_right_without_any_noise(precision: str) -> None:
+    moved = Noise()
+    limit = 3 * ROUNDING[precision]
+    assert verdict({"result": limit, "gradient": limit}, moved, precision) == "right"
+    assert not moved.asked
+    assert verdict({"result": limit * 1.01, "gradient": 0.0}, moved, precision) != "right"
+
+
+def test_what_noise_of_rounding_explains_is_right() -> None:
+    """Thrice what the noise does, by the first draw; noise 2^-20 is 16 times the error of rounding to fp32."""
+    moved = Noise(gradient=0.1)
+    assert verdict({"result": 0.0, "gradient": 0.3}, moved) == "right"
+    assert moved.asked == [(2**-20, 0)]
+
+
+def test_what_is_off_by_more_than_half_is_never_called_right() -> None:
+    assert verdict({"result": 0.0, "gradient": 0.5}, Noise(gradient=1.0)) == "right"
+    assert verdict({"result": 0.0, "gradient": 0.51}, Noise(gradient=1.0)) == "unchecked"
+
+
+@pytest.mark.parametrize(("precision", "greater"), [("fp32", 2**-17), ("bf16", 2**-5)])
+def test_what_only_greater_noise_explains_is_undecided_and_what_none_explains_is_wrong(
+    precision: str, greater: float
+) -> None:
+    errors = {"result": 0.0, "gradient": 0.375}
+    moved = Noise(gradient=0.125, from_share=greater)
+    assert verdict(errors, moved, precision) == "unchecked"
+    assert moved.asked == [*((ROUNDING[precision], seed) for seed in range(2)), (greater, 0)]
+    assert verdict(errors, Noise(gradient=0.12), precision) == "wrong"
+
+
+def test_the_largest_of_several_draws_counts() -> None:
+    moves = iter([0.0, 0.2])
+    answer = judge({"result": 0.5}, lambda _share, _seed: {"result": next(moves)}, dict, "fp32")
+    assert answer == Answer({"result": 0.5})
+
+
+def test_noise_that_makes_the_exact_answer_no_number_explains_everything() -> None:
+    assert verdict({"result": 1e9, "gradient": 0.0}, Noise(result=math.nan)) == "unchecked"
+
+
+def test_two_runs_that_differ_are_undecided() -> None:
+    assert verdict({"result": 1.0, "gradient": 0.0}, Noise(), again=0.1) == "unchecked"
+    assert verdict({"result": 1.0, "gradient": 0.0}, Noise(), again=1e-6) == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("precision", "advice"),
+    [("fp32", "look for what computes otherwise"), ("bf16", "leave this precision out if fp32 is right")],
+)
+def test_the_advice_is_about_the_precision_where_that_may_be_why(precision: str, advice: str) -> None:
+    off = judge({"result": 0.7, "gradient": 0.0}, Noise(), lambda: {"result": 0.0}, precision).wrong
+    assert str(off).startswith("the step's result is off by 0.7 of its norm, where rounding explains ")
+    assert str(off).endswith(advice)
+    lost = judge({"result": 0.0, "gradient": math.nan}, Noise(), dict, precision).wrong
+    assert lost == f"the step's gradient is not finite, in double precision it is; {advice}"
 
 
 @pytest.fixture
@@ -94,13 +159,10 @@ def test_the_shipped_workloads_are_right_in_every_precision(
     task = build_task(cell, data, arithmetic_of(precision, CPU))
     for _ in range(3):
         task.step()
-    errors = compare_with_reference(task, lambda: build_model(cell))
-    assert errors.verdict(precision, SLACK) is None
-    assert errors.result is not None
-    if precision == "fp64":
-        assert errors.gradient == 0
-    else:
-        assert (errors.gradient or 0) > 0
+    answer = compare_with_reference(task, lambda: build_model(cell), precision)
+    assert answer == Answer(answer.errors)
+    assert set(answer.errors) == {"result", "gradient"}
+    assert (answer.errors["gradient"] == 0) is (precision == "fp64")
     task.step()
 
 
@@ -113,17 +175,25 @@ def squared(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def checked(
-    wrong: Callable[[nn.Module], nn.Module] = lambda right: right, precision: str = "fp32", **options: Any
-) -> Errors:
-    """The errors of a training whose model is made wrong while the reference's is not."""
+    wrong: Callable[[nn.Module], nn.Module] = lambda right: right,
+    precision: str = "fp32",
+    claimed: str | None = None,
+    right: Callable[[], nn.Module] = model,
+    **options: Any,
+) -> Answer:
+    """What is said of a training whose model is made wrong while the reference's is not."""
     torch.manual_seed(0)
     batch = options.pop("batch", torch.randn(ROWS, 4))
-    task = TinyTraining(wrong(model()), [batch], arithmetic_of(precision, CPU), **{"forward": squared, **options})
-    return compare_with_reference(task, model)
+    task = TinyTraining(wrong(right()), [batch], arithmetic_of(precision, CPU), **{"forward": squared, **options})
+    return compare_with_reference(task, right, claimed or precision)
+
+
+def is_right(answer: Answer) -> bool:
+    return bool(answer.errors) and answer.wrong is answer.unchecked is None
 
 
 def test_a_right_answer_passes() -> None:
-    assert checked().verdict("fp32", SLACK) is None
+    assert is_right(checked())
 
 
 def with_forward(forward: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[nn.Module], nn.Module]:
@@ -137,13 +207,12 @@ def with_forward(forward: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[n
 
 
 def test_a_result_times_1_5_is_found() -> None:
-    errors = checked(with_forward(lambda outputs: outputs * 1.5))
-    assert errors.result == pytest.approx(1.25, rel=1e-4)  # of squares: 1.5^2 - 1
     for precision in PRECISIONS:
-        assert "result is off by 1.3 of its norm" in str(errors.verdict(precision, SLACK))
+        answer = checked(with_forward(lambda outputs: outputs * 1.5), claimed=precision)
+        assert answer.errors["result"] == pytest.approx(1.25, rel=1e-4)  # of squares: 1.5^2 - 1
+        assert "result is off by 1.2 of its norm" in str(answer.wrong)
 
 
-SLACK = 10
 ROWS = Task.checked_rows
 
 
@@ -160,10 +229,10 @@ class WrongBackward(torch.autograd.Function):
 
 
 def test_a_wrong_gradient_of_a_right_result_is_found() -> None:
-    errors = checked(with_forward(WrongBackward.apply))
-    assert errors.result == pytest.approx(0, abs=1e-6)
-    assert errors.gradient == pytest.approx(0.5, rel=1e-4)
-    assert "gradient is off by 0.5 of its norm (allowed in fp32: 0.001)" in str(errors.verdict("fp32", SLACK))
+    answer = checked(with_forward(WrongBackward.apply))
+    assert answer.errors["result"] == pytest.approx(0, abs=1e-6)
+    assert answer.errors["gradient"] == pytest.approx(0.5, rel=1e-4)
+    assert "gradient is off by 0.5 of its norm, where rounding explains" in str(answer.wrong)
 
 
 @pytest.mark.parametrize(
@@ -171,14 +240,14 @@ def test_a_wrong_gradient_of_a_right_result_is_found() -> None:
     [("bf16", "fp32"), ("amp-bf16", "fp32"), *((ran, "fp64") for ran in ("fp32", "bf16", "fp16", "amp-fp16"))],
 )
 def test_a_lower_precision_than_claimed_is_found(ran: str, claimed: str) -> None:
-    errors = checked(precision=ran)
-    assert errors.verdict(ran, SLACK) is None
-    assert errors.verdict(claimed, SLACK) is not None
+    assert is_right(checked(precision=ran))
+    assert checked(precision=ran, claimed=claimed).wrong is not None
 
 
-def test_a_nan_is_found() -> None:
-    assert "result is not finite" in str(checked(batch=torch.full((ROWS, 4), math.nan)).verdict("bf16", SLACK))
-    assert "result is not finite" in str(checked(with_forward(lambda outputs: outputs / 0)).verdict("bf16", SLACK))
+def test_a_nan_is_found_unless_the_exact_answer_is_one() -> None:
+    assert "result is not finite" in str(checked(with_forward(lambda outputs: outputs / 0)).wrong)
+    answer = checked(batch=torch.full((ROWS, 4), math.nan))
+    assert answer == Answer(unchecked="in double precision, too, the answer is not finite")
 
 
 def test_an_unused_parameter_has_no_gradient_and_is_no_error() -> None:
@@ -192,9 +261,9 @@ def test_an_unused_parameter_has_no_gradient_and_is_no_error() -> None:
             return self.used(inputs) * self.frozen
 
     task = TinyTraining(Partly(), [torch.randn(8, 4)], forward=squared)
-    errors = compare_with_reference(task, Partly)
-    assert errors.verdict("fp32", SLACK) is None
-    assert errors.gradient is not None
+    answer = compare_with_reference(task, Partly, "fp32")
+    assert is_right(answer)
+    assert "gradient" in answer.errors
 
 
 class WithDropout(nn.Module):
@@ -213,13 +282,152 @@ class WithDropout(nn.Module):
 
 def test_dropout_is_no_error_and_is_there_again_afterwards() -> None:
     task = TinyTraining(WithDropout(), [torch.randn(16, 4)], forward=squared)
-    errors = compare_with_reference(task, WithDropout)
-    assert errors.verdict("fp32", SLACK) is None
-    assert (errors.gradient or 0) > 0
+    answer = compare_with_reference(task, WithDropout, "fp32")
+    assert is_right(answer)
+    assert answer.errors["gradient"] > 0
     found: Any = task.model
     assert (found.drop.p, found.encoder.dropout1.p, found.encoder.self_attn.dropout) == (0.5, 0.4, 0.4)
     assert found.recurrent.dropout == 0.3
     assert all(module.training for module in found.modules())
+
+
+class Stack(nn.Module):
+    """Linear layers, each with batch norm and ReLU, in which rounding grows, or with dropout of whole rows."""
+
+    def __init__(self, layers: int, *, stochastic: bool = False) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(layers))
+        self.norms = nn.ModuleList(nn.BatchNorm1d(16) for _ in range(layers))
+        self.stochastic = stochastic
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        for layer, norm in zip(self.layers, self.norms, strict=True):
+            values = (
+                checkpoint(self.block, layer, norm, values, use_reentrant=False)
+                if self.stochastic
+                else (functional.relu(norm(layer(values))))
+            )
+        return values
+
+    def block(self, layer: nn.Module, norm: nn.Module, values: torch.Tensor) -> torch.Tensor:
+        """As timm's DropPath and torchvision's StochasticDepth."""
+        new = functional.dropout(norm(layer(values)), 0.3, self.training)
+        kept = new.new_empty((len(new), 1)).bernoulli_(0.5)
+        return values + new * kept / 0.5
+
+
+def test_a_model_in_which_rounding_grows_is_right() -> None:
+    """Fresh batch norms: of 60 seeds with 32 layers, gradients were off by up to 0.17, and all found right."""
+    errors = []
+    for seed in range(3):
+        torch.manual_seed(seed)
+        task = TinyTraining(Stack(16), [torch.randn(ROWS, 16)], forward=squared)
+        answer = compare_with_reference(task, lambda: Stack(16), "fp32")
+        assert is_right(answer)
+        errors.append(answer.errors["gradient"])
+    assert max(errors) > 3 * ROUNDING["fp32"]  # so that noise was needed
+
+
+def test_cancellation_within_the_model_is_right() -> None:
+    """1000.1 is off by 6e-5 in fp32, which is 6e-4 of the 0.1 that is left of it; no weight shows that."""
+
+    def cancelled(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (((model(inputs) + 1000) - 1000).square().mean(),)
+
+    answer = checked(forward=cancelled)
+    assert is_right(answer)
+    assert answer.errors["gradient"] > 3 * ROUNDING["fp32"]
+
+
+def test_a_stochastic_model_is_right_and_its_faults_are_found() -> None:
+    options: dict[str, Any] = {"right": lambda: Stack(2, stochastic=True), "batch": torch.randn(ROWS, 16)}
+    for precision in ("fp32", "bf16"):
+        assert is_right(checked(precision=precision, **options))
+    assert checked(with_forward(lambda outputs: outputs * 1.1), **options).wrong is not None
+
+
+class Tf32(TorchDispatchMode):
+    """Rounds the fp32 inputs of products to the ten bits that TF32 keeps."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if "mm" in func.__name__:
+            args = [a.view(torch.int32).add(1 << 12).bitwise_and(-1 << 13).view(torch.float32) for a in args]
+        return func(*args, **(kwargs or {}))
+
+
+def test_tf32_in_the_place_of_fp32_is_found() -> None:
+    def wrong(module: Any) -> nn.Module:
+        layers = [layer for layer in module if isinstance(layer, nn.Linear)]
+        for layer in layers:
+            layer.forward = partial(product, layer)
+        return module
+
+    def product(layer: nn.Linear, inputs: torch.Tensor) -> torch.Tensor:
+        with Tf32():
+            return inputs.contiguous() @ layer.weight.t().contiguous() + layer.bias
+
+    answer = checked(wrong)
+    assert 1e-5 < answer.errors["gradient"] < 1e-3
+    assert "look for what computes otherwise" in str(answer.wrong)
+
+
+def test_wrong_is_only_what_is_wrong_twice() -> None:
+    """The reference's weight is 2 at first and 3 then, ours is what was loaded, or always 3."""
+    models: list[float] = []
+
+    def fresh() -> nn.Module:
+        models.append(2.0 if not models else 3.0)
+        return linear(models[-1])
+
+    task = TinyTraining(linear(3.0), [torch.ones(2, 1)])
+    load = task.model.load_state_dict
+    task.model.load_state_dict = lambda _state: load(linear(3.0).state_dict())  # type: ignore[assignment, method-assign]
+    assert compare_with_reference(task, fresh, "fp32") == Answer({"result": 0.0, "gradient": 0.0})
+    assert models == [2.0, 3.0]
+    assert compare_with_reference(task, lambda: linear(2.0), "fp32").wrong is not None
+
+
+def test_a_step_that_differs_from_run_to_run_is_undecided() -> None:
+    runs = count(2)
+
+    def forward(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (model(inputs).mean() * (next(runs) if inputs.dtype == torch.float32 else 1),)
+
+    answer = checked(forward=forward)
+    assert answer.wrong is None
+    assert "two runs of the step differ" in str(answer.unchecked)
+
+
+@pytest.mark.parametrize(
+    ("forward", "execution", "reason"),
+    [
+        (functional.gumbel_softmax, "eager", "draws random numbers that the reference cannot draw as well"),
+        (functional.dropout, "compile", "draws random numbers that the reference cannot draw as well"),
+        (lambda outputs: outputs @ torch.ones(1, 1), "eager", "the comparison with double precision failed: Runtime"),
+        (lambda outputs: outputs.view(2 * ROWS, 1), "eager", "the comparison with double precision failed: Runtime"),
+    ],
+)
+def test_what_cannot_be_compared_says_why(
+    forward: Callable[[torch.Tensor], torch.Tensor], execution: str, reason: str
+) -> None:
+    task = TinyTraining(model(), [torch.randn(2 * ROWS, 4)], forward=lambda m, inputs: (forward(m(inputs)).mean(),))
+    answer = compare_with_reference(task, model, "fp32", execution)
+    assert (answer.errors, answer.wrong) == ({}, None)
+    assert reason in str(answer.unchecked)
+
+
+def test_a_workload_can_leave_the_check_out() -> None:
+    task = TinyTraining(model(), [torch.randn(8, 4)])
+    task.not_comparable = "it samples"
+    answer = compare_with_reference(task, lambda: pytest.fail("built"), "fp32")
+    assert answer == Answer(unchecked="the workload leaves the check out: it samples")
+
+
+def test_buffers_are_left_as_they_were() -> None:
+    """Else each run of a model that keeps a state would begin with another."""
+    task = TinyTraining(Stack(2), [torch.randn(ROWS, 16)], forward=squared)
+    assert is_right(compare_with_reference(task, lambda: Stack(2), "fp32"))
+    assert all(torch.equal(now, fresh) for now, fresh in zip(task.model.buffers(), Stack(2).buffers(), strict=True))
 
 
 def test_fresh_weights_are_left_and_no_gradients() -> None:
@@ -232,7 +440,7 @@ def test_fresh_weights_are_left_and_no_gradients() -> None:
     task = TinyTraining(model(), [torch.randn(8, 4)], forward=squared)
     before = copy.deepcopy(task.model.state_dict())
     task.step()
-    compare_with_reference(task, fresh_model)
+    compare_with_reference(task, fresh_model, "fp32")
     for name, weights in task.model.state_dict().items():
         assert torch.equal(weights, fresh[0].state_dict()[name].float())
         assert not torch.equal(weights, before[name])
@@ -253,8 +461,8 @@ def test_no_more_rows_are_compared_than_a_cpu_can_do_twice() -> None:
 def test_an_inference_compares_its_outputs() -> None:
     task = TinyInference(linear(1.0), torch.tensor([[3.0], [4.0]]))
     task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs + torch.tensor([[0.0], [1.0]]))
-    errors = compare_with_reference(task, lambda: linear(2.0))
-    assert errors == Errors(result=pytest.approx(0.1), gradient=None)  # 6, 9 for 6, 8: 1 of 10
+    answer = compare_with_reference(task, lambda: linear(2.0), "fp32")
+    assert answer.errors == {"result": pytest.approx(0.1)}  # 6, 9 for 6, 8: 1 of 10
     assert not task.seen
 
 
@@ -271,13 +479,13 @@ def inference_of(
         return layer
 
     task = TinyInference(with_forward(forward)(model(ours)), batch)
-    return compare_with_reference(task, lambda: model(exact)), ours, exact
+    return compare_with_reference(task, lambda: model(exact), "fp32").errors, ours, exact
 
 
 def test_an_inference_runs_the_whole_batch_that_was_timed_and_compares_some_rows() -> None:
     errors, ours, exact = inference_of(torch.ones(1000, 1))
     assert (ours, exact) == ([1000], [ROWS])
-    assert errors == Errors(result=0.0, gradient=None)
+    assert errors == {"result": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -296,7 +504,7 @@ def test_no_row_of_a_large_batch_is_compared_twice() -> None:
 def test_each_row_is_compared_with_its_own() -> None:
     """Inputs that differ from row to row: a check that paired other rows would find all of them wrong."""
     errors, _, _ = inference_of(torch.arange(1.0, 1001).unsqueeze(1))
-    assert errors.result == 0
+    assert errors["result"] == 0
 
 
 @pytest.mark.parametrize(("row", "found"), [(0, True), (516, True), (999, True), (1, False)])
@@ -307,13 +515,13 @@ def test_one_wrong_row_of_those_compared_is_found(row: int, found: bool) -> None
     wrong = torch.ones(1000, 1)
     wrong[row] = 2
     errors, _, _ = inference_of(torch.ones(1000, 1), lambda outputs: outputs * wrong)
-    assert errors.result == pytest.approx(1 / math.sqrt(ROWS) if found else 0)
+    assert errors["result"] == pytest.approx(1 / math.sqrt(ROWS) if found else 0)
 
 
 def test_a_fault_of_the_whole_batch_alone_is_found() -> None:
     """As of a kernel that is chosen for large batches."""
     errors, _, _ = inference_of(torch.ones(1000, 1), lambda outputs: outputs * (3 if len(outputs) == 1000 else 1))
-    assert errors.result == pytest.approx(2)
+    assert errors["result"] == pytest.approx(2)
 
 
 def test_the_check_of_an_inference_compiles_nothing_anew() -> None:
@@ -331,7 +539,7 @@ def test_the_check_of_an_inference_compiles_nothing_anew() -> None:
     compiled.forward = torch.compile(compiled.forward, dynamic=False, backend=backend)
     task.step()
     assert len(graphs) == 1
-    assert compare_with_reference(task, model).verdict("fp32", SLACK) is None
+    assert is_right(compare_with_reference(task, model, "fp32", "compile"))
     task.step()
     assert len(graphs) == 1
     task.resident = (torch.randn(32, 1),)
@@ -346,12 +554,14 @@ def large(factor: float) -> Callable[..., tuple[torch.Tensor, ...]]:
 def test_scaled_as_the_step_scales_and_halved_where_that_overflows() -> None:
     for factor in (2.0**-25, 1.0, 1000.0):  # too small for fp16 without the scaler; within it; too large for 2^16
         task = TinyTraining(linear(1.0), [torch.ones(1, 1)], arithmetic_of("amp-fp16", CPU), large(factor))
-        assert compare_with_reference(task, lambda: linear(3.0)) == Errors(0.0, 0.0)
+        assert compare_with_reference(task, lambda: linear(3.0), "amp-fp16") == Answer({"result": 0.0, "gradient": 0.0})
 
 
-def test_where_the_reference_does_not_fit_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_reference_does_not_fit_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     needed = 4 * 8 * (4 * 64 + 64 + 64 + 1)
     for available, compared in ((needed, True), (needed - 1, False)):
         monkeypatch.setattr(psutil, "virtual_memory", lambda bytes_=available: SimpleNamespace(available=bytes_))
         task = TinyTraining(model(), [torch.randn(8, 4)], FP32, squared)
-        assert (compare_with_reference(task, model) != Errors()) is compared
+        answer = compare_with_reference(task, model, "fp32")
+        assert is_right(answer) is compared
+        assert ("do not fit into the host's free memory" in str(answer.unchecked)) is not compared

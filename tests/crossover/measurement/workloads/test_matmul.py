@@ -43,10 +43,10 @@ def test_the_check_compares_a_few_rows_of_the_whole_product() -> None:
     shapes = []
     forward = ours.forward
     ours.forward = lambda model, *inputs: shapes.append(inputs[0].shape) or forward(model, *inputs)
-    errors = compare_with_reference(ours, lambda: build_model(cell(100)))
+    answer = compare_with_reference(ours, lambda: build_model(cell(100)), "fp32")
     assert shapes == [(100, 100), (32, 100)]  # the whole product as it was timed; the reference's rows
-    assert errors.verdict("fp32", 10) is None
-    assert 0 < (errors.result or 0) < 1e-5
+    assert answer.wrong is answer.unchecked is None
+    assert 0 < answer.errors["result"] < 1e-5
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "amp-bf16"])
