@@ -20,7 +20,8 @@ from crossover.analysis.short_comparisons import comparison_answers
 from crossover.measurement import latency
 from crossover.measurement.devices import open_device
 from crossover.measurement.latency import Way, measure_latencies, right_ways, time_cold
-from crossover.measurement.precision import arithmetic_of, set_switches
+from crossover.measurement.precision import arithmetic_of
+from crossover.measurement.switches import set_switches
 from crossover.measurement.timing import Stopwatch
 from crossover.measurement.workloads import build_task
 from crossover.studies import Cell
@@ -115,7 +116,7 @@ def test_no_mistake_is_found_on_this_machine(
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     cell = Cell("aa", "efficientnet", "resident", 1, "fp32", "eager", 224 if device == "cuda" else 32, device)
-    set_switches(cell.precision)
+    set_switches(cell.precision, torch.get_num_threads())
     target = open_device(device)
     task = build_task(cell, {}, arithmetic_of(cell.precision, target.device))
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
