@@ -11,13 +11,12 @@ import pytest
 from crossover.analysis.predictions import prediction_text
 from crossover.analysis.style import (
     bytes_text,
-    count_text,
-    known_count_text,
     number_text,
     percent_text,
     rate_text,
     seconds_text,
 )
+from crossover.analysis.wording import count_text, known_count_text
 from crossover.errors import UserError
 from opened_page import Open, Opened
 from report_pages import Run, write_page

@@ -15,6 +15,7 @@ import pandas as pd
 
 from crossover.analysis.crossover_cells import Advantages, Floats, advantages_of_table
 from crossover.analysis.crossover_curve import Curve, curve_through
+from crossover.analysis.wording import count_text
 
 STATUSES = {
     "bracketed": "the contender falls behind the baseline on one side and is ahead on the other",
@@ -130,7 +131,7 @@ def _single_crossing(status: str, curve: Curve, zeros: list[_Zero], all_zeros: l
     low, high = _interval(curve, zeros[0], zeros[-1]) if own.known else (None, None)
     size, message = _root(own, zero), STATUSES[status]
     if others := [zero for zero in all_zeros if zero not in zeros]:
-        near = _words(math.exp(others[0].log_size), 3)
+        near = count_text(math.exp(others[0].log_size), 3)
         message += f"; near {near} they may cross again, which the trials do not tell"
     return Crossover(status, message, size, low, high, bracket, (size,))
 
@@ -147,9 +148,9 @@ def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
     return _size(left) or float(sizes[0]), _size(right) or float(sizes[-1])
 
 
-def _words(size: float, digits: int = 12) -> str:
-    """A size as a reader writes it, never as a power: '0.5', '1,414', '2,804,390'; an estimate to three digits."""
-    return f"{float(f'{size:.{digits}g}'):,.12g}"
+def _words(size: float) -> str:
+    """A size as a reader writes it, never as a power: '0.5', '1,414', '2,804,390'."""
+    return f"{size:,.12g}"
 
 
 def _size(log_size: float | None) -> float | None:

@@ -40,12 +40,12 @@ from crossover.analysis.style import (
     CROSSOVER_COLOUR,
     DEVICE_COLOURS,
     DEVICE_WORDS,
-    count_text,
     use_style,
 )
 from crossover.analysis.summary import speedups
 from crossover.analysis.tables import LINE_AXES
 from crossover.analysis.views import StudyView
+from crossover.analysis.wording import count_text
 from crossover.records import BASELINE
 
 MOST_SINGLE = 2

@@ -15,9 +15,9 @@ from crossover.analysis.interpolation import Interpolation
 from crossover.analysis.naming import varying
 from crossover.analysis.prediction_words import said
 from crossover.analysis.sentences import line_words
-from crossover.analysis.style import count_text, device_label, known_count_text, number_text, percent_text, seconds_text
+from crossover.analysis.style import device_label, number_text, percent_text, seconds_text
 from crossover.analysis.tables import DEVICE_LINE_AXES, LINE_AXES, of_study, records, rows_with
-from crossover.analysis.wording import listed
+from crossover.analysis.wording import count_text, known_count_text, listed
 from crossover.errors import UserError
 
 LARGE_RESIDUAL = 0.25

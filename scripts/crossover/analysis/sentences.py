@@ -9,14 +9,12 @@ from typing import Any, TypeVar
 
 from crossover.analysis.style import (
     PROTOCOL_WORDS,
-    count_text,
     device_label,
-    known_count_text,
     number_text,
     seconds_text,
     spaced,
 )
-from crossover.analysis.wording import CAUTION, capitalised, machine_words
+from crossover.analysis.wording import CAUTION, capitalised, count_text, known_count_text, machine_words
 from crossover.records import HERE, PLAIN, is_cpu
 
 Text = TypeVar("Text", bound=str)

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import seaborn as sns
 from matplotlib.patheffects import withStroke
 
-from crossover.analysis.wording import machine_words
+from crossover.analysis.wording import count_text, machine_words
 from crossover.records import HALF, HERE, is_cpu, threads_of_side
 
 DEVICE_COLOURS = {"cpu": "#0072B2", "cuda": "#D55E00", "mps": "#D55E00", "xpu": "#D55E00"}
@@ -131,22 +131,6 @@ def short_name(name: str) -> str:
     for noise in (r"\((R|TM|C)\)", r"@.*", r"\b\d+-Core\b", r"\b(CPU|Processor)\b"):
         name = re.sub(noise, " ", name)
     return " ".join(name.split())
-
-
-def count_text(value: float, digits: int = 2) -> str:
-    """A count to two significant digits, or as many as are asked for: 6.5, 680, 1,200, 310 k, 2.8 million."""
-    if value <= 0:
-        return f"{value:g}"
-    rounded = round(value, digits - 1 - math.floor(math.log10(value)))
-    for limit, scale, unit in ((1e9, 1e9, " billion"), (1e6, 1e6, " million"), (1e4, 1e3, " k")):
-        if rounded >= limit:
-            return f"{rounded / scale:g}{unit}"
-    return f"{rounded:,g}"
-
-
-def known_count_text(value: float) -> str:
-    """A count that was measured or given: to the last digit up to 10 k, from there on to three: 1,414, 177 k."""
-    return f"{value:,.0f}" if value < 1e4 else count_text(value, 3)
 
 
 def seconds_text(seconds: float) -> str:

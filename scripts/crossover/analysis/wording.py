@@ -1,7 +1,8 @@
-"""Words that sentences share: lists, capitals, whose a device is, and what one trial is worth."""
+"""Words that sentences share: counts, lists, capitals, whose a device is, and what one trial is worth."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from crossover.records import HERE
@@ -20,6 +21,22 @@ class Answer(str):
         answer = super().__new__(cls, f"{said} ({'; '.join(kept)})" if kept else said)
         answer.said, answer.notes = said, kept
         return answer
+
+
+def count_text(value: float, digits: int = 2) -> str:
+    """A count to two significant digits, or as many as are asked for: 6.5, 680, 1,200, 310 k, 2.8 million."""
+    if value <= 0:
+        return f"{value:g}"
+    rounded = round(value, digits - 1 - math.floor(math.log10(value)))
+    for limit, scale, unit in ((1e9, 1e9, " billion"), (1e6, 1e6, " million"), (1e4, 1e3, " k")):
+        if rounded >= limit:
+            return f"{rounded / scale:g}{unit}"
+    return f"{rounded:,g}"
+
+
+def known_count_text(value: float) -> str:
+    """A count that was measured or given: to the last digit up to 10 k, from there on to three: 1,414, 177 k."""
+    return f"{value:,.0f}" if value < 1e4 else count_text(value, 3)
 
 
 def capitalised(text: str) -> str:

@@ -207,10 +207,13 @@ def test_crossings_that_noise_adds_near_one_are_one() -> None:
 
 
 def test_a_further_crossing_that_is_not_beyond_doubt_is_told() -> None:
-    result = estimate({1: around(0.2), 2: around(4), 4: around(3), 8: around(0.98)})
+    cells = {1: around(0.2), 2: around(4), 4: around(3), 8: around(0.98)}
+    result = estimate(cells)
     assert result.status == "bracketed"
-    assert "may cross again" in result.message
+    assert "near 7.93 they may cross again" in result.message
     assert len(result.roots) == 1
+    # The same at sizes 100,000 times as large, as other crossovers read.
+    assert "near 793 k they" in estimate({size * 10**5: trials for size, trials in cells.items()}).message
 
 
 def test_a_size_with_one_trial_bounds_nothing() -> None:

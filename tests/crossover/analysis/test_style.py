@@ -6,10 +6,8 @@ from crossover.analysis.style import (
     PALETTE,
     bytes_text,
     cores_text,
-    count_text,
     device_label,
     ink,
-    known_count_text,
     money_text,
     number_text,
     percent_text,
@@ -20,6 +18,7 @@ from crossover.analysis.style import (
     small_text,
     spaced,
 )
+from crossover.analysis.wording import count_text, known_count_text
 
 
 @pytest.mark.parametrize(
