@@ -8,6 +8,7 @@ CAVEATS = {
     "skewed": "with single steps that are far slower",
     "few_blocks": "with too few samples",
     "imprecise": "less precise than asked",
+    "unchecked": "whose answer was not checked",
     "diverged": "with numbers that overflowed",
     "trials_differ": "whose times differ much from trial to trial",
     "warmup_capped": "with a warm-up that was cut short",

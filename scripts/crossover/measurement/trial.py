@@ -17,12 +17,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from crossover.errors import UserError
-from crossover.measurement.correctness import Answer, compare_with_reference
+from crossover.measurement.correctness import compare_with_reference
 from crossover.measurement.devices import OpenDevice, open_device
 from crossover.measurement.endings import early_end, unless_out_of_memory
 from crossover.measurement.execution import Execution, prepare
 from crossover.measurement.flops import SLOW_STEP_S, count_flops
 from crossover.measurement.host import describe_host, process_age_s
+from crossover.measurement.judgement import Answer
 from crossover.measurement.latency import measure_latencies, measure_mistakes, time_cold
 from crossover.measurement.memory import measure_memory
 from crossover.measurement.memory_split import Subject
