@@ -90,7 +90,7 @@ class Measurement:
     seed: int | None = column("seed of weights and data order")
     started_at: str | None = column("start of the trial, UTC, ISO 8601")
     status: str | None = column("how the trial ended: " + ", ".join(STATUSES))
-    reason: str | None = column("why the status is not ok; else why the answer is unchecked, or a pass not done")
+    reason: str | None = column("why, where the status is not ok; else what after the timing was not done")
     flags: list[str] | None = column("why an ok result deserves less trust")
 
     step_time_s: float | None = column("median of the samples", "s")

@@ -5,10 +5,6 @@ through a double-precision copy. Compared are the first result of the forward pa
 outputs) and, where the step has a backward pass, the gradient of all parameters as one vector. An inference's model
 gets the whole batch, as the step does: what was compiled or chosen for its shape is what was timed. Rows spread over
 the batch are compared.
-
-How large an error is right depends on the model: in fp32 it is 3e-7 in a perceptron, and 2e-2 in the gradient of a
-fresh ResNet. So where it is larger than any rounding is for sure, the double-precision copy runs again with noise after
-each operation, and the error is held against what the noise does.
 """
 
 from __future__ import annotations
@@ -16,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -25,56 +20,18 @@ from torch.autograd.graph import _engine_run_backward
 
 from crossover.measurement.available_memory import available_bytes
 from crossover.measurement.endings import is_out_of_memory
+from crossover.measurement.judgement import Answer, Errors, judge
 from crossover.measurement.precision import Arithmetic
 from crossover.measurement.rounding_noise import RoundingNoise
 from crossover.measurement.same_draws import SameDraws
 from crossover.measurement.tasks import GradientTask, Task
-
-ROUNDING = {
-    "fp64": 2.0**-49,
-    "fp32": 2.0**-20,
-    "tf32": 2.0**-10,
-    "amp-bf16": 2.0**-7,
-    "amp-fp16": 2.0**-10,
-    "bf16": 2.0**-7,
-    "fp16": 2.0**-10,
-}
-"""Share of the noise that stands for rounding: 16 times the error of rounding one number in fp64 and fp32, whose sums
-round many times, 2 times in the others, which sum up in fp32."""
-
-GREATER = {"fp64": 8.0, "fp32": 8.0}
-"""How much more noise leaves no doubt, by precision; 4 times in the others. Where rounding carries a value across zero
-before a ReLU, its gradient goes another way: one such value of many is rare, and more noise shows what it does."""
-
-FACTOR = 3.0
-"""Times what the noise does, an error is explained by it."""
-
-DRAWS = 2
-"""Of each noise, as long as the error is not explained."""
-
-MOST = 0.5
-"""Of its norm: an answer that is off by more is not called right, whatever noise does."""
 
 ATTEMPTS = 2
 """With weights and rows of their own: wrong is only what is wrong each time."""
 
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
-Errors = dict[str, float]
-"""Relative errors of `result` and `gradient` in the Euclidean norm; without what was not compared."""
-
 Values = dict[str, list[torch.Tensor]]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the check says of a step's answer: right, unless one of the reasons is given."""
-
-    errors: Errors = field(default_factory=dict)
-    wrong: str | None = None
-    """Why it is surely wrong."""
-    unchecked: str | None = None
-    """Why right and wrong cannot be told apart."""
 
 
 class UncheckedError(Exception):
@@ -134,48 +91,6 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str) -> An
             raise UncheckedError("in double precision, too, the answer is not finite")
         found = ours()
         return judge(_errors(found, exact), moved, lambda: _errors(ours(), found), precision)
-
-
-def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable[[], Errors], precision: str) -> Answer:
-    """Right where as much noise as rounding explains the errors, wrong where even a greater one does not.
-
-    `moved` says how far noise of a share, drawn from a seed, moves the exact answer; `again` how far a second run of
-    the step is from the first.
-    """
-    advice = "look for what computes otherwise" if precision in GREATER else "leave this precision out if fp32 is right"
-    for name, error in errors.items():
-        if math.isnan(error):
-            return Answer(errors, wrong=f"the step's {name} is not finite, in double precision it is; {advice}")
-    share = ROUNDING[precision]
-    limits = _limits(errors, moved, share)
-    doubtful = [name for name, error in errors.items() if error > min(MOST, limits[name])]
-    if not doubtful:
-        return Answer(errors)
-    if _beyond(errors, limits):
-        greater = _limits(errors, moved, share * GREATER.get(precision, 4.0))
-        limits = {name: max(limit, greater[name]) for name, limit in limits.items()}
-    name = next(iter(_beyond(errors, limits)), doubtful[0])
-    seen = f"the step's {name} is off by {errors[name]:.2g} of its norm, where rounding explains {limits[name]:.2g}"
-    if errors[name] <= limits[name]:
-        return Answer(errors, unchecked=f"{seen}: in {precision}, right and wrong cannot be told apart here")
-    if (spread := again()[name]) > limits[name]:
-        return Answer(errors, unchecked=f"{seen}, but two runs of the step differ by {spread:.2g}")
-    return Answer(errors, wrong=f"{seen}; {advice}")
-
-
-def _limits(errors: Errors, moved: Callable[[float, int], Errors], share: float) -> Errors:
-    """The largest errors that noise of a share explains: drawn until it explains those found, or DRAWS times."""
-    limits = dict.fromkeys(errors, FACTOR * share)
-    for seed in range(DRAWS):
-        if not _beyond(errors, limits):
-            break
-        for name, error in moved(share, seed).items():
-            limits[name] = math.inf if math.isnan(error) else max(limits[name], FACTOR * error)
-    return limits
-
-
-def _beyond(errors: Errors, limits: Errors) -> list[str]:
-    return [name for name, error in errors.items() if error > limits[name]]
 
 
 def checked_rows(rows: int, most: int) -> torch.Tensor:

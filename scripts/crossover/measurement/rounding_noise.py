@@ -25,7 +25,7 @@ class RoundingNoise(TorchDispatchMode):
     """
 
     def __init__(self, share: float, seed: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.random = Random(seed)
         self.share = share
         generator = torch.Generator().manual_seed(seed)

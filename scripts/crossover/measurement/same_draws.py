@@ -36,7 +36,7 @@ class SameDraws(TorchFunctionMode):
         self.drew = False
         random.seed(0)
         np.random.seed(0)
-        super().__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -14,13 +14,14 @@ import pynvml
 import torch
 
 from crossover.measurement.conditions import Conditions, set_conditions
-from crossover.measurement.correctness import Answer, compare_with_reference
+from crossover.measurement.correctness import compare_with_reference
 from crossover.measurement.dataset_file import read_dataset
 from crossover.measurement.devices import OpenDevice
 from crossover.measurement.endings import InvalidError, early_end, unless_out_of_memory
 from crossover.measurement.execution import Execution, not_compiled, prepare
 from crossover.measurement.flops import SLOW_STEP_S, count_flops
 from crossover.measurement.host import describe_host, process_age_s
+from crossover.measurement.judgement import Answer
 from crossover.measurement.latency import measure_latencies, mistaken_ways, right_ways, time_cold
 from crossover.measurement.memory import measure_memory
 from crossover.measurement.memory_split import Subject
