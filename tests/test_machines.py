@@ -108,8 +108,10 @@ def test_the_resources_of_a_class_reach_slurm(fresh: House, tmp_path: Path) -> N
     calls, tools = tmp_path / "calls", tmp_path / "bin"
     tools.mkdir()
     # The others come with every sbatch; one that is installed here must not be asked.
-    for name in ("sbatch", "squeue", "sinfo", "sacct", "sacctmgr", "sshare", "scontrol", "scancel"):
-        (tools / name).write_text(f'#!/bin/sh\necho "$*" >> {calls}\nexit 1\n' if name == "sbatch" else "#!/bin/sh\n")
+    others = ("squeue", "sacct", "sacctmgr", "sshare", "scontrol", "scancel")
+    says = {"sbatch": f'echo "$*" >> {calls}\nexit 1', "sinfo": "echo 'cpu 8 gpu:2'", **dict.fromkeys(others, "exit 0")}
+    for name, script in says.items():
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
         (tools / name).chmod(0o755)
     rows = [f"{CELL}/{place}/trial-1.parquet" for place in ("a100/cpu", "a100/cuda", "h200/cuda")]
     fresh.snakemake(

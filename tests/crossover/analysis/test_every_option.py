@@ -118,7 +118,7 @@ OPTIONS: Mapping[str, Callable[[Row, Sequence[str]], Case]] = {
         [*rows_of(row, devices), *rows_of(row, devices, hostname="there", batch_size=10)]
     ),
     "trials": lambda row, devices: Case(rows_of(row, devices, trials=1), facts={"trials": 1}),
-    "side_by_side": lambda row, devices: Case(rows_of(row, devices, flags=["side_by_side", "noisy"])),
+    "side_by_side": lambda row, devices: Case(rows_of(row, devices, flags=["side_by_side", "drift"])),
     "largest_batch": searched,
     "quality": trained,
     "cpu_threads": on_fewer_cores,

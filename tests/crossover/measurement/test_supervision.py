@@ -117,7 +117,7 @@ def test_an_end_by_a_signal(
     assert outcome.transient is reason.startswith("something outside")
 
 
-KEPT = {"step_time_s": 0.5, "flags": ["noisy", "unchecked"], "status": "ok", "reason": None}
+KEPT = {"step_time_s": 0.5, "flags": ["drift", "unchecked"], "status": "ok", "reason": None}
 LATER = ["numerical check", "memory pass", "profile"]
 
 
@@ -132,7 +132,7 @@ def test_a_time_limit_in_a_later_pass_leaves_the_time() -> None:
         "ok",
         "numerical check: not done after 50 s; raise time_limit_s; not begun: memory pass, profile",
         False,
-        {**FACTS, "step_time_s": 0.5, "flags": ["noisy", "unchecked", "incomplete"]},
+        {**FACTS, "step_time_s": 0.5, "flags": ["drift", "unchecked", "incomplete"]},
     )
     assert child.killed
 
