@@ -121,7 +121,6 @@ class Modules:
     """Finds modules as a measuring process does: in this library, in its working directory, then on Python's path."""
 
     def __init__(self) -> None:
-        importlib.invalidate_caches()  # a file may be new
         self.path = [str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
         self.places: dict[str, _Place | None] = {}
         self.ours: dict[str, bool] = {}

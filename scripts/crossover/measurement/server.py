@@ -21,12 +21,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from crossover.code_key import NULL_TRIAL, SERVER, WORK, digests_of
+from crossover.code_key import NULL_TRIAL, SERVER, WORK, code_of, digests_of
 from crossover.errors import one_line_errors
 from crossover.measurement.child import run_child
 from crossover.measurement.orders import Order, receive, tell
 from crossover.measurement.requests import job_from_json
 from crossover.measurement.server_key import WITHOUT_TORCH, server_key
+from crossover.records import arrow_schema
+from crossover.studies import NULL
 
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
@@ -181,6 +183,8 @@ def preload(torch: bool) -> None:
     import pyarrow.parquet  # noqa: F401
 
     importlib.import_module(preloaded(torch))
+    arrow_schema()
+    code_of("trial", NULL)  # so that a fork finds its own key sooner
     if torch:
         from torch import nn, optim, zeros
 
