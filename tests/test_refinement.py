@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from crossover.code_key import code_of
 from crossover.records import Measurement, arrow_schema
 from crossover.studies import Cell
 from house import House
@@ -66,6 +67,7 @@ class MadeUp(House):
                 trial=trial,
                 step_time_s=time_s * (1.02 if trial == 2 else 1),
                 schema_version=Measurement.schema_version,
+                code_key=code_of("trial", "linear_stack").key,
             )
             table = pa.Table.from_pylist([values], schema=arrow_schema())
             name = "{size}-{device}-{precision}-{trial}".format(**values)
