@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,6 +68,10 @@ def own_servers() -> Iterator[None]:
         for process in started_by(str(os.getpid())) if any(Path(folder).iterdir()) else []:
             if any(folder in part for part in process.info["cmdline"]):
                 process.kill()
+        forking = sys.modules.get("crossover.measurement.forking")
+        for server in forking.STARTED if forking else ():
+            server.kill()
+            server.wait()
 
 
 @pytest.fixture(scope="session")

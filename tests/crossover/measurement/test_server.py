@@ -40,9 +40,6 @@ def runtime() -> Iterator[Path]:
     yield folder
     for server in servers(folder):
         server.kill()
-    for started in forking.STARTED:
-        started.kill()
-        started.wait()
     shutil.rmtree(folder)
 
 
