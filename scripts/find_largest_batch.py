@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> None:
     """Search as the command line describes."""
     options = parse_arguments(arguments)
     cell = cell_of(options, batch_size=options.start)
-    check_writable(options.output)
+    check_writable(options.output, begins=b"{")
 
     from crossover.measurement.attempts import choose_isolation, run_supervised
     from crossover.measurement.available_memory import available_bytes

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import psutil
 from filelock import FileLock
 
-from processes import PATIENCE_S, wait_for
+from processes import PATIENCE_S, TESTER, wait_for
 
 GPUS = 2
 PACKAGES = ("slurm-wlm", "munge")
@@ -144,9 +145,21 @@ class Cluster:
         _output("scontrol", "update", f"JobId={job}", f"TimeLimit=00:00:{seconds:02}")
 
     def empty(self) -> None:
-        """Cancel every job and wait until none is left."""
+        """Cancel every job and wait until none is left.
+
+        Slurm finds a job's processes by their parents here, and misses those whose parent was killed; a node with
+        control groups would end them.
+        """
         self.cancel(*self.active())
         wait_for(lambda: not self.active(), "the jobs to end")
+        lost = [process for process in psutil.process_iter(["environ"]) if self._has_started(process)]
+        for process in lost:
+            process.kill()
+        psutil.wait_procs(lost, PATIENCE_S)
+
+    def _has_started(self, process: psutil.Process) -> bool:
+        environment = process.info["environ"] or {}
+        return "SLURM_JOB_ID" in environment and environment.get(TESTER) == os.environ[TESTER]
 
 
 @contextmanager

@@ -155,6 +155,10 @@ def check_merge(configuration: Configuration) -> None:
         )
 
 
+CHECKOUT = Path(__file__).resolve().parents[2]
+OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
+
+
 def _check_results(results: str, locate: Locator) -> None:
     """Raise UserError where no folder of the run's own can be made, or there is none."""
     folder = Path(results)
@@ -164,6 +168,8 @@ def _check_results(results: str, locate: Locator) -> None:
         problem = f"cannot be made, since {shown_path(there)} is no folder"
     elif Path.cwd().is_relative_to(folder.resolve()):
         problem = "holds the working directory"
+    elif any(folder.resolve().is_relative_to(CHECKOUT / name) for name in OWN_FOLDERS):
+        problem = "is the workflow's own"
     elif not os.access(there, os.W_OK | os.X_OK):
         problem = f"cannot be written, since {shown_path(there)} is not yours"
     if problem:

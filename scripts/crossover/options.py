@@ -180,8 +180,11 @@ def memory_size(text: str) -> int:
     return size
 
 
-def check_writable(path: Path) -> None:
-    """Make the folder of an output and raise UserError where the file could not be written there."""
+def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
+    """Make the folder of an output and raise UserError where the file could not be written there.
+
+    A file that is there is replaced only if it begins as an earlier output does: a row, if nothing else is said.
+    """
     if path.parts[:1] and path.parts[0].startswith("~"):
         raise UserError(f"--output: {path} begins with ~, which the shell left as it is; write the folder's path out")
     try:
@@ -191,6 +194,11 @@ def check_writable(path: Path) -> None:
         writable = False
     if not writable:
         raise UserError(f"--output: {path} cannot be written; name a file in a folder of yours")
+    if path.is_file():
+        with path.open("rb") as file:
+            held = file.read(len(begins))
+        if held not in (b"", begins):
+            raise UserError(f"--output: {path} is there and was not written by this script; name a new file")
 
 
 def tell(line: str) -> None:

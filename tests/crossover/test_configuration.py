@@ -425,6 +425,8 @@ def test_results_are_a_folder_for_the_run_alone(folder: Folder, tmp_path: Path) 
     ends = "; allowed: a folder for this run alone"
     for results, problem in (
         ("/", "holds the working directory"),
+        (str(ROOT / "scripts"), "is the workflow's own"),
+        (str(ROOT / "docs" / "mine"), "is the workflow's own"),
         (".", "holds the working directory"),
         ("..", "holds the working directory"),
         ("none/..", "holds the working directory"),

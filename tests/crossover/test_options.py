@@ -3,6 +3,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +144,14 @@ def test_an_output_below_a_tilde_makes_no_folder_of_that_name(tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == []
     check_writable(tmp_path / "new" / "t.parquet")
     assert (tmp_path / "new").is_dir()
+
+
+@pytest.mark.parametrize(("held", "replaced"), [(b"", True), (b"PAR1 and so on", True), (b"# Notes", False)])
+def test_an_output_replaces_only_what_was_written_before(tmp_path: Path, held: bytes, replaced: bool) -> None:
+    output = tmp_path / "t.parquet"
+    output.write_bytes(held)
+    with (
+        nullcontext() if replaced else pytest.raises(UserError, match="was not written by this script; name a new file")
+    ):
+        check_writable(output)
+    assert output.read_bytes() == held

@@ -44,7 +44,7 @@ class SameDraws(TorchFunctionMode):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if "dropout" in name:
-            return args[0]
+            return args[0] if args else kwargs["input"]
         if func is functional.scaled_dot_product_attention:
             kwargs = dict(zip(("attn_mask", "dropout_p", "is_causal"), args[3:], strict=False)) | kwargs
             return func(*args[:3], **{**kwargs, "dropout_p": 0.0})

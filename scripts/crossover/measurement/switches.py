@@ -61,17 +61,20 @@ def changes(asked: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
 
 
 class SwitchWatch(TorchDispatchMode):
-    """Reads the switches that were set at every operation of a step, so that one set back at its end is seen too."""
+    """Reads the switches that were set, and a CPU's threads, at every operation of a step, so that what is set back at
+    its end is seen too.
+    """
 
     def __init__(self, asked: Mapping[str, Any]) -> None:
         TorchDispatchMode.__init__(self)
-        self.asked = {name: asked[name] for name in _asked("fp32")}
+        self.asked = {name: asked[name] for name in (*_asked("fp32"), "threads") if name in asked}
         self.found = dict(self.asked)
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        self.found |= {name: value for name, value in _read(self.asked).items() if value != self.asked[name]}
+        now = _read(_asked("fp32")) | {"threads": torch.get_num_threads()}
+        self.found |= {name: now[name] for name, value in self.asked.items() if now[name] != value}
         return func(*args, **(kwargs or {}))
 
 

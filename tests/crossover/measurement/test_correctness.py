@@ -10,6 +10,7 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 import torch
@@ -118,6 +119,16 @@ def with_forward(forward: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[n
         return right
 
     return change
+
+
+def test_a_model_that_draws_numbers_of_its_own_is_unchecked() -> None:
+    """Its scatter must not pass for what rounding does."""
+    own = np.random.default_rng(3)
+
+    def noisy() -> nn.Module:
+        return with_forward(lambda outputs: outputs * own.random())(model())
+
+    assert checked(right=noisy).unchecked == "two runs differ in double precision: the model draws numbers of its own"
 
 
 def test_a_result_times_1_5_is_found() -> None:

@@ -176,3 +176,14 @@ def test_a_step_that_sets_a_switch_back_is_seen() -> None:
         weight + weight
     assert changes(asked, read_switches()) is None
     assert (changes(watch.asked, watch.found) or "").startswith("cudnn.benchmark changed from False to True:")
+
+
+def test_a_step_that_sets_the_threads_back_is_seen() -> None:
+    asked = set_switches("fp32", THREADS)
+    weight = torch.ones(2, 2)
+    with SwitchWatch(asked) as watch:
+        torch.set_num_threads(THREADS + 1)
+        weight @ weight
+        torch.set_num_threads(THREADS)
+        weight + weight
+    assert (changes(watch.asked, watch.found) or "").startswith(f"threads changed from {THREADS} to {THREADS + 1}:")
