@@ -10,16 +10,16 @@ from dataclasses import asdict
 from functools import cache
 from itertools import product
 
-from crossover.claim_forms import claims_of
-from crossover.code_key import Modules, code_of
-from crossover.code_notes import note_code
-from crossover.command_lines import (
+from crossover.config.claim_forms import claims_of
+from crossover.machine.code_key import Modules, code_of
+from crossover.plan.code_notes import note_code
+from crossover.config.command_lines import (
     axis_options,
     search_options,
     setting_options,
     trial_options,
 )
-from crossover.configuration import (
+from crossover.config.configuration import (
     check_compared,
     check_device_list,
     check_executor,
@@ -27,17 +27,17 @@ from crossover.configuration import (
     read_configuration,
     real_files,
 )
-from crossover.discovery import (
+from crossover.machine.discovery import (
     find_machine,
     hand_down,
     handed_down,
     prefer_this_environment,
     sent_elsewhere,
 )
-from crossover.efforts import effort_of
+from crossover.config.efforts import effort_of
 from crossover.failures import failures
-from crossover.gpus import several_gpus
-from crossover.hardware import (
+from crossover.machine.gpus import several_gpus
+from crossover.plan.hardware import (
     check_classes,
     cores_of,
     devices_of,
@@ -46,20 +46,20 @@ from crossover.hardware import (
     resource_of,
     resources_asked,
 )
-from crossover.invocation import hand_down_invocation, this_invocation
-from crossover.memory_needs import memory_mb
-from crossover.nodes import find_nodes
+from crossover.plan.invocation import hand_down_invocation, this_invocation
+from crossover.config.memory_needs import memory_mb
+from crossover.machine.nodes import find_nodes
 from crossover.reading import read_text
-from crossover.records import HERE, is_cpu, threads_of_side
-from crossover.runtimes import runtime_min
-from crossover.stages import (
+from crossover.config.words import HERE, is_cpu, threads_of_side
+from crossover.plan.runtimes import runtime_min
+from crossover.plan.stages import (
     figures_among,
     measured_late,
     planned_trials,
     refinement_on,
     stages_of,
 )
-from crossover.studies import (
+from crossover.config.studies import (
     CELL_PATH,
     NULL,
     SEARCH_PATH,
@@ -68,9 +68,9 @@ from crossover.studies import (
     in_rounds,
     workload_traits,
 )
-from crossover.trainings import TRAINING_PATH, quality_of, trained_cells, training_options
-from crossover.unnoted import check_unnoted
-from crossover.yaml_files import read_layers
+from crossover.config.trainings import TRAINING_PATH, quality_of, trained_cells, training_options
+from crossover.plan.unnoted import check_unnoted
+from crossover.config.yaml_files import read_layers
 from snakemake_interface_executor_plugins.settings import SharedFSUsage
 
 prefer_this_environment()
@@ -98,7 +98,7 @@ with one_line_errors():
     check_classes(CONFIG.hardware, CONFIG.devices)
     MERGED = []
     if CONFIG.merge:
-        from crossover.analysis.merged_runs import measured_there, merged_runs
+        from crossover.tables.merged_runs import measured_there, merged_runs
 
         # Nothing is measured: studies and devices are those that the folders hold.
         MERGED = merged_runs(CONFIG.merge, f"{CONFIG.results}/merged")
@@ -209,6 +209,9 @@ def cell_of(wildcards):
     )
 
 
+ANALYSIS_ROOMS = ("config", "machine", "plan", "tables", "statistics", "claims", "answers", "figures", "report")
+
+
 def library(*patterns):
     """Modules of the library whose edit must re-run a rule."""
     return sorted(
@@ -216,7 +219,7 @@ def library(*patterns):
     )
 
 
-ANALYSIS_LIBRARY = library("*.py", "analysis/*.py")
+ANALYSIS_LIBRARY = library("*.py", *(f"{room}/*.py" for room in ANALYSIS_ROOMS))
 MODULES = Modules()
 # Those of conda or a container have versions that this process does not see.
 IN_OWN_ENVIRONMENTS = bool(workflow.deployment_settings.deployment_method)

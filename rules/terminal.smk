@@ -2,8 +2,8 @@
 
 import sys
 
-from crossover.hardware import check_sent
-from crossover.progress import MEASURING, ProgressTeller, cut_inputs, failure_words, partial_command_of
+from crossover.plan.hardware import check_sent
+from crossover.plan.progress import MEASURING, ProgressTeller, cut_inputs, failure_words, partial_command_of
 from snakemake.logging import logger
 
 

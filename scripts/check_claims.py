@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossover.analysis.claims import check_claims
-from crossover.analysis.tables import read_table, write_table
+from crossover.claims.claims import check_claims
 from crossover.errors import logged
+from crossover.tables.frames import read_table, write_table
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from crossover.analysis.coverage import INSIDE, Case, cases, coverage_rows
-from crossover.analysis.savings import savings
-from crossover.analysis.tables import write_csv
+from crossover.checks.coverage import INSIDE, Case, cases, coverage_rows
+from crossover.checks.savings import savings
 from crossover.errors import logged
+from crossover.tables.frames import write_csv
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from crossover.analysis.checks import pair_table
-from crossover.analysis.paired_trials import collect_pairs, measure_trial
-from crossover.analysis.tables import write_csv
+from crossover.checks.checks import pair_table
+from crossover.checks.paired_trials import collect_pairs, measure_trial
 from crossover.errors import UserError, one_line_errors
+from crossover.tables.frames import write_csv
 
 SIDES = ("process", "server")
 TOLERANCE = 0.04

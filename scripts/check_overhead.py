@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.analysis.checks import trial_costs
-from crossover.analysis.tables import read_table, write_csv
+from crossover.checks.checks import trial_costs
 from crossover.errors import logged
+from crossover.tables.frames import read_table, write_csv
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from crossover.analysis.tables import write_csv
-from crossover.checking.grid import make_grid, write_rows
-from crossover.checking.job_rate import BARE_RULES, make_bare, seconds_per_job
-from crossover.checking.usage import Usage, run_measured
+from crossover.checks.grid import make_grid, write_rows
+from crossover.checks.job_rate import BARE_RULES, make_bare, seconds_per_job
+from crossover.checks.usage import Usage, run_measured
+from crossover.config.options import positive
 from crossover.errors import one_line_errors
-from crossover.options import positive
+from crossover.tables.frames import write_csv
 
 ROWS = "results/cells/**/trial-1.parquet"
 
@@ -28,8 +28,8 @@ COLLECT = """
 import sys
 from pathlib import Path
 sys.path.insert(0, "scripts")
-from crossover.analysis.merging import matching_rows
-from crossover.analysis.tables import reading_processes, write_rows
+from crossover.tables.guards import matching_rows
+from crossover.tables.frames import reading_processes, write_rows
 rows = [Path(line) for line in Path("rows.txt").read_text().splitlines()]
 write_rows(matching_rows(rows, False, processes=reading_processes()), Path("collected.parquet"))
 """

@@ -14,12 +14,12 @@ from typing import Any
 
 import pynvml
 
-from crossover.analysis.beside import Timed, beside_table, pair_of, turned
-from crossover.analysis.paired_trials import collect_pairs, measure_trial
-from crossover.analysis.tables import write_csv
+from crossover.checks.beside import Timed, beside_table, pair_of, turned
+from crossover.checks.paired_trials import collect_pairs, measure_trial
 from crossover.errors import one_line_errors
-from crossover.gpus import find_gpus
-from crossover.measurement.nvml import session
+from crossover.machine.gpus import find_gpus
+from crossover.machine.nvml import session
+from crossover.tables.frames import write_csv
 
 
 def gpus_here(most: int) -> list[str]:

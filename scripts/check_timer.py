@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from crossover.analysis.checks import pair_table
-from crossover.analysis.tables import write_csv
+from crossover.checks.checks import pair_table
+from crossover.config.studies import Cell
+from crossover.config.words import BASELINE, DEVICES
 from crossover.errors import one_line_errors
-from crossover.measurement.holding import holding
-from crossover.measurement.threads import confine
-from crossover.records import BASELINE, DEVICES
-from crossover.studies import Cell
+from crossover.machine.threads import confine
+from crossover.measurement.process.holding import holding
+from crossover.tables.frames import write_csv
 
 BATCHES = {"disc_mlp": 100, "higgs_mlp": 32}
 TOLERANCES = {True: 0.05, False: 0.02}
@@ -27,12 +27,12 @@ def measure(
 ) -> pd.DataFrame:
     """One row a round and cell, in seconds; prints the harness's cost."""
 
-    from crossover.measurement.agreement import STEP_S, harness_cost_s, three_ways
-    from crossover.measurement.dataset_file import read_dataset
-    from crossover.measurement.devices import open_device
-    from crossover.measurement.precision import arithmetic_of
-    from crossover.measurement.switches import set_switches
-    from crossover.measurement.timing import Stopwatch
+    from crossover.measurement.clock.agreement import STEP_S, harness_cost_s, three_ways
+    from crossover.measurement.clock.timing import Stopwatch
+    from crossover.measurement.step.dataset_file import read_dataset
+    from crossover.measurement.step.devices import open_device
+    from crossover.measurement.step.precision import arithmetic_of
+    from crossover.measurement.step.switches import set_switches
     from crossover.measurement.workloads import build_task
 
     target = open_device(device)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from crossover.analysis.finished import finished_searches
-from crossover.analysis.largest_batches import collect_searches
-from crossover.analysis.merging import check_environments
-from crossover.analysis.tables import write_table
-from crossover.discovery import handed_down
 from crossover.errors import UserError, logged
+from crossover.machine.discovery import handed_down
+from crossover.statistics.largest_batches import collect_searches
+from crossover.tables.finished import finished_searches
+from crossover.tables.frames import write_table
+from crossover.tables.guards import check_environments
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.analysis.finished import finished_rows
-from crossover.analysis.merged_runs import MergedRun, join_runs
-from crossover.analysis.merging import matching_rows
-from crossover.analysis.tables import reading_processes, write_rows
-from crossover.discovery import handed_down
 from crossover.errors import logged
+from crossover.machine.discovery import handed_down
+from crossover.tables.finished import finished_rows
+from crossover.tables.frames import reading_processes, write_rows
+from crossover.tables.guards import matching_rows
+from crossover.tables.merged_runs import MergedRun, join_runs
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.analysis.runs import comparison_text, read_pair
-from crossover.analysis.tables import write_csv
-from crossover.analysis.verdicts import compare_runs as compare_tables
+from crossover.checks.runs import comparison_text, read_pair
 from crossover.errors import logged
+from crossover.statistics.run_comparison import compare_runs as compare_tables
+from crossover.tables.frames import write_csv
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

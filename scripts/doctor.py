@@ -7,7 +7,7 @@ import sys
 
 import pynvml
 
-from crossover.doctor import examine, look_around
+from crossover.machine.doctor import examine, look_around
 
 
 def main(arguments: list[str]) -> None:

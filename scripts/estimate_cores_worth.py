@@ -4,9 +4,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.analysis.cores_worth import compare_cores
-from crossover.analysis.tables import read_table, write_table
 from crossover.errors import logged
+from crossover.statistics.cores_worth import compare_cores
+from crossover.tables.frames import read_table, write_table
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

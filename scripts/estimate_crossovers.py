@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.analysis.comparisons import compare_lines
-from crossover.analysis.tables import read_table, write_table
 from crossover.errors import logged
+from crossover.statistics.comparisons import compare_lines
+from crossover.tables.frames import read_table, write_table
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -21,9 +21,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from crossover.errors import one_line_errors
-from crossover.files import atomic_path
-from crossover.options import (
+from crossover.config.options import (
     add_cell_options,
     add_isolation_option,
     add_process_options,
@@ -35,8 +33,10 @@ from crossover.options import (
     tell,
     whole,
 )
-from crossover.records import is_cpu
-from crossover.studies import NULL, BatchSearch
+from crossover.config.studies import NULL, BatchSearch
+from crossover.config.words import is_cpu
+from crossover.errors import one_line_errors
+from crossover.files import atomic_path
 
 CPU_SHARE = 0.8
 """Of the memory that is available when the search starts; the rest is for whoever needs some meanwhile."""
@@ -77,11 +77,11 @@ def main(arguments: list[str]) -> None:
     cell = cell_of(options, batch_size=options.start)
     check_writable(options.output, begins=b"{")
 
-    from crossover.measurement.attempts import choose_isolation, run_supervised
-    from crossover.measurement.available_memory import available_bytes
-    from crossover.measurement.holding import holding
+    from crossover.machine.available_memory import available_bytes
     from crossover.measurement.largest_batch import describe, search_largest, time_largest
-    from crossover.measurement.requests import BatchTry
+    from crossover.measurement.process.attempts import choose_isolation, run_supervised
+    from crossover.measurement.process.holding import holding
+    from crossover.measurement.process.requests import BatchTry
 
     memory_limit = options.memory_limit
     if memory_limit is None and is_cpu(cell.device):

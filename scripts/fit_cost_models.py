@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossover.analysis.cost_models import model_lines
-from crossover.analysis.tables import read_table, write_table
 from crossover.errors import logged
+from crossover.statistics.cost_models import model_lines
+from crossover.tables.frames import read_table, write_table
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

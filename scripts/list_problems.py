@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.analysis.problems import list_problems, rows_by_work
-from crossover.analysis.tables import read_table, write_table
-from crossover.analysis.unfinished import find_unfinished
 from crossover.errors import logged
+from crossover.statistics.problems import list_problems, rows_by_work
+from crossover.statistics.unfinished import find_unfinished
+from crossover.tables.frames import read_table, write_table
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

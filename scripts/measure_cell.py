@@ -22,10 +22,8 @@ from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
 
-from crossover.command_lines import option_name
-from crossover.errors import one_line_errors
-from crossover.invocation import code_version
-from crossover.options import (
+from crossover.config.command_lines import option_name
+from crossover.config.options import (
     MOST,
     add_cell_options,
     add_isolation_option,
@@ -39,7 +37,9 @@ from crossover.options import (
     tolerance,
     whole_number,
 )
-from crossover.studies import Effort
+from crossover.config.studies import Effort
+from crossover.errors import one_line_errors
+from crossover.plan.invocation import code_version
 
 LATENCY_STEPS_MIN = 300
 """Fewer say nothing about a 99th percentile."""
@@ -78,9 +78,9 @@ def main(arguments: list[str]) -> None:
     cell = cell_of(options)
     check_writable(options.output)
 
-    from crossover.measurement.attempts import choose_isolation, measure
-    from crossover.measurement.holding import holding
-    from crossover.measurement.requests import Request
+    from crossover.measurement.process.attempts import choose_isolation, measure
+    from crossover.measurement.process.holding import holding
+    from crossover.measurement.process.requests import Request
 
     with holding(cell.device, options.cpu_threads, f"{cell.path}, trial {options.trial}") as held:
         request = Request(

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.analysis.merging import check_environments
-from crossover.analysis.refinement_stage import plan_stage
-from crossover.analysis.tables import collect_rows
-from crossover.discovery import handed_down
+from crossover.config.studies import Refinement
 from crossover.errors import logged
-from crossover.stages import write_plan
-from crossover.studies import Refinement
+from crossover.machine.discovery import handed_down
+from crossover.plan.stages import write_plan
+from crossover.statistics.refinement_stage import plan_stage
+from crossover.tables.frames import collect_rows
+from crossover.tables.guards import check_environments
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.comparison import plot_comparison
-from crossover.analysis.figure_files import draw_for_rule
+from crossover.figures.comparison import plot_comparison
+from crossover.figures.figure_files import draw_for_rule
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

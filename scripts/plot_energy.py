@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.energy import plot_energy
-from crossover.analysis.figure_files import draw_for_rule
+from crossover.figures.energy import plot_energy
+from crossover.figures.figure_files import draw_for_rule
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.figure_files import draw_for_rule
-from crossover.analysis.host_share import plot_host_share
+from crossover.figures.figure_files import draw_for_rule
+from crossover.figures.host_share import plot_host_share
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

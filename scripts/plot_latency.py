@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.figure_files import draw_for_rule
-from crossover.analysis.latency import plot_latency
+from crossover.figures.figure_files import draw_for_rule
+from crossover.figures.latency import plot_latency
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.figure_files import draw_for_rule
-from crossover.analysis.memory import plot_memory
+from crossover.figures.figure_files import draw_for_rule
+from crossover.figures.memory import plot_memory
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

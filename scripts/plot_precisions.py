@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.figure_files import draw_for_rule
-from crossover.analysis.precisions import plot_precisions
+from crossover.figures.figure_files import draw_for_rule
+from crossover.figures.precisions import plot_precisions
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

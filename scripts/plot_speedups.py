@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.figure_files import draw_for_rule
-from crossover.analysis.figures import plot_speedups
+from crossover.figures.figure_files import draw_for_rule
+from crossover.figures.figures import plot_speedups
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.figure_files import draw_for_rule
-from crossover.analysis.throughput import plot_throughput
+from crossover.figures.figure_files import draw_for_rule
+from crossover.figures.throughput import plot_throughput
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

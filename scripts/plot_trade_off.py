@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.figure_files import draw_for_rule
-from crossover.analysis.trade_off import plot_trade_off
+from crossover.figures.figure_files import draw_for_rule
+from crossover.figures.trade_off import plot_trade_off
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

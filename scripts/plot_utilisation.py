@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from crossover.analysis.figure_files import draw_for_rule
-from crossover.analysis.many_lines import plot_utilisation
+from crossover.figures.figure_files import draw_for_rule
+from crossover.figures.many_lines import plot_utilisation
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -9,10 +9,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from crossover.analysis.predictions import prediction_text
-from crossover.analysis.tables import read_table
+from crossover.config.options import new_parser
 from crossover.errors import UserError, one_line_errors
-from crossover.options import new_parser
+from crossover.statistics.predictions import prediction_text
+from crossover.tables.frames import read_table
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:

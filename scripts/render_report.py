@@ -6,20 +6,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossover.analysis.markdown_summary import summary_markdown
-from crossover.analysis.merged_provenance import read_provenances
-from crossover.analysis.merged_runs import MergedRun
-from crossover.analysis.page_files import with_csv
-from crossover.analysis.problem_words import problems_view
-from crossover.analysis.provenance import provenance
-from crossover.analysis.report import render
-from crossover.analysis.report_figures import FigureFile, link_to
-from crossover.analysis.report_tables import ReportTables
-from crossover.analysis.run_summary import closing_lines, summary_table
-from crossover.analysis.tables import read_table, write_csv
+from crossover.answers.problem_words import problems_view
 from crossover.errors import logged
 from crossover.files import atomic_path
-from crossover.invocation import handed_down_invocation
+from crossover.plan.invocation import handed_down_invocation
+from crossover.report.markdown_summary import summary_markdown
+from crossover.report.page_files import with_csv
+from crossover.report.provenance import provenance
+from crossover.report.report import render
+from crossover.report.report_figures import FigureFile, link_to
+from crossover.report.report_tables import ReportTables
+from crossover.report.run_summary import closing_lines, summary_table
+from crossover.tables.frames import read_table, write_csv
+from crossover.tables.merged_provenance import read_provenances
+from crossover.tables.merged_runs import MergedRun
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

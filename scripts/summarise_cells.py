@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.analysis.summary import summarise
-from crossover.analysis.tables import read_table, write_table
 from crossover.errors import logged
+from crossover.statistics.summary import summarise
+from crossover.tables.frames import read_table, write_table
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

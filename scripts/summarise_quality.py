@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from crossover.analysis.finished import finished_rows
-from crossover.analysis.merging import matching_rows
-from crossover.analysis.quality import quality_table
-from crossover.analysis.quality_words import reports_text
-from crossover.analysis.tables import write_table
-from crossover.discovery import handed_down
+from crossover.answers.quality_words import reports_text
+from crossover.config.trainings import Training
 from crossover.errors import UserError, logged
 from crossover.files import atomic_path
-from crossover.trainings import Training
+from crossover.machine.discovery import handed_down
+from crossover.statistics.quality import quality_table
+from crossover.tables.finished import finished_rows
+from crossover.tables.frames import write_table
+from crossover.tables.guards import matching_rows
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

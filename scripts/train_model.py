@@ -16,9 +16,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from crossover.errors import UserError, one_line_errors
-from crossover.invocation import code_version
-from crossover.options import (
+from crossover.config.options import (
     add_cell_options,
     add_isolation_option,
     add_process_options,
@@ -29,8 +27,10 @@ from crossover.options import (
     share,
     whole_number,
 )
-from crossover.studies import trains
-from crossover.trainings import Quality
+from crossover.config.studies import trains
+from crossover.config.trainings import Quality
+from crossover.errors import UserError, one_line_errors
+from crossover.plan.invocation import code_version
 
 MOST_EPOCHS = 1_000_000
 
@@ -66,9 +66,9 @@ def main(arguments: list[str]) -> None:
     cell = cell_of(options)
     check_writable(options.output)
 
-    from crossover.measurement.attempts import choose_isolation, train
-    from crossover.measurement.holding import holding
-    from crossover.measurement.requests import TrainingRun
+    from crossover.measurement.process.attempts import choose_isolation, train
+    from crossover.measurement.process.holding import holding
+    from crossover.measurement.process.requests import TrainingRun
 
     with holding(cell.device, options.cpu_threads, f"{cell.path}, training with seed {options.seed}") as held:
         job = TrainingRun(

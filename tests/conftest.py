@@ -14,7 +14,7 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
-from crossover.records import COLUMNS
+from crossover.tables.columns import COLUMNS
 from processes import TESTER, started_by
 
 ROOT = Path(__file__).parents[1]
@@ -68,7 +68,7 @@ def own_servers() -> Iterator[None]:
         for process in started_by(str(os.getpid())) if any(Path(folder).iterdir()) else []:
             if any(folder in part for part in process.info["cmdline"]):
                 process.kill()
-        forking = sys.modules.get("crossover.measurement.forking")
+        forking = sys.modules.get("crossover.measurement.process.forking")
         for server in forking.STARTED if forking else ():
             server.kill()
             server.wait()

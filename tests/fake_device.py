@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from crossover.measurement.stopping import Course
-from crossover.measurement.timing import Stopwatch, Timing, time_steps
-from crossover.studies import Effort
+from crossover.config.studies import Effort
+from crossover.measurement.clock.stopping import Course
+from crossover.measurement.clock.timing import Stopwatch, Timing, time_steps
 
 MICROSECOND, MILLISECOND, SECOND = 10**3, 10**6, 10**9
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from crossover.checking.grid import PARTS
+from crossover.checks.grid import PARTS
 
 ROOT = Path(__file__).parents[1]
 

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from crossover.lease import lease
+from crossover.machine.lease import lease
 from fake_nvml import FakeGpu, FakeNvml
 
 

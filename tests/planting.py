@@ -19,7 +19,7 @@ WORKLOAD = """
 import ctypes, os, signal, subprocess, sys, time
 import torch
 from torch import nn
-from crossover.measurement.tasks import TrainingTask
+from crossover.measurement.step.tasks import TrainingTask
 
 SIZE_NAME = "faults"
 SIZE_RANGE = (1, 99)

@@ -9,19 +9,19 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.analysis.claims import check_claims
-from crossover.analysis.comparisons import compare_lines
-from crossover.analysis.cost_models import model_lines
-from crossover.analysis.problem_words import problems_view
-from crossover.analysis.problems import list_problems, rows_by_work
-from crossover.analysis.provenance import provenance
-from crossover.analysis.report import render
-from crossover.analysis.report_figures import FigureFile
-from crossover.analysis.report_tables import ReportTables
-from crossover.analysis.summary import summarise
-from crossover.analysis.unfinished import Unfinished
-from crossover.checkout import Checkout
-from crossover.invocation import Invocation
+from crossover.answers.problem_words import problems_view
+from crossover.claims.claims import check_claims
+from crossover.machine.checkout import Checkout
+from crossover.plan.invocation import Invocation
+from crossover.report.provenance import provenance
+from crossover.report.report import render
+from crossover.report.report_figures import FigureFile
+from crossover.report.report_tables import ReportTables
+from crossover.statistics.comparisons import compare_lines
+from crossover.statistics.cost_models import model_lines
+from crossover.statistics.problems import list_problems, rows_by_work
+from crossover.statistics.summary import summarise
+from crossover.statistics.unfinished import Unfinished
 
 TEMPLATES = Path(__file__).parents[1] / "report" / "page"
 METHOD = "../docs/method.md"

@@ -14,10 +14,10 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from crossover.code_key import code_of
 from crossover.files import atomic_path
-from crossover.records import Measurement
-from crossover.row_files import write_record
+from crossover.machine.code_key import code_of
+from crossover.tables.columns import Measurement
+from crossover.tables.row_files import write_record
 
 AXES = {"batch-size": int, "size": int, "trial": int}
 NAMES = ["study", "workload", "variant", "protocol", "precision", "execution", "device"]
@@ -29,7 +29,7 @@ options, _ = parser.parse_known_args()
 hold, notes, gpus = Path("hold"), Path("notes"), Path("gpus")
 lease = ExitStack()
 if gpus.exists():
-    from crossover.measurement.holding import holding
+    from crossover.measurement.process.holding import holding
     from fake_nvml import FakeGpu, FakeNvml
 
     sys.modules["pynvml"] = FakeNvml(*(FakeGpu(f"GPU-{number}") for number in range(int(gpus.read_text()))))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from crossover.records import Measurement, arrow_schema
+from crossover.tables.columns import Measurement, arrow_schema
 
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "bf16", "fp64")
 BATCH_SIZES = (8, 32, 128, 512)

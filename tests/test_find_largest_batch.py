@@ -23,7 +23,7 @@ pytestmark = [
 HUNGRY = """
 import torch
 from torch import nn
-from crossover.measurement.tasks import InferenceTask
+from crossover.measurement.step.tasks import InferenceTask
 
 SIZE_NAME = "MiB a row"
 SIZE_RANGE = (1, 99)

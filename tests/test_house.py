@@ -11,27 +11,28 @@ from typing import Any
 import pytest
 import yaml
 
-from crossover import records
-from crossover.analysis.caveats import CAVEATS
-from crossover.analysis.claims import CLAIM_COLUMNS
-from crossover.analysis.comparisons import CROSSOVER_COLUMNS
-from crossover.analysis.cores_worth import CORES_COLUMNS
-from crossover.analysis.cost_models import COST_MODEL_COLUMNS
-from crossover.analysis.largest_batches import SEARCH_COLUMNS
-from crossover.analysis.pairings import PAIRS
-from crossover.analysis.problems import PROBLEM_COLUMNS, REMEDIES
-from crossover.analysis.quality import QUALITY_COLUMNS
-from crossover.analysis.report_figures import CAPTIONS
-from crossover.analysis.run_summary import SUMMARY_COLUMNS
-from crossover.analysis.summary import CELL_COLUMNS
-from crossover.analysis.takeaways import TAKEAWAYS
-from crossover.analysis.unfinished import UNFINISHED
-from crossover.analysis.verdicts import COMPARISON_COLUMNS
-from crossover.claim_forms import FORMS, PINNABLE
+from crossover.answers.caveats import CAVEATS
+from crossover.answers.takeaways import TAKEAWAYS
+from crossover.claims.claims import CLAIM_COLUMNS
+from crossover.config import words
+from crossover.config.claim_forms import FORMS, PINNABLE
+from crossover.config.studies import BatchSearch, Effort, Refinement, known_workloads, workload_traits
+from crossover.config.trainings import Quality
+from crossover.config.validation import with_defaults
 from crossover.datasets import MAKERS
-from crossover.studies import BatchSearch, Effort, Refinement, known_workloads, workload_traits
-from crossover.trainings import Quality
-from crossover.validation import with_defaults
+from crossover.report.report_figures import CAPTIONS
+from crossover.report.run_summary import SUMMARY_COLUMNS
+from crossover.statistics.comparisons import CROSSOVER_COLUMNS
+from crossover.statistics.cores_worth import CORES_COLUMNS
+from crossover.statistics.cost_models import COST_MODEL_COLUMNS
+from crossover.statistics.largest_batches import SEARCH_COLUMNS
+from crossover.statistics.pairings import PAIRS
+from crossover.statistics.problems import PROBLEM_COLUMNS, REMEDIES
+from crossover.statistics.quality import QUALITY_COLUMNS
+from crossover.statistics.run_comparison import COMPARISON_COLUMNS
+from crossover.statistics.summary import CELL_COLUMNS
+from crossover.statistics.unfinished import UNFINISHED
+from crossover.tables.columns import Measurement
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "scripts" / "crossover"
@@ -55,46 +56,6 @@ def forbidden(paths: list[Path], packages: set[str]) -> dict[str, set[str]]:
         for path in paths
     }
     return {path: names for path, names in found.items() if names}
-
-
-def test_measurement_wing_imports_no_analysis() -> None:
-    scripts = [ROOT / "scripts" / f"{name}.py" for name in ("measure_cell", "find_largest_batch", "train_model")]
-    wing = [*(LIBRARY / "measurement").rglob("*.py"), *scripts]
-    packages = {"pandas", "matplotlib", "seaborn", "sklearn", "snakemake", "crossover.analysis", "crossover.datasets"}
-    assert len(wing) > 5
-    assert forbidden(wing, packages) == {}
-
-
-def test_analysis_wing_imports_no_torch() -> None:
-    wing = list((LIBRARY / "analysis").rglob("*.py"))
-    assert len(wing) > 5
-    assert forbidden(wing, {"torch", "snakemake", "crossover.measurement"}) == {}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "studies.py",
-        "traits.py",
-        "code_key.py",
-        "command_lines.py",
-        "energy_window.py",
-        "records.py",
-        "row_files.py",
-        "errors.py",
-        "files.py",
-        "gpus.py",
-        "lease.py",
-        "options.py",
-        "claim_checks.py",
-        "claim_forms.py",
-        "published_rows.py",
-        "stages.py",
-        "trainings.py",
-    ],
-)
-def test_what_the_wings_share_imports_neither(name: str) -> None:
-    assert forbidden([LIBRARY / name], {"torch", "pandas", "crossover.measurement", "crossover.analysis"}) == {}
 
 
 def rules() -> dict[str, str]:
@@ -191,21 +152,21 @@ def test_a_training_by_hand_is_that_of_the_schema() -> None:
 
 def test_schema_knows_the_words_of_the_records() -> None:
     study = SCHEMA["$defs"]["study"]["properties"]
-    assert SCHEMA["properties"]["devices"]["anyOf"][1]["items"]["enum"] == list(records.DEVICES)
-    assert study["precisions"]["items"]["enum"] == list(records.PRECISIONS)
-    assert study["executions"]["items"]["enum"] == list(records.EXECUTIONS)
-    assert study["protocols"]["items"]["enum"] == list(records.PROTOCOLS)
+    assert SCHEMA["properties"]["devices"]["anyOf"][1]["items"]["enum"] == list(words.DEVICES)
+    assert study["precisions"]["items"]["enum"] == list(words.PRECISIONS)
+    assert study["executions"]["items"]["enum"] == list(words.EXECUTIONS)
+    assert study["protocols"]["items"]["enum"] == list(words.PROTOCOLS)
     assert set(SCHEMA["properties"]["datasets"]["properties"]) == set(MAKERS)
 
 
 def test_schema_knows_the_words_of_the_claims() -> None:
     claim = SCHEMA["$defs"]["study"]["properties"]["claims"]["items"]["properties"]
     assert tuple(claim)[3:] == FORMS
-    words = {
-        "device": records.DEVICES,
-        "precision": records.PRECISIONS,
-        "execution": records.EXECUTIONS,
-        "protocol": records.PROTOCOLS,
+    axes = {
+        "device": words.DEVICES,
+        "precision": words.PRECISIONS,
+        "execution": words.EXECUTIONS,
+        "protocol": words.PROTOCOLS,
     }
     for form in FORMS:
         parts = claim[form]["properties"]
@@ -213,7 +174,7 @@ def test_schema_knows_the_words_of_the_claims() -> None:
         assert places
         for place in places:
             assert form == "same_quality" or set(place) - {"metric"} == set(PINNABLE)
-            for axis, allowed in words.items():
+            for axis, allowed in axes.items():
                 assert axis not in place or place[axis]["enum"] == list(allowed)
 
 
@@ -231,13 +192,13 @@ def test_workloads_say_what_they_offer() -> None:
     for workload in known_workloads():
         traits = workload_traits(workload)
         assert traits.dataset is None or traits.dataset in MAKERS
-        assert set(traits.protocols) <= set(records.PROTOCOLS)
+        assert set(traits.protocols) <= set(words.PROTOCOLS)
         assert 1 <= traits.size_range[0] < traits.size_range[1]
 
 
 def test_results_readme_describes_every_column_as_the_code_does() -> None:
     text = (ROOT / "results" / "README.md").read_text()
-    measured = [f"| `{c.name}` | {c.metadata['unit']} | {c.metadata['doc']} |" for c in fields(records.Measurement)]
+    measured = [f"| `{c.name}` | {c.metadata['unit']} | {c.metadata['doc']} |" for c in fields(Measurement)]
     others = [
         [f"| `{name}` | {doc} |" for name, doc in columns.items()]
         for columns in (
@@ -280,16 +241,16 @@ def test_links_of_the_pages_lead_somewhere(page: str) -> None:
 
 def test_method_names_every_flag_and_every_key_of_the_effort_and_the_refinement() -> None:
     text = (ROOT / "docs" / "method.md").read_text()
-    words = [*records.FLAGS, *records.STATUSES, *(f"effort.{field.name}" for field in fields(Effort))]
-    words += [f"refinement.{field.name}" for field in fields(Refinement)]
-    assert [word for word in words if f"`{word}`" not in text] == []
+    named = [*words.FLAGS, *words.STATUSES, *(f"effort.{field.name}" for field in fields(Effort))]
+    named += [f"refinement.{field.name}" for field in fields(Refinement)]
+    assert [word for word in named if f"`{word}`" not in text] == []
 
 
 def test_every_flag_and_every_status_has_words_for_a_reader() -> None:
-    assert set(CAVEATS) == {*records.FLAGS, *records.STATUSES} - {"ok"}
+    assert set(CAVEATS) == {*words.FLAGS, *words.STATUSES} - {"ok"}
 
 
 def test_every_way_to_have_no_time_has_a_remedy() -> None:
-    assert set(records.STATUSES) - {"ok"} <= set(REMEDIES)
+    assert set(words.STATUSES) - {"ok"} <= set(REMEDIES)
     assert set(UNFINISHED) <= set(REMEDIES)
-    assert all(": " in text for text in records.FLAGS.values())
+    assert all(": " in text for text in words.FLAGS.values())

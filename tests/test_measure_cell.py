@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossover.command_lines import trial_options
-from crossover.records import AXES
-from crossover.studies import Cell
+from crossover.config.command_lines import trial_options
+from crossover.config.studies import Cell
+from crossover.config.words import AXES
 from measure_cell import parse_arguments
 from trials import CELL, EFFORT, SCRIPT, read_row, run_script, write_points
 

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.analysis.cost_models import model_lines
-from crossover.analysis.summary import summarise
 from crossover.errors import UserError
+from crossover.statistics.cost_models import model_lines
+from crossover.statistics.summary import summarise
 from predict_time import main
 from trials import ROOT, run_script
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.code_key import code_of
-from crossover.records import Measurement, arrow_schema
-from crossover.studies import Cell
+from crossover.config.studies import Cell
+from crossover.machine.code_key import code_of
+from crossover.tables.columns import Measurement, arrow_schema
 from house import House
 
 MEASURE = """

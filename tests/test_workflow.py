@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.records import arrow_schema
+from crossover.tables.columns import arrow_schema
 from house import PARTS, House
 
 STUDIES = ("disc_depth", "hsf_width")
@@ -230,7 +230,7 @@ def test_prices_without_a_gpu_end_in_a_report_that_a_later_failure_leaves(fresh:
     assert done.returncode == 0, done.stderr
     kept = ("report.html", "summary.md", "summary.csv", "summary.txt", "provenance.json", "cells.parquet", "cells.csv")
     earlier = {name: (fresh.path / "results" / name).read_bytes() for name in kept}
-    module = fresh.path / "scripts/crossover/analysis/markdown_summary.py"
+    module = fresh.path / "scripts/crossover/report/markdown_summary.py"
     sound = module.read_text()
     module.write_text(sound.replace("def summary_markdown(", "def summary_markdown(broken, "))
     done = fresh.snakemake(*wanted)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from crossover.measurement.precision import Arithmetic
-from crossover.measurement.tasks import InferenceTask, TrainingTask
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import InferenceTask, TrainingTask
 
 CPU = torch.device("cpu")
 FP32 = Arithmetic(CPU)

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow.parquet as pq
 from safetensors.numpy import save_file
 
-from crossover.measurement.requests import Request
-from crossover.records import COLUMNS
-from crossover.studies import Cell, Effort
+from crossover.config.studies import Cell, Effort
+from crossover.measurement.process.requests import Request
+from crossover.tables.columns import COLUMNS
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "scripts" / "measure_cell.py"

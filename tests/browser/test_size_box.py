@@ -8,16 +8,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from crossover.analysis.predictions import prediction_text
-from crossover.analysis.style import (
+from crossover.answers.wording import count_text, known_count_text
+from crossover.errors import UserError
+from crossover.figures.style import (
     bytes_text,
     number_text,
     percent_text,
     rate_text,
     seconds_text,
 )
-from crossover.analysis.wording import count_text, known_count_text
-from crossover.errors import UserError
+from crossover.statistics.predictions import prediction_text
 from opened_page import Open, Opened
 from report_pages import Run, write_page
 

@@ -14,19 +14,19 @@ import pynvml
 import torch
 
 from crossover.errors import UserError
-from crossover.measurement.conditions import Conditions, set_conditions
-from crossover.measurement.dataset_file import read_dataset
-from crossover.measurement.devices import OpenDevice
-from crossover.measurement.endings import InvalidError, early_end
-from crossover.measurement.execution import prepare
-from crossover.measurement.host import describe_host
-from crossover.measurement.memory_limit import limit_memory
-from crossover.measurement.nvml import driver_version
-from crossover.measurement.precision import SKIPPED_MAX, UnsupportedError, arithmetic_of
-from crossover.measurement.requests import BatchTry
-from crossover.measurement.seeds import seed_all
-from crossover.measurement.threads import lacking_cores, usable_cores
-from crossover.measurement.timing import Stopwatch, time_block, without_garbage_collection
+from crossover.machine.nvml import driver_version
+from crossover.machine.threads import lacking_cores, usable_cores
+from crossover.measurement.clock.timing import Stopwatch, time_block, without_garbage_collection
+from crossover.measurement.host.host import describe_host
+from crossover.measurement.memory.memory_limit import limit_memory
+from crossover.measurement.process.requests import BatchTry
+from crossover.measurement.step.conditions import Conditions, set_conditions
+from crossover.measurement.step.dataset_file import read_dataset
+from crossover.measurement.step.devices import OpenDevice
+from crossover.measurement.step.endings import InvalidError, early_end
+from crossover.measurement.step.execution import prepare
+from crossover.measurement.step.precision import SKIPPED_MAX, UnsupportedError, arithmetic_of
+from crossover.measurement.step.seeds import seed_all
 from crossover.measurement.workloads import build_task, workload_code
 
 STEPS = 3

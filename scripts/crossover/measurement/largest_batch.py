@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from crossover.measurement.batch_search import find_largest
-from crossover.measurement.requests import BatchTry
-from crossover.measurement.supervision import Outcome
-from crossover.studies import SEARCH_VERSION
+from crossover.config.studies import SEARCH_VERSION
+from crossover.measurement.memory.batch_search import find_largest
+from crossover.measurement.process.requests import BatchTry
+from crossover.measurement.process.supervision import Outcome
 
 
 @dataclass(frozen=True)

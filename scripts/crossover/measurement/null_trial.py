@@ -9,12 +9,12 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from crossover.measurement.host import describe_machine, process_age_s
-from crossover.measurement.requests import Request
-from crossover.measurement.timing import Stopwatch, time_steps
-from crossover.measurement.timing_columns import timing_columns
-from crossover.records import Measurement
-from crossover.studies import Effort, workload_traits
+from crossover.config.studies import Effort, workload_traits
+from crossover.measurement.clock.timing import Stopwatch, time_steps
+from crossover.measurement.clock.timing_columns import timing_columns
+from crossover.measurement.host.host import describe_machine, process_age_s
+from crossover.measurement.process.requests import Request
+from crossover.tables.columns import Measurement
 
 NO_EFFORT = Effort(
     warmup_min_steps=1,

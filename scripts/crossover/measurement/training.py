@@ -25,24 +25,24 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from crossover.config.studies import workload_traits
+from crossover.config.trainings import Training
 from crossover.errors import UserError
+from crossover.machine.nvml import driver_version
+from crossover.machine.threads import lacking_cores, usable_cores
 from crossover.measurement.batch_try import with_rows
-from crossover.measurement.conditions import Conditions, set_conditions
-from crossover.measurement.dataset_file import read_dataset
-from crossover.measurement.devices import OpenDevice
-from crossover.measurement.endings import InvalidError, early_end
-from crossover.measurement.host import describe_host
-from crossover.measurement.nvml import driver_version
-from crossover.measurement.precision import Arithmetic, UnsupportedError, arithmetic_of
-from crossover.measurement.requests import TrainingRun
-from crossover.measurement.seeds import seed_all
-from crossover.measurement.switches import read_switches
-from crossover.measurement.tasks import Task, TrainingTask
-from crossover.measurement.threads import lacking_cores, usable_cores
-from crossover.measurement.time_limit import TooSlowError
+from crossover.measurement.clock.time_limit import TooSlowError
+from crossover.measurement.host.host import describe_host
+from crossover.measurement.process.requests import TrainingRun
+from crossover.measurement.step.conditions import Conditions, set_conditions
+from crossover.measurement.step.dataset_file import read_dataset
+from crossover.measurement.step.devices import OpenDevice
+from crossover.measurement.step.endings import InvalidError, early_end
+from crossover.measurement.step.precision import Arithmetic, UnsupportedError, arithmetic_of
+from crossover.measurement.step.seeds import seed_all
+from crossover.measurement.step.switches import read_switches
+from crossover.measurement.step.tasks import Task, TrainingTask
 from crossover.measurement.workloads import build_task, count_parameters, whole_batches
-from crossover.studies import workload_traits
-from crossover.trainings import Training
 
 PROBE_STEPS = 20
 """After the first step, which loads libraries, so many tell whether all of them fit into the time limit."""

@@ -13,33 +13,34 @@ from datetime import UTC, datetime
 import pynvml
 import torch
 
-from crossover.measurement.conditions import Conditions, set_conditions
-from crossover.measurement.correctness import compare_with_reference
-from crossover.measurement.dataset_file import read_dataset
-from crossover.measurement.devices import OpenDevice
-from crossover.measurement.endings import InvalidError, early_end, unless_out_of_memory
-from crossover.measurement.execution import Execution, not_compiled, prepare
-from crossover.measurement.flops import SLOW_STEP_S, count_flops
-from crossover.measurement.host import describe_host, process_age_s
-from crossover.measurement.judgement import Answer
-from crossover.measurement.latency import measure_latencies, mistaken_ways, right_ways, time_cold
-from crossover.measurement.memory import measure_memory
-from crossover.measurement.memory_split import Subject
-from crossover.measurement.nvml import session
-from crossover.measurement.passes import Columns, Passes
-from crossover.measurement.precision import UnsupportedError, arithmetic_of
-from crossover.measurement.profiling import busy_s
-from crossover.measurement.requests import Request
-from crossover.measurement.seeds import seed_all
-from crossover.measurement.surroundings import Surroundings
-from crossover.measurement.switches import SwitchWatch, changes, read_switches
-from crossover.measurement.tasks import Task, TrainingTask
-from crossover.measurement.threads import lacking_cores
-from crossover.measurement.timing import Stopwatch, find_flags, time_block, time_steps
-from crossover.measurement.timing_columns import timing_columns
+from crossover.config.studies import Cell, workload_traits
+from crossover.config.words import is_cpu
+from crossover.machine.nvml import session
+from crossover.machine.threads import lacking_cores
+from crossover.measurement.clock.latency import measure_latencies, mistaken_ways, right_ways, time_cold
+from crossover.measurement.clock.passes import Columns, Passes
+from crossover.measurement.clock.profiling import busy_s
+from crossover.measurement.clock.timing import Stopwatch, find_flags, time_block, time_steps
+from crossover.measurement.clock.timing_columns import timing_columns
+from crossover.measurement.host.host import describe_host, process_age_s
+from crossover.measurement.host.surroundings import Surroundings
+from crossover.measurement.memory.memory_pass import measure_memory
+from crossover.measurement.memory.memory_split import Subject
+from crossover.measurement.process.requests import Request
+from crossover.measurement.step.conditions import Conditions, set_conditions
+from crossover.measurement.step.correctness import compare_with_reference
+from crossover.measurement.step.dataset_file import read_dataset
+from crossover.measurement.step.devices import OpenDevice
+from crossover.measurement.step.endings import InvalidError, early_end, unless_out_of_memory
+from crossover.measurement.step.execution import Execution, not_compiled, prepare
+from crossover.measurement.step.flops import SLOW_STEP_S, count_flops
+from crossover.measurement.step.judgement import Answer
+from crossover.measurement.step.precision import UnsupportedError, arithmetic_of
+from crossover.measurement.step.seeds import seed_all
+from crossover.measurement.step.switches import SwitchWatch, changes, read_switches
+from crossover.measurement.step.tasks import Task, TrainingTask
 from crossover.measurement.workloads import build_model, build_task, count_parameters
-from crossover.records import Measurement, is_cpu
-from crossover.studies import Cell, workload_traits
+from crossover.tables.columns import Measurement
 
 
 def run_trial(

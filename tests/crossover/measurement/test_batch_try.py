@@ -10,9 +10,9 @@ from torch import nn
 
 from crossover.measurement import batch_try
 from crossover.measurement.batch_try import STEPS, run_try, time_batches, with_rows
-from crossover.measurement.precision import SKIPPED_MAX, Arithmetic
-from crossover.measurement.requests import BatchTry
-from crossover.measurement.switches import set_switches
+from crossover.measurement.process.requests import BatchTry
+from crossover.measurement.step.precision import SKIPPED_MAX, Arithmetic
+from crossover.measurement.step.switches import set_switches
 from fake_device import MILLISECOND, SECOND, FakeDevice
 from tiny_tasks import TinyTraining, linear
 from trials import CELL

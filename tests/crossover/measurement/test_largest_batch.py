@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from crossover.config.words import AXES
 from crossover.measurement.batch_try import HOST_FACTS
 from crossover.measurement.largest_batch import LargestBatch, Throughput, Try, describe, search_largest, time_largest
-from crossover.measurement.requests import BatchTry
-from crossover.measurement.supervision import Outcome
-from crossover.records import AXES
+from crossover.measurement.process.requests import BatchTry
+from crossover.measurement.process.supervision import Outcome
 from trials import CELL
 
 FIRST = BatchTry(CELL, 0, "data", 1, 60.0, memory_limit_bytes=1000)  # batch 100

@@ -15,16 +15,16 @@ import pytest
 import torch
 from scipy.signal import lfilter
 
-from crossover.analysis.latency_rows import COLD, MISTAKES, REFERENCE
-from crossover.analysis.short_comparisons import comparison_answers
-from crossover.measurement import latency
-from crossover.measurement.devices import open_device
-from crossover.measurement.latency import Way, measure_latencies, right_ways, time_cold
-from crossover.measurement.precision import arithmetic_of
-from crossover.measurement.switches import set_switches
-from crossover.measurement.timing import Stopwatch
+from crossover.answers.short_comparisons import comparison_answers
+from crossover.config.studies import Cell
+from crossover.measurement.clock import latency
+from crossover.measurement.clock.latency import Way, measure_latencies, right_ways, time_cold
+from crossover.measurement.clock.timing import Stopwatch
+from crossover.measurement.step.devices import open_device
+from crossover.measurement.step.precision import arithmetic_of
+from crossover.measurement.step.switches import set_switches
 from crossover.measurement.workloads import build_task
-from crossover.studies import Cell
+from crossover.statistics.latency_rows import COLD, MISTAKES, REFERENCE
 from fake_device import MICROSECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from crossover.config.studies import NULL, Cell, Effort
+from crossover.config.words import AXES
 from crossover.measurement.null_trial import run_null_trial
-from crossover.measurement.requests import Request
-from crossover.records import AXES
-from crossover.studies import NULL, Cell, Effort
+from crossover.measurement.process.requests import Request
 from trials import SCRIPT, read_row
 
 CELL = Cell("s", NULL, "resident", 1, "bf16", "compile", 7, "cpu")

@@ -10,15 +10,15 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
+from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.measurement import training
-from crossover.measurement.precision import Arithmetic
-from crossover.measurement.requests import TrainingRun
-from crossover.measurement.time_limit import TooSlowError
+from crossover.measurement.clock.time_limit import TooSlowError
+from crossover.measurement.process.requests import TrainingRun
+from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.training import predict, run_training, split
 from crossover.measurement.workloads.higgs_mlp import build_model
 from crossover.measurement.workloads.mnist_cnn import SIZE_RANGE
-from crossover.studies import Cell
 from tiny_tasks import CPU, FP32, TinyInference, linear
 
 CELL = Cell("quality", "higgs_mlp", "resident", 8, "fp32", "eager", 16, "cpu")

@@ -13,18 +13,20 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from crossover.config.studies import Cell, Effort
+from crossover.config.words import FLAGS
 from crossover.errors import UserError
-from crossover.measurement import conditions, trial
-from crossover.measurement.devices import OpenDevice
-from crossover.measurement.execution import Execution
-from crossover.measurement.requests import Request
-from crossover.measurement.switches import set_switches
-from crossover.measurement.tasks import Task
+from crossover.measurement import trial
+from crossover.measurement.process.requests import Request
+from crossover.measurement.step import conditions
+from crossover.measurement.step.devices import OpenDevice
+from crossover.measurement.step.execution import Execution
+from crossover.measurement.step.switches import set_switches
+from crossover.measurement.step.tasks import Task
 from crossover.measurement.trial import run_trial
 from crossover.measurement.workloads import build_task
-from crossover.records import FLAGS, Measurement
-from crossover.row_files import write_record
-from crossover.studies import Cell, Effort
+from crossover.tables.columns import Measurement
+from crossover.tables.row_files import write_record
 
 CELL = Cell("disc_depth", "disc_mlp", "resident", 10, "fp32", "eager", 3, "cpu")
 EFFORT = Effort(

@@ -27,10 +27,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from crossover.config.studies import Cell
 from crossover.errors import UserError
-from crossover.measurement.precision import Arithmetic
-from crossover.measurement.tasks import Task
-from crossover.studies import Cell
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import Task
 
 
 def build_model(cell: Cell) -> nn.Module:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from crossover.measurement.precision import Arithmetic
+from crossover.measurement.step.precision import Arithmetic
 
 CLASSES = 1000
 """Classes of ImageNet, for which the image classifiers have their last layer."""

@@ -20,11 +20,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from crossover.measurement.precision import Arithmetic
-from crossover.measurement.tasks import TrainingTask
+from crossover.config.studies import Cell
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads._inputs import draw_integers
 from crossover.measurement.workloads._transformers import BertConfig, BertForSequenceClassification
-from crossover.studies import Cell
 
 SIZE_NAME = "encoder layers"
 SIZE_RANGE = (1, 96)

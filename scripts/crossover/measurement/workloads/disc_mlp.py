@@ -13,10 +13,10 @@ from itertools import pairwise
 import torch
 from torch import nn
 
-from crossover.measurement.precision import Arithmetic
-from crossover.measurement.tasks import TrainingTask
+from crossover.config.studies import Cell
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import whole_batches
-from crossover.studies import Cell
 
 SIZE_NAME = "linear layers"
 SIZE_RANGE = (2, 16)

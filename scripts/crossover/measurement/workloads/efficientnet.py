@@ -13,11 +13,11 @@ from functools import cached_property
 import torch
 from torch import nn
 
-from crossover.measurement.precision import Arithmetic
-from crossover.measurement.tasks import InferenceTask
+from crossover.config.studies import Cell
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import InferenceTask
 from crossover.measurement.workloads._inputs import CLASSES, draw_images
 from crossover.measurement.workloads._transformers import EfficientNetConfig, EfficientNetForImageClassification
-from crossover.studies import Cell
 
 SIZE_NAME = "pixels on each side of an image"
 SIZE_RANGE = (32, 1024)

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 import torch
 from torch import nn
 
-from crossover.measurement.precision import Arithmetic
-from crossover.measurement.tasks import TrainingTask
+from crossover.config.studies import Cell
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads._inputs import draw_normal
 from crossover.measurement.workloads._transformers import GPT2Block, GPT2Config
-from crossover.studies import Cell
 
 SIZE_NAME = "width"
 SIZE_RANGE = (64, 8192)

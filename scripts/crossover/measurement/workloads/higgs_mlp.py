@@ -14,10 +14,10 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from crossover.measurement.precision import Arithmetic
-from crossover.measurement.tasks import TrainingTask
+from crossover.config.studies import Cell
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import whole_batches
-from crossover.studies import Cell
 
 SIZE_NAME = "neurons in each hidden layer"
 SIZE_RANGE = (1, 65536)

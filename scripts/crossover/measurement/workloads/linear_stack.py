@@ -12,9 +12,9 @@ from collections.abc import Mapping
 import torch
 from torch import nn
 
-from crossover.measurement.precision import Arithmetic
-from crossover.measurement.tasks import TrainingTask
-from crossover.studies import Cell
+from crossover.config.studies import Cell
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import TrainingTask
 
 SIZE_NAME = "neurons in each layer"
 SIZE_RANGE = (1, 32768)

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 import torch
 from torch import nn
 
+from crossover.config.studies import Cell
 from crossover.errors import UserError
-from crossover.measurement.precision import Arithmetic, UnsupportedError, arithmetic_of
-from crossover.measurement.tasks import InferenceTask
+from crossover.measurement.step.precision import Arithmetic, UnsupportedError, arithmetic_of
+from crossover.measurement.step.tasks import InferenceTask
 from crossover.measurement.workloads._inputs import draw_normal
-from crossover.studies import Cell
 
 SIZE_NAME = "rows of a square matrix"
 SIZE_RANGE = (16, 32768)

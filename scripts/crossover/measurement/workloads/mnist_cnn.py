@@ -22,10 +22,10 @@ from torch.nn import functional
 from torch.optim.lr_scheduler import StepLR
 from torch.utils.data import DataLoader, Dataset
 
-from crossover.measurement.precision import Arithmetic
-from crossover.measurement.tasks import TrainingTask
+from crossover.config.studies import Cell
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import whole_batches
-from crossover.studies import Cell
 
 SIZE_NAME = "channels of the first convolution"
 SIZE_RANGE = (1, 1024)

@@ -15,11 +15,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from crossover.measurement.precision import Arithmetic
-from crossover.measurement.tasks import GradientTask
+from crossover.config.studies import Cell
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import GradientTask
 from crossover.measurement.workloads._inputs import CLASSES, draw_images, draw_integers
 from crossover.measurement.workloads._transformers import ResNetConfig, ResNetForImageClassification
-from crossover.studies import Cell
 
 SIZE_NAME = "layers"
 SIZE_RANGE = (18, 152)

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from crossover.measurement.precision import arithmetic_of
+from crossover.config.studies import Cell
+from crossover.measurement.step.precision import arithmetic_of
 from crossover.measurement.workloads import bert, build_task, count_parameters
-from crossover.studies import Cell
 from tiny_tasks import CPU
 
 SMALL = {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 100}

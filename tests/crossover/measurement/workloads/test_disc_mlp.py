@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import nn
 
+from crossover.config.studies import Cell
 from crossover.errors import UserError
-from crossover.measurement.precision import Arithmetic, arithmetic_of
-from crossover.measurement.tasks import Task
+from crossover.measurement.step.precision import Arithmetic, arithmetic_of
+from crossover.measurement.step.tasks import Task
 from crossover.measurement.workloads import build_task, count_parameters
 from crossover.measurement.workloads.disc_mlp import build_model
-from crossover.studies import Cell
 
 ROOT = Path(__file__).parents[4]
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import nn
 
-from crossover.measurement.correctness import compare_with_reference
-from crossover.measurement.flops import count_flops
-from crossover.measurement.precision import arithmetic_of
+from crossover.config.studies import Cell
+from crossover.measurement.step.correctness import compare_with_reference
+from crossover.measurement.step.flops import count_flops
+from crossover.measurement.step.precision import arithmetic_of
 from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.measurement.workloads._transformers import EfficientNetForImageClassification
-from crossover.studies import Cell
 from tiny_tasks import CPU
 
 SIDE = 32

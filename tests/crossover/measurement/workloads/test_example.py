@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from crossover import studies
+from crossover.config import studies
+from crossover.config.studies import Traits, workload_traits
 from crossover.measurement import workloads
-from crossover.studies import Traits, workload_traits
 
 README = Path(__file__).parents[4] / "config" / "README.md"
 

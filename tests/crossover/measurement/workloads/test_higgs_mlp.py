@@ -9,12 +9,12 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
+from crossover.config.studies import Cell
 from crossover.errors import UserError
-from crossover.measurement.precision import Arithmetic, arithmetic_of
-from crossover.measurement.tasks import Task
+from crossover.measurement.step.precision import Arithmetic, arithmetic_of
+from crossover.measurement.step.tasks import Task
 from crossover.measurement.workloads import build_task, count_parameters
 from crossover.measurement.workloads.higgs_mlp import Classifier
-from crossover.studies import Cell
 
 
 def cell(width: int, protocol: str) -> Cell:

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from crossover.measurement.correctness import compare_with_reference
-from crossover.measurement.precision import Arithmetic, arithmetic_of
-from crossover.measurement.tasks import Task
+from crossover.config.studies import Cell
+from crossover.measurement.step.correctness import compare_with_reference
+from crossover.measurement.step.precision import Arithmetic, arithmetic_of
+from crossover.measurement.step.tasks import Task
 from crossover.measurement.workloads import build_model, build_task, count_parameters
-from crossover.studies import Cell
 
 CPU = torch.device("cpu")
 PUBLISHED = Cell("linear_stack", "linear_stack", "resident", 512, "fp32", "eager", 4096, "cpu")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from crossover.config.studies import Cell
 from crossover.errors import UserError
-from crossover.measurement.correctness import compare_with_reference
-from crossover.measurement.flops import count_flops
-from crossover.measurement.precision import Arithmetic, arithmetic_of
+from crossover.measurement.step.correctness import compare_with_reference
+from crossover.measurement.step.flops import count_flops
+from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.workloads import build_model, build_task, count_parameters, matmul
-from crossover.studies import Cell
 from tiny_tasks import CPU
 
 

@@ -10,12 +10,12 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
+from crossover.config.studies import Cell
 from crossover.errors import UserError
-from crossover.measurement.correctness import compare_with_reference
-from crossover.measurement.precision import Arithmetic, arithmetic_of
+from crossover.measurement.step.correctness import compare_with_reference
+from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.measurement.workloads.mnist_cnn import Images, normalised
-from crossover.studies import Cell
 
 CPU = torch.device("cpu")
 CELL = Cell("mnist_cnn", "mnist_cnn", "resident", 16, "fp32", "eager", 2, "cpu")

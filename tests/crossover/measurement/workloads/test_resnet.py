@@ -7,11 +7,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from crossover.measurement.correctness import compare_with_reference
-from crossover.measurement.flops import count_flops
-from crossover.measurement.precision import Arithmetic
+from crossover.config.studies import Cell
+from crossover.measurement.step.correctness import compare_with_reference
+from crossover.measurement.step.flops import count_flops
+from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.workloads import build_model, build_task, count_parameters, resnet
-from crossover.studies import Cell
 from tiny_tasks import CPU
 
 

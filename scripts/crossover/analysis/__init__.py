@@ -1,1 +1,0 @@
-"""The pandas wing: from measured rows to cells, crossovers, figures and the report. Imports no torch."""

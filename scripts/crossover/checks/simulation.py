@@ -1,0 +1,130 @@
+"""A simulated machine whose crossover is known: curves of two sides, and trials that vary as real ones do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import signal
+
+from crossover.statistics.crossover_cells import Floats
+
+SAMPLES = 100
+"""Samples of a trial; their median enters."""
+CORRELATION = 0.9
+"""Of a sample with the next one of its process."""
+SAMPLE_SD = 0.05
+OUTLIER_SHARE = 0.02
+"""Samples that take twice as long."""
+PROCESS_SD = (0.02, 0.10)
+"""Range of the standard deviation between a cell's trials, on the log scale; each side of a machine draws its own."""
+NOISES = ("lognormal", "heavy_tailed", "outliers")
+"""How trials of a cell differ: log-normally; by a t distribution of 3 degrees; 1 in 20 takes 30 % longer besides."""
+
+
+def _launch_floor(n: Floats) -> Floats:
+    """The GPU takes as long as its launches until it is full; the CPU follows a power law."""
+    return 1.3 * np.log(n) - np.log1p((n / 1500) ** 1.5)
+
+
+def _cache_knee(n: Floats) -> Floats:
+    """The CPU's data leave its cache at 300, rather suddenly; the GPU takes a floor and a linear part."""
+    return np.log(n) + 0.8 / 6 * np.log1p((n / 300) ** 6) - np.log1p(n / 1000)
+
+
+def _power_laws(n: Floats) -> Floats:
+    return 0.7 * np.log(n)
+
+
+def _shallow(n: Floats) -> Floats:
+    """Two power laws that hardly differ, as of two precisions on one device."""
+    return 0.3 * np.log(n)
+
+
+def _tile_steps(n: Floats) -> Floats:
+    """The GPU computes whole tiles of 64, so its time climbs in steps."""
+    return 1.2 * np.log(n) - np.log(1 + 0.03 * np.ceil(n / 64))
+
+
+def _bending(n: Floats) -> Floats:
+    """The ratio grows faster and faster."""
+    return 0.25 * np.log(n) + 0.05 * np.log(n) ** 2
+
+
+SHAPES: Mapping[str, Callable[[Floats], Floats]] = {
+    "launch_floor": _launch_floor,
+    "cache_knee": _cache_knee,
+    "power_laws": _power_laws,
+    "shallow": _shallow,
+    "tile_steps": _tile_steps,
+    "bending": _bending,
+}
+"""ln(baseline time / contender time) over the size, up to a constant, which says where they cross."""
+KINKS: Mapping[str, tuple[float, float]] = {"kink_up": (0.25, 1.6), "kink_down": (1.6, 0.25)}
+"""The hardest place for a knee, the crossing itself: slopes over ln(size) on either side of it."""
+
+
+@dataclass
+class Machine:
+    """A machine to measure on. Its trials are drawn as they are asked for."""
+
+    advantage: Callable[[Floats], Floats]
+    """The true ln(baseline time / contender time)."""
+    noise: str
+    generator: np.random.Generator
+    samples: dict[float, tuple[Floats, Floats]] = field(default_factory=dict)
+    """ln(seconds) of each trial's samples, trial by sample, by size; the baseline's first."""
+
+    def __post_init__(self) -> None:
+        low, high = map(math.log, PROCESS_SD)
+        self.process_sds = np.exp(self.generator.uniform(low, high, size=2))
+
+    def measure(self, sizes: Sequence[float], trials: int) -> None:
+        """Measure until every one of the sizes has this many trials on both sides."""
+        for size in sizes:
+            own = self.samples.get(size, (np.empty((0, SAMPLES)), np.empty((0, SAMPLES))))
+            truth = float(self.advantage(np.array([size]))[0]), 0.0
+            self.samples[size] = tuple(  # type: ignore[assignment]
+                np.concatenate([old, mean + self._trials(trials - len(old), sd)])
+                for old, mean, sd in zip(own, truth, self.process_sds, strict=True)
+            )
+        self.samples = dict(sorted(self.samples.items()))
+
+    def trials(self) -> int:
+        """Trials measured so far."""
+        return sum(len(side) for sides in self.samples.values() for side in sides)
+
+    def _trials(self, count: int, process_sd: float) -> Floats:
+        """Departures of the samples of new trials from the truth, on the log scale."""
+        draw = self.generator
+        process = draw.standard_normal((count, 1))
+        if self.noise == "heavy_tailed":
+            process = draw.standard_t(3, (count, 1)) / math.sqrt(3)
+        process *= process_sd
+        if self.noise == "outliers":
+            process += 0.3 * (draw.random((count, 1)) < 0.05)
+        steps = draw.standard_normal((count, SAMPLES))
+        steps[:, 1:] *= math.sqrt(1 - CORRELATION**2)
+        within = SAMPLE_SD * signal.lfilter([1], [1, -CORRELATION], steps, axis=1)
+        found: Floats = process + within + math.log(2) * (draw.random((count, SAMPLES)) < OUTLIER_SHARE)
+        return found
+
+
+def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
+    """The advantage of a shape or kink whose sides take the same time at a size."""
+    if shape in KINKS:
+        below, above = KINKS[shape]
+        return lambda n: np.where(n < size, below, above) * np.log(n / size)
+    curve = SHAPES[shape]
+    offset = float(curve(np.array([size]))[0])
+    return lambda n: curve(n) - offset
+
+
+def true_crossings(advantage: Callable[[Floats], Floats], near: float) -> Floats:
+    """All sizes within a factor 2 of one at which the true sign changes, to a 1000th."""
+    sizes = near * np.exp(np.linspace(-math.log(2), math.log(2), 2001))
+    signs = advantage(sizes) > 0
+    found: Floats = sizes[:-1][signs[1:] != signs[:-1]]
+    return found

@@ -1,0 +1,1 @@
+"""Published statements held against the measurements."""

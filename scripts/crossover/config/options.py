@@ -1,0 +1,206 @@
+"""Command-line options that several scripts share, and the kinds of values that they take.
+
+Only the standard library is imported, so that `--help` works in a bare environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from crossover.config.command_lines import option_name
+from crossover.config.studies import Cell, check_offered, known_workloads, workload_traits
+from crossover.config.words import BASELINE, DEVICES, EXECUTIONS, HALF, HERE, PLAIN, PRECISIONS, PROTOCOLS
+from crossover.errors import UserError, shown_value
+
+# The ends of what config/schema.yaml allows; a test holds both together.
+MOST = 1_000_000_000
+MOST_SEED = 2_000_000_000
+"""A trial adds its number, and not every generator takes seeds of more than 32 bits."""
+MOST_THREADS = 4096
+MOST_TOLERANCE = 100
+LONGEST_S = 1e6
+
+DEVICE_CHOICES = f"{', '.join(DEVICES)}; {BASELINE}-1, {BASELINE}-{HALF} and the like"
+
+MACHINE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+
+MEMORY_UNITS = {
+    "": 1,
+    "b": 1,
+    **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)},
+    **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)},
+}
+"""Bytes in each unit, by its name in small letters."""
+
+MOST_MEMORY_BYTES = 2**60
+
+
+def new_parser(documentation: str | None) -> argparse.ArgumentParser:
+    """A parser that shows a script's docstring: its first paragraph before the options, the rest behind them."""
+    description, _, example = (documentation or "").partition("\n\n")
+    return argparse.ArgumentParser(
+        description=description,
+        epilog=example,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the options that name a cell, all but its batch size; returns their group."""
+    cell = parser.add_argument_group("cell")
+    cell.add_argument("--study", default="by_hand", help="name of the study the result belongs to")
+    cell.add_argument("--workload", required=True, choices=known_workloads())
+    cell.add_argument("--variant", default=PLAIN, help="what of the workload is switched on")
+    cell.add_argument("--protocol", default="resident", choices=PROTOCOLS)
+    cell.add_argument("--precision", default="fp32", choices=PRECISIONS)
+    cell.add_argument("--execution", default="eager", choices=EXECUTIONS)
+    cell.add_argument("--size", required=True, type=positive, help="position on the workload's size axis")
+    cell.add_argument("--machine", default=HERE, type=machine, help="name of this machine, or of its class of nodes")
+    cell.add_argument("--device", required=True, type=device, help=f"{DEVICE_CHOICES}: the CPU on fewer cores")
+    return cell
+
+
+def add_process_options(group: argparse._ArgumentGroup) -> None:
+    """Add the options that every measuring process takes."""
+    group.add_argument("--seed", default=0, type=seed)
+    group.add_argument("--dataset", type=path_if_any, help="safetensors file; empty where the workload reads none")
+    group.add_argument("--cpu-threads", default="auto", type=auto_or_threads, help="auto: usable physical cores")
+    group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
+
+
+def add_isolation_option(group: argparse._ArgumentGroup, **more: str) -> None:
+    """Add the choice of how a measuring process comes to be; `more` are further choices, each with its words."""
+    words = {"server": "forked by a preloaded server of this host", "process": "a fresh one", **more}
+    text = "; ".join(f"{name}: {meaning}" for name, meaning in words.items())
+    group.add_argument("--isolation", default="auto", choices=["auto", *words], help=text)
+
+
+def cell_of(options: argparse.Namespace, **known: int) -> Cell:
+    """The cell that a command line names, `known` fields aside; raises UserError where its workload cannot be so."""
+    values: dict[str, Any] = {f.name: known.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
+    cell = Cell(**values)
+    options_of_axes = {f.name: option_name(f.name) for f in fields(Cell) if f.name not in known}
+    check_offered(cell.workload, asdict(cell), options_of_axes)
+    needed = workload_traits(cell.workload).dataset
+    if needed is not None and options.dataset is None:
+        raise UserError(f"--dataset: workload '{cell.workload}' reads dataset '{needed}'; give its safetensors file")
+    return cell
+
+
+def device(text: str) -> str:
+    """A device, or the CPU on a number of cores or half of them: cuda, cpu, cpu-1, cpu-half."""
+    if text not in DEVICES and not re.fullmatch(rf"{BASELINE}-({HALF}|[1-9][0-9]{{0,3}})", text, re.ASCII):
+        raise refusal(text, DEVICE_CHOICES)
+    return text
+
+
+def machine(text: str) -> str:
+    """The name of a machine, which a path can hold."""
+    if not re.fullmatch(MACHINE_NAME, text, re.ASCII):
+        raise refusal(text, "letters, digits, '.', '_' and '-'")
+    return text
+
+
+def path_if_any(text: str) -> str | None:
+    """A path; None for an empty text."""
+    return text or None
+
+
+def whole_number(least: int, most: int, other: int | str | None = None) -> Callable[[str], Any]:
+    """A kind of option: a whole number between two others in decimal digits, or a value beside them."""
+    words = f"a whole number from {least} to {most}" + ("" if other is None else f", or {other}")
+
+    def read(text: str) -> int | str:
+        if other is not None and text == str(other):
+            return other
+        number = int(text) if re.fullmatch(r"-?(0|[1-9][0-9]{0,18})", text, re.ASCII) else None
+        if number is None or not least <= number <= most:
+            raise refusal(text, words)
+        return number
+
+    return read
+
+
+def share(text: str) -> float:
+    """A share between 0 and 1, neither of them."""
+    return _number(text, lambda number: 0 < number < 1, "a number between 0 and 1, such as 0.33")
+
+
+def seconds(text: str) -> float:
+    """Seconds, at least 0 and finite."""
+    return _number(text, lambda number: 0 <= number <= LONGEST_S, f"seconds from 0 to {LONGEST_S:g}")
+
+
+def seconds_above_0(text: str) -> float:
+    """Seconds above 0 and finite."""
+    return _number(text, lambda number: 0 < number <= LONGEST_S, f"seconds above 0, at most {LONGEST_S:g}")
+
+
+def tolerance(text: str) -> float:
+    """A share above 0, which may be more than 1."""
+    return _number(text, lambda number: 0 < number <= MOST_TOLERANCE, f"a share above 0, at most {MOST_TOLERANCE}")
+
+
+def _number(text: str, is_allowed: Callable[[float], bool], words: str) -> float:
+    plain = re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", text, re.ASCII | re.IGNORECASE)
+    number = float(text) if plain else math.nan
+    if not is_allowed(number):
+        raise refusal(text, words)
+    return number
+
+
+positive = whole_number(1, MOST)
+whole = whole_number(0, MOST)
+seed = whole_number(0, MOST_SEED)
+auto_or_threads = whole_number(1, MOST_THREADS, "auto")
+
+
+def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
+    """The error of an option's value: what is wrong, and what is allowed."""
+    return argparse.ArgumentTypeError(f"{shown_value(text)} is not allowed; allowed: {allowed}")
+
+
+def memory_size(text: str) -> int:
+    """A size of memory in bytes: 8GB is 8 * 1000^3, 8GiB is 8 * 1024^3, and a bare number counts bytes."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
+    unit_bytes = MEMORY_UNITS.get(found[2]) if found else None
+    size = int(Decimal(found[1]) * unit_bytes) if found and unit_bytes else 0
+    if not 1 <= size <= MOST_MEMORY_BYTES:
+        raise refusal(text, "bytes, from 1 to 2^60, such as 8GB, 8GiB, 800MB or 800000000")
+    return size
+
+
+def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
+    """Make the folder of an output and raise UserError where the file could not be written there.
+
+    A file that is there is replaced only if it begins as an earlier output does: a row, if nothing else is said.
+    """
+    if path.parts[:1] and path.parts[0].startswith("~"):
+        raise UserError(f"--output: {path} begins with ~, which the shell left as it is; write the folder's path out")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writable = os.access(path.parent, os.W_OK) and not path.is_dir()
+    except OSError:
+        writable = False
+    if not writable:
+        raise UserError(f"--output: {path} cannot be written; name a file in a folder of yours")
+    if path.is_file():
+        with path.open("rb") as file:
+            held = file.read(len(begins))
+        if held not in (b"", begins):
+            raise UserError(f"--output: {path} is there and was not written by this script; name a new file")
+
+
+def tell(line: str) -> None:
+    """Print a line about what is under way, at once."""
+    print(line, file=sys.stderr, flush=True)

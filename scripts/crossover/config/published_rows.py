@@ -1,0 +1,143 @@
+"""Published results: a CSV file in long form, with our axes and the source's numbers brought to SI units.
+
+Read by the configuration, which checks it before any job starts, and by the analysis; it imports no pandas.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from crossover.config.validation import allowed_names
+from crossover.config.words import AXES, DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
+from crossover.config.yaml_files import read_text, shown_path
+from crossover.errors import UserError, shown_value
+
+WORDS = {"protocol": PROTOCOLS, "precision": PRECISIONS, "execution": EXECUTIONS, "device": DEVICES}
+"""Axes whose values are words of ours."""
+
+COUNTS = ("batch_size", "size")
+"""Axes whose values are counts."""
+
+TEXTS = ("label", "hardware")
+"""What the source calls a run, and what it ran on."""
+
+AXES_OF_RESULTS = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
+
+METRICS = (
+    "run_time_s",
+    "step_time_s",
+    "latency_s",
+    "latency_std_s",
+    "samples_per_s",
+    "peak_allocated_bytes",
+    "device_used_bytes",
+    "max_abs_error",
+    "max_relative_error",
+)
+"""What a source may have measured, in SI units."""
+
+UNITS: dict[str, dict[str, float]] = {
+    "_s": {"_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_min": 60.0},
+    "_bytes": {"_bytes": 1, "_mb": 1000**2, "_gb": 1000**3, "_mib": 1024**2, "_gib": 1024**3},
+}
+"""Endings of a column by the ending that its metric has in SI units, with their factors."""
+
+Value = str | int | float | None
+
+
+def scales() -> dict[str, tuple[str, float]]:
+    """For each column that a file may have, its metric and the factor that brings it there."""
+    found = {metric: (metric, 1.0) for metric in METRICS}
+    for metric in METRICS:
+        ending = next((ending for ending in UNITS if metric.endswith(ending)), None)
+        if ending and not metric.endswith("_per_s"):
+            for other, factor in UNITS[ending].items():
+                found[metric.removesuffix(ending) + other] = (metric, factor)
+    return found
+
+
+def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
+    """The source, as the `#` lines name it, and one row a published run; an empty field is None.
+
+    Metrics are in seconds, bytes and samples per second. Raises UserError naming file, line and column.
+    """
+    where = shown_path(path)
+    lines = read_text(path).splitlines()
+    source = " ".join(line.lstrip("# ").strip() for line in lines if line.startswith("#"))
+    if not source:
+        raise UserError(f"{where}: no line starts with '#'; the first ones say whose numbers these are")
+    table = [
+        (_fields(line, f"{where}: line {number}"), f"{where}: line {number}")
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.startswith("#")
+    ]
+    if not table:
+        raise UserError(f"{where}: no columns; allowed: {', '.join(_allowed())}")
+    (names, _), *records = table
+    held: dict[str, str] = {}
+    for name in names:
+        if name not in _allowed():
+            raise UserError(f"{where}: column {shown_value(name)} is unknown; {allowed_names(name, _allowed())}")
+        metric, _ = scales().get(name, (name, None))
+        if metric in held:
+            raise UserError(f"{where}: column '{name}' holds what '{held[metric]}' holds; allowed: one of them")
+        held[metric] = name
+    if not set(names) & scales().keys():
+        raise UserError(f"{where}: no column holds a result; allowed: {', '.join(scales())}")
+    rows: list[dict[str, Value]] = []
+    seen: dict[tuple[Value, ...], str] = {}
+    for fields, place in records:
+        if len(fields) != len(names):
+            raise UserError(f"{place}: {len(fields)} fields; allowed: {len(names)}, one a column")
+        row = _row(dict(zip(names, fields, strict=True)), place)
+        if not any(row.get(metric) for metric in METRICS):
+            raise UserError(f"{place}: no result; allowed: a line with at least one")
+        run = tuple(row[name] for name in names if name in row and name not in METRICS)
+        if run in seen:
+            raise UserError(f"{place}: the run of {seen[run]} again; allowed: each run once, or runs with a label each")
+        seen[run] = place.removeprefix(f"{where}: ")
+        rows.append(row)
+    if not rows:
+        raise UserError(f"{where}: no line follows the columns; allowed: one line a published run")
+    return source, rows
+
+
+def _fields(line: str, place: str) -> list[str]:
+    """The fields of a line, without blanks around them; no quoted field may leave the line."""
+    try:
+        return [field.strip() for field in next(csv.reader([line], strict=True))]
+    except csv.Error as error:
+        raise UserError(f"{place}: not readable as CSV ({error}); close each quote on its line") from None
+
+
+def _allowed() -> list[str]:
+    return [*AXES_OF_RESULTS, *TEXTS, *scales()]
+
+
+def _row(fields: Mapping[str, str], place: str) -> dict[str, Value]:
+    row: dict[str, Value] = {}
+    for name, text in fields.items():
+        metric, factor = scales().get(name, (name, None))
+        row[metric] = _value(name, text, factor, f"{place}: {name}") if text else None
+    return row
+
+
+def _value(name: str, text: str, factor: float | None, place: str) -> Value:
+    if name in WORDS and text not in WORDS[name]:
+        raise UserError(f"{place}: {shown_value(text)} is unknown; {allowed_names(text, WORDS[name])}")
+    if name not in COUNTS and factor is None:
+        return text
+    digits = r"[0-9]{1,10}" if name in COUNTS else r"[0-9]*\.?[0-9]*(e[-+]?[0-9]+)?"
+    number: int | float = math.nan
+    if re.fullmatch(digits, text, re.ASCII | re.IGNORECASE):
+        with suppress(ValueError):
+            number = int(text) if name in COUNTS else float(text)
+    if not (0 < number < math.inf):
+        kind = "whole number" if name in COUNTS else "number"
+        raise UserError(f"{place}: {shown_value(text)} is not allowed; allowed: a {kind} above 0")
+    return number if factor is None else number * factor

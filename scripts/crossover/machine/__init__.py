@@ -1,0 +1,1 @@
+"""What there is: devices, GPUs, cores, nodes, the lease of a GPU, and this code."""

@@ -1,0 +1,246 @@
+"""The key of the code that makes a result: one for Snakemake's re-run, for the trial server, and for the result itself.
+
+Import statements are followed from the modules that a job of a kind starts with, wherever in a file they stand, and
+nothing is imported for that. A file counts by what it says, the user's own as this library's; comments, docstrings and
+layout do not count. What is installed counts by its version, and only where the workload imports it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import json
+import sys
+import sysconfig
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from crossover.config.studies import NULL
+
+LIBRARY = Path(__file__).parents[2]
+"""The folder that holds the package, for `sys.path`."""
+MEASUREMENT = "crossover.measurement"
+
+WORK = {
+    "trial": (f"{MEASUREMENT}.trial", "run_trial"),
+    "training": (f"{MEASUREMENT}.training", "run_training"),
+    "batch_try": (f"{MEASUREMENT}.batch_try", "run_try"),
+}
+"""The module and the function that do each kind of job. The measuring process finds them here, by name, so that no kind
+of job imports what only another one needs."""
+NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
+
+SERVER = f"{MEASUREMENT}.process.server"
+"""A measuring process is its fork, or imports a part of what it does."""
+CHOOSING = {"batch_try": (f"{MEASUREMENT}.largest_batch", "crossover.machine.available_memory")}
+"""What chooses, in the process that starts the measuring ones, what they try."""
+CPUS = "crossover.machine.gpu_cpus"
+"""Chooses there on which CPUs, and on how many threads, they run. The rest of that process, which leases, starts and
+watches, chooses nothing that a number depends on, and does not count."""
+
+INSTALLED = {"site-packages", "dist-packages"}
+STANDARD = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code that does one kind of job for one workload."""
+
+    files: Mapping[str, Path]
+    """By the name of their module."""
+    digests: Mapping[str, str]
+    """Of what these files say."""
+    packages: Mapping[str, str]
+    """Versions of Python, torch and the packages that the workload imports."""
+
+    @property
+    def key(self) -> str:
+        """32 hexadecimal digits."""
+        return hashlib.sha256(json.dumps([self.digests, self.packages]).encode()).hexdigest()[:32]
+
+
+Import = tuple[int, str, tuple[str, ...]]
+"""Of an import statement the leading dots, the module, and what is taken from it."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What a file says."""
+
+    digest: str
+    imports: tuple[Import, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a module is."""
+
+    file: Path | None
+    """None of a folder without `__init__`, and of what is in an archive."""
+    folders: tuple[str, ...]
+    """Where a package has its own modules; none of another module."""
+
+    @property
+    def found_in(self) -> Path | None:
+        """The folder that holds the module or package."""
+        return Path(self.folders[0]).parent if self.folders else self.file and self.file.parent
+
+
+def work_of(kind: str, workload: str) -> tuple[str, str]:
+    """The module and the function that do a kind of job for a workload."""
+    return NULL_TRIAL if (kind, workload) == ("trial", NULL) else WORK[kind]
+
+
+def code_of(kind: str, workload: str, modules: Modules | None = None) -> Code:
+    """The code that does a kind of job for a workload, as its files are now; `modules` are known from a moment ago."""
+    modules = modules or Modules()
+    files, _ = modules.imported_by(SERVER, CPUS, *CHOOSING.get(kind, ()), work_of(kind, workload)[0])
+    of_workload, packages = modules.imported_by(f"{MEASUREMENT}.workloads.{workload}", known=files)
+    versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+    for package in sorted({"torch", *packages}):  # those of the other files read the host and write the row
+        versions |= _versions(package)
+    files |= of_workload
+    return Code(files, _digests(files), versions)
+
+
+def digests_of(*modules: str) -> dict[str, str]:
+    """Digests of the files of modules and of all that they import, by name."""
+    return _digests(Modules().imported_by(*modules)[0])
+
+
+def _digests(files: Mapping[str, Path]) -> dict[str, str]:
+    return {name: _read(files[name]).digest for name in sorted(files)}
+
+
+class Modules:
+    """Finds modules as a measuring process does: in this library, in its working directory, then on Python's path."""
+
+    def __init__(self) -> None:
+        self.path = [str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
+        self.places: dict[str, _Place | None] = {}
+        self.ours: dict[str, bool] = {}
+
+    def imported_by(self, *roots: str, known: Collection[str] = ()) -> tuple[dict[str, Path], set[str]]:
+        """The files of modules and of all that they import, by name, and the installed packages that these import.
+
+        What is known already is left out.
+        """
+        todo, met = list(roots), set(known)
+        files: dict[str, Path] = {}
+        packages: set[str] = set()
+        while todo:
+            name = todo.pop()
+            if name in met:
+                continue
+            met.add(name)
+            top, parent = name.partition(".")[0], name.rpartition(".")[0]
+            if not self._is_ours(top):
+                packages |= {top} - sys.stdlib_module_names
+                continue
+            todo += [parent] if parent else []
+            place = self._place(name)
+            if place is not None and place.file is not None:
+                files[name] = place.file
+                todo += self._imports(place.file, name if place.folders else parent)
+        return files, packages
+
+    def _imports(self, file: Path, package: str) -> Iterator[str]:
+        """The modules that a file of a package imports; what it takes from one may be a module, too."""
+        for dots, module, taken in _read(file).imports:
+            above = package.split(".")[: package.count(".") + 2 - dots] if dots else []
+            name = ".".join([*above, *([module] if module else [])])
+            yield name
+            if taken and self._is_ours(name.partition(".")[0]):
+                yield from (one for one in (f"{name}.{attribute}" for attribute in taken) if self._place(one))
+
+    def _place(self, name: str) -> _Place | None:
+        """Where a module is; None where there is none, or Python itself holds it."""
+        if name not in self.places:
+            parent, _, own_name = name.rpartition(".")
+            above = self._place(parent) if parent else _Place(None, tuple(self.path))
+            # By its own name alone: Python's finder would look for the parent among the modules that are imported.
+            spec = PathFinder.find_spec(own_name, above.folders) if above and above.folders else None
+            if spec is None and not parent:
+                with suppress(ValueError):
+                    spec = importlib.util.find_spec(name)  # by a finder of its own, as one installed for editing has
+            self.places[name] = None
+            if spec is not None:
+                file = Path(spec.origin or "")
+                self.places[name] = _Place(
+                    file if file.is_file() else None, tuple(spec.submodule_search_locations or ())
+                )
+        return self.places[name]
+
+    def _is_ours(self, top: str) -> bool:
+        """Whether a top-level module is neither installed nor Python's own."""
+        if top not in self.ours:
+            place = self._place(top)
+            folder = place.found_in if place else None
+            self.ours[top] = folder is not None and top != "torch" and not _is_installed(folder)
+        return self.ours[top]
+
+
+def _is_installed(folder: Path) -> bool:
+    """Whether a folder of Python's path holds what was installed, or what belongs to Python."""
+    return (
+        not INSTALLED.isdisjoint(folder.parts)
+        or any(map(folder.is_relative_to, STANDARD))
+        or any(folder.glob("*.dist-info"))  # as `pip install --target` leaves it
+    )
+
+
+def _read(file: Path) -> _Source:
+    found = file.stat()
+    return _read_once(file, found.st_size, found.st_mtime_ns)
+
+
+@cache
+def _read_once(file: Path, _size: int, _changed_ns: int) -> _Source:
+    """What a file says, read anew when it has changed by the signs that Python itself goes by."""
+    text = file.read_bytes()
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):  # compiled code; or whoever imports it will say what is wrong
+        return _Source(hashlib.sha256(text).hexdigest())
+    imports: list[Import] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports += [(0, alias.name, ()) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            imports.append((node.level, node.module or "", tuple(alias.name for alias in node.names)))
+        elif isinstance(node, ast.Call) and (name := _imported_by_name(node)):
+            imports.append((0, name, ()))
+        elif isinstance(body := getattr(node, "body", None), list):
+            node.body = [statement for statement in body if not _is_text(statement)]  # type: ignore[attr-defined]
+    return _Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(dict.fromkeys(imports)))
+
+
+def _imported_by_name(call: ast.Call) -> str | None:
+    """The module that `import_module("...")` or `__import__("...")` names, where it does so in the code itself."""
+    function = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
+    if function not in ("import_module", "__import__") or not call.args or not isinstance(call.args[0], ast.Constant):
+        return None
+    name = call.args[0].value
+    return name if isinstance(name, str) and not name.startswith(".") else None
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is nothing but a text, as a docstring is."""
+    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
+
+
+@cache
+def _versions(package: str) -> dict[str, str]:
+    """Versions of the distributions that a package is imported from, by their names."""
+    from importlib import metadata  # takes a moment
+
+    try:
+        return {package: metadata.version(package)}
+    except metadata.PackageNotFoundError:  # named otherwise, or not there
+        names = metadata.packages_distributions().get(package, [])
+        return {name: metadata.version(name) for name in sorted(set(names))} or {package: "not installed"}

@@ -1,0 +1,162 @@
+"""The host's cumulative counters before and after a trial, and what others did meanwhile."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from crossover.machine.kernel import cpu_control_groups, read_kernel
+from crossover.machine.threads import usable_cpus
+
+MICRO, NANO = 1e-6, 1e-9
+
+
+@dataclass(frozen=True)
+class CpuTicks:
+    """Time of the CPUs that this process may run on, in the kernel's clock ticks since it started."""
+
+    cpus: int
+    total: int
+    busy: int
+    """Running tasks and interrupts; neither idle, nor waiting for disks, nor taken by the hypervisor."""
+    stolen: int
+    own: int
+    """Used by this process and its threads."""
+    children: int
+    """Used by what it has started, data loaders and compilers, running or waited for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counters:
+    """The host's counters at one moment; None where the kernel does not give one."""
+
+    monotonic_s: float
+    load: float | None
+    cpu_pressure_s: float | None
+    throttled_s: float | None
+    ticks: CpuTicks | None
+
+
+def read_counters(
+    root: Path = Path("/"),
+    cpus: Iterable[int] | None = None,
+    descendants: Callable[[], Iterable[int]] | None = None,
+) -> Counters:
+    """Read the counters of the host, and of the CPUs that this process may run on (`cpus`: by affinity).
+
+    `descendants` lists the processes that this one and its children have started; in tests it is another.
+    """
+    return Counters(
+        monotonic_s=time.monotonic(),
+        load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        cpu_pressure_s=_cpu_pressure_s(root),
+        throttled_s=_throttled_s(root),
+        ticks=_ticks(root, usable_cpus() if cpus is None else cpus, descendants or _descendants),
+    )
+
+
+def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
+    """Columns of `Measurement` that say what the host did between two readings.
+
+    `others_cpus` is the busy time of the CPUs that we may run on, less our own and our children's. A load average
+    cannot say this: it is an average over the last minute, which still holds our own previous trial, and it counts our
+    own threads. Where /proc/stat shows a container's own time only (lxcfs), others cannot be seen and `others_cpus` is
+    near 0.
+    """
+    elapsed_s = after.monotonic_s - before.monotonic_s
+    waited_s = _rise(before.cpu_pressure_s, after.cpu_pressure_s)
+    return {
+        "load_before": before.load,
+        "load_after": after.load,
+        "cpu_pressure_share": None if waited_s is None or elapsed_s <= 0 else waited_s / elapsed_s,
+        "cgroup_throttled_s": _rise(before.throttled_s, after.throttled_s),
+        **_shares(before.ticks, after.ticks),
+    }
+
+
+def involuntary_switches() -> int | None:
+    """How often the kernel has taken a CPU away from this process's threads so far; None where it does not count."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def _shares(before: CpuTicks | None, after: CpuTicks | None) -> Mapping[str, float | None]:
+    if before is None or after is None or before.cpus != after.cpus or after.total <= before.total:
+        return {"steal_share": None, "others_cpus": None, "children_cpus": None}
+    total = after.total - before.total
+    children = max(0, after.children - before.children)  # one that nobody waited for takes its time with it
+    others = (after.busy - before.busy) - (after.own - before.own) - children
+    return {
+        "steal_share": (after.stolen - before.stolen) / total,
+        # The two clocks are read one after the other and may differ by a tick.
+        "others_cpus": max(0, others) / total * after.cpus,
+        "children_cpus": children / total * after.cpus,
+    }
+
+
+def _rise(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before
+
+
+def _cpu_pressure_s(root: Path) -> float | None:
+    """Seconds in which at least one task of the host waited for a CPU: "some ... total=" of PSI, in microseconds."""
+    for line in (read_kernel(root / "proc/pressure/cpu") or "").splitlines():
+        if line.startswith("some "):
+            return int(line.rpartition("total=")[2]) * MICRO
+    return None
+
+
+def _throttled_s(root: Path) -> float | None:
+    """Seconds of being held back by a CPU quota, summed over CPUs; a quota further up holds back as well."""
+    found = []
+    for level in cpu_control_groups(root):
+        for line in (read_kernel(level / "cpu.stat") or "").splitlines():
+            name, _, value = line.partition(" ")
+            if name == "throttled_usec":  # control groups of version 2
+                found.append(int(value) * MICRO)
+            elif name == "throttled_time":  # version 1
+                found.append(int(value) * NANO)
+    return sum(found) if found else None
+
+
+def _ticks(root: Path, cpus: Iterable[int], descendants: Callable[[], Iterable[int]]) -> CpuTicks | None:
+    """Ticks of some CPUs from /proc/stat, and our own, which the kernel counts in the same unit (man 5 proc)."""
+    names = {f"cpu{cpu}" for cpu in cpus}
+    rows = [line.split() for line in (read_kernel(root / "proc/stat") or "").splitlines()]
+    # user, nice, system, idle, iowait, irq, softirq, steal; what a guest uses is in user and nice already
+    times = [[int(value) for value in row[1:9]] for row in rows if row and row[0] in names]
+    own = _used(root / "proc/self/stat")
+    if not times or own is None or any(len(row) < 8 for row in times):
+        return None
+    user, nice, system, idle, waiting, irq, softirq, stolen = map(sum, zip(*times, strict=True))
+    busy = user + nice + system + irq + softirq
+    return CpuTicks(
+        cpus=len(times),
+        total=busy + idle + waiting + stolen,
+        busy=busy,
+        stolen=stolen,
+        own=own[0],
+        children=own[1] + sum(sum(_used(root / f"proc/{pid}/stat") or ()) for pid in descendants()),
+    )
+
+
+def _descendants() -> list[int]:
+    return [process.pid for process in psutil.Process().children(recursive=True)]
+
+
+def _used(stat: Path) -> tuple[int, int] | None:
+    """Ticks that a process has used, and those of the children that it has waited for; None where it is gone."""
+    text = read_kernel(stat)
+    if text is None:
+        return None
+    used, system, children, children_system = map(int, text.rpartition(")")[2].split()[11:15])
+    return used + system, children + children_system

@@ -1,0 +1,235 @@
+"""The state of an NVIDIA GPU before and after a trial: clocks, limits, slowdown, and who else computes on it."""
+
+from __future__ import annotations
+
+import types
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crossover.machine.nvml import OpenGpu, ask, open_gpu
+
+MILLI, NANO = 1e-3, 1e-9
+
+EVENT_REASONS = {
+    "GpuIdle": "gpu_idle",
+    "ApplicationsClocksSetting": "applications_clocks",
+    "SwPowerCap": "sw_power_cap",
+    "HwSlowdown": "hw_slowdown",
+    "SyncBoost": "sync_boost",
+    "SwThermalSlowdown": "sw_thermal_slowdown",
+    "HwThermalSlowdown": "hw_thermal_slowdown",
+    "HwPowerBrakeSlowdown": "hw_power_brake",
+    "DisplayClockSetting": "display_clocks",
+}
+"""Why a clock is below its highest, by the end of NVML's name of the bit."""
+
+SLOWDOWN = ("thermal", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake")
+"""Counters of heat and of the hardware's own protection. `board_limit` and `reliability` are not among them: the GPU's
+voltage limits hold back the clock of many a healthy GPU all the time."""
+
+POWER_CAP = "sw_power_cap"
+
+
+@dataclass(frozen=True)
+class GpuState:
+    """One GPU at one moment; None where NVML does not answer. Counters are cumulative, in nanoseconds."""
+
+    uuid: str
+    power_limit_w: float | None = None
+    power_limit_default_w: float | None = None
+    sm_clock_mhz: float | None = None
+    sm_clock_target_mhz: float | None = None
+    """What the clock of applications is set to."""
+    sm_clock_default_mhz: float | None = None
+    sm_clock_max_mhz: float | None = None
+    temperature_c: float | None = None
+    reasons: tuple[str, ...] | None = None
+    violations_ns: Mapping[str, int] = field(default_factory=dict)
+    """Only the counters that the GPU has."""
+    processes: tuple[tuple[int, int | None], ...] | None = None
+    """Each compute process: its id, and its memory in bytes where known. An id may come twice (0: hidden)."""
+    memory_used_bytes: int | None = None
+    """Without what the driver keeps for itself, where NVML tells them apart."""
+    mig: bool | None = None
+    persistence: bool | None = None
+    energy_mj: int | None = None
+    """Of the whole GPU since the driver was loaded; None for a MIG instance, whose share nobody measures."""
+
+
+def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
+    """Read the state of a GPU, or of a MIG instance and the GPU around it; None where NVML does not know it.
+
+    A clock and its reasons say something only while the device works: read them with steps still queued.
+    """
+    with open_gpu(uuid, nvml) as gpu:
+        return None if gpu is None or uuid is None else _read(uuid, gpu, nvml)
+
+
+def gpu_between(before: GpuState | None, after: GpuState | None, own_ids: set[int]) -> dict[str, Any]:
+    """Columns of `Measurement` about the GPU; all None where it could not be read.
+
+    `before` is to be read before the trial opens the device, `after` while it still has it open: see
+    `foreign_processes`.
+    """
+    first, last = before or GpuState(""), after or GpuState("")
+    rises_ns = {
+        name: last.violations_ns[name] - first.violations_ns[name]
+        for name in first.violations_ns.keys() & last.violations_ns.keys()
+    }
+    slowdowns_ns = [rises_ns[name] for name in SLOWDOWN if name in rises_ns]
+    return {
+        "foreign_processes": foreign_processes(first, last, own_ids),
+        "mig": last.mig,
+        "power_limit_w": last.power_limit_w,
+        "sm_clock_before_mhz": first.sm_clock_mhz,
+        "sm_clock_after_mhz": last.sm_clock_mhz,
+        "sm_clock_default_mhz": last.sm_clock_default_mhz,
+        "sm_clock_max_mhz": last.sm_clock_max_mhz,
+        "temperature_before_c": first.temperature_c,
+        "temperature_after_c": last.temperature_c,
+        "throttle_reasons": _reasons(last, rises_ns),
+        # One slowdown may count in several of them, so that their sum would be too much.
+        "slowdown_s": max(slowdowns_ns) * NANO if slowdowns_ns else None,
+        "power_capped_s": rises_ns[POWER_CAP] * NANO if POWER_CAP in rises_ns else None,
+    }
+
+
+def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> int | None:
+    """Compute processes that were on the device before or after, our own left out; None where nobody can know.
+
+    Where an own id is listed, the ids are of our namespace and every other one is foreign. A driver may name a process
+    by one of its threads, so `own_ids` should hold those too (`with_threads`). In a container the driver may list ids
+    of the host, ids of 0, or nothing. Then our own process, which was not there before and is there now, must be one
+    of those that are new. A list that stays empty while we compute is blind: it says nothing.
+
+    Two things cannot be known from here: a driver that shows each container its own processes alone hides the others,
+    and a foreign process that came while ours is hidden passes for ours.
+    """
+    if before.processes is None or after.processes is None:
+        return None
+    was, now = (Counter(pid for pid, _ in state.processes or ()) for state in (before, after))
+    seen = was | now
+    if not seen:
+        return None
+    if own_ids & now.keys():
+        return sum(count for pid, count in seen.items() if pid not in own_ids)
+    ours_is_new = bool(now - was)
+    return sum(seen.values()) - ours_is_new
+
+
+def with_threads(pids: set[int], root: Path = Path("/")) -> set[int]:
+    """Ids of processes and of their threads, as they are now."""
+    tasks = (path.name for pid in pids for path in (root / f"proc/{pid}/task").glob("[0-9]*"))
+    return pids | {int(task) for task in tasks}
+
+
+def _reasons(after: GpuState, rises_ns: Mapping[str, int]) -> list[str] | None:
+    """Reasons that hold now, and those whose counter rose meanwhile; None where neither is known."""
+    if after.reasons is None and not rises_ns:
+        return None
+    return sorted({*(after.reasons or ()), *(name for name, rise in rises_ns.items() if rise > 0)})
+
+
+def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
+    board = gpu.board
+
+    def query(name: str, *arguments: Any) -> Callable[[], Any]:
+        return lambda: getattr(nvml, name)(board, *arguments)
+
+    def scaled(name: str, factor: float) -> float | None:
+        value = ask(nvml, query(name))
+        return None if value is None else value * factor
+
+    def enabled(name: str) -> bool | None:
+        value = ask(nvml, query(name))
+        return None if value is None else bool(value[0] if isinstance(value, list) else value)
+
+    def clock(name: str, *more: int) -> float | None:
+        # Application clocks are documented for the graphics domain, which runs with the SMs.
+        return ask(nvml, query(name, nvml.NVML_CLOCK_SM, *more), query(name, nvml.NVML_CLOCK_GRAPHICS, *more))
+
+    return GpuState(
+        uuid=uuid,
+        power_limit_w=scaled("nvmlDeviceGetEnforcedPowerLimit", MILLI),
+        power_limit_default_w=scaled("nvmlDeviceGetPowerManagementDefaultLimit", MILLI),
+        sm_clock_mhz=clock("nvmlDeviceGetClockInfo"),
+        sm_clock_target_mhz=clock("nvmlDeviceGetClock", nvml.NVML_CLOCK_ID_APP_CLOCK_TARGET),
+        sm_clock_default_mhz=clock("nvmlDeviceGetClock", nvml.NVML_CLOCK_ID_APP_CLOCK_DEFAULT),
+        sm_clock_max_mhz=clock("nvmlDeviceGetMaxClockInfo"),
+        temperature_c=ask(
+            nvml,
+            query("nvmlDeviceGetTemperatureV", nvml.NVML_TEMPERATURE_GPU),
+            query("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),  # older drivers
+        ),
+        reasons=_event_reasons(board, nvml),
+        violations_ns=_violations_ns(board, nvml),
+        processes=_processes(gpu.device, nvml),
+        memory_used_bytes=_memory_used(gpu.device, nvml),
+        mig=True if gpu.is_instance else enabled("nvmlDeviceGetMigMode"),
+        persistence=enabled("nvmlDeviceGetPersistenceMode"),
+        energy_mj=None if gpu.is_instance else ask(nvml, query("nvmlDeviceGetTotalEnergyConsumption")),
+    )
+
+
+def _event_reasons(board: Any, nvml: types.ModuleType) -> tuple[str, ...] | None:
+    bits = ask(
+        nvml,
+        lambda: nvml.nvmlDeviceGetCurrentClocksEventReasons(board),
+        lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(board),  # older drivers
+    )
+    if bits is None:
+        return None
+    names = {getattr(nvml, f"nvmlClocksEventReason{end}"): name for end, name in EVENT_REASONS.items()}
+    single = [1 << place for place in range(int(bits).bit_length()) if bits >> place & 1]
+    return tuple(names.get(bit, f"{bit:#x}") for bit in single)
+
+
+def _violations_ns(board: Any, nvml: types.ModuleType) -> dict[str, int]:
+    """The counters of time lost to a limit, of the four classic policies and the three newer reasons.
+
+    Some drivers number the fields of the newer ones otherwise, and answer with a setting, which does not rise.
+    """
+    counters = {
+        POWER_CAP: (nvml.NVML_FI_DEV_PERF_POLICY_POWER, nvml.NVML_PERF_POLICY_POWER),
+        "thermal": (nvml.NVML_FI_DEV_PERF_POLICY_THERMAL, nvml.NVML_PERF_POLICY_THERMAL),
+        "board_limit": (nvml.NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT, nvml.NVML_PERF_POLICY_BOARD_LIMIT),
+        "reliability": (nvml.NVML_FI_DEV_PERF_POLICY_RELIABILITY, nvml.NVML_PERF_POLICY_RELIABILITY),
+        "sw_thermal_slowdown": (nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN, None),
+        "hw_thermal_slowdown": (nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, None),
+        "hw_power_brake": (nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN, None),
+    }
+    found = {name: _counter_ns(board, nvml, *ids) for name, ids in counters.items()}
+    return {name: count for name, count in found.items() if count is not None}
+
+
+def _counter_ns(board: Any, nvml: types.ModuleType, field_id: int, policy: int | None) -> int | None:
+    if policy is not None:
+        status = ask(nvml, lambda: nvml.nvmlDeviceGetViolationStatus(board, policy))
+        if status is not None:
+            return int(status.violationTime)
+    values = ask(nvml, lambda: nvml.nvmlDeviceGetFieldValues(board, [field_id]))
+    if values is None or values[0].nvmlReturn != nvml.NVML_SUCCESS:
+        return None
+    return int(values[0].value.ullVal)
+
+
+def _processes(device: Any, nvml: types.ModuleType) -> tuple[tuple[int, int | None], ...] | None:
+    # By their versioned names: the plain one fails with an error of another kind on an older driver.
+    found = ask(
+        nvml,
+        lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v3(device),
+        lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v2(device),
+    )
+    return None if found is None else tuple((process.pid, process.usedGpuMemory) for process in found)
+
+
+def _memory_used(device: Any, nvml: types.ModuleType) -> int | None:
+    memory = ask(
+        nvml,
+        lambda: nvml.nvmlDeviceGetMemoryInfo(device, version=nvml.nvmlMemory_v2),
+        lambda: nvml.nvmlDeviceGetMemoryInfo(device),
+    )
+    return None if memory is None else int(memory.used)

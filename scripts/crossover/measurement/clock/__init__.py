@@ -1,0 +1,1 @@
+"""Time: warm-up, blocks, stopping, latencies, profiler."""

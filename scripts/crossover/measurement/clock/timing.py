@@ -1,0 +1,236 @@
+"""Wall time of synchronised blocks: what a user waits for, measured the same way on every device."""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from crossover.config.studies import Effort
+from crossover.measurement.clock.stopping import (
+    AnyOf,
+    Course,
+    precise_enough,
+    timing_cap,
+    warmed_up,
+    warmup_cap,
+)
+from crossover.measurement.clock.time_limit import too_slow
+
+NANO = 1e-9
+
+STEPS_AFTER_TIMING = 5
+"""Steps of the numerical check, of the memory pass, and of the count of operations."""
+
+PROBES = 2
+"""Steps in a row that have to be too slow before a trial is given up: a stall of the machine is no slow step."""
+
+DRIFT_SHARE = 0.25
+"""A median that moved this far while it was timed is no steady state. Less says nothing about how a trial repeats."""
+
+BLOCK_TRIES = 2
+"""How often a length of block is tried; the quicker one counts, since something slow in one must not shorten blocks."""
+
+
+@dataclass(frozen=True)
+class Stopwatch:
+    """The clocks of a trial, injected so that tests need no real time."""
+
+    wall_ns: Callable[[], int]
+    cpu_ns: Callable[[], int]
+    synchronise: Callable[[], None]
+    mark: Callable[[], Any] | None = None
+    """Puts a mark into the device's queue; None where a device has no such marks."""
+    between_s: Callable[[Any, Any], float] | None = None
+    """Device time between two marks, in seconds, once the device has passed both."""
+    counts: Callable[[], Mapping[str, int]] = dict
+    """Counters that only rise, by column name; read before the first and after the last timed block."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Wall time of a block and the device time that its marks enclose, in seconds."""
+
+    wall_s: float
+    device_s: float | None
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What was timed. Times in seconds."""
+
+    first_step_s: float
+    warmup_s: float
+    warmup_steps: int
+    steady: bool
+    """Whether the warm-up ended because its samples had become steady."""
+    block_steps: int
+    samples_s: tuple[float, ...]
+    device_samples_s: tuple[float, ...] | None
+    timed_cpu_s: float
+    counted: Mapping[str, int]
+    """By how much each counter rose while timing."""
+
+    @property
+    def timed_steps(self) -> int:
+        """Steps in all timed blocks."""
+        return self.block_steps * len(self.samples_s)
+
+    @property
+    def timed_s(self) -> float:
+        """Sum of all timed blocks."""
+        return self.block_steps * math.fsum(self.samples_s)
+
+
+def time_steps(
+    step: Callable[[], None],
+    cycle_steps: int,
+    effort: Effort,
+    watch: Stopwatch,
+    time_limit_s: float = math.inf,
+    ran_s: Sequence[float] = (),
+    later_steps: int = 0,
+) -> Timing:
+    """Time the first step apart, warm up until steady, choose the block, and time blocks until they are precise.
+
+    A block is the smallest whole number of cycles that lasts `effort.block_min_s`; it is synchronised once before and
+    once after. No sample is dropped. `ran_s` are the seconds of the steps that have run already, the very first one
+    among them; all but that one count as warm-up. Raises TooSlowError where the next step shows that the least that a
+    trial needs, `later_steps` after the timing included, would outlast `time_limit_s`.
+    """
+    ran_s = ran_s or (time_block(step, 1, watch).wall_s,)
+    with without_garbage_collection():
+        first_step_s, *others_s = _probe(step, cycle_steps, watch, ran_s, time_limit_s, later_steps)
+        steps = 1 + len(others_s)
+        rest_steps = _steps_to_a_cycle(steps, cycle_steps)
+        rest_s = time_block(step, rest_steps, watch).wall_s if rest_steps else 0.0
+        course = Course(steps=steps + rest_steps, seconds=math.fsum(others_s) + rest_s)
+        steady = _warm_up(step, cycle_steps, effort, watch, course)
+        block_steps = _choose_block(step, cycle_steps, effort, watch, course)
+        timed, device_s = Course(), []
+        ended = AnyOf((precise_enough(effort), timing_cap(effort)))
+        counts, cpu_start_ns = watch.counts(), watch.cpu_ns()
+        while not ended.met(timed):
+            block = time_block(step, block_steps, watch)
+            timed.add(block.wall_s, block_steps)
+            device_s.append(block.device_s)
+        timed_cpu_s = (watch.cpu_ns() - cpu_start_ns) * NANO
+        counts_after = watch.counts()
+    return Timing(
+        first_step_s=first_step_s,
+        warmup_s=course.seconds,
+        warmup_steps=course.steps,
+        steady=steady,
+        block_steps=block_steps,
+        samples_s=tuple(timed.samples_s),
+        device_samples_s=None if None in device_s else tuple(s / block_steps for s in device_s if s is not None),
+        timed_cpu_s=timed_cpu_s,
+        counted={name: counts_after[name] - count for name, count in counts.items()},
+    )
+
+
+def _probe(
+    step: Callable[[], None],
+    cycle_steps: int,
+    watch: Stopwatch,
+    ran_s: Sequence[float],
+    time_limit_s: float,
+    later_steps: int,
+) -> list[float]:
+    """Seconds of the steps that ran and of one more, or of as many as PROBES while these are too slow.
+
+    Raises TooSlowError where the last one still is, or where the limit has passed.
+    """
+    probed_s = list(ran_s)
+    while True:
+        probed_s.append(time_block(step, 1, watch).wall_s)
+        rest_steps = _steps_to_a_cycle(len(probed_s), cycle_steps)
+        least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps  # one to warm up, two blocks
+        spent_s = math.fsum(probed_s)
+        slow = too_slow(spent_s, probed_s[-1], least_steps, time_limit_s)
+        if slow is None:
+            return probed_s
+        if spent_s > time_limit_s or len(probed_s) == len(ran_s) + PROBES:
+            raise slow
+
+
+def _steps_to_a_cycle(steps: int, cycle_steps: int) -> int:
+    """Steps until the next cycle begins, as blocks do."""
+    return -steps % cycle_steps
+
+
+def _warm_up(step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch, course: Course) -> bool:
+    """Run cycles, added to the course, until they are steady or the cap is reached; whether they are steady."""
+    warm, capped = warmed_up(effort, cycle_steps), warmup_cap(effort)
+    while not course.samples_s or not AnyOf((warm, capped)).met(course):
+        course.add(time_block(step, cycle_steps, watch).wall_s, cycle_steps)
+    return warm.met(course)
+
+
+def _choose_block(step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch, course: Course) -> int:
+    """Steps of a block that lasts long enough, tried and grown: a queued step is quicker in a block than alone."""
+    block_s = min(course.samples_s) * cycle_steps  # one slow cycle must not make the blocks short
+    cycles = 1
+    while block_s < effort.block_min_s:
+        cycles = max(cycles + 1, math.ceil(cycles * effort.block_min_s / max(block_s, NANO)))
+        tries_s = [time_block(step, cycles * cycle_steps, watch).wall_s for _ in range(BLOCK_TRIES)]
+        for tried_s in tries_s:
+            course.add(tried_s, cycles * cycle_steps)
+        block_s = min(tries_s)
+    return cycles * cycle_steps
+
+
+def time_block(step: Callable[[], None], steps: int, watch: Stopwatch) -> Block:
+    """Time `steps` steps between two synchronisations."""
+    watch.synchronise()
+    begin = watch.mark() if watch.mark else None
+    start_ns = watch.wall_ns()
+    for _ in range(steps):
+        step()
+    end = watch.mark() if watch.mark else None
+    watch.synchronise()
+    wall_s = (watch.wall_ns() - start_ns) * NANO
+    return Block(wall_s, watch.between_s(begin, end) if watch.between_s else None)
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Collect once, then let the collector rest: its pauses belong to no step."""
+    was_at_work = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_at_work:
+            gc.enable()
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The samples of one trial in a few numbers. Times in seconds."""
+
+    median_s: float
+    mean_s: float
+    iqr_s: float
+    severe_outliers: int
+
+
+def summarise_samples(samples_s: tuple[float, ...]) -> Summary:
+    """Median, mean, interquartile range, and the number of samples beyond Q3 + 3 IQR (Tukey's outer fence)."""
+    q1, median, q3 = statistics.quantiles(samples_s, n=4, method="inclusive")
+    severe = sum(sample > q3 + 3 * (q3 - q1) for sample in samples_s)
+    return Summary(median, statistics.fmean(samples_s), q3 - q1, severe)
+
+
+def find_flags(timing: Timing) -> list[str]:
+    """Why the timing deserves less trust; names as in `config.words.FLAGS`."""
+    samples = timing.samples_s
+    third = max(1, len(samples) // 3)
+    first, last = statistics.median(samples[:third]), statistics.median(samples[-third:])
+    checks = {"drift": abs(last / first - 1) > DRIFT_SHARE, "warmup_capped": not timing.steady}
+    return [flag for flag, raised in checks.items() if raised]

@@ -1,0 +1,1 @@
+"""The host around a trial: its state, energy, and CPUs."""

@@ -1,0 +1,1 @@
+"""Memory: peaks, what they are for, and the largest batch."""

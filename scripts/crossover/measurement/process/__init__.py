@@ -1,0 +1,1 @@
+"""Processes: server, forks, messages, supervision, time limits."""

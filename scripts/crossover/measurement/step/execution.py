@@ -1,0 +1,119 @@
+"""Executions: a task's step as written, with its model compiled, or captured whole in a CUDA graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from crossover.measurement.step.precision import UnsupportedError
+from crossover.measurement.step.tasks import Task, TrainingTask
+
+CAPTURE_WARMUP_STEPS = 3
+"""Steps on a side stream before a capture, as torch's notes on CUDA graphs ask for."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A step that is ready to be timed."""
+
+    step: Callable[[], None]
+    compile_s: Callable[[], float | None] = lambda: None
+    """Seconds spent compiling or capturing so far; None where nothing is compiled."""
+    compilations: Callable[[], int] = lambda: 0
+    """Graphs compiled so far."""
+
+
+def prepare(task: Task, execution: str) -> Execution:
+    """Make a task's step ready; raises UnsupportedError where this execution is not possible."""
+    if execution == "compile":
+        return _compiled(task)
+    if execution == "cuda-graph":
+        return _captured(task)
+    return Execution(task.step)
+
+
+def not_compiled(asked: str, execution: Execution) -> str | None:
+    """Why a compiled cell measured the eager step; None if it did not."""
+    if asked == "compile" and execution.compilations() == 0:
+        return "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
+    return None
+
+
+def _compiled(task: Task) -> Execution:
+    """The model compiled by torch.compile; loss, optimizer and the step's frame stay eager, as users write it."""
+    import torch._dynamo.utils
+    import torch._inductor.config
+
+    if (reason := _compiler_missing(task.arithmetic.device)) is not None:
+        raise UnsupportedError(reason)
+    inductor: Any = torch._inductor.config
+    inductor.force_disable_caches = True  # or the second trial would seem to compile in no time
+    model: Any = task.model
+    # Not model.compile(), which compiles nothing where the model's own forward is torch's, as a Sequential's is. Not
+    # dynamic: else the smaller batch of the numerical check would leave a graph for any batch to the passes after it.
+    model.forward = torch.compile(model.forward, dynamic=False)
+    dynamo: Any = torch._dynamo.utils
+    return Execution(
+        task.step,
+        lambda: float(dynamo.calculate_time_spent()["total_wall_time"]),
+        lambda: int(dynamo.counters["stats"]["unique_graphs"]),
+    )
+
+
+def _compiler_missing(device: torch.device) -> str | None:
+    """Why torch.compile cannot generate code for a device; None if it can."""
+    if device.type == "cpu":
+        from torch._inductor.cpp_builder import get_cpp_compiler
+
+        try:
+            get_cpp_compiler()
+        except Exception as error:  # its type is private to torch
+            return f"compile needs a C++ compiler for the CPU ({str(error).partition(chr(10))[0]}); install one (g++)"
+    elif device.type in ("cuda", "xpu"):
+        from torch.utils._triton import has_triton
+
+        if not has_triton():
+            return "compile needs triton for this GPU; install the triton that belongs to this torch"
+    return None
+
+
+def _captured(task: Task) -> Execution:
+    """The device's work of a whole step, captured once and replayed; inputs are copied into its buffers."""
+    device = task.arithmetic.device
+    if device.type != "cuda":
+        raise UnsupportedError(f"cuda-graph needs a CUDA device; this is {device.type}")
+    if task.reads_back:
+        raise UnsupportedError("cuda-graph cannot hold a step whose results the host reads in its midst")
+    if task.arithmetic.scaler is not None and isinstance(task, TrainingTask):
+        raise UnsupportedError("cuda-graph cannot hold amp-fp16: the host reads the loss scaler's verdict in each step")
+    if task.optimizer is not None and not all(group.get("capturable", True) for group in task.optimizer.param_groups):
+        name = type(task.optimizer).__name__
+        raise UnsupportedError(
+            f"cuda-graph cannot hold {name} as this workload sets it: its steps are counted on the host"
+        )
+    start_s = time.perf_counter()
+    buffers = tuple(tensor.clone() for tensor in task.next_inputs())
+    # What a workload sums up over steps keeps the graph of the steps on the side stream, which is harmless here.
+    torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
+    side = torch.cuda.Stream(device)
+    side.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(side):
+        for _ in range(CAPTURE_WARMUP_STEPS):
+            task.run(*buffers)
+    torch.cuda.current_stream(device).wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        task.run(*buffers)
+    capture_s = time.perf_counter() - start_s
+
+    def step() -> None:
+        for buffer, tensor in zip(buffers, task.next_inputs(), strict=True):
+            buffer.copy_(tensor)
+        graph.replay()
+        task.end_step()
+
+    return Execution(step, lambda: capture_s)

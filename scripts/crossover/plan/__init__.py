@@ -1,0 +1,1 @@
+"""What the rules ask: plain functions of plain values."""

@@ -1,0 +1,194 @@
+"""How many CPU cores an accelerator is worth: on how many the CPU would take the same time.
+
+The logarithm of the CPU's time is interpolated over the logarithm of its threads by PCHIP, which never swings beyond
+the measured points (Fritsch and Butland, 1984); nothing is extrapolated. The 95 % set holds the numbers at which the
+two times differ by no more than Welch's t quantile times the standard error, plus how far PCHIP lies from the straight
+line there: a curve that bends is known less well between two points.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.interpolate import PchipInterpolator
+
+from crossover.config.words import is_cpu
+from crossover.figures.style import cores_text
+from crossover.statistics.summary import CONFIDENCE
+from crossover.tables.frames import LINE_AXES, at_common_sizes, device_name_of, with_ok_times
+
+CORES_STATUSES = {
+    "between": "the CPU is slower on few cores and faster on many",
+    "more": "the CPU is slower on every number of cores measured",
+    "fewer": "the CPU is faster on every number of cores measured",
+    "more_is_slower": "the CPU is slower on some number of cores than on fewer: no single number",
+    "incomplete": "one side has no time",
+}
+"""How the search for the number of cores can end."""
+
+CORES_COLUMNS = {
+    "contender": "the accelerator",
+    "size_name": "what the size axis counts",
+    "parameters": "trainable parameters of the model",
+    "status": "how the search ended: " + ", ".join(CORES_STATUSES),
+    "message": "the same in words",
+    "cores": "cores on which the CPU would take the accelerator's time, interpolated; else empty",
+    "cores_low": "lower end of the 95 % set; empty: open, or one trial",
+    "cores_high": "upper end of the 95 % set; empty: open, or one trial",
+    "measured_cores": "numbers of cores on which the CPU has a time, which is threads of torch",
+    "trials": "fewest ok trials behind a time; with one, the number is indicative",
+    "baseline_name": "name of the CPU",
+    "contender_name": "name of the accelerator",
+}
+"""The columns of a number of cores beside the axes of its line and its size."""
+
+PLACES = 2000
+"""Between two measured numbers of cores, at which the answer and its 95 % set are looked for."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CoresWorth:
+    """How many cores an accelerator is worth; ends of the 95 % set are None where it is open, or not known."""
+
+    status: str
+    message: str
+    cores: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Mean of the logarithms of a side's times, its squared standard error, and the trials less one."""
+
+    mean: float
+    variance: float
+    freedom: int
+
+    @classmethod
+    def of(cls, medians_s: Sequence[float]) -> _Side:
+        logs = [math.log(median) for median in medians_s]
+        variance = statistics.variance(logs) / len(logs) if len(logs) > 1 else math.nan
+        return cls(math.fsum(logs) / len(logs), variance, len(logs) - 1)
+
+
+def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence[float]) -> CoresWorth:
+    """How many cores take as long as an accelerator.
+
+    `cpu_s` maps a number of threads to the medians of its trials, `accelerator_s` holds those of the accelerator, all
+    in seconds. The set takes two trials of every side.
+    """
+    timed = {threads: medians for threads, medians in sorted(cpu_s.items()) if len(medians)}
+    if not timed or not len(accelerator_s):
+        return CoresWorth("incomplete", CORES_STATUSES["incomplete"])
+    sides = {threads: _Side.of(medians) for threads, medians in timed.items()}
+    accelerator = _Side.of(accelerator_s)
+    fewest, most = min(sides), max(sides)
+    curve = _curve_of(sides, accelerator)
+    if all(side.mean > accelerator.mean for side in sides.values()):
+        low, _ = _set(curve, most)
+        return CoresWorth("more", f"more than {cores_text(most)}", low=low)
+    if all(side.mean < accelerator.mean for side in sides.values()):
+        _, high = _set(curve, fewest)
+        return CoresWorth("fewer", f"less than {cores_text(fewest)}", high=high)
+    for (few, slow), (many, fast) in pairwise(sides.items()):
+        if fast.mean > slow.mean:
+            return CoresWorth("more_is_slower", f"{cores_text(many)} are slower than {few}")
+    root = float(np.interp(0, curve.ahead[::-1], curve.threads[::-1]))  # it falls, as the measured points do
+    return CoresWorth("between", f"about {cores_text(root)}", root, *_set(curve, root))
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Numbers of threads from the fewest to the most measured, and at each of them, in logarithms of time: how far the
+    accelerator is ahead, and by how much that may be off (NaN with one trial of a side).
+    """
+
+    threads: Floats
+    ahead: Floats
+    tolerance: Floats
+
+
+def _curve_of(sides: Mapping[int, _Side], accelerator: _Side) -> _Curve:
+    logs, means = np.log(list(sides)), np.array([side.mean for side in sides.values()])
+    last = len(logs) - 1
+    places = np.unique([np.linspace(few, many, PLACES) for few, many in pairwise(logs)]) if last else logs
+    below = np.clip(np.searchsorted(logs, places, side="right") - 1, 0, max(0, last - 1))
+    above = np.minimum(below + 1, last)
+    share = (places - logs[below]) / (logs[above] - logs[below]) if last else np.zeros(1)
+    straight = (1 - share) * means[below] + share * means[above]
+    smooth = PchipInterpolator(logs, means)(places) if last else means
+    spread = _spread(sides, accelerator, below, above, share)
+    return _Curve(np.exp(places), smooth - accelerator.mean, spread + np.abs(smooth - straight))
+
+
+def _spread(
+    sides: Mapping[int, _Side], accelerator: _Side, below: NDArray[np.int_], above: NDArray[np.int_], share: Floats
+) -> Floats:
+    """t times the standard error of the straight line less the accelerator's mean; NaN with one trial of a side."""
+    variances = np.array([side.variance for side in sides.values()])
+    freedoms = np.array([side.freedom for side in sides.values()])
+    own = np.full_like(share, accelerator.variance)
+    parts = np.stack([(1 - share) ** 2 * variances[below], share**2 * variances[above], own])
+    trials = np.stack([freedoms[below], freedoms[above], np.full_like(share, accelerator.freedom)])
+    variance = parts.sum(axis=0)
+    squares = np.divide(parts**2, trials, out=np.full_like(parts, np.nan), where=trials > 0).sum(axis=0)
+    freedom = np.divide(variance**2, squares, out=np.ones_like(share), where=squares > 0)
+    spread: Floats = stats.t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(variance)
+    return spread
+
+
+def _set(curve: _Curve, held: float) -> tuple[float | None, float | None]:
+    """Ends of the 95 % set, which holds `held` at any rate; None where it is open, or with one trial of a side."""
+    if np.isnan(curve.tolerance).any():
+        return None, None
+    inside = np.abs(curve.ahead) <= curve.tolerance
+    reached = [held, *curve.threads[inside].tolist()]
+    return (None if inside[0] else min(reached)), (None if inside[-1] else max(reached))
+
+
+def compare_cores(measurements: pd.DataFrame) -> pd.DataFrame:
+    """One row for each line, size and accelerator; none at a size that refinement added, which has one CPU side only.
+
+    CPU sides that ran on the same number of threads count as one, with the trials of all.
+    """
+    rows = []
+    for key, line in with_ok_times(measurements).groupby(LINE_AXES, sort=False):
+        for size, cell in at_common_sizes(line, "device").groupby("size"):
+            axes = dict(zip(LINE_AXES, key, strict=True)) | {"size": size}
+            cpu = cell[cell["device"].map(is_cpu)]
+            for contender, own in cell[~cell["device"].map(is_cpu)].groupby("device", sort=False):
+                rows.append(axes | _compare(str(contender), cpu, own))
+    return pd.DataFrame(rows, columns=[*LINE_AXES, "size", *CORES_COLUMNS]).convert_dtypes()
+
+
+def _compare(contender: str, cpu: pd.DataFrame, own: pd.DataFrame) -> dict[str, object]:
+    timed = cpu.dropna(subset=["step_time_s", "threads"]).astype({"threads": int})
+    counts = timed["threads"].unique().tolist()
+    cpu_s = {count: timed.loc[timed["threads"] == count, "step_time_s"].tolist() for count in counts}
+    own_s = own["step_time_s"].dropna().tolist()
+    found = worth_in_cores(cpu_s, own_s)
+    return {
+        "contender": contender,
+        "size_name": own["size_name"].iloc[0],
+        "parameters": own["parameters"].max(),
+        "status": found.status,
+        "message": found.message,
+        "cores": found.cores,
+        "cores_low": found.low,
+        "cores_high": found.high,
+        "measured_cores": sorted(cpu_s),
+        "trials": min(map(len, (*cpu_s.values(), own_s))),
+        "baseline_name": device_name_of(cpu),
+        "contender_name": device_name_of(own),
+    }

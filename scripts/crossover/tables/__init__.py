@@ -1,0 +1,1 @@
+"""Rows and columns: their registry, reading, writing, guarding and merging."""

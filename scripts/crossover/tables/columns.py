@@ -1,0 +1,193 @@
+"""One trial's result: its columns with their units.
+
+Both wings read this module, so it imports neither torch nor pandas, and pyarrow only for a schema.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from crossover.config.words import EXECUTIONS, HERE, STATUSES
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SCHEMA_VERSION = 5
+
+
+def column(doc: str, unit: str = "") -> Any:
+    """A field of `Measurement` that knows what it holds and in which unit."""
+    return field(default=None, metadata={"doc": doc, "unit": unit})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One trial's result. Null means: not measured, or not known on this machine."""
+
+    schema_version: int = field(default=SCHEMA_VERSION, metadata={"doc": "version of these columns", "unit": ""})
+    study: str | None = column("study, as its file is named in config/studies/")
+    workload: str | None = column("workload, as its module is named")
+    variant: str | None = column("what of the workload is switched on; `plain`: nothing beside the model itself")
+    protocol: str | None = column("what belongs to a step: `resident` data, or `as_published`")
+    batch_size: int | None = column("batch size", "samples")
+    precision: str | None = column("arithmetic of the step")
+    execution: str | None = column("how the step runs: " + ", ".join(EXECUTIONS))
+    size: int | None = column("position on the workload's size axis")
+    machine: str = field(default=HERE, metadata={"doc": "machine, or class of nodes, as it was named", "unit": ""})
+    device: str | None = column("kind of device; `cpu-1`, `cpu-half`: the CPU on fewer cores")
+    trial: int | None = column("number of the trial, from 1")
+
+    size_name: str | None = column("what the size axis counts")
+    parameters: int | None = column("trainable parameters of the model")
+    seed: int | None = column("seed of weights and data order")
+    started_at: str | None = column("start of the trial, UTC, ISO 8601")
+    status: str | None = column("how the trial ended: " + ", ".join(STATUSES))
+    reason: str | None = column("why, where the status is not ok; else what after the timing was not done")
+    flags: list[str] | None = column("why an ok result deserves less trust")
+
+    step_time_s: float | None = column("median of the samples", "s")
+    step_time_mean_s: float | None = column("mean of the samples", "s")
+    step_time_iqr_s: float | None = column("interquartile range of the samples", "s")
+    samples_s: list[float] | None = column("time of each block divided by its steps", "s")
+    severe_outliers: int | None = column("samples beyond the third quartile + 3 interquartile ranges; kept")
+    block_steps: int | None = column("steps between two synchronisations")
+    timed_s: float | None = column("sum of all timed blocks", "s")
+    timed_steps: int | None = column("steps in all timed blocks")
+    timed_cpu_s: float | None = column("CPU time of the process while timing; over timed_s: busy cores", "s")
+    first_step_s: float | None = column("the very first step, synchronised", "s")
+    compile_s: float | None = column("compilation (part of the first step), or capture of a CUDA graph", "s")
+    warmup_s: float | None = column("warm-up after the first step", "s")
+    warmup_steps: int | None = column("steps of the warm-up, the first one included")
+    memory_pass_s: float | None = column("the memory pass", "s")
+    check_s: float | None = column("the numerical check", "s")
+    process_s: float | None = column("from the start of the process (or its fork) to the writing of this row", "s")
+
+    device_time_s: float | None = column("median of the device samples", "s")
+    device_samples_s: list[float] | None = column("span of each block between two device events, over its steps", "s")
+    device_busy_s: float | None = column("part of a step in which the device ran a kernel, by the profiler", "s")
+    host_bound_share: float | None = column("1 - device_busy_s / step_time_s: share of a step spent on the host alone")
+    latencies_s: list[float] | None = column("individually synchronised steps", "s")
+    latencies_device_s: list[float] | None = column("span between two device events around each of as many steps", "s")
+    latencies_cold_s: list[float] | None = column("mistake: the very first steps of the process, synchronised", "s")
+    latencies_unsynchronised_s: list[float] | None = column("mistake: host clock around steps not waited for", "s")
+    latencies_transfer_s: list[float] | None = column("mistake: steps that move input and result to and fro", "s")
+    latency_p50_s: float | None = column("median of individually synchronised steps", "s")
+    latency_p95_s: float | None = column("95th percentile of individually synchronised steps", "s")
+    latency_p99_s: float | None = column("99th percentile of individually synchronised steps", "s")
+    flops_per_step: int | None = column("matmuls, convolutions, attention of an eager step, by torch's counter", "FLOP")
+    relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")
+    gradient_error: float | None = column("error of the step's gradient against double precision, in the same norm")
+    max_abs_error: float | None = column("largest absolute error, by the workload's own measure, after its source")
+    max_relative_error: float | None = column("largest relative error, by the workload's own measure, after its source")
+
+    base_bytes: int | None = column("memory allocated before the step", "B")
+    peak_allocated_bytes: int | None = column("peak of what tensors needed", "B")
+    peak_reserved_bytes: int | None = column("peak of what the allocator took", "B")
+    device_used_bytes: int | None = column("memory in use on the whole device after the step", "B")
+    process_device_bytes: int | None = column("device memory of the process, by the driver (NVML)", "B")
+    base_rss_bytes: int | None = column("resident memory of the process before the step", "B")
+    peak_rss_bytes: int | None = column("peak resident memory of the process", "B")
+    memory_source: str | None = column("what measured the peak: an allocator, Metal driver, VmHWM, sampled RSS")
+    parameter_bytes: int | None = column("parameters at the step's peak", "B")
+    gradient_bytes: int | None = column("gradients at the step's peak", "B")
+    optimizer_bytes: int | None = column("optimizer state at the step's peak", "B")
+    activation_bytes: int | None = column("activations kept for the backward pass at the step's peak", "B")
+    resident_bytes: int | None = column("resident data and the model's buffers at the step's peak", "B")
+    other_bytes: int | None = column("the rest of the peak: workspace and temporaries; on the CPU, of its growth", "B")
+    energy_j: float | None = column("energy of the device over synchronised work of at least 10 s", "J")
+    energy_source: str | None = column("what measured the energy: NVML, RAPL")
+    energy_per_step_j: float | None = column("energy of a step", "J")
+
+    affinity: list[int] | None = column("logical CPUs that the process may run on")
+    cgroup_cpus: float | None = column("CPU quota of the control group, in CPUs; null without one")
+    numa_nodes: int | None = column("NUMA nodes behind these CPUs")
+    turbo: bool | None = column("whether the CPU may raise its clock")
+    steal_share: float | None = column("share of CPU time that the hypervisor took while the trial ran")
+    cpu_pressure_share: float | None = column("share of time in which tasks waited for a CPU (PSI) while the trial ran")
+    others_cpus: float | None = column("CPUs that others kept busy, of those the process may run on")
+    children_cpus: float | None = column("CPUs that the trial's own children kept busy: data loaders, compilers")
+    cgroup_throttled_s: float | None = column("time the CPU quota held tasks back, summed over CPUs", "s")
+    involuntary_switches: int | None = column("involuntary context switches while timing")
+    foreign_processes: int | None = column("other compute processes on the device")
+    leased_beside: int | None = column("other GPUs of the host leased as timing began or ended, whichever is more")
+    allocator_retries: int | None = column("allocator retries while timing")
+    recompiles: int | None = column("recompilations while timing")
+    mig: bool | None = column("whether the GPU is partitioned (MIG)")
+    power_limit_w: float | None = column("power limit of the GPU", "W")
+    sm_clock_default_mhz: float | None = column("default SM clock for applications; null where the GPU has none", "MHz")
+    sm_clock_max_mhz: float | None = column("highest SM clock", "MHz")
+    sm_clock_before_mhz: float | None = column("SM clock when the trial started", "MHz")
+    sm_clock_after_mhz: float | None = column("SM clock when the trial ended", "MHz")
+    temperature_before_c: float | None = column("temperature of the GPU when the trial started", "°C")
+    temperature_after_c: float | None = column("temperature of the GPU when the trial ended", "°C")
+    throttle_reasons: list[str] | None = column("why the GPU lowered its clocks while the trial ran")
+    slowdown_s: float | None = column("time in which heat or the hardware slowed the GPU down, by its counters", "s")
+    power_capped_s: float | None = column("time in which the power limit lowered the clocks; a note only", "s")
+
+    device_name: str | None = column("name of the device that ran")
+    device_uuid: str | None = column("UUID of the GPU that ran")
+    device_memory_bytes: int | None = column("memory of the GPU", "B")
+    driver_version: str | None = column("GPU driver")
+    cuda_version: str | None = column("CUDA (or HIP) that torch was built for")
+    cudnn_version: str | None = column("cuDNN that torch runs")
+    hostname: str | None = column("name of the host")
+    operating_system: str | None = column("operating system and kernel")
+    cpu_model: str | None = column("CPU of the host")
+    cpu_capability: str | None = column("instruction set that torch chose")
+    amx: bool | None = column("whether the CPU has AMX, which speeds up bf16 and int8")
+    avx512_bf16: bool | None = column("whether the CPU has AVX512-BF16")
+    physical_cores: int | None = column("physical cores that the process may use: affinity, control group, Slurm")
+    logical_cpus: int | None = column("logical CPUs that the process may use")
+    memory_bytes: int | None = column("memory of the host", "B")
+    governor: str | None = column("frequency governor of the first CPU")
+    load_before: float | None = column("load average over one minute when the trial started")
+    load_after: float | None = column("load average over one minute when the trial ended")
+    threads: int | None = column("threads of torch within an operation, read back")
+    interop_threads: int | None = column("threads of torch across operations, read back")
+    backend_settings: str | None = column("torch's switches and threads as read back after the timing, JSON")
+    effort: str | None = column("measuring effort, JSON")
+    isolation: str | None = column("where it ran: a fork of the trial `server`, a fresh `process`, `none` (by hand)")
+    attempts: int | None = column("times this trial was measured: 2 where what made the first invalid may pass")
+    lease_wait_s: float | None = column("seconds that the trial waited for a free GPU", "s")
+    torch_version: str | None = column("version of torch")
+    python_version: str | None = column("version of Python")
+    crossover_version: str | None = column("version of this workflow")
+    code_version: str | None = column("git commit of the code that measured, `-dirty` where changed; null without git")
+    code_key: str | None = column("hash of all files that the trial imported, and of `packages`")
+    packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
+    command: str | None = column("command that measures this trial again")
+
+
+COLUMNS = tuple(column.name for column in dataclasses.fields(Measurement))
+
+
+def arrow_schema(record: Any = Measurement) -> pyarrow.Schema:
+    """The Parquet schema of a record, a dataclass of columns, with doc and unit in each column's metadata."""
+    return _arrow_schema(record)
+
+
+@cache
+def _arrow_schema(record: Any) -> pyarrow.Schema:
+    import pyarrow as pa
+
+    arrow_types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    hints = typing.get_type_hints(record)
+
+    def arrow_type(hint: Any) -> pa.DataType:
+        if isinstance(hint, types.UnionType):
+            (hint,) = (option for option in typing.get_args(hint) if option is not type(None))
+        if typing.get_origin(hint) is list:
+            return pa.list_(arrow_types[typing.get_args(hint)[0]])
+        return arrow_types[hint]
+
+    return pa.schema(
+        [
+            pa.field(f.name, arrow_type(hints[f.name]), metadata={k: str(v) for k, v in f.metadata.items()})
+            for f in dataclasses.fields(record)
+        ]
+    )

@@ -1,0 +1,96 @@
+"""Guards against results that were silently mixed: rows of one device label must come from like environments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossover.config.studies import NULL
+from crossover.config.words import HERE
+from crossover.errors import UserError
+from crossover.tables.columns import Measurement
+from crossover.tables.frames import collect_rows, with_machine
+
+ENVIRONMENT_COLUMNS = (
+    "hostname",
+    "device_name",
+    "cpu_model",
+    "cpu_capability",
+    "physical_cores",
+    "threads",
+    "driver_version",
+    "cuda_version",
+    "cudnn_version",
+    "torch_version",
+)
+"""What must be the same in all rows of one device label; which GPU of several it was may differ."""
+
+
+def matching_rows(
+    paths: Sequence[Path],
+    several_hosts: bool,
+    record: type[Any] = Measurement,
+    number: str = "trial",
+    processes: int = 1,
+) -> pa.Table:
+    """The rows of trials (or of another record) in all files, as `collect_rows` joins them.
+
+    Raises UserError where a file is unreadable, and where rows of a device come from unlike environments.
+    """
+    rows = collect_rows(paths, record, number, processes)
+    check_environments(rows, several_hosts)
+    return rows
+
+
+def differing_environments(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
+    """The fields in which the environments of two runs differ, with their values and the devices that this concerns.
+
+    Fields that a run's table does not hold are passed over, as are devices that only one run measured.
+    """
+    columns = [column for column in ENVIRONMENT_COLUMNS if column in first.columns and column in second.columns]
+    devices: dict[str, list[str]] = {}
+    for device in first["device"].unique():
+        # A column of whole numbers would read 2.0 on the side where one is null.
+        sides = [run.loc[run["device"] == device, columns].convert_dtypes() for run in (first, second)]
+        for column in columns if len(sides[1]) else []:
+            found = [sorted({"none" if pd.isna(value) else str(value) for value in side[column]}) for side in sides]
+            if found[0] != found[1]:
+                text = f"{column}: {', '.join(found[0])} against {', '.join(found[1])}"
+                devices.setdefault(text, []).append(device)
+    return [f"{text} ({', '.join(concerned)})" for text, concerned in devices.items()]
+
+
+def check_environments(rows: pa.Table, several_hosts: bool) -> None:
+    """Raise UserError naming the fields in which the rows of a machine's device differ; hosts may, if `several_hosts`.
+
+    Fields that the rows do not hold are passed over. Those of the workload that does nothing are apart from the others:
+    torch, of which most fields are, has no part in them.
+    """
+    rows = with_machine(rows)
+    if "workload" in rows.column_names:
+        is_null = pc.equal(pc.fill_null(rows["workload"], ""), NULL)
+        _check_alike(rows.filter(is_null), several_hosts)
+        rows = rows.filter(pc.invert(is_null))
+    _check_alike(rows, several_hosts)
+
+
+def _check_alike(rows: pa.Table, several_hosts: bool) -> None:
+    passed_over = {"hostname"} if several_hosts else set()
+    columns = [name for name in ENVIRONMENT_COLUMNS if name in rows.column_names and name not in passed_over]
+    sides = rows.select(["machine", "device"]).group_by(["machine", "device"]).aggregate([]).to_pylist()
+    for side in sides:
+        machine, device = side["machine"], side["device"]
+        own = rows.filter((pc.field("machine") == machine) & (pc.field("device") == device))
+        values = {column: own[column].unique().to_pylist() for column in columns}
+        unlike = [f"{column} ({', '.join(map(str, found))})" for column, found in values.items() if len(found) > 1]
+        if unlike:
+            whose = f"device '{device}'" if machine == HERE else f"device '{device}' of machine '{machine}'"
+            raise UserError(
+                f"the rows of {whose} come from unlike environments: {'; '.join(unlike)}; delete the rows of one, use "
+                "another results folder, or set several_hosts to true in the config if only hosts differ"
+            )

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import find_largest_batch
+import measure_cell
+import train_model
+from crossover.config.options import (
+    auto_or_threads,
+    check_writable,
+    device,
+    memory_size,
+    positive,
+    seconds,
+    seconds_above_0,
+    seed,
+    share,
+    tolerance,
+    whole,
+)
+from crossover.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("8GB", 8_000_000_000),
+        ("8GiB", 8_589_934_592),
+        ("8gib", 8_589_934_592),
+        ("800 MB", 800_000_000),
+        ("1.5GiB", 1_610_612_736),
+        ("0.5kB", 500),
+        ("2TiB", 2_199_023_255_552),
+        ("4096", 4096),
+        ("4096B", 4096),
+        ("1152921504606846976", 2**60),
+    ],
+)
+def test_sizes_of_memory_have_units(text: str, size: int) -> None:
+    assert memory_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["8G", "GB", "8iB", "8XB", "-8GB", "0", "0.1B", "8GB8", "", "1e9", "nan", "2000000TB"])
+def test_a_size_that_is_none_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=rf"^{re.escape(repr(text))} is not allowed; allowed: .*$"):
+        memory_size(text)
+
+
+def test_a_whole_number_may_be_0() -> None:
+    assert [whole("0"), whole("7")] == [0, 7]
+    with pytest.raises(argparse.ArgumentTypeError, match=r"^'-1' is not allowed; allowed: a whole number from 0 to 1"):
+        whole("-1")
+
+
+KINDS: dict[str, Callable[[str], Any]] = {
+    "trials": positive,
+    "seed": seed,
+    "cpu_threads": auto_or_threads,
+    "seconds": seconds,
+    "limit": seconds_above_0,
+    "tolerance": tolerance,
+    "share": share,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "text",
+    ["abc", "", "-1", "1e999", "inf", "nan", "9" * 30, "9" * 5000, "1_0", "٣", "0x1", " 1", "1,5", "None", "1\n"],
+)
+def test_what_is_no_number_in_the_range_is_refused_in_words(kind: str, text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=r" is not allowed; allowed: (a |seconds )") as caught:
+        KINDS[kind](text)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_options_take_what_the_schema_allows() -> None:
+    """At both ends of each range, and no further."""
+    rules = yaml.safe_load((Path(__file__).parents[3] / "config" / "schema.yaml").read_text())
+    config, study = rules["properties"], rules["$defs"]["study"]["properties"]
+    cell = ["--workload=matmul", "--size=64", "--device=cpu", "--batch-size=1", "--output=x"]
+    asked = [
+        (measure_cell, "--seed", config["seed"]),
+        (measure_cell, "--cpu-threads", config["cpu_threads"]["anyOf"][1]),
+        (measure_cell, "--time-limit-s", config["time_limit_s"]),
+        (measure_cell, "--size", study["sizes"]["items"]),
+        (measure_cell, "--batch-size", study["batch_sizes"]["items"]),
+        (measure_cell, "--latency-steps", study["latency_steps"]["anyOf"][1]),
+        *((measure_cell, f"--{key.replace('_', '-')}", rule) for key, rule in config["effort"]["properties"].items()),
+        (find_largest_batch, "--start", config["largest_batch"]["properties"]["start"]),
+        (find_largest_batch, "--limit", config["largest_batch"]["properties"]["limit"]),
+        (find_largest_batch, "--timed-batches", config["largest_batch"]["properties"]["timed_batches"]),
+        (train_model, "--epochs", study["quality"]["properties"]["epochs"]),
+        (train_model, "--test-share", study["quality"]["properties"]["test_share"]),
+    ]
+    assert len(asked) == 21
+    for script, option, rule in asked:
+        arguments = [text for text in cell if script is not find_largest_batch or "batch" not in text]
+
+        def takes(value: float, script: Any = script, arguments: Any = arguments, option: str = option) -> bool:
+            try:
+                script.parse_arguments([*arguments, f"{option}={value}"])
+            except SystemExit:
+                return False
+            return True
+
+        step = 1 if "integer" in rule["type"] else 1e-6
+        least, above = rule.get("minimum"), rule.get("exclusiveMinimum")
+        most, below = rule.get("maximum"), rule.get("exclusiveMaximum")
+        assert takes(least if above is None else above + step), option
+        assert not takes(least - step if above is None else above), option
+        assert takes(most if below is None else below - step), option
+        assert not takes(most + 1 if below is None else below), option
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda", "mps", "xpu", "cpu-1", "cpu-16", "cpu-half"])
+def test_a_device_may_be_the_cpu_on_fewer_cores(name: str) -> None:
+    assert device(name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["tpu", "cpu-0", "cpu-01", "cpu-", "cpu-all", "cuda-1", "cpu-half-1", "cpu-10000", "cpu-1\n"]
+)
+def test_another_device_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError) as caught:
+        device(name)
+    assert "allowed: cpu, cuda, mps, xpu; cpu-1, cpu-half" in str(caught.value)
+
+
+def test_an_output_below_a_tilde_makes_no_folder_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in ("~/t.parquet", "~somebody/t.parquet"):
+        with pytest.raises(UserError, match=r"^--output: ~.* begins with ~, which the shell left as it is; write the"):
+            check_writable(Path(path))
+    assert list(tmp_path.iterdir()) == []
+    check_writable(tmp_path / "new" / "t.parquet")
+    assert (tmp_path / "new").is_dir()
+
+
+@pytest.mark.parametrize(("held", "replaced"), [(b"", True), (b"PAR1 and so on", True), (b"# Notes", False)])
+def test_an_output_replaces_only_what_was_written_before(tmp_path: Path, held: bytes, replaced: bool) -> None:
+    output = tmp_path / "t.parquet"
+    output.write_bytes(held)
+    with (
+        nullcontext() if replaced else pytest.raises(UserError, match="was not written by this script; name a new file")
+    ):
+        check_writable(output)
+    assert output.read_bytes() == held

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from crossover.machine import checkout
+from crossover.machine.checkout import Checkout, find_checkout, without_password
+
+
+def git(folder: Path, *arguments: str) -> str:
+    user = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", "-C", str(folder), *user, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with one commit, which holds a Snakefile and a script."""
+    folder = tmp_path / "house"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "Snakefile").write_text("rule all:\n")
+    (folder / "scripts" / "run.py").write_text("print(1)\n")
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message=first")
+    return folder
+
+
+def test_a_clean_checkout_is_its_commit(repository: Path) -> None:
+    found = find_checkout(repository)
+    assert found == Checkout(git(repository, "rev-parse", "HEAD"), "main")
+    assert found.code_version == found.commit
+    assert len(found.commit or "") == 40
+
+
+def test_a_changed_and_a_new_file_make_it_dirty(repository: Path) -> None:
+    (repository / "scripts" / "run.py").write_text("print(2)\n")
+    (repository / "scripts" / "new one.py").write_text("")
+    found = find_checkout(repository)
+    assert found.changed == ("scripts/run.py", "scripts/new one.py")
+    assert found.code_version == f"{found.commit}-dirty"
+
+
+def test_results_and_notes_beside_the_code_do_not(repository: Path) -> None:
+    (repository / "results").mkdir()
+    (repository / "results" / "report.html").write_text("")
+    (repository / "notes.txt").write_text("")
+    assert find_checkout(repository).changed == ()
+
+
+def test_tag_detached_head_and_remote_are_told(repository: Path) -> None:
+    git(repository, "tag", "v1")
+    git(repository, "checkout", "--quiet", "--detach")
+    git(repository, "remote", "add", "origin", "https://me:secret@example.org/a/b.git")
+    found = find_checkout(repository)
+    assert (found.branch, found.tag, found.remote) == (None, "v1", "https://example.org/a/b.git")
+
+
+def test_a_copy_within_another_repository_has_none_of_its_commits(repository: Path) -> None:
+    copy = repository / "copy"
+    copy.mkdir()
+    (copy / "Snakefile").write_text("rule all:\n")
+    found = find_checkout(copy)
+    assert found.commit is None
+    assert "no git checkout" in (found.unknown or "")
+
+
+def test_without_a_repository_it_says_so(tmp_path: Path) -> None:
+    found = find_checkout(tmp_path)
+    assert (found.commit, found.code_version) == (None, None)
+    assert (found.unknown or "").startswith("no git checkout (not a git repository")
+
+
+def test_without_git_it_says_so(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_checkout(repository) == Checkout(unknown="git is not installed")
+
+
+def test_a_hook_of_another_repository_does_not_mislead(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = git(repository, "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    assert find_checkout(repository).commit == commit
+
+
+def test_of_very_many_changed_files_the_first_are_named(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkout, "MOST_NAMED", 2)
+    for number in range(3):
+        (repository / "scripts" / f"{number}.py").write_text("")
+    assert find_checkout(repository).changed == ("scripts/0.py", "scripts/1.py")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://example.org/a.git", "https://example.org/a.git"),
+        ("https://token@example.org/a.git", "https://example.org/a.git"),
+        ("git@example.org:a.git", "git@example.org:a.git"),
+        (None, None),
+    ],
+)
+def test_an_address_loses_its_password(address: str | None, shown: str | None) -> None:
+    assert without_password(address) == shown

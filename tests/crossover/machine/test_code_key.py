@@ -1,0 +1,257 @@
+"""What counts as the code of a job: the files that it imports, however it does, and the packages of its workload."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from crossover.config.studies import known_workloads
+from crossover.machine import code_key
+from crossover.machine.code_key import LIBRARY, code_of, digests_of
+from trials import request, write_points
+
+MEASUREMENT = "crossover/measurement"
+
+OF_ALL = (
+    "crossover/tables/columns.py",
+    "crossover/tables/row_files.py",
+    "crossover/config/studies.py",
+    "crossover/machine/gpus.py",  # on which CPUs it runs
+    "crossover/machine/gpu_cpus.py",
+    "crossover/measurement/process/server.py",
+    "crossover/measurement/process/child.py",
+    "crossover/measurement/clock/timing.py",
+    "crossover/measurement/workloads/__init__.py",
+)
+OF_A_STEP = (
+    "crossover/measurement/step/conditions.py",
+    "crossover/measurement/step/execution.py",
+    "crossover/measurement/step/switches.py",
+)
+OF_A_TRIAL = (
+    "crossover/machine/lease.py",  # tells a trial how many others hold a GPU
+    "crossover/config/words.py",
+    "crossover/measurement/trial.py",
+    "crossover/measurement/clock/latency.py",
+    "crossover/measurement/step/correctness.py",
+    "crossover/measurement/host/surroundings.py",
+)
+OF_A_SEARCH = (
+    "crossover/measurement/memory/batch_search.py",
+    "crossover/measurement/largest_batch.py",
+    "crossover/measurement/process/supervision.py",
+)
+OF_A_TRAINING = ("crossover/config/trainings.py", f"{MEASUREMENT}/training.py")
+OF_A_NULL_TRIAL = (f"{MEASUREMENT}/null_trial.py",)
+OF_NO_JOB = (
+    "crossover/machine/discovery.py",  # what it finds counts, as a parameter
+    "crossover/config/configuration.py",
+    "crossover/measurement/clock/agreement.py",
+    "crossover/measurement/process/attempts.py",
+    "crossover/measurement/process/forking.py",
+    "crossover/measurement/process/holding.py",
+)
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the library, free to be changed, and a working directory beside it."""
+    copy = tmp_path / "scripts"
+    shutil.copytree(LIBRARY / "crossover", copy / "crossover", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code_key, "LIBRARY", copy)
+    monkeypatch.setattr(sys, "path", [part for part in sys.path if not Path(part, "crossover").is_dir()])
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return copy
+
+
+def workload(library: Path, text: str) -> None:
+    """Add a workload `mine`."""
+    (library / MEASUREMENT / "workloads" / "mine.py").write_text(text)
+
+
+def modules(kind: str, workload: str) -> set[str]:
+    """The files of this library that count, as paths in it."""
+    return {str(path.relative_to(LIBRARY)) for path in code_of(kind, workload).files.values()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "workload", "counts"),
+    [
+        ("trial", "disc_mlp", {*OF_ALL, *OF_A_STEP, *OF_A_TRIAL}),
+        ("batch_try", "disc_mlp", {*OF_ALL, *OF_A_STEP, *OF_A_SEARCH}),
+        ("training", "disc_mlp", {*OF_ALL, *OF_A_STEP, *OF_A_TRAINING}),
+        ("trial", "null", {*OF_ALL, *OF_A_NULL_TRIAL}),
+    ],
+)
+def test_a_job_counts_what_it_imports_and_nothing_of_other_jobs(kind: str, workload: str, counts: set[str]) -> None:
+    known = {*OF_ALL, *OF_A_STEP, *OF_A_TRIAL, *OF_A_SEARCH, *OF_A_TRAINING, *OF_A_NULL_TRIAL, *OF_NO_JOB}
+    assert all((LIBRARY / name).is_file() for name in known)
+    assert modules(kind, workload) & known == counts
+
+
+def test_a_file_that_some_workloads_share_counts_for_these_alone() -> None:
+    shared = f"{MEASUREMENT}/workloads/_transformers.py"
+    assert {name for name in known_workloads() if shared in modules("trial", name)} == {
+        "bert",
+        "efficientnet",
+        "gpt_block",
+        "resnet",
+    }
+    drawn = f"{MEASUREMENT}/workloads/_inputs.py"
+    assert [drawn in modules("trial", name) for name in ("disc_mlp", "matmul", "resnet")] == [False, True, True]
+
+
+def test_another_version_of_a_package_counts_where_the_workload_imports_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def keys() -> dict[str, str]:
+        code_key._versions.cache_clear()
+        return {name: code_of("trial", name).key for name in ("bert", "disc_mlp")}
+
+    before = keys()
+    version = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: version(name) + ".1" * (name == "transformers"))
+    changed = keys()
+    assert changed["disc_mlp"] == before["disc_mlp"]
+    assert changed["bert"] != before["bert"]
+    monkeypatch.setattr(metadata, "version", lambda name: version(name) + ".1" * (name == "torch"))
+    assert not set(keys().values()) & {*before.values(), *changed.values()}
+    code_key._versions.cache_clear()
+
+
+def test_packages_are_known_by_the_name_of_what_is_installed(library: Path) -> None:
+    """What reads the host and writes the row, such as psutil and pyarrow, does not count."""
+    workload(library, "import json, yaml\ndef build():\n    import numpy.linalg\n    import no_such_package.part\n")
+    assert set(code_of("trial", "mine").packages) == {"python", "torch", "numpy", "PyYAML", "no_such_package"}
+    assert code_of("trial", "mine").packages["no_such_package"] == "not installed"
+
+
+def test_what_lies_beside_its_metadata_is_installed(library: Path, tmp_path: Path) -> None:
+    """As `pip install --target` has it, in a folder that may have any name."""
+    (tmp_path / "mylibs" / "package-1.5.dist-info").mkdir(parents=True)
+    (tmp_path / "mylibs" / "package-1.5.dist-info" / "METADATA").write_text("Name: package\nVersion: 1.5\n")
+    (tmp_path / "mylibs" / "package.py").write_text("import another\n")
+    workload(library, "import package\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path, str(tmp_path / "mylibs")])
+        found = code_of("trial", "mine")
+    assert found.packages["package"] == "1.5"
+    assert not {"package", "another"} & {*found.files, *(found.packages.keys() - {"package"})}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import helper",
+        "import helper.part",
+        "from helper import part",
+        "from helper.part import anything",
+        "def build():\n    from helper import part",
+        "try:\n    from helper import part\nexcept ImportError:\n    pass",
+        "import importlib\nimportlib.import_module('helper.part')",
+        "__import__('helper.part')",
+    ],
+)
+def test_a_file_of_the_users_own_counts_with_what_it_imports(library: Path, tmp_path: Path, statement: str) -> None:
+    """It lies in the working directory; what it imports, above it and elsewhere on the path."""
+    package = tmp_path / "here" / "helper"
+    package.mkdir()
+    (package / "__init__.py").write_text("from . import part\nfrom .deep.inner import one\n")
+    (package / "part.py").write_text("import far_away\n")
+    (package / "deep").mkdir()
+    (package / "deep" / "inner.py").write_text("from ..other import two\none = 1\n")  # of a package without __init__
+    (package / "other.py").write_text("two = 2\n")
+    (tmp_path / "far").mkdir()
+    far = tmp_path / "far" / "far_away.py"
+    far.write_text("width = 4\n")
+    workload(library, f"{statement}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path, str(tmp_path / "far")])
+        before = code_of("trial", "mine")
+        own = {name for name in before.files if not name.startswith("crossover")}
+        assert own == {"helper", "helper.part", "helper.deep.inner", "helper.other", "far_away"}
+        assert set(before.packages) == {"python", "torch"}
+        far.write_text("width = 5\n")
+        changed = code_of("trial", "mine")
+    assert changed.key != before.key
+    assert {name for name in own if changed.digests[name] != before.digests[name]} == {"far_away"}
+
+
+def test_only_what_a_file_does_counts(library: Path) -> None:
+    text = '"""Words."""\nclass A:\n    """More."""\n    size = 1\n    """What it is."""\n    name = "this"\n'
+
+    def key(text: str) -> str:
+        workload(library, text)
+        return code_of("trial", "mine").key
+
+    before = key(text)
+    assert key(f"# A comment\n\n{text}# and another\n") == before
+    assert key(text.replace('    """More."""\n', "").replace('"""Words."""', '"""Others."""')) == before
+    assert len({before, key(f"{text}HARMLESS = 1\n"), key(text.replace('"this"', '"that"'))}) == 3
+    assert key("this is no Python") != key("this is none either")
+
+
+def test_the_key_is_that_of_the_files_wherever_they_lie(library: Path) -> None:
+    assert library != LIBRARY
+    copied = code_of("trial", "disc_mlp")
+    assert all(file.is_relative_to(library) for file in copied.files.values())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code_key, "LIBRARY", LIBRARY)
+        assert code_of("trial", "disc_mlp").key == copied.key
+
+
+def test_a_module_that_comes_or_goes_is_seen_at_once(library: Path, tmp_path: Path) -> None:
+    workload(library, "import helper\n")
+    missing = code_of("trial", "mine")
+    assert missing.packages["helper"] == "not installed"
+    helper = tmp_path / "here" / "helper.py"
+    helper.write_text("")
+    assert code_of("trial", "mine").files["helper"] == helper
+    helper.unlink()
+    assert code_of("trial", "mine").key == missing.key
+
+
+WHAT_IS_IMPORTED = """
+import json, sys
+sys.path.insert(0, {library!r})
+from crossover.measurement.process.child import do
+from crossover.measurement.process.requests import job_from_json
+row = do(job_from_json(sys.argv[1]))
+own = [name for name, module in sys.modules.items() if name.startswith("crossover")]
+print(json.dumps([row.status, row.code_key, own]))
+"""
+
+
+def test_what_a_trial_imports_counts_and_little_more(tmp_path: Path) -> None:
+    """Of a real trial, with all its passes."""
+    trial = request(write_points(tmp_path / "points.safetensors"), tmp_path / "row", latency_steps=300)
+    code = WHAT_IS_IMPORTED.format(library=str(LIBRARY))
+    done = subprocess.run([sys.executable, "-c", code, trial.to_json()], capture_output=True, text=True, check=True)
+    status, key, imported = json.loads(done.stdout.splitlines()[-1])
+    found = code_of("trial", "disc_mlp")
+    assert (status, key) == ("ok", found.key)
+    assert set(imported) <= set(found.files)
+    # What only a fork has, and what chose its CPUs.
+    beyond = {f"crossover.measurement.process.{name}" for name in ("server", "server_key", "orders")}
+    beyond.add("crossover.machine.gpu_cpus")
+    assert set(found.files) - set(imported) == beyond
+
+
+def test_a_server_has_imported_what_it_looks_after() -> None:
+    code = (
+        f"import json, sys; sys.path.insert(0, {str(LIBRARY)!r}); "
+        "from crossover.measurement.process.server import preload; "
+        "preload(torch=True); print(json.dumps([name for name in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = set(json.loads(done.stdout))
+    assert {name for name in imported if name.startswith("crossover")} <= set(
+        digests_of(code_key.SERVER, code_key.WORK["trial"][0])
+    )
+    assert "torch" in imported
+    assert not imported & {"transformers", "torchvision", "crossover.measurement.workloads.disc_mlp"}

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crossover.machine import counters
+from crossover.machine.counters import (
+    Counters,
+    CpuTicks,
+    counters_between,
+    involuntary_switches,
+    read_counters,
+)
+
+# user nice system idle iowait irq softirq steal guest guest_nice
+STAT = """\
+cpu  9999 9999 9999 9999 9999 9999 9999 9999 9999 9999
+cpu0 100 1 20 500 5 3 2 9 50 0
+cpu1 200 2 40 300 6 4 8 1 0 0
+cpu2 7777 0 0 0 0 0 0 0 0 0
+intr 123
+"""
+# pid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime cstime
+SELF_STAT = "77 (a (strange) name) R 1 77 77 0 -1 4194304 11 12 13 14 60 7 20 3 20 0 1 0 9999 0 0"
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three CPUs, pressure, and a job in a control group of version 2 with a throttled one above it."""
+    monkeypatch.setattr(counters.os, "getloadavg", lambda: (1.5, 9.0, 9.0), raising=False)
+    files = {
+        "proc/stat": STAT,
+        "proc/self/stat": SELF_STAT,
+        "proc/self/cgroup": "0::/user/job\n",
+        "proc/pressure/cpu": "some avg10=0.80 avg60=0.46 avg300=0.12 total=2500000\nfull avg10=0.00 total=9\n",
+        "sys/fs/cgroup/user/job/cpu.stat": "usage_usec 1\nnr_throttled 4\nthrottled_usec 1500000\n",
+        "sys/fs/cgroup/user/cpu.stat": "usage_usec 1\nthrottled_usec 250000\n",
+        "sys/fs/cgroup/cpu.stat": "usage_usec 1\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_the_counters_of_the_cpus_that_we_may_use_are_read(machine: Path) -> None:
+    found = read_counters(machine, cpus=[0, 1], descendants=list)
+    assert found.load == 1.5
+    assert found.cpu_pressure_s == 2.5
+    assert found.throttled_s == 1.75
+    # busy: 100+1+20+3+2 and 200+2+40+4+8; with idle, iowait and steal: +514 and +307; own: 60+7, children: 20+3
+    expected = CpuTicks(cpus=2, total=126 + 254 + 514 + 307, busy=126 + 254, stolen=10, own=67, children=23)
+    assert found.ticks == expected
+
+
+def test_children_count_while_they_run_as_after_they_are_waited_for(machine: Path) -> None:
+    def children(pids: list[int]) -> int:
+        ticks = read_counters(machine, cpus=[0], descendants=lambda: pids).ticks
+        assert ticks is not None
+        return ticks.children
+
+    (machine / "proc/5").mkdir()
+    (machine / "proc/5/stat").write_text("5 (loader) S 77 77 77 0 -1 4194304 0 0 0 0 40 2 5 1 20 0 1 0 9999 0 0")
+    assert children([5, 6]) == 23 + 48  # 6 is gone by now
+    # Its 48 ticks, and 10 more by its end, are now its parent's to tell.
+    (machine / "proc/self/stat").write_text(SELF_STAT.replace(" 20 3 ", " 75 6 ", 1))
+    assert children([]) == 23 + 48 + 10
+
+
+def test_throttling_of_the_older_control_groups_counts_in_nanoseconds(machine: Path) -> None:
+    (machine / "proc/self/cgroup").write_text("1:cpu,cpuacct:/job\n")
+    group = machine / "sys/fs/cgroup/cpu/job"
+    group.mkdir(parents=True)
+    (group / "cpu.stat").write_text("nr_periods 3\nnr_throttled 1\nthrottled_time 2500000000\n")
+    assert read_counters(machine, cpus=[0]).throttled_s == 2.5
+
+
+def test_what_the_kernel_does_not_give_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(counters.os, "getloadavg")
+    bare = read_counters(tmp_path, cpus=[0])
+    assert dataclasses.replace(bare, monotonic_s=0.0) == Counters(
+        monotonic_s=0.0, load=None, cpu_pressure_s=None, throttled_s=None, ticks=None
+    )
+    assert set(counters_between(bare, bare).values()) == {None}
+
+
+def test_a_cpu_that_the_kernel_does_not_count_gives_no_ticks(machine: Path) -> None:
+    assert read_counters(machine, cpus=[5]).ticks is None
+
+
+def reading(
+    seconds: float,
+    busy: int,
+    own: int,
+    *,
+    total: int,
+    stolen: int = 0,
+    cpus: int = 4,
+    pressure_s: float | None = 0.0,
+    children: int = 0,
+) -> Counters:
+    ticks = CpuTicks(cpus=cpus, total=total, busy=busy, stolen=stolen, own=own, children=children)
+    return Counters(monotonic_s=seconds, load=seconds, cpu_pressure_s=pressure_s, throttled_s=seconds / 4, ticks=ticks)
+
+
+def test_the_shares_between_two_readings() -> None:
+    # 10 s on 4 CPUs are 4000 ticks: 1500 busy, of which 800 ours and 200 our children's: others kept 500 / 4000 of 4
+    # CPUs busy.
+    before = reading(100.0, 2000, 300, total=10_000, stolen=70, pressure_s=7.0, children=50)
+    after = reading(110.0, 3500, 1100, total=14_000, stolen=110, pressure_s=9.5, children=250)
+    assert counters_between(before, after) == {
+        "load_before": 100.0,
+        "load_after": 110.0,
+        "steal_share": 0.01,
+        "cpu_pressure_share": 0.25,
+        "cgroup_throttled_s": 2.5,
+        "others_cpus": 0.5,
+        "children_cpus": 0.2,
+    }
+
+
+def test_a_busy_trial_on_its_own_is_not_load_by_others() -> None:
+    # Our own clock is a tick ahead.
+    between = counters_between(reading(0.0, 0, 0, total=0), reading(10.0, 3999, 4000, total=4000))
+    assert between["others_cpus"] == 0
+
+
+def test_a_child_that_nobody_waited_for_is_no_load_of_others() -> None:
+    """Its time is lost: 100 of the 200 ticks that were busy are nobody's, and not 100 + 70."""
+    before = reading(0.0, 0, 0, total=0, children=70)
+    between = counters_between(before, reading(10.0, 200, 100, total=4000, children=0))
+    assert (between["others_cpus"], between["children_cpus"]) == (0.1, 0)
+
+
+def test_no_time_between_two_readings_gives_no_shares() -> None:
+    once = reading(5.0, 10, 5, total=100)
+    between = counters_between(once, once)
+    assert (between["steal_share"], between["cpu_pressure_share"], between["others_cpus"]) == (None, None, None)
+
+
+def test_other_cpus_than_before_give_no_shares() -> None:
+    between = counters_between(reading(0.0, 0, 0, total=0), reading(1.0, 50, 0, total=200, cpus=2))
+    assert between["others_cpus"] is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_this_very_machine_can_be_read() -> None:
+    found = read_counters()
+    assert found.ticks is not None
+    assert 0 < found.ticks.own <= found.ticks.busy <= found.ticks.total
+    before = involuntary_switches()
+    assert before is not None
+    assert 0 <= before <= (involuntary_switches() or 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_worker_that_is_still_running_is_seen_with_what_it_started() -> None:
+    """The worker's own child uses 0.2 s of CPU time; both then wait."""
+    burn = "import time\nwhile time.process_time() < 0.2: pass\nprint('done', flush=True); input()"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"
+    before = read_counters().ticks
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "done\n"
+        after = read_counters().ticks
+        worker.communicate("\n")
+    assert before is not None
+    assert after is not None
+    assert after.children - before.children >= 0.2 * os.sysconf("SC_CLK_TCK") - 1

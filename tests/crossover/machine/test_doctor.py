@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from crossover.machine import doctor
+from crossover.machine.doctor import Facts, Finding, examine, look_around
+from crossover.machine.gpu_state import GpuState
+
+GIB = 2**30
+GPU = GpuState(
+    "GPU-1",
+    power_limit_w=699.9,
+    power_limit_default_w=700.0,
+    sm_clock_target_mhz=1980,
+    sm_clock_default_mhz=1980,
+    reasons=("gpu_idle", "sw_power_cap"),
+    processes=(),
+    memory_used_bytes=GIB,
+    mig=False,
+    persistence=True,
+)
+FINE = Facts(
+    cpus=16,
+    usable_cpus=16,
+    usable_cores=8,
+    quota_cpus=16.0,
+    slurm_cpus=16,
+    governor="performance",
+    turbo=False,
+    others_cpus=0.2,
+    stolen_share=0.01,
+    on_battery=False,
+    memory_bytes=100 * GIB,
+    swap_used_bytes=GIB,
+    gpus=(GPU,),
+)
+UNKNOWN = Facts(cpus=1, usable_cpus=1, usable_cores=1, gpus=(GpuState("GPU-1"),))
+
+
+@pytest.mark.parametrize("facts", [FINE, UNKNOWN], ids=["fine", "unknown"])
+def test_a_machine_that_is_fine_has_no_findings(facts: Facts) -> None:
+    assert examine(facts) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"usable_cpus": 4, "quota_cpus": None, "slurm_cpus": None}, "CPU affinity: 4 of 16 logical CPUs; "),
+        ({"quota_cpus": 2.5}, "CPU quota: 2.5 of 16 logical CPUs; "),
+        ({"slurm_cpus": 8}, "Slurm allocation: 8 of 16 logical CPUs; "),
+        ({"thread_settings": {"OMP_THREAD_LIMIT": "1"}}, "OMP_THREAD_LIMIT: 1; "),
+        ({"others_cpus": 1.23}, "load by others: 1.2 CPUs busy; "),
+        ({"stolen_share": 0.034}, "virtual machine: its host took 3.4% of the CPU time asked for; "),
+        ({"on_battery": True}, "power supply: battery; "),
+        ({"governor": "powersave"}, "CPU governor: powersave; "),
+        ({"turbo": True}, "CPU turbo: on; "),
+        ({"swap_used_bytes": 3 * GIB}, "swap: 3.0 GiB in use; "),
+    ],
+)
+def test_each_fault_of_the_host_is_one_line_with_its_remedy(changes: dict[str, Any], line: str) -> None:
+    found = [str(finding) for finding in examine(dataclasses.replace(FINE, **changes))]
+    assert [text.startswith(line) and len(text) > len(line) and "\n" not in text for text in found] == [True], found
+
+
+@pytest.mark.parametrize(
+    ("changes", "value"),
+    [
+        ({"processes": ((42, 3 * GIB), (43, None))}, "compute processes 42 (3.0 GiB), 43 (memory unknown)"),
+        ({"memory_used_bytes": 2 * GIB}, "2.0 GiB in use by what cannot be seen from here"),
+        ({"power_limit_w": 500.0}, "power limit 500 W, by default 700 W"),
+        ({"sm_clock_target_mhz": 1200}, "clock of applications set to 1200 MHz, by default 1980 MHz"),
+        ({"reasons": ("hw_thermal_slowdown",)}, "clock held down now by hw_thermal_slowdown"),
+        ({"persistence": False}, "persistence mode off"),
+        ({"mig": True}, "partitioned (MIG)"),
+    ],
+)
+def test_each_fault_of_a_gpu_names_the_gpu(changes: dict[str, Any], value: str) -> None:
+    faulty = dataclasses.replace(GPU, uuid="GPU-2", **changes)
+    (finding,) = examine(dataclasses.replace(FINE, gpus=(GPU, faulty)))
+    assert (finding.what, finding.value) == ("GPU-2", value)
+    assert finding.remedy
+
+
+def test_a_finding_is_one_line() -> None:
+    assert str(Finding("CPU turbo", "on", "switch it off")) == "CPU turbo: on; switch it off"
+
+
+def test_the_machine_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]
+) -> None:
+    def write(name: str, text: str) -> None:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    def a_second_passes(seconds: float) -> None:
+        assert seconds == 1.0
+        write("proc/stat", "cpu0 150 0 0 50 0 0 0 50 0 0\n")  # 50 of 100 ticks busy, none of them ours
+
+    write("proc/stat", "cpu0 100 0 0 0 0 0 0 50 0 0\n")
+    write("proc/self/stat", "1 (python) S 1 1 1 0 -1 0 0 0 0 0 5 0 0 0 20")
+    write("proc/self/cgroup", "0::/\n")
+    write("sys/fs/cgroup/cpu.max", "150000 100000\n")
+    write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n")
+    write("sys/devices/system/cpu/cpufreq/boost", "1\n")
+    monkeypatch.setattr(doctor, "usable_cpus", lambda: {0})
+    monkeypatch.setattr(doctor.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: SimpleNamespace(power_plugged=False), raising=False)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=100))
+    monkeypatch.setattr(psutil, "swap_memory", lambda: SimpleNamespace(used=7))
+    environment = {"SLURM_CPUS_PER_TASK": "1", "OMP_NUM_THREADS": "1", "KMP_AFFINITY": "compact"}
+    nvml = fake_nvml({"GPU-1": {"nvmlDeviceGetPersistenceMode": 0}})
+    assert look_around(nvml, tmp_path, environment, a_second_passes) == Facts(
+        cpus=2,
+        usable_cpus=1,
+        usable_cores=1,
+        quota_cpus=1.5,
+        slurm_cpus=1,
+        thread_settings={"KMP_AFFINITY": "compact"},
+        governor="powersave",
+        turbo=True,
+        others_cpus=0.5,
+        stolen_share=0.25,
+        on_battery=True,
+        memory_bytes=100,
+        swap_used_bytes=7,
+        gpus=(GpuState("GPU-1", persistence=False),),
+    )
+
+
+def test_a_machine_that_says_little_is_looked_at_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]
+) -> None:
+    monkeypatch.delattr(psutil, "sensors_battery", raising=False)
+    facts = look_around(fake_nvml({}, installed=False), tmp_path, {}, lambda _: None)
+    assert facts.usable_cpus >= 1
+    assert (facts.governor, facts.turbo, facts.others_cpus, facts.stolen_share) == (None, None, None, None)
+    assert (facts.on_battery, facts.quota_cpus, facts.gpus) == (None, None, ())
+
+
+def test_it_needs_no_torch(root: Path) -> None:
+    look = "import sys; sys.modules['torch'] = None; import doctor; doctor.main([])"
+    done = subprocess.run(
+        [sys.executable, "-c", look], cwd=root / "scripts", capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines == ["nothing found"] or all(": " in line and "; " in line for line in lines)
+    assert lines

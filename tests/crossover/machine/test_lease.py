@@ -1,0 +1,442 @@
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossover.errors import UserError
+from crossover.machine import lease as module
+from crossover.machine.lease import LEASES, Lease, lease, make_folder, others_held
+from fake_nvml import FakeGpu, FakeNvml
+from processes import PATIENCE_S
+
+TWO = FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2"))
+Leaser = Callable[..., AbstractContextManager[Lease]]
+
+
+def never(*_: Any) -> None:
+    pytest.fail("nothing to wait for")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "leases"
+
+
+@pytest.fixture
+def leaser(folder: Path) -> Leaser:
+    """Leases in a folder of this test, where a wait is a failure unless the test says otherwise."""
+
+    def begin(device: str = "cuda", environment: dict[str, str] | None = None, **values: Any) -> Any:
+        plain = {"folder": folder, "holder": "this test", "tell": never, "sleep": never, "nvml": TWO}
+        return lease(device, environment or {}, **(plain | values))
+
+    return begin
+
+
+def test_a_lease_names_its_gpu_to_the_measuring_process(leaser: Leaser) -> None:
+    with leaser() as leased:
+        assert leased == Lease("GPU-1", {"CUDA_VISIBLE_DEVICES": "GPU-1"}, leased.waited_s, leased.gpus)
+        assert [gpu.id for gpu in leased.gpus.visible] == ["GPU-1", "GPU-2"]
+    assert TWO.open == 0
+
+
+def test_others_that_are_leased_are_counted_by_their_holders_notes(leaser: Leaser, folder: Path) -> None:
+    named = {LEASES: str(folder)}
+    assert others_held("GPU-1", named) == 0
+    with leaser():
+        assert others_held("GPU-1", named) == 0
+        assert others_held("GPU-2", named) == 1
+        with leaser(), leaser("mps"):
+            assert others_held("GPU-1", named) == 2
+        assert others_held("GPU-1", named) == 0  # its lock file is still there
+        (folder / "GPU-2.lock").write_text(f"{ended_process()}\nann\nnoon\ndisc_depth")
+        assert others_held("GPU-1", named) == 0  # its holder was killed
+    assert others_held("GPU-2", named) == 0
+
+
+def test_counting_others_keeps_nobody_from_a_lease(
+    leaser: Leaser, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with leaser():
+        monkeypatch.setattr("fcntl.flock", never)
+        assert others_held("GPU-2", {LEASES: str(folder)}) == 1
+        monkeypatch.undo()
+
+
+def test_the_first_free_gpu_is_taken(leaser: Leaser) -> None:
+    with leaser():
+        with leaser() as second:
+            assert second.uuid == "GPU-2"
+        with leaser() as again:
+            assert again.uuid == "GPU-2"
+    with leaser() as first:
+        assert first.uuid == "GPU-1"
+
+
+def test_only_visible_gpus_are_taken(leaser: Leaser) -> None:
+    with leaser(environment={"CUDA_VISIBLE_DEVICES": "1"}) as leased:
+        assert leased.uuid == "GPU-2"
+
+
+def test_an_old_name_of_an_instance_is_the_same_instance(leaser: Leaser) -> None:
+    """Two workflows that name one MIG instance in the two ways that CUDA allows."""
+    split = FakeNvml(FakeGpu("GPU-1", instances=(FakeGpu("MIG-1", within=(7, 0)), FakeGpu("MIG-2", within=(8, 0)))))
+    with leaser(environment={"CUDA_VISIBLE_DEVICES": "MIG-GPU-1/7/0,MIG-2"}, nvml=split) as first:
+        assert first.uuid == "MIG-1"
+        with leaser(environment={"CUDA_VISIBLE_DEVICES": "MIG-1,MIG-2"}, nvml=split) as second:
+            assert second.uuid == "MIG-2"
+
+
+def test_an_instance_as_an_old_driver_names_it(leaser: Leaser) -> None:
+    old = "MIG-GPU-1/7/0"
+    with leaser(nvml=FakeNvml(FakeGpu("GPU-1", instances=(FakeGpu(old, within=(7, 0)),)))) as leased:
+        assert leased.environment == {"CUDA_VISIBLE_DEVICES": old}
+
+
+@pytest.mark.parametrize(
+    ("device", "environment", "nvml"),
+    [
+        ("cpu", {}, TWO),
+        ("cuda", {"CUDA_VISIBLE_DEVICES": ""}, TWO),
+        ("cuda", {}, FakeNvml()),
+    ],
+)
+def test_where_there_is_no_gpu_nothing_is_held(
+    leaser: Leaser, folder: Path, device: str, environment: dict[str, str], nvml: FakeNvml
+) -> None:
+    with leaser(device, environment, nvml=nvml) as first, leaser(device, environment, nvml=nvml) as second:
+        assert [(held.uuid, held.environment, held.waited_s) for held in (first, second)] == [(None, {}, 0.0)] * 2
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("device", ["cuda", "mps", "xpu"])
+def test_gpus_without_names_are_one_to_a_machine(leaser: Leaser, device: str) -> None:
+    absent = FakeNvml(there=False)
+    with ExitStack() as first:
+        leased = first.enter_context(leaser(device, nvml=absent))
+        assert (leased.uuid, leased.environment) == (None, {})
+        waits: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            first.close()
+
+        with leaser(device, nvml=absent, sleep=sleep, tell=lambda _: None):
+            assert len(waits) == 1
+
+
+def test_a_driver_that_cannot_list_its_gpus_stops_the_trial(leaser: Leaser) -> None:
+    broken = FakeNvml(FakeGpu("GPU-1"), counts=False)
+    with pytest.raises(UserError, match="driver cannot list its GPUs"), leaser(nvml=broken):
+        pass
+    assert broken.open == 0
+
+
+class Waiting:
+    """A clock that only sleeping moves; at `until_s` the holder gives up."""
+
+    def __init__(self, holder: ExitStack, until_s: float) -> None:
+        self.now_s = 1000.0
+        self.until_s = 1000.0 + until_s
+        self.holder = holder
+        self.told: list[tuple[float, str]] = []
+
+    def clock(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        if self.now_s >= self.until_s:
+            self.holder.close()
+
+    def tell(self, line: str) -> None:
+        self.told.append((self.now_s - 1000.0, line))
+
+
+def wait(leaser: Leaser, until_s: float, holder: str = "disc_depth, trial 3", spoil: Any = None) -> Waiting:
+    with ExitStack() as held:
+        held.enter_context(leaser(holder=holder, nvml=FakeNvml(FakeGpu("GPU-1"))))
+        if spoil:
+            spoil()
+        waiting = Waiting(held, until_s)
+        one = FakeNvml(FakeGpu("GPU-1"))
+        faked = {"tell": waiting.tell, "sleep": waiting.sleep, "clock": waiting.clock, "poll_s": 0.5}
+        with leaser(nvml=one, **faked) as leased:
+            assert leased.uuid == "GPU-1"
+            assert leased.waited_s == until_s
+    return waiting
+
+
+def test_a_waiting_trial_says_for_whom_at_once_and_every_minute(leaser: Leaser) -> None:
+    waiting = wait(leaser, 150.0)
+    assert [when for when, _ in waiting.told] == [0.0, 60.0, 120.0]
+    line = waiting.told[1][1]
+    assert line.startswith("waiting for a GPU, 60 s so far: GPU-1 is held by disc_depth, trial 3 (pid ")
+    assert f"(pid {os.getpid()}, user " in line
+    assert ", since 20" in line
+
+
+def test_a_waiting_trial_names_the_holder_of_every_gpu(leaser: Leaser) -> None:
+    with ExitStack() as held, leaser(holder="one"):
+        held.enter_context(leaser(holder="other"))
+        waiting = Waiting(held, 1.0)
+        with leaser(tell=waiting.tell, sleep=waiting.sleep, clock=waiting.clock) as leased:
+            assert leased.uuid == "GPU-2"
+    assert len(waiting.told) == 1
+    assert "GPU-1 is held by one (" in waiting.told[0][1]
+    assert "; GPU-2 is held by other (" in waiting.told[0][1]
+
+
+def test_a_holders_text_stays_one_plain_line(leaser: Leaser) -> None:
+    (_, line), *_ = wait(leaser, 1.0, holder="two\nlines \x1b[31m" + 300 * "x").told
+    assert line.isprintable()
+    assert "held by two lines  [31mxx" in line
+    assert len(line) < 400
+
+
+def ended_process() -> int:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        return ended.pid
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        b"",
+        b"\xff\xfe\x00",
+        b"1\n2\n3",
+        b"-1\nann\nnoon\ndisc",
+        b"99999999999999999999\nann\nnoon\ndisc",
+        b"\n" * 9999,
+        None,
+    ],
+)
+def test_a_holder_without_a_note_is_waited_for_too(leaser: Leaser, folder: Path, note: bytes | None) -> None:
+    path = folder / "GPU-1.lock"
+    waiting = wait(
+        leaser, 1.0, spoil=lambda: path.write_bytes(f"{ended_process()}\na\nb\nc".encode() if note is None else note)
+    )
+    assert "GPU-1 is held by a process that left no note" in waiting.told[0][1]
+
+
+def test_the_note_of_a_killed_holder_is_called_the_last(leaser: Leaser, folder: Path) -> None:
+    pid = ended_process()
+    note = f"{pid}\nann\nnoon\ndisc_depth"
+    waiting = wait(leaser, 1.0, spoil=lambda: (folder / "GPU-1.lock").write_text(note))
+    assert f"left no note; the last note is of disc_depth (pid {pid}, user ann, since noon)" in waiting.told[0][1]
+
+
+def test_a_returned_gpu_has_no_holder(leaser: Leaser, folder: Path) -> None:
+    with leaser():
+        assert (folder / "GPU-1.lock").read_text()
+    assert (folder / "GPU-1.lock").read_text() == ""
+
+
+def test_a_failed_trial_returns_its_gpu(leaser: Leaser) -> None:
+    with pytest.raises(ZeroDivisionError), leaser():
+        _ = 1 / 0
+    with leaser() as leased:
+        assert leased.uuid == "GPU-1"
+
+
+@pytest.fixture
+def narrow_umask() -> Iterator[int]:
+    before = os.umask(0o077)
+    yield 0o077
+    os.umask(before)
+
+
+def test_all_users_may_take_the_locks(leaser: Leaser, folder: Path, narrow_umask: int) -> None:
+    with leaser():
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o1777
+        assert stat.S_IMODE((folder / "GPU-1.lock").stat().st_mode) == 0o666
+    assert os.umask(narrow_umask) == narrow_umask
+
+
+def test_the_folder_is_named_by_argument_then_environment_then_default(
+    leaser: Leaser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {name: tmp_path / name for name in ("argument", "environment", "default")}
+    monkeypatch.setattr(module, "_default_folder", lambda: places["default"])
+    named = {module.LEASES: str(places["environment"])}
+    for used, values in {
+        "argument": {"environment": named, "folder": places["argument"]},
+        "environment": {"environment": named, "folder": None},
+        "default": {"environment": {module.LEASES: ""}, "folder": None},
+    }.items():
+        before = {path.parent.name for path in tmp_path.glob("*/*.lock")}
+        with leaser(**values):
+            assert {path.parent.name for path in tmp_path.glob("*/*.lock")} - before == {used}
+
+
+def test_the_default_folder_is_the_same_for_every_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = module._default_folder()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert module._default_folder() == before
+    assert before.name == "crossover-leases"
+
+
+def link_to_folder(path: Path) -> None:
+    (path.parent / "elsewhere").mkdir()
+    path.symlink_to(path.parent / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (link_to_folder, "it is a link"),
+        (lambda path: path.symlink_to(path.parent / "nowhere"), "it is a link"),
+        (lambda path: path.write_text(""), "it is not a folder"),
+        (lambda path: (path.mkdir(), (path / "GPU-1.lock").mkdir()), "GPU-1.lock: Is a directory"),
+        (lambda path: (path.mkdir(), (path / "GPU-1.lock").symlink_to(path / "x")), "GPU-1.lock: Too many levels"),
+    ],
+)
+def test_a_folder_that_cannot_hold_locks_is_refused(
+    leaser: Leaser, folder: Path, spoil: Callable[[Path], Any], reason: str
+) -> None:
+    spoil(folder)
+    with pytest.raises(UserError, match=reason) as error, leaser():
+        pass
+    assert str(folder) in str(error.value)
+    assert module.LEASES in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not list(folder.parent.glob("elsewhere/*"))
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="file: File exists"):
+        make_folder(tmp_path / "file" / "leases")
+
+
+def test_a_drive_without_locks_is_refused(leaser: Leaser, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: Any) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    with pytest.raises(UserError, match="local drive"), leaser():
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_in_which_one_may_not_write_is_refused(leaser: Leaser, folder: Path) -> None:
+    folder.mkdir(mode=0o555)
+    with pytest.raises(UserError, match="Permission denied"), leaser():
+        pass
+
+
+class Worker:
+    """A process of its own that leases a fake GPU, and what it said, with times."""
+
+    def __init__(self, holder: str, folder: Path, gpus: str, how: str, root: Path) -> None:
+        home = folder.parent / holder
+        home.mkdir()
+        self.process = subprocess.Popen(
+            [sys.executable, "-u", root / "tests" / "lease_worker.py", holder, folder, gpus, how],
+            cwd=home,
+            env=os.environ | {"PYTHONPATH": str(root / "scripts")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def next(self, start: str) -> tuple[float, str]:
+        """The next event, which must begin so."""
+        assert self.process.stdout is not None
+        when, _, event = self.process.stdout.readline().strip().partition(" ")
+        assert event.startswith(start), event
+        return float(when), event
+
+    def begin(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def workers(folder: Path, root: Path) -> Iterator[Callable[..., Worker]]:
+    """Starts workers and ends those that a test leaves."""
+    started: list[Worker] = []
+
+    def start(holder: str, gpus: str, how: str) -> Worker:
+        started.append(Worker(holder, folder, gpus, how, root))
+        started[-1].next("ready")
+        return started[-1]
+
+    yield start
+    for worker in started:
+        with worker.process:
+            worker.kill()
+
+
+def test_four_processes_take_turns_on_one_gpu(workers: Callable[..., Worker]) -> None:
+    four = [workers(f"worker{number}", "GPU-1", "briefly") for number in range(4)]
+    for worker in four:
+        worker.begin()
+    held = []
+    for worker in four:
+        said, _ = worker.process.communicate(timeout=PATIENCE_S)
+        events = [line.split(" ", 1) for line in said.splitlines() if "waiting" not in line]
+        assert [event for _, event in events] == ["holds GPU-1", "frees GPU-1"]
+        held.append([float(when) for when, _ in events])
+    held.sort()
+    assert [one for one, other in pairwise(held) if other[0] < one[1]] == []
+
+
+def test_four_processes_share_two_gpus(workers: Callable[..., Worker]) -> None:
+    four = [workers(f"worker{number}", "GPU-1,GPU-2", "until-told") for number in range(4)]
+    for worker in four:
+        worker.begin()
+    says = {worker: worker.next("")[1].split()[:2] for worker in four}
+    assert sorted(says.values()) == [["holds", "GPU-1"], ["holds", "GPU-2"], ["waiting", "for"], ["waiting", "for"]]
+    first = next(worker for worker in four if says[worker] == ["holds", "GPU-2"])
+    first.begin()
+    first.next("frees GPU-2")
+    waiting = {worker.process.stdout: worker for worker in four if says[worker][0] == "waiting"}
+    (ready, *more), *_ = select.select(list(waiting), [], [], PATIENCE_S)
+    waiting[ready].next("holds GPU-2")
+    assert not more
+
+
+@pytest.mark.parametrize("how", ["alone", "with-child", "with-fork"])
+def test_a_killed_holders_gpu_is_free_though_its_children_live(workers: Callable[..., Worker], how: str) -> None:
+    holder, waiter = workers("holder", "GPU-1", how), workers("waiter", "GPU-1", "briefly")
+    holder.begin()
+    held_from, _ = holder.next("holds GPU-1")
+    child = None if how == "alone" else int(holder.next("child")[1].split()[1])
+    try:
+        waiter.begin()
+        waited_from, line = waiter.next("waiting for a GPU")
+        assert f"GPU-1 is held by holder (pid {holder.process.pid}, user " in line
+        holder.kill()
+        taken, _ = waiter.next("holds GPU-1")
+        assert held_from < waited_from < taken
+        if child:
+            os.kill(child, 0)  # it lives
+    finally:
+        if child:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+
+
+def test_the_cpu_on_fewer_cores_needs_no_lease_either(leaser: Leaser, folder: Path) -> None:
+    with leaser("cpu-half") as held:
+        assert (held.uuid, held.environment) == (None, {})
+    assert not folder.exists()

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crossover.config.words import FLAGS
+from crossover.machine.trust import host_flags, may_pass, others_disturb, why_invalid
+from crossover.tables.columns import COLUMNS
+
+CPU = {
+    "device": "cpu",
+    "timed_s": 10.0,
+    "threads": 8,
+    "physical_cores": 8,
+    "others_cpus": 0.25,
+    "cgroup_throttled_s": 0.1,  # 1 % of 10 s
+}
+GPU = {
+    "device": "cuda",
+    "timed_s": 10.0,
+    "threads": 8,
+    "physical_cores": 8,
+    "others_cpus": 7.25,  # 7 of 8 cores are spare
+    "cgroup_throttled_s": 0.0,
+    "sm_clock_after_mhz": 1350.0,  # 75 % of 1800
+    "sm_clock_default_mhz": 1800.0,
+    "sm_clock_max_mhz": 1980.0,
+    "throttle_reasons": ["sw_power_cap"],
+    "foreign_processes": 0,
+    "slowdown_s": 0.0,
+    "power_capped_s": 9.0,
+    "allocator_retries": 0,
+    "recompiles": 0,
+    "leased_beside": 0,
+    "host_bound_share": 0.9,
+}
+
+
+def test_the_facts_are_columns() -> None:
+    assert CPU.keys() | GPU.keys() <= set(COLUMNS)
+
+
+@pytest.mark.parametrize("facts", [CPU, GPU, dict.fromkeys(COLUMNS), {}], ids=["cpu", "gpu", "unknown", "none"])
+def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: dict[str, Any]) -> None:
+    assert host_flags(facts) == []
+    assert why_invalid(facts) is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "flag"),
+    [
+        ({**CPU, "others_cpus": 0.26}, "busy_host"),
+        ({**CPU, "cgroup_throttled_s": 0.11}, "quota"),
+        ({**GPU, "others_cpus": 7.26}, "busy_host"),
+        ({**GPU, "cgroup_throttled_s": 0.11}, "quota"),
+        ({**GPU, "sm_clock_after_mhz": 1349.0}, "throttled"),
+        ({**GPU, "leased_beside": 1}, "side_by_side"),
+        ({**GPU, "leased_beside": 7, "host_bound_share": 0.51}, "side_by_side"),
+        ({**GPU, "sm_clock_after_mhz": 1484.0, "sm_clock_default_mhz": None}, "throttled"),
+    ],
+)
+def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -> None:
+    assert host_flags(facts) == [flag]
+    assert flag in FLAGS
+
+
+def test_without_a_default_clock_the_highest_is_the_measure() -> None:
+    assert host_flags({**GPU, "sm_clock_after_mhz": 1485.0, "sm_clock_default_mhz": None}) == []
+
+
+@pytest.mark.parametrize("share", [0.5, 0.0, None])
+def test_a_step_that_the_gpu_sets_the_pace_of_may_have_others_beside_it(share: float | None) -> None:
+    assert host_flags({**GPU, "leased_beside": 3, "host_bound_share": share}) == []
+
+
+def test_the_clock_of_an_idle_gpu_says_nothing() -> None:
+    assert host_flags({**GPU, "sm_clock_after_mhz": 345.0, "throttle_reasons": ["gpu_idle"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("threads", "others", "disturbed"),
+    [
+        (8, 0.2, False),
+        (4, 4.2, False),  # 4 cores to spare
+        (4, 4.3, True),
+        (16, 0.3, True),  # more threads than cores leave nothing to spare
+        (None, 0.3, True),
+    ],
+)
+def test_others_disturb_once_the_spare_cores_are_taken(threads: int | None, others: float, disturbed: bool) -> None:
+    assert others_disturb({**CPU, "threads": threads, "others_cpus": others}) is disturbed
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"foreign_processes": 2}, "other compute processes on the GPU (2)"),
+        ({"slowdown_s": 1.5, "throttle_reasons": ["gpu_idle", "thermal"]}, "slowed the GPU down (thermal)"),
+        ({"slowdown_s": 1.5}, "slowed the GPU down"),
+        ({"slowdown_s": None, "throttle_reasons": ["hw_power_brake"]}, "slowed the GPU down (hw_power_brake)"),
+        ({"throttle_reasons": ["hw_thermal_slowdown"]}, "slowed the GPU down (hw_thermal_slowdown)"),
+        ({"allocator_retries": 3}, "allocator retries while timing (3)"),
+        ({"recompiles": 4}, "recompilations while timing (4)"),
+    ],
+)
+def test_what_makes_a_result_invalid_is_named(changes: dict[str, Any], words: str) -> None:
+    reason = why_invalid({**GPU, **changes})
+    assert reason is not None
+    assert words in reason
+    assert "\n" not in reason
+
+
+def test_reasons_do_not_hide_each_other() -> None:
+    reason = str(why_invalid({**GPU, "foreign_processes": 1, "recompiles": 1}))
+    assert "other compute processes" in reason
+    assert "recompilations" in reason
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"power_capped_s": 10.0, "throttle_reasons": ["sw_power_cap", "reliability", "board_limit"]},
+        {"slowdown_s": None, "throttle_reasons": ["hw_slowdown"]},
+        {"foreign_processes": None},
+    ],
+)
+def test_what_is_only_a_note_does_not_make_a_result_invalid(changes: dict[str, Any]) -> None:
+    assert why_invalid({**GPU, **changes}) is None
+
+
+def test_the_cpu_on_fewer_cores_needs_only_those() -> None:
+    """One thread on 8 cores: 7 are spare."""
+    side = {**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.25}
+    assert host_flags(side) == []
+    assert host_flags({**side, "others_cpus": 7.26}) == ["busy_host"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "passes"),
+    [
+        ({"foreign_processes": 1}, True),
+        ({"slowdown_s": 0.5}, True),
+        ({"throttle_reasons": ["hw_thermal_slowdown"]}, True),
+        ({"allocator_retries": 2}, True),
+        ({"recompiles": 2}, False),
+        ({"recompiles": 2, "foreign_processes": 1}, True),
+        ({}, False),  # a wrong answer, or something that the workload sets
+    ],
+)
+def test_only_what_may_go_away_by_itself_is_worth_a_second_attempt(facts: dict[str, Any], passes: bool) -> None:
+    assert may_pass({**GPU, **facts, "status": "invalid"}) is passes
+    assert not may_pass({**GPU, **facts, "status": "oom"})

@@ -1,0 +1,306 @@
+"""Latency on a fake clock: the right ways and the mistakes, every number worked out by hand."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+from crossover.measurement.clock.latency import (
+    TURN_STEPS,
+    measure_latencies,
+    mistaken_ways,
+    right_ways,
+    time_cold,
+    time_device_latencies,
+    time_latencies,
+    time_unsynchronised,
+    transfer_step,
+)
+from crossover.measurement.clock.time_limit import TooSlowError
+from crossover.measurement.clock.timing import Stopwatch
+from crossover.tables.columns import COLUMNS
+from fake_device import MICROSECOND, MILLISECOND, SECOND, FakeDevice
+from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear
+
+pytestmark = pytest.mark.usefixtures("light_heap")
+
+
+def gpu(**others: Any) -> FakeDevice:
+    """Queuing a step takes 10 us, working it off 1 ms."""
+    return FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, **others)
+
+
+class Log:
+    """Says in which order steps (`s`), synchronisations (`w`), marks (`m`) and looks at the clock (`c`) come."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def add(self, letter: str) -> int:
+        self.text += letter
+        return 0
+
+    def watch(self, marks: bool = True) -> Stopwatch:
+        return Stopwatch(
+            wall_ns=lambda: self.add("c"),
+            cpu_ns=lambda: 0,
+            synchronise=lambda: self.add("w") and None,
+            mark=(lambda: self.add("m")) if marks else None,
+            between_s=(lambda *_: 0.0) if marks else None,
+        )
+
+    def step(self) -> None:
+        self.add("s")
+
+
+@pytest.mark.parametrize(
+    ("way", "order"),
+    [
+        (time_latencies, 3 * "wcswc"),
+        (time_device_latencies, 3 * "wmcsmwc"),
+        (time_cold, 3 * "wcswc"),
+        (time_unsynchronised, "w" + 3 * "csc" + "w"),
+    ],
+)
+def test_the_order_of_what_is_done(way: Callable[..., Any], order: str) -> None:
+    log = Log()
+    way(log.step, 3, log.watch())
+    assert log.text == order
+
+
+def test_latencies_are_those_of_steps_synchronised_one_by_one() -> None:
+    device = gpu()
+    assert time_latencies(device.step, 5, device.watch()) == pytest.approx([1.01e-3] * 5)
+    assert (device.steps, device.synchronisations) == (5, 10)
+
+
+def test_the_devices_latency_lies_between_two_marks() -> None:
+    """It begins when the step begins to be queued, and has nothing of the wait's 5 ms, which the host's clock shows."""
+    device = gpu(wait_ns=5 * MILLISECOND)
+    assert time_device_latencies(device.step, 4, device.watch(marks=True)) == pytest.approx([1.01e-3] * 4)
+    assert time_latencies(device.step, 4, device.watch(marks=True)) == pytest.approx([6.01e-3] * 4)
+
+
+def test_the_first_steps_of_all_are_slow() -> None:
+    """Half a second of loading in the first step and 20 ms in the third are what a missing warm-up shows."""
+    device = gpu(pauses_ns={0: SECOND // 2, 2: 20 * MILLISECOND})
+    latencies_s = time_cold(device.step, 4, device.watch(marks=True))
+    assert latencies_s == pytest.approx([0.50001, 1.01e-3, 0.02001, 1.01e-3])
+    assert time_cold(device.step, 0, device.watch()) == ()
+    assert len(time_cold(device.step, 1, device.watch())) == 1
+
+
+def test_cold_steps_that_would_outlast_the_limit_are_given_up() -> None:
+    """Two steps have run, 298 are to come, and 600 after them."""
+    slow = partial(FakeDevice, SECOND)
+    assert len(time_cold((device := slow()).step, 300, device.watch(), 900, 600)) == 300
+    device = slow()
+    with pytest.raises(TooSlowError, match=r"a step takes 1 s, .* at least 900 s"):
+        time_cold(device.step, 300, device.watch(), 899.999, 600)
+    assert device.steps == 2
+    assert gc.isenabled()
+
+
+def test_a_host_clock_that_does_not_wait_shows_the_launch_alone() -> None:
+    device = gpu()
+    device.step()  # what is queued before is none of it
+    assert time_unsynchronised(device.step, 50, device.watch()) == pytest.approx([1e-5] * 50)
+    assert device.now >= 51 * MILLISECOND  # and it is worked off at the end
+    assert device.synchronisations == 2
+
+
+def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
+    """A queue of ten steps: the eleventh waits until the device has taken the first, and each later one for another."""
+    device = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND)
+
+    def step() -> None:
+        device.now = max(device.now, device.busy_until - 10 * MILLISECOND)
+        device.step()
+
+    latencies_s = time_unsynchronised(step, 30, device.watch())
+    assert latencies_s[:10] == pytest.approx([1e-5] * 10)
+    assert latencies_s[15:] == pytest.approx([1e-3] * 15)
+
+
+def test_the_garbage_collector_rests_but_for_the_first_step() -> None:
+    states: list[bool] = []
+    device = gpu()
+
+    def step() -> None:
+        states.append(gc.isenabled())
+        device.step()
+
+    time_cold(step, 3, device.watch())
+    measure_latencies(right_ways(step, device.watch(marks=True)), 3, seed=0)
+    assert gc.isenabled()
+    assert states == [True] + 10 * [False]
+
+
+def test_columns_of_the_right_ways() -> None:
+    """With one step more to settle in each way."""
+    device = gpu(wait_ns=5 * MILLISECOND)
+    columns = measure_latencies(right_ways(device.step, device.watch(marks=True)), 4, seed=0)
+    assert columns == {
+        "latencies_s": pytest.approx([6.01e-3] * 4),
+        "latency_p50_s": pytest.approx(6.01e-3),
+        "latency_p95_s": pytest.approx(6.01e-3),
+        "latency_p99_s": pytest.approx(6.01e-3),
+        "latencies_device_s": pytest.approx([1.01e-3] * 4),
+    }
+    assert device.steps == 2 * (4 + 1)
+    assert set(columns) <= set(COLUMNS)
+
+
+def test_no_steps_no_columns() -> None:
+    device = gpu()
+    ways = right_ways(device.step, device.watch())
+    assert list(ways) == ["latencies_s"]  # a device without marks has no latency between two
+    assert measure_latencies(ways, 0, seed=0) == {}
+    assert device.steps == device.synchronisations == 0
+
+
+def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
+    """Who came when with how many steps, and the columns: each way's samples are the numbers of its steps."""
+    log: list[tuple[str, int]] = []
+
+    def way(name: str) -> Callable[[int], list[float]]:
+        def measure(count: int) -> list[float]:
+            log.append((name, count))
+            return [float(len(log))] * count
+
+        return measure
+
+    columns = measure_latencies({"latencies_s": way("R"), "U": way("U"), "T": way("T")}, steps, seed)
+    assert [count for _, count in log[::2]] == [1] * (len(log) // 2)
+    assert [name for name, _ in log[::2]] == [name for name, _ in log[1::2]]
+    return "".join(name for name, _ in log[1::2]), columns
+
+
+def test_ways_take_turns_by_lot_and_back_again() -> None:
+    """Six rounds of three; each turn settles with a step that is not kept."""
+    order, columns = turns(seed=1)
+    rounds = [order[start : start + 3] for start in range(0, 18, 3)]
+    assert len(order) == 18
+    assert all(sorted(own) == ["R", "T", "U"] for own in rounds)
+    assert [own[::-1] for own in rounds[::2]] == rounds[1::2]
+    assert {name: len(columns[name]) for name in ("latencies_s", "U", "T")} == dict.fromkeys(
+        ("latencies_s", "U", "T"), 6 * TURN_STEPS
+    )
+    kept = {2 * (place + 1) for place, name in enumerate(order) if name == "U"}
+    assert set(columns["U"]) == kept
+
+
+def test_the_order_of_turns_comes_from_the_seed() -> None:
+    assert turns(seed=1) == turns(seed=1)
+    assert len({turns(seed)[0] for seed in range(9)}) > 3
+
+
+def test_a_last_turn_takes_what_is_left() -> None:
+    _, columns = turns(seed=0, steps=2 * TURN_STEPS + 7)
+    assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [2 * TURN_STEPS + 7] * 3
+
+
+@pytest.mark.parametrize(
+    ("pace", "most"), [(lambda now: 1 + now / SECOND, 1.01), (lambda now: 1 + (now > SECOND // 2), 1.12)]
+)
+def test_a_machine_that_slows_down_makes_no_mistake(pace: Callable[[int], float], most: float) -> None:
+    """A step of 1 ms takes over twice as long in the end: steadily, or from one step on, which moves one turn of six.
+
+    One pass after the other would see the first way's mean off the last one's by a factor of 1.6 or more.
+    """
+    cpu = FakeDevice(lambda _, now: MILLISECOND * pace(now))
+    ways = right_ways(cpu.step, cpu.watch())
+    ways |= mistaken_ways(FromHost(cpu), "eager", cpu.step, cpu.watch())
+    columns = measure_latencies(ways, 6 * TURN_STEPS, seed=0)
+    means = [sum(columns[way]) for way in ways]
+    assert len(means) == 3
+    assert max(columns["latencies_s"]) > 1.9 * min(columns["latencies_s"])
+    assert max(means) < most * min(means)
+
+
+class FromHost(TinyInference):
+    """Has its batch in host memory, and says in `moved` what is moved where."""
+
+    def __init__(self, device: FakeDevice | None = None) -> None:
+        super().__init__(linear(3.0), torch.tensor([[2.0]]))
+        self.device = device
+        self.moved: list[Any] = []
+        self.ended = 0
+
+    def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
+        if self.device:
+            self.device.step()
+        return (torch.tensor([[5.0]]),)
+
+    def forward(self, model: Any, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        (result,) = super().forward(model, *inputs)
+
+        class Result:
+            to = staticmethod(lambda where: self.moved.append((where, result.item())))
+
+        return (Result(),)  # type: ignore[return-value]
+
+    def end_step(self) -> None:
+        self.ended += 1
+
+
+def test_a_step_with_transfers_takes_its_batch_from_the_host_and_gives_its_result_back() -> None:
+    task = FromHost()
+    placed: list[float] = []
+    real = FP32
+
+    class Arithmetic:
+        autocast = real.autocast
+        place = staticmethod(lambda tensor: (placed.append(tensor.item()), real.place(tensor))[1])
+
+    task.arithmetic = Arithmetic()  # type: ignore[assignment]
+    step = transfer_step(task, "eager")
+    assert step is not None
+    step()
+    step()
+    assert placed == [5.0, 5.0]
+    assert task.moved == [("cpu", 15.0)] * 2
+    assert len(task.seen) == task.ended == 2
+
+
+def test_mistakes_of_a_warm_trial() -> None:
+    device = gpu()
+    task = FromHost(device)
+    ways = mistaken_ways(task, "compile", device.step, device.watch(marks=True))
+    found = {name: way(4) for name, way in ways.items()}
+    assert found == {
+        "latencies_unsynchronised_s": pytest.approx([1e-5] * 4),
+        "latencies_transfer_s": pytest.approx([1.01e-3] * 4),
+    }
+    assert len(task.moved) == 4
+    assert set(found) <= set(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("task", "execution"),
+    [
+        (TinyInference(linear(1.0), torch.ones(1, 1)), "eager"),
+        (TinyTraining(linear(1.0), [torch.ones(1, 1)]), "eager"),
+        (FromHost(), "cuda-graph"),
+    ],
+)
+def test_transfers_that_are_not_offered_are_none(task: Any, execution: str) -> None:
+    assert transfer_step(task, execution) is None
+    device = gpu()
+    assert list(mistaken_ways(task, execution, device.step, device.watch())) == ["latencies_unsynchronised_s"]
+
+
+def test_transfers_keep_the_cells_arithmetic() -> None:
+    class Half(TinyInference):
+        def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
+            return (torch.ones(1, 1),)
+
+    task = Half(linear(3.0), torch.ones(1, 1), replace(FP32, device=CPU, dtype=torch.bfloat16))
+    task.step_with_transfers()
+    assert [(tensor.dtype, tensor.requires_grad) for tensor in task.seen] == [(torch.bfloat16, False)]

@@ -1,0 +1,99 @@
+"""How busy a device is, from made-up profiles."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crossover.measurement.clock.profiling import PROFILED_STEPS, busy_s, covered
+
+DeviceType: Any = torch.autograd.DeviceType  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("spans", "length"),
+    [
+        ([], 0),
+        ([(1, 4)], 3),
+        ([(1, 4), (6, 7)], 4),
+        ([(6, 7), (1, 4), (3, 5)], 5),  # 3 to 4 once
+        ([(0, 10), (2, 3), (9, 12)], 12),
+        ([(1, 4), (4, 5), (4, 4)], 4),
+    ],
+)
+def test_overlaps_count_once(spans: list[tuple[float, float]], length: float) -> None:
+    assert covered(spans) == length
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12))))
+def test_covered_is_the_number_of_moments_in_any_span(pairs: list[tuple[int, int]]) -> None:
+    spans = [(start, start + length) for start, length in pairs]
+    assert covered(spans) == len({moment for start, end in spans for moment in range(start, end)})
+
+
+def event(kind: Any, start_us: float, end_us: float, annotation: bool = False) -> SimpleNamespace:
+    time_range = SimpleNamespace(start=start_us, end=end_us)
+    return SimpleNamespace(device_type=kind, time_range=time_range, is_user_annotation=annotation)
+
+
+def profiled(
+    monkeypatch: pytest.MonkeyPatch,
+    events: list[SimpleNamespace] | None,
+    kind: str = "cuda",
+    step_time_s: float = 0.001,
+) -> Any:
+    """Busy seconds by a made-up profiler, and what happened in which order."""
+    log: list[str] = []
+
+    class Profile:
+        def __init__(self, activities: list[Any]) -> None:
+            log.append(str(activities[0].name))
+
+        def __enter__(self) -> Profile:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            log.append("stop")
+
+        def events(self) -> list[SimpleNamespace] | None:
+            return events
+
+    monkeypatch.setattr(torch.profiler, "profile", Profile)
+    found = busy_s(lambda: log.append("step"), torch.device(kind), lambda: log.append("wait"), step_time_s)
+    return found, log
+
+
+@pytest.mark.parametrize("kind", ["cuda", "xpu"])
+def test_kernels_of_the_device_count_and_nothing_else(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    ours = getattr(DeviceType, kind.upper())
+    events = [
+        event(ours, 1000, 3000),
+        event(ours, 2000, 5000),
+        event(DeviceType.CPU, 0, 90_000),
+        event(ours, 0, 90_000, annotation=True),
+    ]
+    found, log = profiled(monkeypatch, events, kind)
+    assert found == pytest.approx(4e-3 / PROFILED_STEPS)
+    assert log == [kind.upper(), *["step"] * PROFILED_STEPS, "wait", "stop"]
+
+
+@pytest.mark.parametrize(("step_time_s", "steps"), [(0.0101, 20), (0.05, 4), (0.099, 2), (0.7, 1)])
+def test_of_slow_steps_few_are_profiled(monkeypatch: pytest.MonkeyPatch, step_time_s: float, steps: int) -> None:
+    found, log = profiled(monkeypatch, [event(DeviceType.CUDA, 0, 8000)], step_time_s=step_time_s)
+    assert log.count("step") == steps
+    assert found == pytest.approx(8e-3 / steps)
+
+
+@pytest.mark.parametrize("events", [None, [], [event(DeviceType.CPU, 0, 5)]])
+def test_a_profile_without_kernels_says_nothing(monkeypatch: pytest.MonkeyPatch, events: Any) -> None:
+    assert profiled(monkeypatch, events)[0] is None
+
+
+@pytest.mark.parametrize("kind", ["cpu", "mps"])
+def test_a_device_without_kernels_is_not_profiled(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    assert profiled(monkeypatch, None, kind) == (None, [])

@@ -1,0 +1,281 @@
+"""Timing on a fake clock: every number here is worked out by hand."""
+
+from __future__ import annotations
+
+import gc
+import random
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from crossover.measurement.clock.stopping import relative_half_width
+from crossover.measurement.clock.time_limit import TooSlowError
+from crossover.measurement.clock.timing import (
+    find_flags,
+    summarise_samples,
+    time_steps,
+    without_garbage_collection,
+)
+from fake_device import EFFORT, MICROSECOND, MILLISECOND, SECOND, FakeDevice
+
+pytestmark = pytest.mark.usefixtures("light_heap")
+
+
+def test_a_steady_step_is_timed_exactly() -> None:
+    device = FakeDevice(MILLISECOND)
+    timing = device.time()
+    assert timing.block_steps == 20  # 20 ms
+    assert timing.samples_s == pytest.approx([1e-3] * 50)  # 1 s
+    assert (timing.timed_s, timing.timed_steps) == (pytest.approx(1.0), 1000)
+    # The first two steps, 100 for 0.1 s, and the block that was tried twice.
+    assert timing.warmup_steps == 2 + 100 + 2 * 20
+    assert timing.warmup_s == pytest.approx(0.141)  # the first step does not count
+    assert timing.first_step_s == pytest.approx(1e-3)
+    assert timing.timed_cpu_s == pytest.approx(2.0)
+    assert timing.device_samples_s is None
+    assert timing.steady
+    assert find_flags(timing) == []
+    assert device.steps == timing.warmup_steps + timing.timed_steps
+
+
+def test_a_block_waits_for_the_device() -> None:
+    """Queuing a step takes 10 us, working it off 1 ms: the wall time of a step is the device's."""
+    timing = FakeDevice(host_ns=10 * MICROSECOND, device_ns=MILLISECOND).time()
+    # The first step of a block is queued before the device can start: 10 us a block, not a step.
+    assert timing.samples_s == pytest.approx([1e-3 + 1e-5 / timing.block_steps] * len(timing.samples_s))
+
+
+def test_a_block_is_synchronised_once_before_and_once_after() -> None:
+    device = FakeDevice(MILLISECOND)
+    timing = device.time()
+    # Two single steps, 100 of warm-up, two tries, and the timed blocks.
+    assert device.synchronisations == 2 * (2 + 100 + 2 + len(timing.samples_s))
+
+
+def test_device_samples_span_what_lies_between_two_marks() -> None:
+    """With a wait of 5 ms at each synchronisation the wall time is longer than what the device sees."""
+    timing = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, wait_ns=5 * MILLISECOND).time(marks=True)
+    steps = timing.block_steps
+    assert timing.device_samples_s == pytest.approx([1e-3 + 1e-5 / steps] * len(timing.samples_s))
+    assert timing.samples_s == pytest.approx([1e-3 + (1e-5 + 5e-3) / steps] * len(timing.samples_s))
+
+
+def test_counters_are_read_around_the_timed_blocks_alone() -> None:
+    device = FakeDevice(MILLISECOND)
+    timing = device.time()
+    assert timing.counted == {"recompiles": 0, "involuntary_switches": 3 * 1000}
+    assert device.counted_at == [timing.warmup_steps, timing.warmup_steps + timing.timed_steps]
+
+
+def test_the_first_step_is_kept_apart() -> None:
+    timing = FakeDevice(MILLISECOND, pauses_ns={0: SECOND // 2}).time()
+    assert timing.first_step_s == pytest.approx(0.501)
+    assert timing.warmup_s == pytest.approx(0.141)
+    assert max(timing.samples_s) == pytest.approx(1e-3)
+
+
+def test_a_warm_up_ends_when_it_is_steady() -> None:
+    """Slow steps, then quick ones: the warm-up goes on until the groups before and after are of quick ones."""
+    timing = FakeDevice(lambda step, _: MILLISECOND if step > 20 else 5 * MILLISECOND).time()
+    assert timing.steady
+    # Step 0 is apart, and step 1 no sample: the first 19 samples are slow. The 20 samples before the last 20 are mostly
+    # quick once they begin with the 11th: after 50 samples, where 48 are enough for 50 steps.
+    assert timing.warmup_steps == 2 + 50 + 2 * 20
+    assert timing.samples_s == pytest.approx([1e-3] * 50)
+
+
+def test_a_slow_ramp_is_not_measured_before_it_is_over() -> None:
+    """A clock that doubles over three seconds, in steps so short that neighbouring ones look alike."""
+
+    def cost_ns(_: int, now: int) -> float:
+        return MILLISECOND / min(1.0, 0.5 + now / (6 * SECOND))
+
+    effort = replace(EFFORT, warmup_min_s=0.9995, warmup_max_s=30.0)
+    timing = FakeDevice(cost_ns).time(effort)
+    assert timing.steady
+    assert timing.warmup_s > 3
+    assert max(timing.samples_s) <= 1e-3 * 1.0001
+    assert find_flags(timing) == []
+
+
+def test_a_warm_up_that_is_never_steady_is_capped_and_flagged() -> None:
+    timing = FakeDevice(lambda _, now: MILLISECOND + now / 100).time()
+    assert not timing.steady
+    assert 3.0 <= timing.warmup_s < 5.0  # with the blocks that were tried
+    assert "warmup_capped" in find_flags(timing)
+
+
+def test_a_warm_up_too_short_for_its_steps_is_capped_and_flagged() -> None:
+    timing = FakeDevice(SECOND).time()
+    assert timing.warmup_steps == 2 + 2  # 3 s after the first step
+    assert "warmup_capped" in find_flags(timing)
+
+
+def noisy(spread: float) -> FakeDevice:
+    """Steps of 25 ms, give or take `spread`."""
+    draw = random.Random(3)
+    return FakeDevice(lambda *_: 25 * MILLISECOND * draw.uniform(1 - spread, 1 + spread))
+
+
+def test_a_noisy_step_is_timed_until_its_interval_is_narrow() -> None:
+    timing = noisy(0.1).time(replace(EFFORT, warmup_tolerance=1.0))
+    samples = timing.samples_s
+    assert timing.block_steps == 1
+    assert len(samples) % 10 == 0
+    assert 40 < len(samples) < 400  # 1 s is 40, 10 s are 400
+    widths = [relative_half_width(samples[:count]) for count in range(30, len(samples) + 1, 10)]
+    narrow = [one <= 0.01 and other <= 0.01 for one, other in pairwise(widths)]
+    assert narrow[-1]
+    assert not any(narrow[:-1])
+
+
+def test_a_very_noisy_step_is_timed_until_the_cap() -> None:
+    timing = noisy(0.8).time(replace(EFFORT, warmup_tolerance=9.0))
+    assert timing.timed_s >= 9.9995
+    assert timing.timed_s - timing.block_steps * timing.samples_s[-1] < 9.9995
+
+
+def test_timing_ends_at_the_cap_with_few_blocks() -> None:
+    assert len(FakeDevice(SECOND).time().samples_s) == 10
+
+
+def test_at_least_two_blocks_are_timed() -> None:
+    assert len(FakeDevice(20 * SECOND).time().samples_s) == 2
+
+
+def test_a_slow_first_step_in_a_long_cycle_makes_no_short_blocks() -> None:
+    timing = FakeDevice(MILLISECOND // 10, pauses_ns={0: 2 * SECOND}).time(cycle_steps=100)
+    assert timing.block_steps == 200  # 20 ms
+    assert timing.warmup_s >= 0.0995
+
+
+@pytest.mark.parametrize(("host_ms", "cycle_steps", "block_steps"), [(7, 10, 10), (1, 15, 30), (1, 7, 21)])
+def test_blocks_hold_whole_cycles(host_ms: int, cycle_steps: int, block_steps: int) -> None:
+    timing = FakeDevice(host_ms * MILLISECOND).time(cycle_steps=cycle_steps)
+    assert timing.block_steps == block_steps
+    assert timing.warmup_steps % cycle_steps == 0  # so that the first block begins a cycle
+
+
+def test_a_block_is_grown_until_it_lasts_long_enough() -> None:
+    """A step looks slower alone than in a block: 1 ms to 0.9 ms."""
+    timing = FakeDevice(900 * MICROSECOND, device_ns=100 * MICROSECOND).time()
+    assert timing.block_steps == 22  # 20 were tried, and lasted 18.1 ms; 20 * 19.5 / 18.1 = 21.5
+
+
+@pytest.mark.parametrize("slow_step", [2, 50, 101, 102, 105])
+def test_something_slow_makes_the_blocks_no_shorter(slow_step: int) -> None:
+    """Be it in the warm-up (steps 2 to 101) or in the block that is tried first; each wait costs 0.9 ms."""
+
+    def block_steps(**pauses: dict[int, int]) -> int:
+        return FakeDevice(100 * MICROSECOND, wait_ns=900 * MICROSECOND, **pauses).time().block_steps
+
+    assert block_steps(pauses_ns={slow_step: SECOND}) == block_steps() > 180  # (19.5 - 0.9) / 0.1 = 186
+
+
+def test_no_sample_is_dropped() -> None:
+    """A pause of 3 s in the fifth block is in its sample, and in the mean."""
+    device = FakeDevice(MILLISECOND, pauses_ns={142 + 4 * 20 + 7: 3 * SECOND})
+    timing = device.time()
+    assert [round(sample, 9) for sample in timing.samples_s] == [
+        *[0.001] * 4,
+        0.151,
+        *[0.001] * (len(timing.samples_s) - 5),
+    ]
+    assert timing.timed_s == pytest.approx(len(timing.samples_s) * 0.02 + 3)
+    assert summarise_samples(timing.samples_s).severe_outliers == 1
+    assert device.steps == timing.warmup_steps + timing.timed_steps
+
+
+@pytest.mark.parametrize(
+    ("cycle_steps", "least_s", "said_s"),
+    [
+        # Two steps have run, in the end three; a cycle of warm-up, two blocks, and 5 steps of the passes after it.
+        (1, 2 + 8, 3 + 8),
+        (5, 5 + 3 * 5 + 5, 5 + 3 * 5 + 5),
+    ],
+)
+def test_a_step_too_slow_for_the_limit_is_given_up_at_once(cycle_steps: int, least_s: int, said_s: int) -> None:
+    FakeDevice(SECOND).time(cycle_steps=cycle_steps, time_limit_s=least_s)
+    device = FakeDevice(SECOND)
+    with pytest.raises(TooSlowError, match=f"a step takes 1 s, .* at least {said_s} s, more than the limit of"):
+        device.time(cycle_steps=cycle_steps, time_limit_s=least_s - 0.001)
+    assert device.steps == 3
+    assert gc.isenabled()
+
+
+def test_a_stall_is_no_slow_step() -> None:
+    """Steps of 1 s, one of which stalled for 20 s: eleven such would take 200 s, and all took 35 s."""
+    timing = FakeDevice(SECOND, pauses_ns={1: 20 * SECOND}).time(time_limit_s=35)
+    assert timing.samples_s == (1.0,) * len(timing.samples_s)
+    with pytest.raises(TooSlowError, match="a step takes 21 s"):
+        FakeDevice(SECOND, pauses_ns={1: 20 * SECOND, 2: 20 * SECOND}).time(time_limit_s=35)
+
+
+def test_nothing_is_probed_again_beyond_the_limit() -> None:
+    device = FakeDevice(SECOND, pauses_ns={1: 40 * SECOND})
+    with pytest.raises(TooSlowError, match="a step takes 41 s"):
+        device.time(time_limit_s=35)
+    assert device.steps == 2
+
+
+def test_the_first_step_counts_for_the_limit_but_not_for_the_rate() -> None:
+    device = FakeDevice(SECOND, pauses_ns={0: 100 * SECOND})
+    device.time(time_limit_s=101 + 1 + 8)
+    with pytest.raises(TooSlowError, match="a step takes 1 s"):
+        FakeDevice(SECOND, pauses_ns={0: 100 * SECOND}).time(time_limit_s=109.999)
+
+
+def test_steps_to_come_after_the_timing_count_for_the_limit() -> None:
+    FakeDevice(SECOND).time(time_limit_s=10 + 300, later_steps=300)
+    with pytest.raises(TooSlowError, match="at least 311 s"):
+        FakeDevice(SECOND).time(time_limit_s=309.999, later_steps=300)
+
+
+def test_steps_that_have_run_are_part_of_the_warm_up_all_but_the_first() -> None:
+    device = FakeDevice(MILLISECOND)
+    timing = device.time(ran_s=(0.5, 0.002, 0.002))
+    assert timing.first_step_s == 0.5
+    # 4 ms count as passed, then the probe; 95 samples make the 99.5 ms, but steadiness is looked at after every fourth.
+    assert timing.warmup_steps == 3 + 1 + 96 + 2 * 20
+    assert timing.warmup_s == pytest.approx(0.004 + 0.001 + 0.096 + 0.040)
+    assert device.steps == timing.warmup_steps - 3 + timing.timed_steps
+
+
+@pytest.mark.parametrize(("ran", "cycle_steps"), [(1, 10), (3, 10), (9, 10), (10, 10), (25, 10), (300, 7), (300, 1)])
+def test_blocks_begin_with_a_cycle_however_many_steps_have_run(ran: int, cycle_steps: int) -> None:
+    device = FakeDevice(MILLISECOND)
+    timing = device.time(cycle_steps=cycle_steps, ran_s=(1e-3,) * ran)
+    assert timing.warmup_steps % cycle_steps == 0
+    assert device.steps == timing.warmup_steps - ran + timing.timed_steps
+
+
+def test_a_step_too_slow_is_given_up_after_steps_that_have_run() -> None:
+    """5 and 2 s have passed, and one or two probes; a cycle to warm up, two blocks and 5 steps are to come."""
+    FakeDevice(SECOND).time(ran_s=(5.0, 2.0), time_limit_s=8 + 8)
+    with pytest.raises(TooSlowError, match="at least 17 s"):
+        FakeDevice(SECOND).time(ran_s=(5.0, 2.0), time_limit_s=15.999)
+
+
+def test_the_garbage_collector_rests_while_timing() -> None:
+    states = []
+    device = FakeDevice(MILLISECOND)
+
+    def step() -> None:
+        states.append(gc.isenabled())
+        device.step()
+
+    time_steps(step, 1, EFFORT, device.watch())
+    assert states[0]
+    assert not any(states[1:])
+    assert gc.isenabled()
+
+
+def test_a_garbage_collector_at_rest_is_left_at_rest() -> None:
+    gc.disable()
+    try:
+        with without_garbage_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

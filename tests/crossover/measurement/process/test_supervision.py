@@ -1,0 +1,225 @@
+"""Verdicts of the light parent, on children that only pretend; real ones are in test_planted_faults.py."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossover.measurement.process import supervision
+from crossover.measurement.process.messages import Inbox, send
+from crossover.measurement.process.processes import Ending
+from crossover.measurement.process.supervision import (
+    ChildFailedError,
+    ChildLostError,
+    InterruptedByError,
+    Outcome,
+    interruptible,
+    kernel_oom_kills,
+    supervise,
+)
+
+FACTS = {"parameters": 6}
+
+
+class FakeChild:
+    """Has sent some messages, and ends as told; without an end it runs until it is killed."""
+
+    def __init__(self, messages: list[dict[str, Any]], end: Ending | None) -> None:
+        reader, self.writer = os.pipe()
+        for message in messages:
+            send(self.writer, message)
+        self.inbox = Inbox(reader)
+        self.end = end
+        self.killed = False
+
+    def fileno(self) -> int | None:
+        return None
+
+    def ending(self, wait_s: float) -> Ending | None:
+        del wait_s
+        return Ending(signal=signal.SIGKILL) if self.killed else self.end
+
+    def kill(self) -> None:
+        self.killed = True
+
+
+class Clock:
+    """Moves on by a second at each look."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervision, "POLL_S", 0.001)
+
+
+def watch(child: FakeChild, kills: tuple[int | None, int | None] = (0, 0), limit_s: float = 50) -> Outcome:
+    readings: Iterator[int | None] = iter(kills)
+    return supervise(child, limit_s, lambda: next(readings), Clock())
+
+
+def test_a_child_that_is_done_has_written() -> None:
+    child = FakeChild([{"begun": FACTS}, {"done": "ok", "reason": None}], Ending(exit_code=0))
+    assert watch(child) == Outcome("ok", None, True, FACTS)
+
+
+def test_a_child_that_hangs_after_its_row_is_ended() -> None:
+    child = FakeChild([{"begun": FACTS}, {"done": "oom", "reason": "full"}], None)
+    assert watch(child) == Outcome("oom", "full", True, FACTS)
+    assert child.killed
+
+
+def test_the_time_limit_counts_from_the_beginning() -> None:
+    child = FakeChild([{"begun": FACTS}], None)
+    clock = Clock()
+    outcome = supervise(child, 50, lambda: 0, clock)
+    assert outcome == Outcome("timeout", "not done after 50 s; raise time_limit_s", False, FACTS)
+    assert child.killed
+    assert clock.now >= 50
+
+
+def test_a_child_that_never_begins_is_a_failure() -> None:
+    child = FakeChild([], None)
+    with pytest.raises(ChildFailedError, match="did not begin within 300 s") as failure:
+        watch(child)
+    assert failure.value.exit_code is None
+    assert child.killed
+
+
+@pytest.mark.parametrize(
+    ("end", "kills", "status", "reason"),
+    [
+        (signal.SIGKILL, (3, 4), "oom", "ended by the kernel's out-of-memory killer"),
+        (signal.SIGKILL, (3, 3), "invalid", "something outside ended the measuring process (SIGKILL)"),
+        (signal.SIGKILL, (None, None), "invalid", "something outside ended the measuring process (SIGKILL)"),
+        (signal.SIGTERM, (3, 4), "invalid", "something outside ended the measuring process (SIGTERM)"),
+        (signal.SIGSEGV, (3, 4), "invalid", "the measuring process crashed (SIGSEGV)"),
+        (signal.SIGABRT, (0, 0), "invalid", "the measuring process crashed (SIGABRT)"),
+    ],
+)
+def test_an_end_by_a_signal(
+    end: signal.Signals, kills: tuple[int | None, int | None], status: str, reason: str
+) -> None:
+    outcome = watch(FakeChild([{"begun": FACTS}], Ending(signal=end)), kills)
+    assert (outcome.status, outcome.written, outcome.facts) == (status, False, FACTS)
+    assert outcome.reason is not None
+    assert outcome.reason.startswith(reason)
+    assert outcome.transient is reason.startswith("something outside")
+
+
+KEPT = {"step_time_s": 0.5, "flags": ["drift", "unchecked"], "status": "ok", "reason": None}
+LATER = ["numerical check", "memory pass", "profile"]
+
+
+def kept(passing: list[str] = LATER, transient: bool = False, **row: Any) -> list[dict[str, Any]]:
+    """Messages of a child up to a pass after its timing."""
+    return [{"begun": FACTS}, {"passing": passing, "row": {**KEPT, **row}, "transient": transient}]
+
+
+def test_a_time_limit_in_a_later_pass_leaves_the_time() -> None:
+    child = FakeChild(kept(), None)
+    assert watch(child) == Outcome(
+        "ok",
+        "numerical check: not done after 50 s; raise time_limit_s; not begun: memory pass, profile",
+        False,
+        {**FACTS, "step_time_s": 0.5, "flags": ["drift", "unchecked", "incomplete"]},
+    )
+    assert child.killed
+
+
+@pytest.mark.parametrize(
+    ("end", "kills", "why"),
+    [
+        (signal.SIGSEGV, (0, 0), "the measuring process crashed (SIGSEGV)"),
+        (signal.SIGKILL, (3, 4), "ended by the kernel's out-of-memory killer"),
+        (signal.SIGKILL, (3, 3), "something outside ended the measuring process (SIGKILL)"),
+    ],
+)
+def test_an_end_in_a_later_pass_leaves_the_time(end: signal.Signals, kills: tuple[int, int], why: str) -> None:
+    outcome = watch(FakeChild(kept(["memory pass"], flags=[]), Ending(signal=end)), kills)
+    assert (outcome.status, outcome.written, outcome.transient) == ("ok", False, False)
+    assert (outcome.reason or "").startswith(f"memory pass: {why}")
+    assert "not begun" not in (outcome.reason or "")
+    assert outcome.facts == {**FACTS, "step_time_s": 0.5, "flags": ["incomplete"]}
+
+
+@pytest.mark.parametrize("transient", [True, False])
+def test_an_invalid_time_stays_invalid_whatever_pass_ends_early(transient: bool) -> None:
+    reason = "other compute processes on the GPU (1)"
+    messages = kept(["memory pass"], transient, status="invalid", reason=reason)
+    outcome = watch(FakeChild(messages, None))
+    assert (outcome.status, outcome.transient) == ("invalid", transient)
+    assert outcome.reason == f"{reason}; memory pass: not done after 50 s; raise time_limit_s"
+
+
+def test_what_a_pass_found_is_kept_when_the_next_one_ends_early() -> None:
+    messages = [*kept(), *kept(["memory pass"], relative_error=1e-7, flags=[])[1:]]
+    outcome = watch(FakeChild(messages, None))
+    assert outcome.facts == {**FACTS, "step_time_s": 0.5, "relative_error": 1e-7, "flags": ["incomplete"]}
+
+
+def test_a_bug_in_a_later_pass_fails_the_job() -> None:
+    with pytest.raises(ChildFailedError):
+        watch(FakeChild(kept(), Ending(exit_code=1)))
+
+
+def test_a_child_that_finished_its_passes_has_the_last_word() -> None:
+    child = FakeChild([*kept(), {"done": "invalid", "reason": "heat", "transient": True}], Ending(exit_code=0))
+    assert watch(child) == Outcome("invalid", "heat", True, FACTS, transient=True)
+
+
+def test_an_error_of_the_child_is_the_jobs() -> None:
+    with pytest.raises(ChildFailedError) as failure:
+        watch(FakeChild([{"begun": FACTS}], Ending(exit_code=1)))
+    assert failure.value.exit_code == 1
+
+
+def test_a_crash_before_the_beginning_is_a_failure() -> None:
+    with pytest.raises(ChildFailedError, match="ended by SIGSEGV before it began"):
+        watch(FakeChild([], Ending(signal=signal.SIGSEGV)))
+
+
+def test_an_end_that_nobody_saw_is_told_apart() -> None:
+    with pytest.raises(ChildLostError):
+        watch(FakeChild([{"begun": FACTS}], Ending()))
+
+
+def test_a_child_whose_end_nobody_tells_is_not_waited_for() -> None:
+    """Its pipe is closed, but the server that should say how it ended is silent."""
+    child = FakeChild([{"begun": FACTS}], None)
+    os.close(child.writer)
+    with pytest.raises(ChildLostError, match="closed its messages"):
+        watch(child, limit_s=1e9)
+    assert child.killed
+
+
+def test_kills_are_read_from_the_kernel(tmp_path: Path) -> None:
+    assert kernel_oom_kills(tmp_path) is None
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "vmstat").write_text("pgfault 12\noom_kill 7\noom_kill_all 9\n")
+    assert kernel_oom_kills(tmp_path) == 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_cleans_up_first(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    cleaned = []
+    with pytest.raises(InterruptedByError) as interruption, interruptible():
+        try:
+            signal.raise_signal(number)
+        finally:
+            signal.raise_signal(number)  # a second one changes nothing
+            cleaned.append(True)
+    assert interruption.value.exit_code == 128 + number
+    assert cleaned
+    assert signal.getsignal(number) == before

@@ -1,0 +1,92 @@
+"""Random numbers that are the same for any device and precision."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from crossover.measurement.step.same_draws import SameDraws
+
+Draw = Callable[[torch.Tensor], torch.Tensor]
+
+
+def draws_of(draw: Draw, dtype: torch.dtype, layout: torch.memory_format = torch.contiguous_format) -> torch.Tensor:
+    values = torch.full((4, 2, 3, 3), 0.5, dtype=dtype).to(memory_format=layout)
+    with SameDraws() as draws:
+        drawn = torch.cat([draw(values).flatten().double(), draw(values).flatten().double()])
+    assert draws.drew
+    return drawn
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: torch.rand(9, dtype=x.dtype, device=x.device),
+        lambda _: torch.rand(()),
+        lambda x: torch.randn(9, dtype=x.dtype, generator=torch.Generator()),
+        lambda x: torch.randn(9, dtype=x.dtype, requires_grad=True),
+        lambda x: torch.rand_like(x),
+        lambda _: torch.randint(0, 99, (9,)),
+        lambda _: torch.randperm(9),
+        lambda x: torch.bernoulli(x),
+        lambda x: x.new_empty((9, 1)).bernoulli_(0.8),
+        lambda x: torch.empty_like(x).uniform_(1, 2),
+        lambda x: torch.empty_like(x).normal_(),
+        lambda x: torch.empty_like(x).exponential_(),
+        lambda x: torch.normal(x, 1.0),
+        lambda x: torch.multinomial(x[0, 0, 0], 2),
+    ],
+)
+def test_the_same_numbers_in_every_precision_and_layout(draw: Draw) -> None:
+    before = torch.get_rng_state()
+    exact = draws_of(draw, torch.float64)
+    assert torch.equal(torch.get_rng_state(), before)  # torch's generator is left alone
+    first, second = exact.chunk(2)
+    assert len(first) == 1 or not torch.equal(first, second)  # and the sequence goes on
+    assert torch.allclose(draws_of(draw, torch.float32), exact, atol=1e-6)
+    assert torch.allclose(draws_of(draw, torch.bfloat16, torch.channels_last), exact, rtol=2**-8)
+
+
+def test_pythons_and_numpys_numbers_are_the_same_too() -> None:
+    def drawn() -> tuple[float, float]:
+        with SameDraws():
+            return random.random(), float(np.random.rand())
+
+    assert drawn() == drawn()
+
+
+@pytest.mark.parametrize(
+    "drop",
+    [
+        lambda x: functional.dropout(x, 0.5),
+        lambda x: functional.dropout2d(x, 0.5, inplace=True),
+        lambda x: functional.feature_alpha_dropout(x, 0.5, True),
+        lambda x: torch.dropout(x, 0.5, True),
+    ],
+)
+def test_dropout_passes_its_input_on(drop: Draw) -> None:
+    with SameDraws() as draws:
+        assert drop(torch.ones(2, 3, 4, 4)).eq(1).all()
+    assert not draws.drew
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_attention_drops_nothing(named: bool) -> None:
+    q, k, v = torch.randn(3, 1, 4, 8)
+    attend = functional.scaled_dot_product_attention
+    expected = attend(q, k, v, is_causal=True)
+    with SameDraws():
+        found = attend(q, k, v, dropout_p=0.9, is_causal=True) if named else attend(q, k, v, None, 0.9, True)
+    assert torch.equal(found, expected)
+
+
+def test_a_draw_within_a_function_of_torch_shows_in_its_generator() -> None:
+    before = torch.get_rng_state()
+    with SameDraws():
+        functional.gumbel_softmax(torch.ones(3))
+    assert not torch.equal(torch.get_rng_state(), before)

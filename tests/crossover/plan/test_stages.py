@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossover.config.studies import Cell, Effort, Refinement, Study
+from crossover.errors import UserError
+from crossover.plan.stages import (
+    StagePlan,
+    figures_among,
+    has_other_sides,
+    measured_late,
+    planned_trials,
+    refinement_of,
+    refinement_on,
+    stages_of,
+    write_plan,
+)
+
+STUDY = Study(
+    name="mine",
+    title="A title",
+    question="A question?",
+    workload="linear_stack",
+    sizes=(10, 20),
+    batch_sizes=(1,),
+    protocols=("resident",),
+    precisions=("fp32",),
+    executions=("eager",),
+)
+RUN = Refinement(bisections=2, target_width=0.1, extra_trials=3)
+BOTH = ("cpu", "cuda")
+CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", "plain")
+
+
+def test_a_study_overrides_parts_of_the_refinement_or_all() -> None:
+    assert refinement_of(STUDY, RUN) == RUN
+    assert refinement_of(replace(STUDY, refinement={"bisections": 1}), RUN) == Refinement(1, 0.1, 3)
+    assert refinement_of(replace(STUDY, refinement=None), RUN) is None
+
+
+def test_stages_are_the_bisections_and_one_for_further_trials() -> None:
+    assert stages_of(STUDY, BOTH, 3, RUN) == 3
+    assert stages_of(STUDY, BOTH, 1, RUN) == 2
+    assert stages_of(STUDY, BOTH, 3, replace(RUN, extra_trials=0)) == 2
+    assert stages_of(STUDY, BOTH, 3, replace(RUN, bisections=0)) == 1
+    assert stages_of(STUDY, BOTH, 3, Refinement(bisections=0, extra_trials=0)) == 0
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        replace(STUDY, sizes=(10,)),
+        replace(STUDY, figures=("comparison", "utilisation")),
+        replace(STUDY, devices=("cuda",)),
+        replace(STUDY, timed=False),
+        replace(STUDY, refinement=None),
+    ],
+)
+def test_without_a_crossover_to_narrow_down_there_is_no_stage(study: Study) -> None:
+    assert stages_of(study, BOTH, 3, RUN) == 0
+
+
+def test_a_machine_with_one_kind_of_device_has_no_stage() -> None:
+    assert [stages_of(STUDY, (device,), 3, RUN) for device in BOTH] == [0, 0]
+    mixed = replace(STUDY, precisions=("fp32", "tf32"), executions=("eager", "compile"))
+    assert [stages_of(mixed, (device,), 3, RUN) for device in BOTH] == [0, 0]
+
+
+def test_figures_are_those_that_have_something_to_show() -> None:
+    kinds = ("times", "speedups", "precisions", "host_share", "memory", "energy")
+    study = replace(STUDY, figures=kinds)
+    mixed = replace(study, precisions=("fp32", "bf16"))
+
+    def shown(study: Study, devices: tuple[str, ...], *, priced: bool = False, timed_s: float = 2.0) -> list[str]:
+        return figures_among(study, devices, Effort(timed_min_s=timed_s), priced=priced)
+
+    assert shown(study, ("cpu",)) == ["times", "memory"]
+    assert shown(study, ("cuda",)) == ["times", "host_share", "memory"]
+    assert shown(study, BOTH) == ["times", "speedups", "host_share", "memory"]
+    assert shown(mixed, ("cpu",)) == ["times", "precisions", "memory"]
+    assert shown(study, ("cpu",), priced=True) == ["times", "memory", "energy"]
+    assert shown(study, ("cpu",), timed_s=10) == ["times", "memory", "energy"]
+    assert shown(replace(study, devices=("cuda",)), BOTH) == ["times", "host_share", "memory"]
+
+
+@pytest.mark.parametrize(
+    ("precisions", "executions", "compared"),
+    [
+        (["fp32"], ["eager"], False),
+        (["bf16", "tf32"], ["eager"], False),
+        (["bf16", "fp32"], ["eager"], True),
+        (["bf16"], ["eager", "compile"], True),
+        (["bf16"], ["compile", "cuda-graph"], False),
+        (["fp32", "bf16"], ["compile", "cuda-graph"], False),
+        (["fp32", "bf16"], ["compile"], True),
+    ],
+)
+def test_precisions_are_compared_with_the_plain_one_or_the_only_one(
+    precisions: list[str], executions: list[str], compared: bool
+) -> None:
+    assert has_other_sides(precisions, executions) is compared
+
+
+ALL = replace(RUN, pairs=("device", "precision", "execution"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "devices", "pairs"),
+    [
+        ({}, BOTH, ("device",)),
+        ({"precisions": ("tf32", "fp32")}, BOTH, ("device", "precision")),
+        ({"precisions": ("tf32", "fp32")}, ("cuda",), ("precision",)),
+        ({"precisions": ("tf32", "fp32"), "devices": ("cuda",)}, BOTH, ("precision",)),
+        ({"precisions": ("tf32", "bf16"), "executions": ("eager", "compile")}, ("cpu",), ("execution",)),
+        # No figure shows crossovers of precisions; the table of crossovers has them in every study.
+        ({"precisions": ("tf32", "fp32"), "figures": ("comparison",)}, BOTH, ("precision",)),
+    ],
+)
+def test_of_the_pairs_asked_for_those_are_refined_that_the_study_has(
+    changes: dict[str, Any], devices: tuple[str, ...], pairs: tuple[str, ...]
+) -> None:
+    study = replace(STUDY, **changes)
+    assert refinement_on(study, devices, ALL) == replace(RUN, pairs=pairs)
+    assert stages_of(study, devices, 3, ALL) == 3
+    own = replace(study, refinement={"pairs": list(pairs)})
+    assert refinement_on(own, devices, RUN) == replace(RUN, pairs=pairs)
+
+
+@pytest.mark.parametrize(
+    ("changes", "devices"),
+    [
+        ({}, ("cuda",)),
+        ({"precisions": ("tf32", "bf16")}, ("cuda",)),
+        ({"precisions": ("fp32", "tf32"), "sizes": (10,)}, ("cuda",)),
+        ({"precisions": ("fp32", "tf32"), "timed": False}, ("cuda",)),
+        ({"precisions": ("fp32", "tf32"), "refinement": None}, ("cuda",)),
+        ({"precisions": ("fp32", "tf32"), "devices": ("cuda",)}, ("cpu",)),
+    ],
+)
+def test_a_study_with_none_of_the_pairs_has_no_stage(changes: dict[str, Any], devices: tuple[str, ...]) -> None:
+    assert refinement_on(replace(STUDY, **changes), devices, ALL) is None
+    assert stages_of(replace(STUDY, **changes), devices, 3, ALL) == 0
+
+
+def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "stage-1.json"
+    write_plan(StagePlan(1, {CELL: [1, 2], replace(CELL, size=10): [4]}, [{"decision": "measure"}]), path)
+    assert planned_trials(path) == [(CELL, 1), (CELL, 2), (replace(CELL, size=10), 4)]
+    assert '"decision": "measure"' in path.read_text()
+
+
+def test_late_rounds_come_one_by_one_each_in_an_order_of_its_own() -> None:
+    """All are below 1, the least priority of the first grid, and above 0, that of any other rule."""
+    cells = [replace(CELL, size=size) for size in range(100, 120)]
+    rounds = [{cell: measured_late(cell, trial, seed=0) for cell in cells} for trial in (1, 2, 3)]
+    assert max(rounds[0].values()) <= 1
+    assert min(rounds[0].values()) > max(rounds[1].values())
+    assert min(rounds[1].values()) > max(rounds[2].values()) > 0
+    orders = [tuple(sorted(own, key=lambda cell: own[cell])) for own in rounds]
+    assert len({*orders, tuple(cells)}) == 4
+    other_seed = {cell: measured_late(cell, 1, seed=1) for cell in cells}
+    assert tuple(sorted(cells, key=lambda cell: other_seed[cell])) != orders[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["", '{"cells": [', "[]", "null", '{"cells": [{"study": "s", "trials": [1]}]}', '{"cells": 3}']
+)
+def test_a_plan_that_is_none_is_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "stage-1.json"
+    path.write_text(text)
+    with pytest.raises(
+        UserError, match=r"stage-1\.json: not a (readable plan|plan of refinement); delete it and run again"
+    ):
+        planned_trials(path)

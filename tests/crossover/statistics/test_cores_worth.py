@@ -1,0 +1,225 @@
+"""How many cores an accelerator is worth, by numbers worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+from crossover.answers.cores_words import cores_answers, cores_rows, set_words, short_cores
+from crossover.statistics.cores_worth import compare_cores, worth_in_cores
+from crossover.tables.frames import on_all_cores
+
+Row = Callable[..., dict[str, Any]]
+
+
+@pytest.mark.parametrize(("gpu_s", "cores"), [(8.0, 1), (4.0, 2), (math.sqrt(8), math.sqrt(8)), (1.0, 8), (0.5, 16)])
+def test_a_power_law_is_read_exactly(gpu_s: float, cores: float) -> None:
+    """8 s of perfectly shared work."""
+    found = worth_in_cores({1: [8.0], 8: [1.0], 16: [0.5]}, [gpu_s])
+    assert (found.status, found.low, found.high) == ("between", None, None)
+    assert found.cores == pytest.approx(cores)
+
+
+def test_between_two_points_there_is_a_straight_line() -> None:
+    """From 8 to 16 cores the time falls from 2 to 1.5 s; its geometric mean lies at 8 x sqrt(2)."""
+    found = worth_in_cores({8: [2.0], 16: [1.5]}, [math.sqrt(2.0 * 1.5)])
+    assert found.cores == pytest.approx(8 * math.sqrt(2))
+    assert found.message == "about 11 cores"
+
+
+@pytest.mark.parametrize("true", [1.5, 2, 4, 6, 11])
+def test_a_curve_that_bends_is_followed_and_trusted_less(true: float) -> None:
+    """A tenth of the work is not shared (Amdahl): the straight line from 1 to 8 cores puts 4 of them at 4.5."""
+    times = {cores: [0.1 + 0.9 / cores] * 2 for cores in (1, 8, 16)}
+    found = worth_in_cores(times, [0.1 + 0.9 / true] * 2)
+    few, many = (1, 8) if true < 8 else (8, 16)
+    share = math.log(times[few][0] / (0.1 + 0.9 / true)) / math.log(times[few][0] / times[many][0])
+    straight = few * (many / few) ** share
+    assert found.cores is not None
+    assert abs(math.log(found.cores / true)) < 0.5 * math.log(straight / true)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < true < found.high
+    assert found.high == pytest.approx(straight, rel=1e-3)  # where the line's distance is all there is
+
+
+def test_beyond_what_was_measured_there_is_a_bound_only() -> None:
+    more = worth_in_cores({1: [8.0], 8: [1.0]}, [0.9])
+    assert (more.status, more.message, more.cores) == ("more", "more than 8 cores", None)
+    fewer = worth_in_cores({1: [8.0], 8: [1.0]}, [9.0])
+    assert (fewer.status, fewer.message, fewer.cores) == ("fewer", "less than 1 core", None)
+
+
+def test_where_more_cores_are_slower_there_is_no_single_number() -> None:
+    times = {1: [8.0], 8: [1.0], 16: [3.0]}
+    found = worth_in_cores(times, [2.0])
+    assert (found.status, found.cores) == ("more_is_slower", None)
+    assert found.message == "16 cores are slower than 8"
+    assert worth_in_cores(times, [0.5]).status == "more"
+    assert worth_in_cores(times, [9.0]).status == "fewer"
+
+
+def test_a_side_without_a_time_gives_no_answer() -> None:
+    assert worth_in_cores({}, [1.0]).status == "incomplete"
+    assert worth_in_cores({1: []}, [1.0]).status == "incomplete"
+    assert worth_in_cores({1: [1.0]}, []).status == "incomplete"
+
+
+def spread_of(middle: float, sd: float) -> list[float]:
+    """Three trials whose logarithms have the given standard deviation."""
+    return [middle * math.exp(step * sd) for step in (-1, 0, 1)]
+
+
+def test_the_set_is_welchs_at_its_ends() -> None:
+    """At each end the times differ by t x the standard error there; the CPU halves its time with each doubling."""
+    found = worth_in_cores({1: spread_of(16, 0.03), 16: spread_of(1, 0.01)}, spread_of(4, 0.02))
+    assert found.cores == pytest.approx(4)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 4 < found.high
+    for end in (found.low, found.high):
+        share = math.log(end) / math.log(16)
+        parts = [((1 - share) * 0.03) ** 2 / 3, (share * 0.01) ** 2 / 3, 0.02**2 / 3]
+        freedom = sum(parts) ** 2 / sum(part**2 / 2 for part in parts)
+        t = stats.t.ppf(0.975, freedom)
+        assert abs(math.log(16 / end) - math.log(4)) == pytest.approx(t * math.sqrt(sum(parts)), rel=0.03)
+
+
+def test_trials_that_agree_give_a_set_of_one_point() -> None:
+    found = worth_in_cores({1: [8.0, 8.0], 8: [1.0, 1.0]}, [2.0, 2.0])
+    assert (found.cores, found.low, found.high) == (pytest.approx(4),) * 3
+
+
+def test_a_bound_is_as_sure_as_its_set() -> None:
+    """With 3 % of spread, a GPU a third faster than all cores is surely worth more, one 1 % faster maybe fewer."""
+    cpu = {1: spread_of(8, 0.03), 8: spread_of(1, 0.03)}
+    sure, unsure = (worth_in_cores(cpu, spread_of(gpu_s, 0.03)) for gpu_s in (0.7, 0.99))
+    assert (sure.status, sure.low, sure.high) == ("more", pytest.approx(8), None)
+    assert (unsure.status, unsure.high) == ("more", None)
+    assert unsure.low is not None
+    assert 7 < unsure.low < 8
+    slower = worth_in_cores(cpu, spread_of(12, 0.03))
+    assert (slower.status, slower.low, slower.high) == ("fewer", None, pytest.approx(1))
+
+
+def test_one_number_of_cores_is_tested_too() -> None:
+    """On a machine of one core, all sides have it."""
+    one = {1: spread_of(1, 0.03)}
+    assert worth_in_cores(one, spread_of(0.5, 0.03)).low == pytest.approx(1)
+    assert worth_in_cores(one, spread_of(0.99, 0.03)).low is None
+
+
+@pytest.fixture
+def measurements(row: Row) -> pd.DataFrame:
+    """16 cores of 16 s / threads and a GPU of 4 s at size 100; a GPU of 0.5 s at size 200. Two trials, no spread."""
+    sides = {"cpu-1": 1, "cpu-half": 8, "cpu": 16}
+    rows = []
+    for size, gpu_s in ((100, 4.0), (200, 0.5)):
+        for trial in (1, 2):
+            for device, threads in sides.items():
+                values = {"size": size, "trial": trial, "device": device, "threads": threads}
+                rows.append(row(**values, step_time_s=16 / threads, device_name="Brand C1"))
+            rows.append(row(size=size, trial=trial, device="cuda", threads=16, step_time_s=gpu_s))
+    return pd.DataFrame(rows)
+
+
+def test_the_table_has_a_row_a_size(measurements: pd.DataFrame) -> None:
+    table = compare_cores(measurements)
+    assert table["size"].tolist() == [100, 200]
+    assert table["contender"].tolist() == ["cuda", "cuda"]
+    assert table["status"].tolist() == ["between", "more"]
+    assert table["cores"].iloc[0] == pytest.approx(4)
+    assert table["measured_cores"].tolist() == [[1, 8, 16]] * 2
+    assert table["trials"].tolist() == [2, 2]
+
+
+def test_sides_of_as_many_threads_count_as_one(measurements: pd.DataFrame) -> None:
+    """Where half of the cores is one core, its trials of 16 s and of 4 s count as 8 s of one core."""
+    half = measurements["device"] == "cpu-half"
+    table = compare_cores(
+        measurements.assign(
+            threads=measurements["threads"].mask(half, 1), step_time_s=measurements["step_time_s"].mask(half, 4.0)
+        )
+    )
+    assert table["measured_cores"].tolist() == [[1, 16]] * 2
+    assert table["cores"].iloc[0] == pytest.approx(16 ** (1 / 3))
+
+
+def test_a_trial_that_is_not_ok_counts_for_nothing(measurements: pd.DataFrame) -> None:
+    broken = measurements["device"] == "cpu-half"
+    table = compare_cores(measurements.assign(status=measurements["status"].mask(broken, "unsupported")))
+    assert table["measured_cores"].tolist() == [[1, 16]] * 2
+
+
+def test_the_report_answers_for_the_largest_size(measurements: pd.DataFrame) -> None:
+    table = compare_cores(measurements)
+    assert cores_answers(table) == [
+        (
+            "",
+            "At 200 linear layers the GPU (Brand G1) is worth more than 16 cores of the CPU (Brand C1) "
+            "(95 % set: above 16; measured on 1, 8, 16).",
+        )
+    ]
+    assert [(row["size"], row["worth"], row["set"]) for row in cores_rows(table)] == [
+        (100, "about 4 cores", "4 to 4"),
+        (200, "more than 16 cores", "above 16"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"cores_low": 4.94, "cores_high": 11.2}, "4.9 to 11"),
+        ({"cores_low": 4.94}, "from 4.9 on"),
+        ({"cores_high": 11.2}, "up to 11"),
+        ({}, "any number measured"),
+        ({"status": "more", "cores_low": 14.0}, "from 14 on"),
+        ({"status": "more", "cores_low": 16}, "above 16"),
+        ({"status": "fewer", "cores_high": 1}, "below 1"),
+        ({"trials": 1}, ""),
+        ({"status": "more_is_slower"}, ""),
+    ],
+)
+def test_the_set_in_words(values: dict[str, Any], words: str) -> None:
+    row = {"status": "between", "cores_low": None, "cores_high": None, "trials": 3, "measured_cores": [1, 8, 16]}
+    assert set_words({**row, **values}) == words
+
+
+def test_where_no_number_is_given_the_sentence_says_why(measurements: pd.DataFrame) -> None:
+    """On 16 cores the CPU takes 5 s at size 200, on 8 it takes 2 s; the GPU, with one trial, 3 s."""
+    own = measurements[(measurements["size"] == 200) & (measurements["trial"] == 1)]
+    times = {"cpu-1": 16.0, "cpu-half": 2.0, "cpu": 5.0, "cuda": 3.0}
+    ((_, text),) = cores_answers(compare_cores(own.assign(step_time_s=own["device"].map(times))))
+    assert text == (
+        "At 200 linear layers it cannot be said how many cores the GPU (Brand G1) is worth: "
+        "16 cores are slower than 8. One trial a cell: indicative only."
+    )
+
+
+def test_the_worth_in_a_few_words(measurements: pd.DataFrame) -> None:
+    """At size 100 alone, the GPU of 4 s is worth 4 of cores that take 16 s each."""
+    assert short_cores(compare_cores(measurements)) == [
+        ("", "GPU worth more than 16 cores at 200 linear layers (95 %: above 16)")
+    ]
+    small = measurements[measurements["size"] == 100]
+    assert short_cores(compare_cores(small)) == [("", "GPU worth about 4 cores at 100 linear layers (95 %: 4 to 4)")]
+    once = compare_cores(small[small["trial"] == 1])
+    assert short_cores(once) == [("", "GPU worth about 4 cores at 100 linear layers (one trial a cell: indicative)")]
+    no_cpu = small.assign(status=small["status"].mask(small["device"] != "cuda", "timeout"))
+    ((_, text),) = short_cores(compare_cores(no_cpu))
+    assert text.startswith("Cannot be said at 100 linear layers: ")
+
+
+def test_a_table_without_rows_keeps_its_columns(measurements: pd.DataFrame) -> None:
+    assert on_all_cores(measurements)["device"].unique().tolist() == ["cpu", "cuda"]
+    assert on_all_cores(measurements.head(0)).columns.tolist() == measurements.columns.tolist()
+
+
+def test_a_size_that_refinement_added_has_no_row(measurements: pd.DataFrame) -> None:
+    added = measurements[(measurements["size"] == 200) & measurements["device"].isin(["cpu", "cuda"])].assign(size=150)
+    assert compare_cores(pd.concat([measurements, added]))["size"].tolist() == [100, 200]

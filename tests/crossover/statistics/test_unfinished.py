@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from crossover.statistics.unfinished import EXCLUDED, NOT_YET, STOPPED, find_unfinished
+from crossover.tables.columns import SCHEMA_VERSION, arrow_schema
+from crossover.tables.finished import finished_rows
+
+Row = Callable[..., dict[str, Any]]
+CELL = "disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-4/cpu"
+
+
+@pytest.fixture
+def write(tmp_path: Path, row: Row) -> Callable[..., Path]:
+    """Writes the row of a trial where the workflow does."""
+
+    def build(trial: int, **values: Any) -> Path:
+        path = tmp_path / "results" / "cells" / CELL / f"trial-{trial}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        one = row(trial=trial, schema_version=SCHEMA_VERSION, **values)
+        pq.write_table(pa.Table.from_pylist([one], schema=arrow_schema()), path)
+        return path
+
+    return build
+
+
+def row_path(folder: Path, trial: int) -> str:
+    return str(folder / "results" / "cells" / CELL / f"trial-{trial}.parquet")
+
+
+def reasons(folder: Path, trials: int, collected: pd.DataFrame | None = None) -> list[tuple[str, str]]:
+    asked = {"measure_cell": [row_path(folder, trial) for trial in range(1, trials + 1)]}
+    return [(one.kind, one.reason) for one in find_unfinished(asked, {"trial": collected})]
+
+
+def log(folder: Path, trial: int, text: str) -> None:
+    path = folder / "results" / "logs" / "measure_cell" / CELL / f"trial-{trial}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_the_log_of_a_job_says_why_it_has_no_row(tmp_path: Path) -> None:
+    log(tmp_path, 1, "waiting for a GPU\nerror: first\nerror: no such file; give another\n")
+    log(tmp_path, 2, 'Traceback (most recent call last):\n  File "x.py"\nValueError: wrong\n')
+    log(tmp_path, 3, "waiting for a GPU\n")
+    log(tmp_path, 4, "")
+    assert reasons(tmp_path, 5) == [
+        ("failed", "no such file; give another"),
+        ("failed", "ValueError: wrong"),
+        ("missing", STOPPED),
+        ("missing", STOPPED),
+        ("missing", NOT_YET),
+    ]
+
+
+def test_a_row_that_was_collected_is_finished(tmp_path: Path, write: Callable[..., Path]) -> None:
+    log(tmp_path, 1, "error: of an earlier try\n")
+    write(1)
+    rows = finished_rows([Path(row_path(tmp_path, trial)) for trial in (1, 2)], several_hosts=False)
+    assert rows["trial"].to_pylist() == [1]
+    assert reasons(tmp_path, 2, rows.to_pandas()) == [("missing", NOT_YET)]
+
+
+def test_the_axes_of_what_is_missing_come_from_its_path(tmp_path: Path) -> None:
+    (one,) = find_unfinished({"measure_cell": [row_path(tmp_path, 1)]}, {})
+    assert (one.work, one.axes["study"], one.axes["batch_size"], one.axes["size"], one.axes["device"]) == (
+        "trial",
+        "disc_depth",
+        100,
+        4,
+        "cpu",
+    )
+
+
+def test_trainings_and_searches_are_work_as_well(tmp_path: Path) -> None:
+    asked = {
+        "train_model": [str(tmp_path / "results" / "trainings" / CELL / "seed-3.parquet")],
+        "find_largest_batch": [str(tmp_path / "results" / "largest_batch" / CELL.replace("/batch-100", "")) + ".json"],
+    }
+    training, search = find_unfinished(asked, {})
+    assert (training.work, training.axes["batch_size"]) == ("training", 100)
+    assert (search.work, search.axes["batch_size"], search.axes["size"]) == ("search", None, 4)
+
+
+def test_a_row_that_cannot_be_read_is_left_out_and_named(tmp_path: Path, write: Callable[..., Path]) -> None:
+    paths = [write(1), write(2), write(3)]
+    paths[0].write_bytes(b"PAR1")
+    table = pq.read_table(paths[1], partitioning=None)
+    pq.write_table(table.drop_columns(["trial"]), paths[1])
+    rows = finished_rows(paths, several_hosts=False)
+    assert rows["trial"].to_pylist() == [3]
+    (first, _), (second, why) = reasons(tmp_path, 3, rows.to_pandas())
+    assert (first, second, why) == ("unreadable", "unreadable", "written by another version of this workflow")
+
+
+def test_of_two_hosts_the_one_that_wrote_last_counts(tmp_path: Path, write: Callable[..., Path]) -> None:
+    paths = [write(1, hostname="old"), write(2, hostname="old"), write(3, hostname="new")]
+    for age, path in enumerate(reversed(paths)):
+        os.utime(path, (1000 - age, 1000 - age))
+    rows = finished_rows(paths, several_hosts=False)
+    assert rows["trial"].to_pylist() == [3]
+    assert reasons(tmp_path, 3, rows.to_pandas()) == [("excluded", EXCLUDED)] * 2
+    assert finished_rows(paths, several_hosts=True)["trial"].to_pylist() == [1, 2, 3]
+
+
+def test_a_row_of_other_settings_is_no_row_of_this_run(tmp_path: Path, write: Callable[..., Path]) -> None:
+    commands = (
+        "measure_cell.py --seed=1 --blocks-min=30 --trial=1",
+        "measure_cell.py --seed=1 --blocks-min=3 --trial=2",
+    )
+    paths = [write(trial, command=command) for trial, command in enumerate(commands, 1)]
+    paths.append(write(3, command=None))
+    rows = finished_rows(paths, several_hosts=False, settings={"disc_depth": ["--seed=1", "--blocks-min=3"]})
+    assert rows["trial"].to_pylist() == [2, 3]
+    assert reasons(tmp_path, 3, rows.to_pandas()) == [("excluded", EXCLUDED)]
+
+
+def test_nothing_finished_is_a_table_without_rows(tmp_path: Path) -> None:
+    rows = finished_rows([Path(row_path(tmp_path, 1))], several_hosts=False)
+    assert (len(rows), rows.schema.names) == (0, arrow_schema().names)
+
+
+def test_classes_of_nodes_are_a_level_of_the_path_and_told_apart(tmp_path: Path, row: Row) -> None:
+    paths = [
+        tmp_path / "cells" / CELL.replace("/cpu", f"/{machine}/cpu") / "trial-1.parquet" for machine in ("a100", "h200")
+    ]
+    collected = pd.DataFrame([row(trial=1, size=4, device="cpu", machine="a100")])
+    (one,) = find_unfinished({"measure_cell": list(map(str, paths))}, {"trial": collected})
+    assert (one.kind, one.axes["machine"], one.axes["size"], one.axes["device"]) == ("missing", "h200", 4, "cpu")
+    log = tmp_path / "logs" / "measure_cell" / CELL.replace("/cpu", "/h200/cpu") / "trial-1.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("error: no such node\n")
+    (one,) = find_unfinished({"measure_cell": list(map(str, paths))}, {"trial": collected})
+    assert (one.kind, one.reason) == ("failed", "no such node")

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from crossover.errors import UserError
+from crossover.tables.columns import COLUMNS
+from crossover.tables.guards import ENVIRONMENT_COLUMNS, check_environments, differing_environments
+
+
+def rows(*changes: Mapping[str, str | None]) -> pa.Table:
+    alike = {"device": "cuda", **dict.fromkeys(ENVIRONMENT_COLUMNS, "same")}
+    return pa.Table.from_pylist([{**alike, **change} for change in changes])
+
+
+def test_the_columns_are_those_of_a_row() -> None:
+    assert set(ENVIRONMENT_COLUMNS) <= set(COLUMNS)
+
+
+def test_like_rows_pass_and_devices_may_differ_from_each_other() -> None:
+    check_environments(rows({}, {}, {"device": "cpu", "threads": "other", "hostname": "other"}), several_hosts=False)
+
+
+@pytest.mark.parametrize("column", ENVIRONMENT_COLUMNS)
+def test_any_unlike_field_is_named_with_its_values(column: str) -> None:
+    with pytest.raises(UserError, match=rf"rows of device 'cuda' .*: {column} \(same, other\);") as caught:
+        check_environments(rows({}, {column: "other"}), several_hosts=False)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_was_measured_without_torch_is_apart_from_the_rest() -> None:
+    real, null = {"workload": "disc_mlp"}, {"workload": "null", "torch_version": None}
+    check_environments(rows(real, null), several_hosts=False)
+    with pytest.raises(UserError, match=r"hostname \(same, other\)"):
+        check_environments(rows(real, null, {**null, "hostname": "other"}), several_hosts=False)
+
+
+def test_several_hosts_may_be_wanted_but_not_several_kinds_of_them() -> None:
+    check_environments(rows({}, {"hostname": "other"}), several_hosts=True)
+    with pytest.raises(UserError, match="torch_version"):
+        check_environments(rows({}, {"hostname": "other", "torch_version": "other"}), several_hosts=True)
+
+
+def test_two_runs_differ_in_the_fields_that_are_named() -> None:
+    first = rows({}, {"device": "cpu"}).to_pandas()
+    assert differing_environments(first, first) == []
+    second = rows({"torch_version": "2.12.0", "device_name": "G2"}, {"device": "cpu", "torch_version": "2.12.0"})
+    assert differing_environments(first, second.to_pandas()) == [
+        "device_name: same against G2 (cuda)",
+        "torch_version: same against 2.12.0 (cuda, cpu)",
+    ]
+
+
+def test_a_device_of_one_run_only_differs_from_nothing() -> None:
+    second = rows({"device": "cpu", "hostname": "other"}).to_pandas()
+    assert differing_environments(rows({}).to_pandas(), second) == []
+
+
+def test_a_count_reads_the_same_where_another_row_lacks_it() -> None:
+    first, second = pd.DataFrame({"device": ["cpu"], "threads": [2]}), pd.DataFrame({"device": ["cpu"], "threads": [4]})
+    partly = pd.concat([first, pd.DataFrame({"device": ["cpu"], "threads": [None]}, dtype=object)]).astype(
+        {"threads": float}
+    )
+    assert differing_environments(partly, second) == ["threads: 2, none against 4 (cpu)"]
+
+
+def test_classes_of_nodes_may_differ_from_each_other_but_not_within() -> None:
+    a100, h200 = {"machine": "a100", "device_name": "A100"}, {"machine": "h200", "device_name": "H200"}
+    check_environments(rows(a100, h200), several_hosts=False)
+    with pytest.raises(UserError, match=r"rows of device 'cuda' of machine 'h200' come .*device_name \(H200, A100\)"):
+        check_environments(rows(a100, h200, {**h200, "device_name": "A100"}), several_hosts=False)
