@@ -19,6 +19,7 @@ from trials import request, write_points
 MEASUREMENT = "crossover/measurement"
 
 OF_ALL = (
+    "crossover/config/words.py",
     "crossover/tables/columns.py",
     "crossover/tables/row_files.py",
     "crossover/config/studies.py",
@@ -36,7 +37,6 @@ OF_A_STEP = (
 )
 OF_A_TRIAL = (
     "crossover/machine/lease.py",  # tells a trial how many others hold a GPU
-    "crossover/config/words.py",
     "crossover/measurement/trial.py",
     "crossover/measurement/clock/latency.py",
     "crossover/measurement/step/correctness.py",

@@ -179,7 +179,7 @@ def test_the_figure_of_a_large_parent_does_not_leak_in(in_fresh_process: Callabl
 def test_memory_that_the_heap_kept_shows_again(in_fresh_process: Callable[..., dict[str, Any]]) -> None:
     """200 MB in blocks of the heap, freed under blocks that stay: without trimming the second run needs nothing."""
     told = in_fresh_process(
-        "from crossover.measurement import memory_host\n"
+        "from crossover.measurement.memory import memory_host\n"
         "blocks = [bytearray(b'x' * 50_000) for _ in range(4100)]\n"
         "del blocks[:4000]\n"
         "def run():\n"
