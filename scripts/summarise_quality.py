@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from crossover.answers.quality_words import reports_text
-from crossover.config.trainings import Training
 from crossover.errors import UserError, logged
 from crossover.files import atomic_path
 from crossover.machine.discovery import handed_down
@@ -15,6 +14,7 @@ from crossover.statistics.quality import quality_table
 from crossover.tables.finished import finished_rows
 from crossover.tables.frames import write_table
 from crossover.tables.guards import matching_rows
+from crossover.tables.trainings import Training
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
