@@ -11,10 +11,10 @@ from crossover.errors import UserError, logged
 from crossover.files import atomic_path
 from crossover.machine.discovery import handed_down
 from crossover.statistics.quality import quality_table
+from crossover.tables.columns import Training
 from crossover.tables.finished import finished_rows
 from crossover.tables.frames import write_table
 from crossover.tables.guards import matching_rows
-from crossover.tables.trainings import Training
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -42,7 +42,7 @@ from crossover.measurement.step.seeds import seed_all
 from crossover.measurement.step.switches import read_switches
 from crossover.measurement.step.tasks import Task, TrainingTask
 from crossover.measurement.workloads import build_task, count_parameters, whole_batches
-from crossover.tables.trainings import Training
+from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
 """After the first step, which loads libraries, so many tell whether all of them fit into the time limit."""

@@ -18,8 +18,8 @@ from crossover.statistics.quality_pairs import (
     is_baseline,
     paired_by_seed,
 )
+from crossover.tables.columns import Training
 from crossover.tables.frames import CELL_AXES
-from crossover.tables.trainings import Training
 
 METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "weighted_f1": "weighted F1"}
 """What is compared, with its words; all are shares, and more is better."""

@@ -15,8 +15,8 @@ from crossover.config.words import AXES, HERE
 from crossover.errors import UserError
 from crossover.plan.hardware import placed
 from crossover.statistics.largest_batches import collect_searches
+from crossover.tables.columns import Training
 from crossover.tables.frames import read_row
-from crossover.tables.trainings import Training
 
 UNFINISHED = ("failed", "missing", "unreadable", "excluded")
 """How work can be without a result."""

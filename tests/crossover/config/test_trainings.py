@@ -5,7 +5,7 @@ from dataclasses import asdict, fields, replace
 from crossover.config.options import training_options
 from crossover.config.studies import TRAINING_PATH, Cell, Quality, Study, quality_of, trained_cells
 from crossover.config.words import AXES
-from crossover.tables.trainings import Training
+from crossover.tables.columns import Training
 from train_model import parse_arguments
 
 STUDY = Study(

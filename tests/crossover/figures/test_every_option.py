@@ -23,8 +23,8 @@ from crossover.statistics.cores_worth import compare_cores
 from crossover.statistics.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
 from crossover.statistics.quality import quality_table
 from crossover.statistics.summary import summarise
+from crossover.tables.columns import Training
 from crossover.tables.frames import write_table
-from crossover.tables.trainings import Training
 from render_report import render_report
 from report_pages import FACTS, TEMPLATES, tables_of
 

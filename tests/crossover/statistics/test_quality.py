@@ -19,9 +19,9 @@ from crossover.statistics.quality import (
     report_of,
 )
 from crossover.statistics.quality_pairs import difference_over_seeds
+from crossover.tables.columns import Training
 from crossover.tables.frames import CELL_AXES
 from crossover.tables.row_files import write_record
-from crossover.tables.trainings import Training
 from summarise_quality import summarise_quality, trained_rows
 
 LABELS = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
