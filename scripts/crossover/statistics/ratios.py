@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,8 @@ import pandas as pd
 from crossover.config.words import BASELINE, PLAIN_SIDES, is_cpu, threads_of_side
 from crossover.statistics.cells import rows_of_cells
 from crossover.statistics.intervals import ratio_over_trials, time_over_trials
-from crossover.statistics.pairings import cpu_against_accelerators, plain_sides
-from crossover.tables.registry import CELL_AXES, LINE_AXES, table_of
+from crossover.statistics.pairings import compare_across
+from crossover.tables.registry import CELL_AXES, table_of
 
 
 class Key(NamedTuple):
@@ -90,9 +90,71 @@ def _row(one: Pair, cells: Cells, parameters: Mapping[Key, float]) -> dict[str, 
 
 
 def _devices(cells: Cells) -> Iterator[Pair]:
-    """Each accelerator against every CPU side of its machine, then against other machines' CPUs where one lacks any."""
+    """Each accelerator against the CPU sides of its machine, and against other machines' CPUs where one lacks a half."""
     sides = dict.fromkeys(key.device for key in cells if is_cpu(key.device))
-    for key in cells:
-        for side in () if is_cpu(key.device) else sides:
+    devices: dict[Key, dict[str, set[str]]] = {}
+    for key in _on_all_cores(cells):
+        devices.setdefault(_shared(key), {}).setdefault(key.machine, set()).add(key.device)
+    for key in (key for key in cells if not is_cpu(key.device)):
+        for side in sides:
             yield Pair("device", key, key._replace(device=side), key.device, side)
-    for machine, accelerator, other in cpu_against_accelerators(cells)
+        own = devices[_shared(key)]
+        for machine in own:
+            if machine != key.machine and compare_across(own[key.machine], own[machine]):
+                yield Pair("device", key, key._replace(machine=machine, device=BASELINE), key.device, BASELINE)
+
+
+def _settings(cells: Cells) -> Iterator[Pair]:
+    """Each precision with its execution against the plain ones of the study, on the same device."""
+    studies: dict[str, list[Key]] = {}
+    for key in _on_all_cores(cells):
+        studies.setdefault(key.study, []).append(key)
+    for keys in studies.values():
+        plain = plain_settings(keys)
+        varied = [axis for axis in plain if len({getattr(key, axis) for key in keys}) > 1]
+        for key in keys if varied else ():
+            baseline = key._replace(**plain)
+            if key != baseline:
+                names = [", ".join(getattr(side, axis) for axis in varied) for side in (key, baseline)]
+                yield Pair("settings", key, baseline, *names)
+
+
+def plain_settings(cells: Collection[Key]) -> dict[str, str]:
+    """The precision and the execution that a study's others are compared with: the plain one, or its only one.
+
+    Empty where the study has several but lacks the plain one.
+    """
+    plain = {}
+    for axis, usual in PLAIN_SIDES.items():
+        values = {getattr(key, axis) for key in cells}
+        if len(values) > 1 and usual not in values:
+            return {}
+        plain[axis] = usual if len(values) > 1 else values.pop()
+    return plain
+
+
+def _protocols(cells: Cells) -> Iterator[Pair]:
+    """Resident data against the published protocol, which also loads and moves each batch."""
+    published, resident = "as_published", "resident"
+    for key in _on_all_cores(cells):
+        if key.protocol == resident:
+            yield Pair("protocol", key, key._replace(protocol=published), resident, published)
+
+
+def _machines(cells: Cells) -> Iterator[Pair]:
+    """A device of each machine against that of the first machine that has it on the line."""
+    first: dict[Key, str] = {}
+    for key in _on_all_cores(cells):
+        line = _shared(key)._replace(device=key.device)
+        machine = first.setdefault(line, key.machine)
+        if machine != key.machine:
+            yield Pair("machine", key, key._replace(machine=machine), key.machine, machine)
+
+
+def _on_all_cores(cells: Cells) -> Iterator[Key]:
+    return (key for key in cells if threads_of_side(key.device) is None)
+
+
+def _shared(key: Key) -> Key:
+    """What the cells of a line have in common across machines."""
+    return key._replace(size=0, machine="", device="")
