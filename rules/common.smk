@@ -15,7 +15,7 @@ from crossover.machine.code_key import Modules, code_of
 from crossover.plan.code_notes import note_code
 from crossover.config.options import axis_options, search_options, setting_options, trial_options
 from crossover.config.configuration import read_configuration, real_files
-from crossover.plan.checks import check_device_list, check_executor
+from crossover.plan.checks import check_device_list, check_executor, check_metrics
 from crossover.machine.discovery import (
     find_machine,
     hand_down,
@@ -41,7 +41,6 @@ from crossover.machine.nodes import find_nodes
 from crossover.reading import read_text
 from crossover.config.words import HERE, is_cpu, threads_of_side
 from crossover.plan.runtimes import runtime_min
-from crossover.tables.metrics import metrics
 from crossover.plan.stages import (
     figures_among,
     measured_late,
@@ -78,7 +77,8 @@ with one_line_errors():
     LAYERS = read_layers(
         overriding if replaced else [own, *overriding], workflow.config_settings.config_args or ()
     )
-    CONFIG = read_configuration(LAYERS, Path(workflow.basedir) / "config", metrics())
+    CONFIG = read_configuration(LAYERS, Path(workflow.basedir) / "config")
+    check_metrics(CONFIG.studies)
     check_classes(CONFIG.classes, CONFIG.devices)
     MERGED = []
 

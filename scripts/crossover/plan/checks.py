@@ -1,10 +1,31 @@
-"""Checks of the configuration against this machine and against where the jobs run."""
+"""Checks of the configuration against what other rooms know: this machine, the cluster, the columns of a row."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin, claims_of, read_claim
 from crossover.config.configuration import Configuration
-from crossover.errors import UserError
+from crossover.config.studies import Study
+from crossover.errors import UserError, did_you_mean
 from crossover.machine.discovery import Machine
+from crossover.tables.metrics import metrics
+
+
+def check_metrics(studies: Sequence[Study]) -> None:
+    """Raise UserError if a claim names a metric that no row has."""
+    known = list(metrics())
+    for study in studies:
+        for number, values in enumerate(claims_of([study])):
+            place = f"{study.name}.yaml: claims.{number}"
+            form = read_claim(values, study.name, place).form
+            for side in (form.of, form.over) if isinstance(form, RatioWithin) else ():
+                if side.metric not in known:
+                    raise UserError(
+                        f"{place}: metric '{side.metric}' is unknown{did_you_mean(side.metric, known, 3)}; allowed: "
+                        f"{', '.join(DERIVED_METRICS)}, and the numeric columns of measurements.parquet, which "
+                        "results/README.md describes"
+                    )
 
 
 def check_device_list(configuration: Configuration, machine: Machine) -> None:
