@@ -54,13 +54,11 @@ def read(path: Path) -> Plan:
         raise UnreadableError(path, "not the plan of a run") from None
 
 
-def asked_rows(plan: Plan, results: Path) -> list[str]:
-    """Paths of all rows asked for so far: those of the plan, and those that stages of refinement have added."""
-    rows = dict.fromkeys(plan.rows)
-    for stage in sorted(results.glob("refinement/stage-*.json")):
-        rows |= dict.fromkeys(
-            f"{plan.config['results']}/cells/{cell.path}/trial-{trial}.parquet"
-            for cell, trial in planned_trials(stage)
-            if cell.study in plan.studies
-        )
-    return list(rows)
+def asked_rows(plan: Plan, results: Path) -> list[Path]:
+    """The rows asked for so far, below the run's folder `results`: those of the plan, and of each stage of refinement."""
+    cells = Path(plan.config["results"]) / "cells"
+    rows = [Path(row).relative_to(cells) for row in plan.rows]
+    for stage in results.glob("refinement/stage-*.json"):
+        planned = [(cell, trial) for cell, trial in planned_trials(stage) if cell.study in plan.studies]
+        rows += [Path(cell.path, f"trial-{trial}.parquet") for cell, trial in planned]
+    return [results / "cells" / row for row in dict.fromkeys(rows)]
