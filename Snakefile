@@ -9,7 +9,6 @@ include: "rules/refine.smk"
 include: "rules/analyse.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
-include: "rules/checks.smk"
 include: "rules/hooks.smk"
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 HOUSE = Path(workflow.basedir)
 sys.path.insert(0, str(HOUSE / "scripts"))
 
-from crossover.config.configuration import check_device_list, read_configuration, real_files
+from crossover.config.configuration import read_configuration, real_files
 from crossover.config.studies import check_any_for
 from crossover.config.words import HERE
-from crossover.config.yaml_files import read_layers, read_mapping
+from crossover.config.validation import read_layers, read_mapping
 from crossover.errors import one_line_errors
 from crossover.failures import failures
 from crossover.machine.discovery import (
@@ -22,10 +22,12 @@ from crossover.machine.discovery import (
     sent_elsewhere,
 )
 from crossover.machine.nodes import find_nodes
-from crossover.plan.classes import check_classes, cpu_partition
+from crossover.plan.checks import check_classes, check_device_list
+from crossover.plan.classes import cpu_partition
 from crossover.plan.invocation import INVOCATION
 from crossover.plan.jobs import Jobs
 from crossover.plan.run_plan import RunPlan
+from crossover.tables.metrics import metrics
 
 
 def house(path):
@@ -48,7 +50,7 @@ with one_line_errors():
     *overriding, own = map(Path, workflow.configfiles)
     files = overriding if workflow.config_settings.replace_workflow_config else [own, *overriding]
     LAYERS = read_layers(files, workflow.config_settings.config_args or ())
-    CONFIG = read_configuration(LAYERS, HOUSE / "config")
+    CONFIG = read_configuration(LAYERS, HOUSE / "config", metrics())
     check_classes(CONFIG.classes, CONFIG.devices)
     # What enters `params` must read the same on every host, so jobs are told what the main process found.
     if workflow.is_main_process:

@@ -7,33 +7,39 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from crossover.config.claim_checks import check_claims_of
-from crossover.config.memory_needs import memory_mb
+from crossover.config.claim_forms import check_claims_of
 from crossover.config.published_rows import read_published_rows
-from crossover.config.studies import NULL, Study, check_offered, known_workloads, trains, workload_traits
-from crossover.config.validation import Locator, allowed_names, check
-from crossover.config.yaml_files import read_mapping, shown_path
-from crossover.errors import UserError
+from crossover.config.studies import Study
+from crossover.config.validation import Locator, check, read_mapping
+from crossover.config.workloads import NULL, check_offered, known_workloads, memory_mb, trains, workload_traits
+from crossover.errors import UserError, allowed_names, shown_path
 
 
 def study_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a study, whose `effort` and `refinement` take the keys of the run's, but none of its defaults."""
+    """The schema of a study, whose `effort` and `refinement` take the numbers of the run's effort."""
     study: dict[str, Any] = schema["$defs"]["study"]
-    partial = {}
-    for part in ("effort", "refinement"):
-        rules = schema["properties"][part]["properties"]
-        keys = {key: {name: rule[name] for name in rule if name != "default"} for key, rule in rules.items()}
-        partial[part] = {**study["properties"][part], "additionalProperties": False, "properties": keys}
+    _, numbers = schema["properties"]["effort"]["anyOf"]
+    own = {key: rule for key, rule in numbers["properties"].items() if key != "preset"}
+    refinement = own.pop("refinement")["properties"]
+    partial = {
+        key: {**study["properties"][key], "additionalProperties": False, "properties": keys}
+        for key, keys in (("effort", own), ("refinement", refinement))
+    }
     return {**study, "properties": {**study["properties"], **partial}}
 
 
 def read_study(
-    name: str, folder: Path, schema: Mapping[str, Any], datasets: Mapping[str, Any], locate: Locator
+    name: str,
+    folder: Path,
+    schema: Mapping[str, Any],
+    datasets: Mapping[str, Any],
+    locate: Locator,
+    metrics: Mapping[str, bool] | None = None,
 ) -> Study:
-    """The study of that name from its file below `folder`, the config folder.
+    """The study of that name, read from its file below the config folder `folder`.
 
-    `schema` is what `study_schema` gives, `datasets` the config's; `locate` finds the file that names the study. Raises
-    UserError naming file, key and value.
+    `schema` is what `study_schema` gives, `datasets` the config's; `locate` finds the file that names the study;
+    `metrics` holds the columns that a claim may name, None: any. Raises UserError naming file, key and value.
     """
     known = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
     if name not in known:
@@ -64,7 +70,7 @@ def read_study(
     for size in study.sizes:
         memory_mb(study.workload, size)
     _check_batches(study, datasets, shown)
-    check_claims_of(study, shown, known, lambda other: _study(other, _read_keys(other, folder, schema)))
+    check_claims_of(study, shown, known, lambda other: _study(other, _read_keys(other, folder, schema)), metrics)
     return study
 
 

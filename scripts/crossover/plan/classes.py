@@ -9,7 +9,6 @@ from typing import Any
 
 from crossover.config.studies import Cell
 from crossover.config.words import HERE, is_cpu
-from crossover.errors import UserError
 
 Classes = Mapping[str, Mapping[str, Any]]
 """The resources of a class's jobs, and its `devices`, by the name of the class."""
@@ -19,9 +18,6 @@ GPU_ONLY = "gpu_model"
 
 NO_RESOURCES = ("devices", "cores")
 """Keys of a class that are no resources of its jobs."""
-
-FOR_ALL = ("slurm_partition", "slurm_account", "qos")
-"""If one class sets such a resource, every class must: the profile's own value then counts for none of them."""
 
 
 def devices_of(classes: Classes | None, devices: Sequence[str]) -> tuple[str, ...]:
@@ -78,28 +74,3 @@ def cpu_partition(text: object) -> str | None:
     except Exception:
         value = text
     return value if isinstance(value, str) else None
-
-
-def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> None:
-    """Raise UserError if a class has no usable name or lacks devices or a resource; `devices` None means auto."""
-    for name, one in (classes or {}).items():
-        if name == HERE:
-            raise UserError(f"cluster.classes.{name}: the name stands for a run without classes; choose another name")
-        if not one.get("devices") and devices is None:
-            raise UserError(
-                f"cluster.classes.{name}.devices: missing, and devices: auto cannot tell classes apart; name the "
-                "devices of these nodes, as [cpu, cuda]"
-            )
-        for missing in (key for key in FOR_ALL if key in resources_asked(classes) and key not in one):
-            raise UserError(
-                f"cluster.classes.{name}.{missing}: missing, but another class has it; give each class its own"
-            )
-
-
-def check_sent(classes: Classes | None, local: bool) -> None:
-    """Raise UserError if there are classes of nodes, but the jobs run on this machine."""
-    if classes and local:
-        raise UserError(
-            f"cluster.classes: {', '.join(classes)} are classes of a cluster's nodes, but the jobs would run here; send "
-            "them there with a profile, as --profile profiles/slurm, or set cluster.classes to null"
-        )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crossover.config.configuration import Configuration
-from crossover.config.efforts import effort_of
-from crossover.config.studies import Effort, Study
+from crossover.config.studies import Effort, Study, effort_of
 from crossover.config.words import BASELINE, ENERGY_WINDOW_MIN_S, is_cpu
 from crossover.plan.run_plan import RunPlan
 from crossover.plan.stages import has_other_sides

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from crossover.config.command_lines import axis_options, search_options, setting_options
+from crossover.config.options import axis_options, search_options, setting_options, training_options
 from crossover.config.configuration import Configuration
-from crossover.config.efforts import effort_of
-from crossover.config.memory_needs import memory_mb
-from crossover.config.studies import Study
-from crossover.config.trainings import quality_of, training_options
+from crossover.config.studies import Study, effort_of, quality_of
 from crossover.config.words import HERE, is_cpu
+from crossover.config.workloads import memory_mb
 from crossover.machine.code_key import Modules, code_of
 from crossover.machine.discovery import Machine
 from crossover.plan.classes import cores_of, resource_of, resources_asked

@@ -10,16 +10,17 @@ from typing import Any
 
 from crossover.config.studies import (
     CELL_PATH,
-    NULL,
     SEARCH_PATH,
+    TRAINING_PATH,
     Cell,
     Refinement,
     Study,
     in_rounds,
-    workload_traits,
+    quality_of,
+    trained_cells,
 )
-from crossover.config.trainings import TRAINING_PATH, quality_of, trained_cells
 from crossover.config.words import AXES, HERE, threads_of_side
+from crossover.config.workloads import NULL, workload_traits
 from crossover.plan.classes import Classes, devices_of, on_classes, placed
 from crossover.plan.stages import measured_late, stages_of
 

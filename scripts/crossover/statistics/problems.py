@@ -10,8 +10,8 @@ import pandas as pd
 
 from crossover.answers.naming import varying
 from crossover.answers.wording import listed
-from crossover.config.studies import workload_traits
 from crossover.config.words import FLAGS
+from crossover.config.workloads import workload_traits
 from crossover.figures.style import device_label, spaced
 from crossover.statistics.unfinished import Unfinished
 from crossover.tables.frames import CELL_AXES, records

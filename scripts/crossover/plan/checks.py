@@ -1,0 +1,71 @@
+"""Checks of the config against the machine that it runs on, and against the nodes that jobs are sent to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crossover.config.configuration import Configuration
+from crossover.config.words import HERE
+from crossover.errors import UserError
+from crossover.machine.discovery import Machine
+from crossover.plan.classes import Classes, resources_asked
+
+FOR_ALL = ("slurm_partition", "slurm_account", "qos")
+"""If one class sets such a resource, every class must: the profile's own value then counts for none of them."""
+
+
+def check_device_list(configuration: Configuration, machine: Machine) -> None:
+    """Raise UserError if a device that the config names cannot be used on this machine."""
+    for device in configuration.devices or ():
+        if device not in machine.devices:
+            raise UserError(
+                f"{configuration.devices_from}: devices: '{device}' cannot be used on this machine; "
+                f"allowed here: auto, {', '.join(machine.devices)} ({machine.note or 'no other device was found'}); "
+                "to plan or report what another machine measures, set cluster.check_devices to false"
+            )
+
+
+def check_executor(configuration: Configuration, machine: Machine, local: bool) -> None:
+    """Raise UserError if jobs run elsewhere on unknown nodes; `local`: they run on this machine after all."""
+    if local and machine.elsewhere:
+        raise UserError(
+            "--jobs: counts the jobs of a cluster, but these run here; give --cores, or a cluster's profile"
+        )
+    if local or machine.nodes is not None:
+        return
+    if configuration.devices is None:
+        raise UserError(
+            f"{configuration.devices_from}: devices: 'auto' takes what Slurm says of its nodes, but sinfo does not "
+            "know the jobs' partition; name the nodes' devices, as [cpu, cuda]"
+        )
+    classes = configuration.classes or {"": {}}
+    if configuration.cpu_threads == "auto" and not all(one.get("cores") for one in classes.values()):
+        raise UserError(
+            "cpu_threads: 'auto' takes the cores that Slurm says its nodes have, but sinfo does not know the jobs' "
+            "partition; give the cores of a node that a job may have, as cpu_threads=8"
+        )
+
+
+def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> None:
+    """Raise UserError if a class has no usable name or lacks devices or a resource; `devices` None means auto."""
+    for name, one in (classes or {}).items():
+        if name == HERE:
+            raise UserError(f"cluster.classes.{name}: the name stands for a run without classes; choose another name")
+        if not one.get("devices") and devices is None:
+            raise UserError(
+                f"cluster.classes.{name}.devices: missing, and devices: auto cannot tell classes apart; name the "
+                "devices of these nodes, as [cpu, cuda]"
+            )
+        for missing in (key for key in FOR_ALL if key in resources_asked(classes) and key not in one):
+            raise UserError(
+                f"cluster.classes.{name}.{missing}: missing, but another class has it; give each class its own"
+            )
+
+
+def check_sent(classes: Classes | None, local: bool) -> None:
+    """Raise UserError if there are classes of nodes, but the jobs run on this machine."""
+    if classes and local:
+        raise UserError(
+            f"cluster.classes: {', '.join(classes)} are classes of a cluster's nodes, but the jobs would run here; send "
+            "them there with a profile, as --profile profiles/slurm, or set cluster.classes to null"
+        )
