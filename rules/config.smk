@@ -1,9 +1,13 @@
 # Reads and checks the config, looks at the machine, and makes the plan that the rules ask.
 
+import gc
 import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
+
+# Jobs live as long as the run: to look for garbage among them every few hundred objects takes a tenth of a dry-run.
+gc.set_threshold(100_000, 50, 100)
 
 HOUSE = Path(workflow.basedir)
 sys.path.insert(0, str(HOUSE / "scripts"))

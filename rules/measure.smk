@@ -39,13 +39,11 @@ rule measure_cell:
         mem_mb=JOBS.mem_mb,
         runtime=JOBS.trial_min,
     params:
-        options=JOBS.trial_options,
-        environment=JOBS.environment,
-        code=JOBS.code("trial"),
+        job=JOBS.trial,
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}"
     shell:
-        "python3 {input.script:q} {params.options} --trial={wildcards.trial}"
+        "python3 {input.script:q} {params.job[options]} --trial={wildcards.trial}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -66,13 +64,11 @@ rule train_model:
         mem_mb=JOBS.mem_mb,
         runtime=JOBS.training_min,
     params:
-        options=JOBS.training_options,
-        environment=JOBS.environment,
-        code=JOBS.code("training"),
+        job=JOBS.training,
     message:
         f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
     shell:
-        "python3 {input.script:q} {params.options} --seed={wildcards.seed}"
+        "python3 {input.script:q} {params.job[options]} --seed={wildcards.seed}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -93,10 +89,8 @@ rule find_largest_batch:
         mem_mb=JOBS.mem_mb,
         runtime=JOBS.search_min,
     params:
-        options=JOBS.search_options,
-        environment=JOBS.environment,
-        code=JOBS.code("batch_try"),
+        job=JOBS.search,
     message:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
     shell:
-        "python3 {input.script:q} {params.options} --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
+        "python3 {input.script:q} {params.job[options]} --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"

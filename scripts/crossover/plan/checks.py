@@ -66,6 +66,6 @@ def check_sent(classes: Classes | None, local: bool) -> None:
     """Raise UserError if there are classes of nodes, but the jobs run on this machine."""
     if classes and local:
         raise UserError(
-            f"cluster.classes: {', '.join(classes)} are classes of a cluster's nodes, but the jobs would run here; send "
-            "them there with a profile, as --profile profiles/slurm, or set cluster.classes to null"
+            f"cluster.classes: {', '.join(classes)} are classes of a cluster's nodes, but the jobs would run here; "
+            "send them there with a profile, as --profile profiles/slurm, or set cluster.classes to null"
         )

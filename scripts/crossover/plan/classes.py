@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from crossover.config.studies import Cell
-from crossover.config.words import HERE, is_cpu
+from crossover.config.words import is_cpu
 
 Classes = Mapping[str, Mapping[str, Any]]
 """The resources of a class's jobs, and its `devices`, by the name of the class."""

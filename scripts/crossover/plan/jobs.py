@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from crossover.config.options import axis_options, search_options, setting_options, training_options
 from crossover.config.configuration import Configuration
+from crossover.config.options import axis_options, search_options, setting_options, training_options
 from crossover.config.studies import Study, effort_of, quality_of
 from crossover.config.words import HERE, is_cpu
 from crossover.config.workloads import memory_mb
@@ -27,6 +27,10 @@ SEARCH_MIN = 60
 
 Wildcards = Mapping[str, Any]
 
+Params = dict[str, str | None]
+"""What a result depends on, and is made anew for: the options of its command, as the shell takes them, its code and the
+versions of torch and the driver."""
+
 
 @dataclass(frozen=True)
 class Jobs:
@@ -37,9 +41,25 @@ class Jobs:
     cores: int | None
     """Those of --cores; None where a cluster's scheduler counts."""
 
-    def trial_options(self, wildcards: Wildcards) -> str:
-        """Command-line options that all trials of a cell share, as the shell takes them."""
-        return shlex.join([*axis_options(wildcards), *self.settings[wildcards["study"]]])
+    def trial(self, wildcards: Wildcards) -> Params:
+        """Parameters of a trial: what its cell's row depends on."""
+        options = [*axis_options(wildcards), *self.settings[wildcards["study"]]]
+        return self._params("trial", wildcards, options)
+
+    def search(self, wildcards: Wildcards) -> Params:
+        """Parameters of the search for a cell's largest batch."""
+        limit_s = self.time_limit_s(self._study(wildcards))
+        options = search_options(wildcards, self.config.largest_batch, **self._shared, time_limit_s=limit_s)
+        return self._params("batch_try", wildcards, options)
+
+    def training(self, wildcards: Wildcards) -> Params:
+        """Parameters of a training."""
+        study = self._study(wildcards)
+        quality = quality_of(study)
+        assert quality is not None
+        threads, limit_s = self.config.cpu_threads, self.time_limit_s(study)
+        options = training_options(cell_of(wildcards), quality, cpu_threads=threads, time_limit_s=limit_s)
+        return self._params("training", wildcards, options)
 
     @cached_property
     def settings(self) -> dict[str, list[str]]:
@@ -58,9 +78,7 @@ class Jobs:
     def search_options(self, wildcards: Wildcards) -> str:
         """Command-line options of the search for a cell's largest batch."""
         limit_s = self.time_limit_s(self._study(wildcards))
-        return shlex.join(
-            search_options(wildcards, self.config.largest_batch, **self._shared, time_limit_s=limit_s)
-        )
+        return shlex.join(search_options(wildcards, self.config.largest_batch, **self._shared, time_limit_s=limit_s))
 
     def training_options(self, wildcards: Wildcards) -> str:
         """Command-line options that all trainings of a cell share."""
@@ -69,15 +87,6 @@ class Jobs:
         assert quality is not None
         threads, limit_s = self.config.cpu_threads, self.time_limit_s(study)
         return shlex.join(training_options(cell_of(wildcards), quality, cpu_threads=threads, time_limit_s=limit_s))
-
-    def code(self, kind: str) -> Callable[[Wildcards], str]:
-        """The key of the code that does a kind of job, as a function of its wildcards; another key measures anew."""
-        return lambda wildcards: self._code_keys(kind, wildcards["workload"])
-
-    def environment(self, wildcards: Wildcards) -> dict[str, str | None]:
-        """The versions that a number depends on; another version measures anew."""
-        driver = None if is_cpu(wildcards["device"]) else self.machine.driver_version
-        return {"torch": self.machine.torch_version, "driver": driver}
 
     def all_cores(self) -> int:
         """The cores of --cores, or of a cluster's node."""
@@ -143,6 +152,14 @@ class Jobs:
     @property
     def _shared(self) -> dict[str, Any]:
         return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads}
+
+    def _params(self, kind: str, wildcards: Wildcards, options: Sequence[str]) -> Params:
+        return {
+            "options": shlex.join(options),
+            "code": self._code_keys(kind, wildcards["workload"]),
+            "torch": self.machine.torch_version,
+            "driver": None if is_cpu(wildcards["device"]) else self.machine.driver_version,
+        }
 
     @cached_property
     def _code_keys(self) -> Callable[[str, str], str]:

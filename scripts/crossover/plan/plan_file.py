@@ -55,7 +55,7 @@ def read(path: Path) -> Plan:
 
 
 def asked_rows(plan: Plan, results: Path) -> list[Path]:
-    """The rows asked for so far, below the run's folder `results`: those of the plan, and of each stage of refinement."""
+    """The rows asked for so far, in the run's folder: those of the plan and of each stage of refinement."""
     cells = Path(plan.config["results"]) / "cells"
     rows = [Path(row).relative_to(cells) for row in plan.rows]
     for stage in results.glob("refinement/stage-*.json"):

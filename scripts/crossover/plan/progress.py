@@ -35,7 +35,8 @@ def failure_words(failed: Mapping[str, int], results: str) -> str:
     """The last lines of a failed run; `failed` counts the failed jobs by rule."""
     counts = ", ".join(f"{rule} {count}" for rule, count in failed.items())
     total = sum(failed.values())
-    what = f"Failed: {total} job{'' if total == 1 else 's'} ({counts}); see above." if failed else "The run was stopped."
+    jobs = f"{total} job{'' if total == 1 else 's'}"
+    what = f"Failed: {jobs} ({counts}); see above." if failed else "The run was stopped."
     return (
         f"{what}\nThe same command again measures what is missing, and nothing else."
         f"\nA report of what has finished: python scripts/report_rows.py {results}\n"
@@ -62,7 +63,7 @@ class Progress(logging.Handler):
         self._say, self._clock = say, clock
         self._running: dict[int, str] = {}
         self._began: float | None = None
-        self._total = 0
+        self._totals: list[int] = []
 
     def measures(self) -> bool:
         """Whether the run has jobs that measure, or may come to have some."""
@@ -78,7 +79,7 @@ class Progress(logging.Handler):
     def _note(self, event: str, facts: Mapping[str, Any]) -> None:
         if event == "run_info":
             self.planned = Counter(facts["stats"])
-            self._total = self.planned.pop("total")
+            del self.planned["total"]
         elif event == "job_info":
             self._running[facts["jobid"]] = facts["rule_name"]
             if facts["rule_name"] in MEASURING and self._began is None:
@@ -91,11 +92,11 @@ class Progress(logging.Handler):
             if rule in MEASURING:
                 self._tell()
         elif event == "progress":
-            self._total = facts["total"]
+            self._totals.append(facts["total"])
 
     def _tell(self) -> None:
         done = sum(self.finished[rule] for rule in MEASURING)
-        added = self._total - sum(self.planned.values())  # by refinement
+        added = self._totals[-1] - self._totals[0] if self._totals else 0  # by refinement
         planned = sum(self.planned[rule] for rule in MEASURING) + added
         left = planned - done - sum(self.failed[rule] for rule in MEASURING)
         if left > 0 and self._began is not None:

@@ -1,4 +1,4 @@
-"""The table of a run: its cells, trials, trainings and searches, where each result lies, and in which order to measure."""
+"""The table of a run: its cells, trials, trainings and searches, where their results lie, and the order of trials."""
 
 from __future__ import annotations
 
@@ -82,9 +82,7 @@ class RunPlan:
     @cached_property
     def stages(self) -> dict[str, int]:
         """Stages of refinement of each study that is refined."""
-        stages = {
-            study.name: stages_of(study, self.devices, self.trials, self.refinement) for study in self.studies
-        }
+        stages = {study.name: stages_of(study, self.devices, self.trials, self.refinement) for study in self.studies}
         return {name: count for name, count in stages.items() if count}
 
     @property

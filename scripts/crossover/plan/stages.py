@@ -1,4 +1,4 @@
-"""Refinement of crossovers in stages: which studies take part, what each stage adds, and in which order it is measured."""
+"""Stages of refinement: which studies take part, what each stage adds, and in which order it is measured."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
 
 
 def plain_side(axis: str, values: Sequence[str]) -> str | None:
-    """The precision or execution that a study compares its others with: its only one, or the plain one if it has that."""
+    """The precision or execution that a study compares its others with: its only one, or the plain one if it has it."""
     if len(values) == 1:
         return values[0]
     return PLAIN_SIDES[axis] if PLAIN_SIDES[axis] in values else None
