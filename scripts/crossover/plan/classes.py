@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 from crossover.config.studies import Cell
@@ -62,15 +61,19 @@ def cores_of(classes: Classes | None, machine: str) -> int | None:
     return (classes or {}).get(machine, {}).get("cores")
 
 
+class _Wildcards(dict[str, str]):
+    """Wildcards as a profile's expressions see them."""
+
+    __getattr__ = dict.__getitem__
+
+
 def cpu_partition(text: object) -> str | None:
     """The Slurm partition of CPU cells in a profile's `slurm_partition`, a name or an expression of wildcards.
 
-    None if the profile names none, or its expression does not say.
+    None if the profile names none.
     """
-    if text is None:
-        return None
     try:
-        value = eval(str(text), {"wildcards": SimpleNamespace(device="cpu")})  # as Snakemake does for each job
+        value = eval(str(text), {"wildcards": _Wildcards(device="cpu")})  # as Snakemake does for each job
     except Exception:
         value = text
     return value if isinstance(value, str) else None
