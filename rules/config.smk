@@ -9,7 +9,7 @@ from pathlib import Path
 # Jobs live as long as the run: to look for garbage among them every few hundred objects takes a tenth of a dry-run.
 gc.set_threshold(100_000, 50, 100)
 
-HOUSE = Path(workflow.basedir)
+HOUSE = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(HOUSE / "scripts"))
 
 from crossover.config.configuration import read_configuration, real_files
@@ -50,10 +50,13 @@ configfile: house("config/config.yaml")
 prefer_this_environment()
 
 with one_line_errors():
-    # The config file named above comes last in Snakemake's list, but is overridden by the others.
-    *overriding, own = map(Path, workflow.configfiles)
-    files = overriding if workflow.config_settings.replace_workflow_config else [own, *overriding]
-    LAYERS = read_layers(files, workflow.config_settings.config_args or ())
+    if HOUSE == Path(workflow.basedir):
+        # The config file named above comes last in Snakemake's list, but is overridden by the others.
+        *overriding, own = map(Path, workflow.configfiles)
+        files = overriding if workflow.config_settings.replace_workflow_config else [own, *overriding]
+        LAYERS = read_layers(files, workflow.config_settings.config_args or ())
+    else:
+        LAYERS = [("the module's config", config)]
     CONFIG = read_configuration(LAYERS, HOUSE / "config", metrics())
     check_classes(CONFIG.classes, CONFIG.devices)
     # What enters `params` must read the same on every host, so jobs are told what the main process found.
