@@ -1,18 +1,8 @@
 # From rows to tables.
 
-TABLES = (
-    "cells",
-    "ratios",
-    "crossovers",
-    "latencies",
-    "cores_worth",
-    "quality",
-    "quality_pairs",
-    "largest_batches",
-    "claims",
-    "problems",
-    "answers",
-)
+from crossover.plan.outputs import TABLES
+
+# Rooms of the library that tables depend on.
 COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")
 
 

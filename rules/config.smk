@@ -26,12 +26,11 @@ from crossover.machine.discovery import (
     sent_elsewhere,
 )
 from crossover.machine.nodes import find_nodes
-from crossover.plan.checks import check_classes, check_device_list
+from crossover.plan.checks import check_classes, check_device_list, check_metrics
 from crossover.plan.classes import cpu_partition
 from crossover.plan.invocation import INVOCATION
 from crossover.plan.jobs import Jobs
 from crossover.plan.run_plan import RunPlan
-from crossover.tables.metrics import metrics
 
 
 def house(path):
@@ -57,7 +56,8 @@ with one_line_errors():
         LAYERS = read_layers(files, workflow.config_settings.config_args or ())
     else:
         LAYERS = [("the module's config", config)]
-    CONFIG = read_configuration(LAYERS, HOUSE / "config", metrics())
+    CONFIG = read_configuration(LAYERS, HOUSE / "config")
+    check_metrics(CONFIG.studies)
     check_classes(CONFIG.classes, CONFIG.devices)
     # What enters `params` must read the same on every host, so jobs are told what the main process found.
     if workflow.is_main_process:

@@ -1,4 +1,4 @@
-from crossover.plan.figures import SUFFIXES, figure_file, figures_of
+from crossover.plan.outputs import SUFFIXES, figure_file, figures_of
 
 FIGURES = figures_of(PLAN, CONFIG)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from crossover.config.studies import Study
 from crossover.config.words import AXES, BASELINE, DEVICES
-from crossover.errors import UserError, allowed_names, did_you_mean
+from crossover.errors import UserError, allowed_names
 
 FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "same_quality")
 """The forms of a claim; exactly one of them is a key of it."""
@@ -21,9 +21,6 @@ MISTAKES = tuple(f"latencies_{mistake}_s" for mistake in ("cold", "unsynchronise
 
 OURS = "ours"
 """The source of a statement of our own."""
-
-SOURCES = f"author, title and date, or '{OURS}'"
-"""What a claim's source may be."""
 
 PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
 """The axes that a claim may pin. A study has one name and one workload; each machine is checked on its own."""
@@ -106,30 +103,21 @@ class Claim:
     form: CrossoverBetween | RatioWithin | SameQuality
 
 
-def read_claim(values: Mapping[str, Any], study: str, place: str, metrics: Collection[str] | None = None) -> Claim:
-    """A claim from the keys of a study's file.
-
-    `metrics` are the columns it may name; None: any. Raises UserError that starts with `place`, its file and key.
-    """
+def read_claim(values: Mapping[str, Any], study: str, place: str) -> Claim:
+    """A claim from the keys of a study's file; raises UserError that starts with `place`, its file and key."""
     named = [name for name in FORMS if values.get(name)]
     if len(named) != 1:
         found = ", ".join(named) if named else "none"
         raise UserError(f"{place}: {found} given; allowed: exactly one of {', '.join(FORMS)}")
-    form = _read_form(named[0], values[named[0]], f"{place}.{named[0]}", metrics)
+    form = _read_form(named[0], values[named[0]], f"{place}.{named[0]}")
     published = values.get("published")
     if values.get("source") == OURS:
         if published is not None:
             raise UserError(f"{place}.published: {published!r} is not allowed; allowed: null, as the source is {OURS}")
         published = "none"
     text = published if isinstance(published, str | None) else short_number(published)
-    return Claim(
-        study,
-        values["statement"],
-        values.get("source"),
-        form.claimed if text is None else f"{text} (tested: {form.claimed})",
-        named[0],
-        form,
-    )
+    shown = form.claimed if text is None else f"{text} (tested: {form.claimed})"
+    return Claim(study, values["statement"], values.get("source"), shown, named[0], form)
 
 
 def claims_of(studies: Sequence[Study]) -> list[dict[str, Any]]:
@@ -162,14 +150,13 @@ def short_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
-def _read_form(
-    name: str, values: Mapping[str, Any], place: str, metrics: Collection[str] | None
-) -> CrossoverBetween | RatioWithin | SameQuality:
+def _read_form(name: str, values: Mapping[str, Any], place: str) -> CrossoverBetween | RatioWithin | SameQuality:
     where = dict(values.get("where") or {})
-    _check_axes(where, f"{place}.where")
     if name == "same_quality":
         return SameQuality(values["metric"], float(values["within"]), where, values.get("study"))
-    low, high = (None, float(values["limit"])) if name == "ratio_below" else _read_range(values["range"], place)
+    low, high = (None, float(values["limit"])) if name == "ratio_below" else map(float, values["range"])
+    if low is not None and low > high:
+        raise UserError(f"{place}.range: [{low:g}, {high:g}] is reversed; allowed: lowest, highest")
     if name == "crossover_between":
         assert low is not None
         for axis, value in where.items():
@@ -181,150 +168,101 @@ def _read_form(
         return CrossoverBetween(low, high, where)
     keys = ("slow", "fast") if name == "speedup_between" else ("of", "over")
     shared = "step_time_s" if name == "speedup_between" else values.get("metric")
-    of, over = (_read_side(values[key], shared, where, f"{place}.{key}", metrics) for key in keys)
+    of, over = (_read_side(values[key], shared, where, f"{place}.{key}") for key in keys)
     return RatioWithin(of, over, low, high)
 
 
-def _read_side(
-    side: Mapping[str, Any],
-    shared: str | None,
-    where: Mapping[str, Any],
-    place: str,
-    metrics: Collection[str] | None,
-) -> Side:
+def _read_side(side: Mapping[str, Any], shared: str | None, where: Mapping[str, Any], place: str) -> Side:
     own = dict(side)
     metric = own.pop("metric", None)
     if (metric is None) == (shared is None):
-        raise UserError(f"{place}: name one metric, either beside '{place.rpartition('.')[2]}' or inside of it")
-    name = str(metric or shared)
-    if metrics is not None and name not in metrics:
-        raise UserError(
-            f"{place}: metric '{name}' is unknown{did_you_mean(name, list(metrics), 3)}; allowed: "
-            f"{', '.join(DERIVED_METRICS)}, and the numbers of measurements.parquet, which results/README.md describes"
-        )
-    _check_axes(own, place)
+        raise UserError(f"{place}: name one metric, either inside of it or beside it")
     twice = sorted(own.keys() & where.keys())
     if twice:
         raise UserError(f"{place}: {', '.join(twice)} pinned in 'where' as well; allowed: one of both places")
-    return Side({**where, **own}, name)
+    return Side({**where, **own}, str(metric or shared))
 
 
-def _read_range(values: Sequence[float], place: str) -> tuple[float, float]:
-    low, high = values
-    if low > high:
-        raise UserError(f"{place}.range: [{low:g}, {high:g}] is reversed; allowed: lowest, highest")
-    return float(low), float(high)
-
-
-def _check_axes(axes: Mapping[str, Any], place: str) -> None:
-    for axis in axes:
-        if axis not in PINNABLE:
-            raise UserError(f"{place}: {axis}: unknown axis; {allowed_names(axis, PINNABLE)}")
-
-
-def check_claims_of(
-    study: Study,
-    place: str,
-    studies: Sequence[str],
-    read: Callable[[str], Study],
-    metrics: Collection[str] | None = None,
-) -> None:
+def check_claims_of(study: Study, place: str, studies: Sequence[str], read: Callable[[str], Study]) -> None:
     """Raise UserError naming the key if a claim of a study could not be checked, whatever is measured.
 
-    `studies` are the names of all studies, `read` reads another one; `metrics` are the columns that a claim may name.
+    `place` is the study's file, `studies` are the names of all studies, and `read` reads another one.
     """
     for number, values in enumerate(claims_of([study])):
         here = f"{place}: claims.{number}"
-        inherited = values["source"] and not study.claims[number].get("source")
-        _check_source(values["source"], f"{place}: published.source" if inherited else f"{here}.source")
-        form = read_claim(values, study.name, here, metrics).form
-        key = next(name for name in FORMS if values.get(name))
-        if isinstance(form, SameQuality):
-            _check_quality(form, values[key], study, f"{here}.{key}", studies, read)
-            continue
-        if not study.timed:
-            raise UserError(f"{here}.{key}: the study times nothing; allowed: same_quality, or timed: true")
-        _check_on_grid(values[key], study, f"{here}.{key}")
-        cells = _cells(study)
-        if isinstance(form, CrossoverBetween):
-            _check_single(form.where, cells, ON_GRID, here)
-            continue
-        for side in (form.of, form.over):
-            _check_single(side.axes, cells, PINNABLE, here)
-            _check_metric(side.metric, study, here)
-        _check_differ(form, cells, f"{here}.{key}")
+        source = values["source"]
+        if source is None or (source != OURS and source.strip().lower() == OURS):
+            inherited = source and not study.claims[number].get("source")
+            where = f"{place}: published.source" if inherited else f"{here}.source"
+            found = "missing" if source is None else f"{source!r} is not allowed"
+            raise UserError(f"{where}: {found}; allowed: author, title and date, or '{OURS}'")
+        claim = read_claim(values, study.name, here)
+        if isinstance(claim.form, SameQuality):
+            problems = _quality_problems(claim.form, values["same_quality"], study, studies, read)
+        else:
+            problems = _problems(claim.form, values[claim.form_name], study)
+        for problem in problems:
+            raise UserError(f"{here}.{claim.form_name}{problem}")
 
 
-def _check_source(source: str | None, place: str) -> None:
-    """A statement is somebody's, or `ours` in the one spelling that the report counts apart."""
-    if source is None:
-        raise UserError(f"{place}: missing; allowed: {SOURCES}")
-    if source != OURS and source.strip().lower() == OURS:
-        raise UserError(f"{place}: {source!r} is not allowed; allowed: {SOURCES}")
+def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], study: Study) -> Iterator[str]:
+    """What is wrong with a claim about times, as the rest of a message that names its form."""
+    if not study.timed:
+        yield ": the study times nothing; allowed: same_quality, or timed: true"
+    yield from _off_grid(values, study)
+    cells = _cells(study)
+    if isinstance(form, CrossoverBetween):
+        yield from _several(form.where, cells, ON_GRID)
+        return
+    for side in (form.of, form.over):
+        yield from _several(side.axes, cells, PINNABLE)
+        if side.metric == "run_time_s" and study.steps_per_run is None:
+            yield ": run_time_s needs the steps of the published run; set steps_per_run"
+        if side.metric.startswith("latenc") and not study.latency_steps:
+            yield f": {side.metric} needs latency_steps, which is 0; allowed: at least 300"
+        if side.metric in MISTAKES and not study.latency_mistakes:
+            yield f": {side.metric} needs latency_mistakes, which is false; set it to true"
+    of, over = ([cell for cell in cells if selects(side.axes, cell)] for side in (form.of, form.over))
+    if form.of.metric == form.over.metric and (form.of.axes == form.over.axes or (of and of == over)):
+        yield f": both sides are the same cell ({form.of.words}); let them differ in an axis"
 
 
-def _check_metric(metric: str, study: Study, place: str) -> None:
-    """The study's trials must have the metric."""
-    if metric == "run_time_s" and study.steps_per_run is None:
-        raise UserError(f"{place}: run_time_s needs the steps of the published run; set steps_per_run")
-    if metric.startswith("latenc") and not study.latency_steps:
-        raise UserError(f"{place}: {metric} needs latency_steps, which is 0; allowed: at least 300")
-    if metric in MISTAKES and not study.latency_mistakes:
-        raise UserError(f"{place}: {metric} needs latency_mistakes, which is false; set it to true")
-
-
-def _check_quality(
-    form: SameQuality,
-    values: Mapping[str, Any],
-    study: Study,
-    place: str,
-    studies: Sequence[str],
-    read: Callable[[str], Study],
-) -> None:
-    """The study that trains the models must exist, and train others than the CPU's in fp32."""
+def _quality_problems(
+    form: SameQuality, values: Mapping[str, Any], study: Study, studies: Sequence[str], read: Callable[[str], Study]
+) -> Iterator[str]:
+    """The same for a claim about trained models: its study must train some to compare with the CPU's in fp32."""
     if form.study is not None and form.study not in studies:
-        raise UserError(f"{place}.study: '{form.study}' is unknown; {allowed_names(form.study, studies)}")
+        yield f".study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
     trained = study if form.study in (None, study.name) else read(form.study or "")
     if trained.quality is None:
-        raise UserError(f"{place}.study: '{trained.name}' trains no models; allowed: a study with quality")
-    _check_on_grid(values, trained, place)
+        yield f".study: '{trained.name}' trains no models; allowed: a study with quality"
+    yield from _off_grid(values, trained)
     chosen = [cell for cell in _cells(replace(trained, timed=True)) if selects(form.where, cell)]
     if chosen and all((cell["device"], cell["precision"]) == (BASELINE, "fp32") for cell in chosen):
-        raise UserError(
-            f"{place}.where: it leaves only the CPU in fp32, which the others are compared with; "
-            f"allowed: another device, or another precision of {', '.join(trained.precisions)}"
+        yield (
+            ".where: it leaves only the CPU in fp32, which the others are compared with; allowed: another device, or "
+            f"another precision of {', '.join(trained.precisions)}"
         )
 
 
-def _check_on_grid(values: Mapping[str, Any], study: Study, place: str) -> None:
-    """On the axes that nobody cuts down, a pinned value must be one of the study's own."""
+def _off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:
+    """Pinned values that the study does not measure, on the axes that nobody cuts down."""
     for part in ("where", "slow", "fast", "of", "over"):
         for axis, value in (values.get(part) or {}).items():
             own = getattr(study, f"{axis}s") if axis in ON_GRID else (value,)
             if value not in own:
-                raise UserError(
-                    f"{place}.{part}.{axis}: {value!r} is not measured by study '{study.name}'; "
-                    f"allowed: {', '.join(map(str, own))}"
-                )
+                allowed = ", ".join(map(str, own))
+                yield f".{part}.{axis}: {value!r} is not measured by study '{study.name}'; allowed: {allowed}"
 
 
-def _check_differ(form: RatioWithin, cells: Sequence[Mapping[str, Any]], place: str) -> None:
-    """A ratio of a cell's metric to itself is 1, whatever is measured."""
-    if form.of.metric != form.over.metric:
-        return
-    of, over = ([cell for cell in cells if selects(side.axes, cell)] for side in (form.of, form.over))
-    if form.of.axes == form.over.axes or (of and of == over):
-        raise UserError(f"{place}: both sides are the same cell ({form.of.words}); let them differ in an axis")
+def _several(axes: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], free: Sequence[str]) -> Iterator[str]:
+    """A selection that leaves several values of a free axis."""
+    chosen = [cell for cell in cells if selects(axes, cell)]
+    loose = [axis for axis in free if len({cell[axis] for cell in chosen}) > 1]
+    if loose:
+        yield f": {several_cells(axes, loose)}"
 
 
 def _cells(study: Study) -> list[dict[str, Any]]:
     """The study's grid on every device, with the CPU on all cores, which claims mean."""
     return [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in replace(study, cpu_threads=()).cells(DEVICES)]
-
-
-def _check_single(axes: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], free: Sequence[str], place: str) -> None:
-    """A selection must leave one value of every free axis."""
-    chosen = [cell for cell in cells if selects(axes, cell)]
-    loose = [axis for axis in free if len({cell[axis] for cell in chosen}) > 1]
-    if loose:
-        raise UserError(f"{place}: {several_cells(axes, loose)}")

@@ -64,13 +64,10 @@ class Configuration:
     """The whole config as one file, defaults included."""
 
 
-def read_configuration(
-    layers: Sequence[Layer], folder: Path, metrics: Mapping[str, bool] | None = None
-) -> Configuration:
-    """Read and check a config and the studies it names.
+def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
+    """Read and check a config and the studies it names; later layers win.
 
-    Later layers win. `folder` is the workflow's config folder, with schema.yaml and studies/. `metrics` holds the
-    columns that a claim may name; None: any. Raises UserError.
+    `folder` is the workflow's config folder, with schema.yaml and studies/. Raises UserError.
     """
     schema = read_yaml(folder / "schema.yaml")
     locate = Locator(layers)
@@ -80,14 +77,14 @@ def read_configuration(
     _check_results(complete["results"], folder.parent, locate)
     _check_memory_limit(complete["largest_batch"]["memory_limit"], locate)
     _check_real_files(complete["datasets"], locate)
-    _check_effort(effort, locate)
     _check_prices(complete["prices"], complete["cluster"]["classes"], locate)
     studies = tuple(
-        read_study(name, folder, study_schema(schema), complete["datasets"], locate, metrics)
-        for name in complete["studies"]
+        read_study(name, folder, study_schema(schema), complete["datasets"], locate) for name in complete["studies"]
     )
+    _check_effort(effort, locate(("effort",)))
     for study in studies:
-        _check_effort_of(study, effort, shown_path(folder / "studies" / f"{study.name}.yaml"))
+        file = shown_path(folder / "studies" / f"{study.name}.yaml")
+        _check_effort(effort_of(study, effort), file, ", with the run's numbers where the study has none")
     devices, prices, cluster = complete["devices"], dict(complete["prices"] or {}), complete["cluster"]
     return Configuration(
         studies=studies,
@@ -154,31 +151,15 @@ def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, R
     return {**complete, "effort": {"preset": name, **numbers}, "trials": trials}, effort, refinement
 
 
-def _check_effort(effort: Effort, locate: Locator) -> None:
-    """Raise UserError if the least seconds of a run are more than its most."""
-    for least, most in _crossed(effort):
+def _check_effort(effort: Effort, place: str, whose: str = "") -> None:
+    """Raise UserError if the least seconds of something are more than its most."""
+    for least, most in ENDS:
         low, high = getattr(effort, least), getattr(effort, most)
-        raise UserError(
-            f"{locate(('effort', least))}: effort.{least}: {low:g} is more than effort.{most}, {high:g}; "
-            f"allowed: at most {high:g}, or a larger {most}"
-        )
-
-
-def _check_effort_of(study: Study, run: Effort, place: str) -> None:
-    """The same for a study's trials, where one end may be the study's and the other the run's."""
-    effort = effort_of(study, run)
-    for least, most in _crossed(effort):
-        low, high = getattr(effort, least), getattr(effort, most)
-        if least in study.effort:
-            whose = "" if study.effort.get(most) == high else " of the run"
-            text = f"effort.{least}: {low:g} is more than effort.{most}{whose}, {high:g}; allowed: at most {high:g}"
-        else:
-            text = f"effort.{most}: {high:g} is less than effort.{least} of the run, {low:g}; allowed: at least {low:g}"
-        raise UserError(f"{place}: {text}, or another {most if least in study.effort else least}")
-
-
-def _crossed(effort: Effort) -> list[tuple[str, str]]:
-    return [(least, most) for least, most in ENDS if getattr(effort, least) > getattr(effort, most)]
+        if low > high:
+            raise UserError(
+                f"{place}: effort.{least}: {low:g} is more than effort.{most}, {high:g}{whose}; lower the first or "
+                "raise the second"
+            )
 
 
 def _check_results(results: str, workflow: Path, locate: Locator) -> None:
@@ -222,6 +203,7 @@ def _check_real_files(datasets: Mapping[str, Mapping[str, Any]], locate: Locator
         path, key = Path(datasets["higgs"]["csv"][role]), ("datasets", "higgs", "csv", role)
         if not path.is_file():
             raise UserError(f"{locate(key)}: {'.'.join(key)}: {path} does not exist; give the path of a CSV file")
-    folder, key = datasets["mnist"]["folder"], ("datasets", "mnist", "folder")
+    folder = datasets["mnist"]["folder"]
     if folder is not None and not Path(folder).is_dir():
-        raise UserError(f"{locate(key)}: {'.'.join(key)}: {folder} is no folder; give the one with MNIST's files")
+        where = locate(("datasets", "mnist", "folder"))
+        raise UserError(f"{where}: datasets.mnist.folder: {folder} is no folder; give the one with MNIST's files")

@@ -1,17 +1,36 @@
-"""Checks of the config against the machine that it runs on, and against the nodes that jobs are sent to."""
+"""Checks of the config against what other rooms know: this machine, the nodes that jobs are sent to, a row's columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin, claims_of, read_claim
 from crossover.config.configuration import Configuration
+from crossover.config.studies import Study
 from crossover.config.words import HERE
-from crossover.errors import UserError
+from crossover.errors import UserError, did_you_mean
 from crossover.machine.discovery import Machine
 from crossover.plan.classes import Classes, resources_asked
+from crossover.tables.metrics import metrics
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 """If one class sets such a resource, every class must: the profile's own value then counts for none of them."""
+
+
+def check_metrics(studies: Sequence[Study]) -> None:
+    """Raise UserError if a claim names a metric that no row has."""
+    known = list(metrics())
+    for study in studies:
+        for number, values in enumerate(claims_of([study])):
+            place = f"{study.name}.yaml: claims.{number}"
+            form = read_claim(values, study.name, place).form
+            for side in (form.of, form.over) if isinstance(form, RatioWithin) else ():
+                if side.metric not in known:
+                    raise UserError(
+                        f"{place}: metric '{side.metric}' is unknown{did_you_mean(side.metric, known, 3)}; allowed: "
+                        f"{', '.join(DERIVED_METRICS)}, and the numeric columns of measurements.parquet, which "
+                        "results/README.md describes"
+                    )
 
 
 def check_device_list(configuration: Configuration, machine: Machine) -> None:

@@ -1,4 +1,4 @@
-"""The figures that a run draws, and their files."""
+"""The tables and figures that a run makes of its rows, and their files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ from crossover.config.studies import Effort, Study, effort_of
 from crossover.config.words import BASELINE, ENERGY_WINDOW_MIN_S, is_cpu
 from crossover.plan.run_plan import RunPlan
 from crossover.plan.stages import has_other_sides
+
+TABLES = (
+    "cells",
+    "ratios",
+    "crossovers",
+    "latencies",
+    "cores_worth",
+    "quality",
+    "quality_pairs",
+    "largest_batches",
+    "claims",
+    "problems",
+    "answers",
+)
+"""The tables that are made of the measurements, trainings and searches."""
 
 SUFFIXES = ("svg", "pdf", "png")
 
