@@ -1,36 +1,32 @@
-"""How figures and sentences look: colours, names and readable numbers."""
+"""How figures look: colours, fonts and ticks."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+
 import matplotlib as mpl
-import seaborn as sns
-from matplotlib.patheffects import withStroke
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import (
+    EngFormatter,
+    FixedLocator,
+    Formatter,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+)
 
 from crossover.config.words import HALF, threads_of_side
-from crossover.tables.labels import DEVICE_WORDS as DEVICE_WORDS
-from crossover.tables.labels import PROTOCOL_WORDS as PROTOCOL_WORDS
-from crossover.tables.labels import device_label as device_label
-from crossover.tables.labels import short_name as short_name
-from crossover.tables.labels import side_cores as side_cores
-from crossover.tables.labels import side_word as side_word
-from crossover.text import bytes_text as bytes_text
-from crossover.text import core_count_text as core_count_text
-from crossover.text import cores_text as cores_text
-from crossover.text import money_text as money_text
-from crossover.text import number_text as number_text
-from crossover.text import percent_text as percent_text
-from crossover.text import rate_text as rate_text
-from crossover.text import seconds_text as seconds_text
-from crossover.text import share_text as share_text
-from crossover.text import small_text as small_text
-from crossover.text import spaced as spaced
 
 DEVICE_COLOURS = {"cpu": "#0072B2", "cuda": "#D55E00", "mps": "#D55E00", "xpu": "#D55E00"}
-"""Okabe and Ito's palette, safe for colour-blind readers."""
+"""From the palette of Okabe and Ito, which colour-blind readers can tell apart."""
 CPU_SIDE_COLOUR = "#56B4E9"
-"""The CPU on fewer cores: the CPU's colour, lighter."""
+"""The CPU on fewer cores."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
-"""The same palette for what is told apart within a device: the devices' colours last, its faint yellow not at all."""
+"""For what is told apart within a device; the devices' own colours come last."""
 PART_COLOURS = {
     "parameter_bytes": "#0072B2",
     "gradient_bytes": "#56B4E9",
@@ -39,57 +35,87 @@ PART_COLOURS = {
     "resident_bytes": "#CC79A7",
     "other_bytes": "#999999",
 }
-"""The same palette for what memory is for."""
 PUBLISHED_COLOUR = "#666666"
 MISTAKE_COLOUR = "#CC79A7"
 GUIDE_COLOUR = "#e3e3e3"
-CROSSOVER_COLOUR = "#111111"
+INK = "#111111"
+WIDTH_IN = 9.0
 
-HALO = [withStroke(linewidth=3, foreground="white")]
-"""Keeps a mark visible where a line runs behind it."""
-LABEL_BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.8}
-"""Keeps a label readable where a line runs behind it; a halo would turn an SVG's text into shapes."""
+STYLE = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "figure.titlesize": 13,
+    "figure.titleweight": "bold",
+    "figure.constrained_layout.use": True,
+    # A title, a label or a currency may hold dollars, and is no formula.
+    "text.parse_math": False,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
+    "svg.fonttype": "none",
+    "svg.hashsalt": "crossover",
+    "pdf.fonttype": 42,
+    "savefig.facecolor": "white",
+    "savefig.dpi": 160,
+}
 
 
 def use_style() -> None:
     """Set the style of all figures."""
     mpl.use("agg")
-    sns.set_theme(
-        context="notebook",
-        style="ticks",
-        rc={
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.titlelocation": "left",
-            "axes.titlesize": 12,
-            "axes.labelsize": 11,
-            "xtick.labelsize": 10,
-            "ytick.labelsize": 10,
-            # A title, a label or a currency may hold dollars, and is no formula.
-            "text.parse_math": False,
-            "font.family": "sans-serif",
-            # The first is drawn and embedded; an SVG is read where it may be missing, and Verdana is as wide.
-            "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
-            "svg.fonttype": "none",
-            "svg.hashsalt": "crossover",
-            "pdf.fonttype": 42,
-            "savefig.facecolor": "white",
-            "savefig.bbox": "tight",
-            "savefig.dpi": 160,
-        },
-    )
-
-
-def ink(colour: str) -> str:
-    """A colour as it is used for text: darker where it would be faint on white."""
-    red, green, blue = mpl.colors.to_rgb(colour)
-    share = 0.65 if 0.299 * red + 0.587 * green + 0.114 * blue > 0.4 else 1.0
-    return mpl.colors.to_hex((red * share, green * share, blue * share))
+    mpl.rcParams.update(STYLE)
 
 
 def side_look(device: str) -> tuple[str, str]:
-    """Colour and dashes of a device's line; the fewer cores a CPU side has, the lighter it looks."""
+    """Colour and dashes of a device; a CPU on fewer cores is lighter."""
     threads = threads_of_side(device)
     if threads is None:
         return DEVICE_COLOURS[device], "-"
     return CPU_SIDE_COLOUR, "--" if threads == HALF else ":"
+
+
+def worded(words: Callable[[float], str]) -> Formatter:
+    """Ticks that are written by a function of crossover.text."""
+    return FuncFormatter(lambda value, _: words(value))
+
+
+SECONDS, BYTES = EngFormatter("s"), EngFormatter("B")
+
+
+def log_ticks(axis: Axis, formatter: Formatter) -> None:
+    """Round numbers on a logarithmic axis, whether it spans many decades or less than one."""
+    low, high = axis.get_view_interval()
+    decades = math.log10(high / low) if 0 < low < high else 1
+    if decades < 0.7:
+        inside = MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+        axis.set_major_locator(FixedLocator([value for value in inside if low <= value <= high]))
+    else:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2.5 else (1,), numticks=9))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(formatter)
+    axis.set_minor_formatter(NullFormatter())
+
+
+def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] = ()) -> None:
+    """Ticks at measured sizes, as many as have room; those in `last`, which refinement added, take what is left."""
+    if len(words) == 1:
+        (only,) = words
+        axes.set_xlim(only / 2, only * 2)
+    kept = spaced_out(sorted(words), 0.022 * max(map(len, words.values()), default=0) + 0.015, last)
+    axes.set_xticks(kept, [words[place] for place in kept])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def spaced_out(values: Sequence[float], least_share: float, last: Collection[float] = ()) -> list[float]:
+    """Of ascending values, those far enough apart on a logarithmic axis; those in `last` are chosen last."""
+    kept: list[float] = []
+    for value in sorted(values, key=lambda value: (value in last, value)):
+        if all(abs(math.log(value / other)) >= least_share * math.log(values[-1] / values[0]) for other in kept):
+            kept.append(value)
+    return sorted(kept)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, TEXTS, read_published_rows
+from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, TEXTS
 
-PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, "source", *METRICS)
+PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, *METRICS)
 
 
-def read_published(path: Path) -> pd.DataFrame:
-    """One row a published run: our axes, label, hardware, source, and metrics in seconds, bytes and samples per second.
+def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
+    """One row a published run: our axes, label, hardware, and metrics in seconds, bytes and samples per second.
 
-    What the file does not give is None in texts, NA in counts and NaN in metrics. Raises UserError naming file, line
-    and column.
+    `study` is its completed file as plan.json has it, with the rows of its source under `published.rows`. What the
+    source does not give is None in texts, NA in counts and NaN in metrics.
     """
-    source, rows = read_published_rows(path)
-    whole = [dict.fromkeys(PUBLISHED_COLUMNS) | row | {"source": source} for row in rows]
-    table = pd.DataFrame(whole, columns=list(PUBLISHED_COLUMNS), dtype=object)
+    rows = (study["published"] or {}).get("rows", ())
+    table = pd.DataFrame(
+        [dict.fromkeys(PUBLISHED_COLUMNS) | row for row in rows], columns=list(PUBLISHED_COLUMNS), dtype=object
+    )
     return table.astype({**dict.fromkeys(COUNTS, "Int64"), **dict.fromkeys(METRICS, "float64")})
 
 

@@ -1,0 +1,166 @@
+"""The cells of a study beside what was published of them: time, memory and error, a row a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from crossover.config.words import BASELINE, DEVICES
+from crossover.figures.panels import blank_figure
+from crossover.figures.style import DEVICE_COLOURS, GUIDE_COLOUR, INK, PUBLISHED_COLOUR, WIDTH_IN, use_style
+from crossover.figures.view import StudyView
+from crossover.tables.frames import records
+from crossover.tables.labels import DEVICE_WORDS, NAMED_AXES, name_by, varying
+from crossover.text import bytes_text, number_text, seconds_text, small_text
+
+CAPTION = (
+    "A row a cell: its time with the 95 % interval over trials, its memory, and its error where it is known. Hollow: "
+    "projected from fewer steps than a run has. Grey diamonds: published, on the hardware named."
+)
+
+TIME, MEMORY, ERROR = "time_s", "memory_bytes", "error"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell, a published result, or the heading of a device."""
+
+    label: str
+    colour: str
+    published: bool = False
+    heading: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Of the quantities; the time's interval as `low` and `high`."""
+    words: str = ""
+    """What stands in place of a time."""
+    projected: bool = False
+
+
+def draw(view: StudyView) -> Figure:
+    """A column a quantity, a row a cell or published result."""
+    view = view.on_all_cores()
+    rows = _rows(view)
+    texts: dict[str, Callable[[float], str]] = {TIME: _time_text(view), MEMORY: bytes_text, ERROR: small_text}
+    known = [name for name in texts if name == TIME or any(row.values.get(name) is not None for row in rows)]
+    if not rows:
+        return blank_figure(view.title, "Nothing of this study was measured.")
+    use_style()
+    figure, grid = plt.subplots(1, len(known), figsize=(WIDTH_IN, 1.4 + 0.27 * len(rows)), sharey=True, squeeze=False)
+    figure.suptitle(view.title, x=0.01, ha="left")
+    labels = {TIME: view.time_label(), MEMORY: _memory_label(view), ERROR: "largest error, relative"}
+    for axes, name in zip(grid[0], known, strict=True):
+        _draw(axes, name, rows, texts[name])
+        axes.set_xlabel(labels[name])
+    grid[0, 0].set_yticks(range(len(rows)), [row.label for row in rows])
+    grid[0, 0].set_ylim(len(rows) - 0.4, -0.6)
+    for text, row in zip(grid[0, 0].get_yticklabels(), rows, strict=True):
+        text.set(color=row.colour if row.heading or row.published else INK, weight="bold" if row.heading else "normal")
+    return figure
+
+
+def _rows(view: StudyView) -> list[Row]:
+    """A device's heading, then each cell with the published results of it; last those of no cell here."""
+    named = varying(view.cells, NAMED_AXES) or ["precision"]
+    rows: list[Row] = []
+    for device in DEVICES:
+        left = [result for result in records(view.published) if result["device"] == device]
+        cells = records(view.cells[view.cells["device"] == device])
+        if not cells and not left:
+            continue
+        title = view.device_title(device) if cells else f"{DEVICE_WORDS[device]}, not measured"
+        rows.append(Row(title, DEVICE_COLOURS[device], heading=True))
+        for cell in cells:
+            rows.append(_of_cell(view, cell, name_by(cell, named) or DEVICE_WORDS[device]))
+            beside = [result for result in left if _is_of(result, cell)]
+            rows += [_of_result(view, result, cell, result["hardware"] or "published") for result in beside]
+            left = [result for result in left if result not in beside]
+        for result in left:
+            words = [result["label"] or name_by(result, NAMED_AXES), result["hardware"]]
+            rows.append(_of_result(view, result, result, ", ".join(filter(None, words)) or "published"))
+    return rows
+
+
+def _is_of(result: Mapping[str, Any], cell: Mapping[str, Any]) -> bool:
+    return all(result[axis] == cell[axis] for axis in NAMED_AXES if result.get(axis) is not None)
+
+
+def _of_cell(view: StudyView, cell: Mapping[str, Any], label: str) -> Row:
+    steps = view.run_steps(cell["batch_size"])
+    times = {name: cell[f"step_time{end}_s"] for name, end in ((TIME, ""), ("low", "_low"), ("high", "_high"))}
+    values = {name: None if value is None else value * (steps or 1) for name, value in times.items()}
+    values |= {MEMORY: cell[view.memory_column(cell["device"])], ERROR: cell["max_relative_error"]}
+    projected = steps is not None and (cell["timed_steps"] or 0) < steps
+    words = "" if cell["status"] == "ok" else cell["status"]
+    return Row(label, DEVICE_COLOURS[cell["device"]], values=values, words=words, projected=projected)
+
+
+def _of_result(view: StudyView, result: Mapping[str, Any], cell: Mapping[str, Any], label: str) -> Row:
+    memory = result["peak_allocated_bytes"] or result["device_used_bytes"]
+    values = {TIME: _published_time_s(view, result, cell), MEMORY: memory, ERROR: result["max_relative_error"]}
+    return Row(label, PUBLISHED_COLOUR, published=True, values=values)
+
+
+def _published_time_s(view: StudyView, result: Mapping[str, Any], cell: Mapping[str, Any]) -> float | None:
+    """The time of a run where the study has one, else of a step, by whatever the source gives."""
+    batch_size = result["batch_size"] or cell["batch_size"]
+    steps = None if batch_size is None else view.run_steps(int(batch_size))
+    if steps is not None and result["run_time_s"] is not None:
+        return float(result["run_time_s"])
+    step_time_s = result["step_time_s"]
+    if step_time_s is None and batch_size is not None and result["samples_per_s"]:
+        step_time_s = batch_size / result["samples_per_s"]
+    return None if step_time_s is None else float(step_time_s) * (steps or 1)
+
+
+def _time_text(view: StudyView) -> Callable[[float], str]:
+    if view.spec["steps_per_run"] is None:
+        return seconds_text
+    epochs = view.epochs
+    return lambda seconds: number_text(seconds) + (f" ({seconds_text(seconds / epochs)} an epoch)" * (epochs > 1))
+
+
+def _memory_label(view: StudyView) -> str:
+    devices = set(view.cells["device"])
+    on_gpu = [view.memory_column(device) for device in devices - {BASELINE}]
+    words = ["GPU: all in use" if "device_used_bytes" in on_gpu else "GPU: peak of tensors"] if on_gpu else []
+    words += ["CPU: growth of the process"] if BASELINE in devices else []
+    return "\n".join(["memory", *words])
+
+
+def _draw(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], str]) -> None:
+    values = [row.values.get(name) for row in rows]
+    positive = [value for value in values if value]
+    logarithmic = bool(positive) and max(positive) > 10 * min(positive)
+    high = max(positive, default=1)
+    if logarithmic:
+        span = high / min(positive)
+        axes.set(xscale="log", xlim=(min(positive) / span**0.1, high * span**0.9))
+    else:
+        axes.set_xlim(0, 1.9 * high)
+    axes.set_xticks([])
+    axes.spines["bottom"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    for place, (row, value) in enumerate(zip(rows, values, strict=True)):
+        if row.heading:
+            continue
+        axes.axhline(place, color=GUIDE_COLOUR, linewidth=0.8, zorder=0)
+        if value is None:
+            words = row.words if name == TIME else ""
+            axes.annotate(words, (0, place), (6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+                          va="center", fontsize=9, weight="bold", color=row.colour)  # fmt: skip
+            continue
+        right = value
+        if name == TIME and row.values.get("low") is not None:
+            right = min(row.values["high"], 2 * high)
+            axes.hlines(place, row.values["low"], right, color=row.colour, linewidth=2.5, zorder=2)
+        hollow = name == TIME and row.projected
+        axes.plot([value], [place], "D" if row.published else "o", color=row.colour, markersize=6,
+                  markerfacecolor="white" if hollow else row.colour, zorder=3)  # fmt: skip
+        colour = PUBLISHED_COLOUR if row.published else INK
+        axes.annotate(text(value), (right, place), (7, 0), textcoords="offset points", va="center", fontsize=9,
+                      color=colour)  # fmt: skip

@@ -1,0 +1,125 @@
+"""Latency, measured rightly and with each common mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from crossover.figures.panels import blank_figure, hardware_of
+from crossover.figures.style import (
+    DEVICE_COLOURS,
+    INK,
+    MISTAKE_COLOUR,
+    PUBLISHED_COLOUR,
+    SECONDS,
+    WIDTH_IN,
+    log_ticks,
+    use_style,
+)
+from crossover.figures.view import StudyView
+from crossover.tables.frames import records, rows_with
+from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
+from crossover.tables.registry import CELL_AXES, WAYS
+from crossover.text import number_text, seconds_text
+
+CAPTION = (
+    "The right ways to measure a latency and each mistake, all trials together. Box: quartiles; whiskers: 1st to 99th "
+    "percentile; ring: mean; upright line: the right mean. Right: the mean with the standard deviation, and how far off a "
+    "mistake's mean is by the ratio of a trial's means (without warm-up: over the later half of the same steps); grey "
+    "where the trials leave that open. Grey diamonds: published."
+)
+ROW_IN = 0.33
+
+
+def draw(view: StudyView) -> Figure:
+    """A panel a cell, a row a way to measure."""
+    view = view.on_all_cores()
+    cells = records(view.cells)
+    found = [records(rows_with(view.tables.latencies, CELL_AXES, cell)) for cell in cells]
+    shown = [(cell, rows) for cell, rows in zip(cells, found, strict=True) if rows]
+    if not shown:
+        return blank_figure(view.title, "No latency was measured.")
+    use_style()
+    published = [view.published_on(cell, "latency_s") for cell, _ in shown]
+    beside = [
+        [row for row in own if row["device"] in (None, cell["device"])]
+        for own, (cell, _) in zip(published, shown, strict=True)
+    ]
+    heights = [len(rows) + 1 + len(own) + 2.2 for (_, rows), own in zip(shown, beside, strict=True)]
+    figure, grid = plt.subplots(
+        len(shown), 1, figsize=(WIDTH_IN, 0.6 + ROW_IN * sum(heights)), squeeze=False, height_ratios=heights
+    )
+    figure.suptitle(view.title, x=0.01, ha="left")
+    named = varying(view.cells, NAMED_AXES)
+    for axes, (cell, rows), results in zip(grid[:, 0], shown, beside, strict=True):
+        words = [device_label(cell["device"], cell["device_name"]), name_by(cell, named)]
+        axes.set_title(", ".join(word for word in words if word), color=DEVICE_COLOURS[cell["device"]])
+        _draw_cell(axes, rows, results, DEVICE_COLOURS[cell["device"]])
+    return figure
+
+
+def _draw_cell(axes: Axes, rows: list[dict[str, Any]], published: list[dict[str, Any]], colour: str) -> None:
+    right = next(row for row in rows if row["kind"] == "right")
+    names = [f"{row['kind']}: {WAYS[row['way']]}" for row in rows] + ["mistake: one sample"]
+    names += [f"published: {hardware_of(row)}" for row in published]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xscale("log")
+    axes.axvline(right["mean_s"], color=INK, linewidth=0.8, zorder=0)
+    for place, row in enumerate(rows):
+        own = colour if row["kind"] == "right" else MISTAKE_COLOUR
+        _box(axes, row, place, own)
+        _write(axes, place, f"{seconds_text(row['mean_s'])}{_deviation(row['deviation_s'])}", *_error(row))
+    place = len(rows)
+    axes.hlines(place, right["low_s"], right["high_s"], color=MISTAKE_COLOUR, linewidth=2)
+    _write(axes, place, f"{seconds_text(right['low_s'])} to {seconds_text(right['high_s'])}")
+    for place, row in enumerate(published, len(rows) + 1):
+        axes.errorbar(
+            [row["latency_s"]], [place], xerr=row["latency_std_s"], fmt="D", color=PUBLISHED_COLOUR, capsize=3
+        )
+        _write(axes, place, f"{seconds_text(row['latency_s'])}{_deviation(row['latency_std_s'])}")
+    log_ticks(axes.xaxis, SECONDS)
+    passes = f"{right['trials']} trial{'' if right['trials'] == 1 else 's'}, {right['samples']:,} passes"
+    axes.set_xlabel(f"latency of a pass ({passes})")
+
+
+def _box(axes: Axes, row: Mapping[str, Any], place: int, colour: str) -> None:
+    edges = {"med": "median_s", "q1": "q1_s", "q3": "q3_s", "whislo": "p1_s", "whishi": "p99_s"}
+    thin = {"color": colour, "linewidth": 1.2}
+    axes.bxp(
+        [{name: row[column] for name, column in edges.items()} | {"fliers": []}],
+        positions=[place],
+        widths=0.5,
+        vert=False,
+        manage_ticks=False,
+        patch_artist=True,
+        boxprops={"facecolor": colour, "alpha": 0.35, "linewidth": 0},
+        medianprops=thin,
+        whiskerprops=thin,
+        capprops=thin,
+    )
+    axes.plot([row["mean_s"]], [place], "o", color=colour, markerfacecolor="white", markersize=6, zorder=3)
+
+
+def _deviation(deviation_s: float | None) -> str:
+    return "" if deviation_s is None else f" ± {seconds_text(deviation_s)}"
+
+
+def _error(row: Mapping[str, Any]) -> tuple[str, str]:
+    """How far off a mistake is, and the colour to write it in."""
+    if row["ratio"] is None:
+        return "", INK
+    off = row["ratio"]
+    words = f"{100 * (off - 1):+.0f} %" if 0.5 < off < 2 else f"× {number_text(off)}"
+    return words, INK if row["is_error"] else PUBLISHED_COLOUR
+
+
+def _write(axes: Axes, place: int, numbers: str, error: str = "", colour: str = INK) -> None:
+    for words, at, ink in ((numbers, 1.01, INK), (error, 1.3, colour)):
+        if words:
+            axes.text(at, place, words, transform=axes.get_yaxis_transform(), va="center", fontsize=9, color=ink)

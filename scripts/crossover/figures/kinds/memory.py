@@ -1,0 +1,92 @@
+"""Peak memory of a step below what the device has, and what the peak is for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from crossover.config.words import BASELINE, DEVICES
+from crossover.figures.panels import blank_figure, column, lost_words
+from crossover.figures.style import BYTES, INK, PART_COLOURS, WIDTH_IN, use_style
+from crossover.figures.view import StudyView, lines_of
+from crossover.tables.frames import first_row
+from crossover.tables.labels import name_by, varying
+from crossover.tables.registry import LINE_AXES, MEMORY_PARTS
+from crossover.text import bytes_text, percent_text
+
+CAPTION = (
+    "Peak memory of a step, of the middle trial, stacked by what it is for; on the GPU what tensors needed (the "
+    "allocator and the driver take more), on the CPU what the step held. The number is the peak, with its share of all "
+    "that the device has. A word stands for a cell that ended without a result."
+)
+MOST_LINES = 2
+"""Lines of a device that are shown over many sizes; of more, those that need most."""
+LEFT_IN, BAR_IN = 0.6, 0.24
+
+
+def draw(view: StudyView) -> Figure:
+    """A panel a device, a bar a cell; each line's sizes together."""
+    view = view.on_all_cores()
+    known = view.cells[view.cells.groupby("device")["peak_bytes"].transform("count") > 0]
+    panels = [own for device in DEVICES if len(own := known[known["device"] == device])]
+    if not panels:
+        return blank_figure(view.title, "The memory of none of these cells is known.")
+    use_style()
+    bars = [_bars(own) for own in panels]
+    heights = [1.2 + BAR_IN * len(own) for own in bars]
+    figure, grid = plt.subplots(
+        len(panels), 1, figsize=(WIDTH_IN, LEFT_IN + sum(heights)), squeeze=False, height_ratios=heights
+    )
+    figure.suptitle(view.title, x=0.01, ha="left")
+    for axes, cells in zip(grid[:, 0], bars, strict=True):
+        _draw(axes, view, cells)
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure
+
+
+def _bars(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells to show: all of one size, else those of the lines that need most."""
+    if cells["size"].nunique() == 1:
+        return cells
+    lines = sorted(lines_of(cells), key=lambda line: -line["peak_bytes"].max())[:MOST_LINES]
+    return pd.concat(sorted(lines, key=lambda line: str(name_by(first_row(line), LINE_AXES))))
+
+
+def _draw(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
+    device = cells["device"].iloc[0]
+    named = varying(cells, ["machine", "variant", "protocol", "batch_size", "precision", "execution", "size"])
+    labels = [name_by(first_row(cells.iloc[[place]]), named or ["size"]) for place in range(len(cells))]
+    places = np.arange(len(cells))
+    peak, capacity = column(cells, "peak_bytes"), column(cells, "capacity_bytes")
+    shown = np.nan_to_num(peak)
+    left = np.zeros(len(cells))
+    for part, words in MEMORY_PARTS.items():
+        width = np.nan_to_num(column(cells, part))
+        axes.barh(places, width, left=left, color=PART_COLOURS[part], height=0.7, label=words)
+        left = left + width
+    rest = np.clip(shown - left, 0, None)
+    axes.barh(places, rest, left=left, color=PART_COLOURS["other_bytes"], height=0.7)
+    _write_peaks(axes, cells, peak, capacity)
+    axes.set_yticks(places, labels)
+    axes.set_ylim(len(cells) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(0, 1.25 * max(shown.max(), 1))
+    axes.xaxis.set_major_formatter(BYTES)
+    axes.set_title(view.device_title(device))
+    what = "growth of the process at a step's peak" if device == BASELINE else "peak of what tensors needed"
+    axes.set_xlabel(f"memory: {what}")
+
+
+def _write_peaks(axes: Axes, cells: pd.DataFrame, peak: Sequence[float], capacity: Sequence[float]) -> None:
+    for place, (own, whole) in enumerate(zip(peak, capacity, strict=True)):
+        words = bytes_text(own) if not np.isnan(own) else lost_words(cells.iloc[[place]]).removeprefix(": ")
+        if not np.isnan(own) and not np.isnan(whole):
+            words += f", {percent_text(own / whole)} of {bytes_text(whole)}"
+        at = 0 if np.isnan(own) else own
+        axes.annotate(words, (at, place), (4, 0), textcoords="offset points", va="center", fontsize=8, color=INK)

@@ -1,0 +1,34 @@
+"""Speed-up of precisions and executions over the plain ones, on the same device."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
+
+from crossover.figures.panels import BY_DEVICE, Line, Look, arrange, draw_level, draw_panels, ratio_line
+from crossover.figures.view import StudyView
+
+CAPTION = (
+    "How many times as fast as the plain precision and execution on the same device, with the 95 % interval over trials; "
+    "above 1 it is faster. Hollow: sizes that refinement added."
+)
+
+
+def draw(view: StudyView) -> Figure:
+    """Time of the plain precision and execution over that of each other; a panel a device."""
+    view = view.on_all_cores()
+    ratios = view.tables.ratios
+    ratios = ratios[ratios["pair"] == "settings"]
+    plain = ratios["baseline"].iloc[0] if len(ratios) else ""
+
+    def maker(rows: pd.DataFrame, name: str, look: Look) -> Line:
+        return ratio_line(view, rows, name, look)
+
+    def decorate(axes: Axes, _: pd.DataFrame) -> None:
+        draw_level(axes, f"as fast as {plain}")
+
+    panels = arrange(view, ratios, maker, BY_DEVICE, decorate)
+    nothing = "Nothing to compare: one precision and one execution, or neither fp32 nor eager among several."
+    return draw_panels(view, panels, f"speed-up over {plain}", StrMethodFormatter("{x:,g}×"), nothing=nothing)

@@ -1,0 +1,52 @@
+"""Speed-up over size: how many times as fast as the CPU."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
+
+from crossover.config.words import BASELINE
+from crossover.figures.panels import (
+    BY_EXECUTION,
+    Line,
+    Look,
+    arrange,
+    draw_level,
+    draw_panels,
+    mark_published_crossover,
+    ratio_line,
+)
+from crossover.figures.style import side_look
+from crossover.figures.view import StudyView
+from crossover.tables.frames import first_row
+from crossover.tables.labels import side_word
+
+CAPTION = (
+    "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. Hollow: sizes "
+    "that refinement added. Grey: published crossover."
+)
+
+
+def draw(view: StudyView) -> Figure:
+    """Time on the CPU over time on each accelerator; a line for each number of cores that the CPU was timed on."""
+    ratios = view.tables.ratios
+    ratios = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
+    several = ratios["baseline"].nunique() > 1
+
+    def maker(rows: pd.DataFrame, name: str, look: Look) -> Line:
+        baseline = first_row(rows)["baseline"]
+        if several:
+            name = f"{name} over the {side_word(baseline)}"
+        dashes = look.dashes if baseline == BASELINE else side_look(baseline)[1]
+        return ratio_line(view, rows, name, Look(look.colour, dashes, look.marker))
+
+    def decorate(axes: Axes, _: pd.DataFrame) -> None:
+        draw_level(axes, "equally fast")
+        mark_published_crossover(axes, view)
+
+    per_panel, per_line = BY_EXECUTION
+    panels = arrange(view, ratios, maker, (per_panel, [*per_line, "baseline"]), decorate)
+    nothing = "No size was measured on the CPU and on an accelerator."
+    return draw_panels(view, panels, "speed-up over the CPU", StrMethodFormatter("{x:,g}×"), nothing=nothing)

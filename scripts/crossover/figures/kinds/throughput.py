@@ -1,0 +1,74 @@
+"""Throughput over batch size, with the best of each line and the largest batch that fits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from crossover.figures.panels import Line, Look, arrange, draw_panels, hardware_of, line_of, looks_of, plot_published
+from crossover.figures.view import StudyView
+from crossover.tables.frames import first_row, records
+from crossover.tables.labels import NAMED_AXES, name_by, varying
+from crossover.text import rate_text
+
+CAPTION = (
+    "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. Ring: a line's best. "
+    "Hollow square: the largest batch that fits, where it was searched, timed in one process. Grey: published, on the "
+    "hardware named. Cross: a batch that ended without a result."
+)
+
+BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution", "variant", "machine"])
+
+
+def draw(view: StudyView) -> Figure:
+    """A panel a device and size, a line a precision, execution and variant."""
+    cells = view.on_all_cores().cells
+    cells = cells.assign(x=cells["batch_size"].astype(float)).sort_values("x", kind="stable")
+    batches = {float(batch): f"{batch:,}" for batch in cells["batch_size"].unique()}
+
+    def maker(own: pd.DataFrame, name: str, look: Look) -> Line | None:
+        line = line_of(own, name, look, "samples_per_s", "samples_per_s_low", "samples_per_s_high")
+        if line is None or not len(line.y):
+            return line
+        best = int(np.argmax(line.y))
+        words = f"best: {rate_text(line.y[best])} at batch {line.x[best]:,.0f}"
+        return replace(line, label="\n".join(part for part in (line.label, words) if part), ring=best)
+
+    def decorate(axes: Axes, own: pd.DataFrame) -> None:
+        _draw_largest(axes, view, own)
+        first = {axis: value for axis, value in first_row(own).items() if axis in ("device", "size")}
+        results = view.published_on({}, "batch_size", "samples_per_s")
+        beside = [row for row in results if all(row[axis] in (None, value) for axis, value in first.items())]
+        varied = varying(pd.DataFrame(beside), [axis for axis in NAMED_AXES if axis != "batch_size"]) if beside else []
+
+        def name(row: dict[str, object]) -> str:
+            words = [hardware_of(row), str(row["label"] or ""), name_by(row, varied)]
+            return ", ".join(word for word in words if word)
+
+        plot_published(axes, beside, "batch_size", "samples_per_s", name)
+
+    panels = arrange(view, cells, maker, BY_BATCH, decorate)
+    rate = EngFormatter(sep="")
+    return draw_panels(view, panels, "samples per second", rate, x_label="batch size", x_words=batches)
+
+
+def _draw_largest(axes: Axes, view: StudyView, own: pd.DataFrame) -> None:
+    searches = view.tables.largest_batches
+    searches = searches[searches["device"].isin(own["device"]) & searches["size"].isin(own["size"])]
+    looks = looks_of(view.cells, BY_BATCH[1])
+    for row in records(searches.dropna(subset=["largest", "throughput_samples_per_s"])):
+        axes.plot(
+            [row["largest"]],
+            [row["throughput_samples_per_s"]],
+            "s",
+            color=looks(row).colour,
+            markerfacecolor="none",
+            markersize=9,
+            markeredgewidth=1.6,
+            label=f"largest batch: {row['largest']:,}",
+        )

@@ -1,0 +1,102 @@
+"""Time over size: one line a device and setting, with the published times and crossovers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
+
+from crossover.figures.panels import (
+    Line,
+    Look,
+    arrange,
+    column,
+    draw_panels,
+    hardware_of,
+    line_of,
+    looks_of,
+    mark_published_crossover,
+)
+from crossover.figures.style import DEVICE_COLOURS, INK, SECONDS
+from crossover.figures.view import StudyView
+from crossover.tables.frames import first_row, records, rows_with
+from crossover.tables.labels import device_label, name_by
+from crossover.tables.registry import CELL_AXES, LINE_AXES
+from crossover.text import count_text
+
+CAPTION = (
+    "Time over size, both axes logarithmic. Lines: cells, with their 95 % interval over trials; dots: trials; hollow: "
+    "sizes that refinement added; upright line: the crossover, with its 95 % interval. Grey, or dotted with squares: "
+    "published. Cross: a size that ended without a result."
+)
+MOST_DOTTED = 3
+"""With more lines in a panel, the trials' dots would hide them."""
+
+
+def draw(view: StudyView) -> Figure:
+    """Time of a step, or of the published run where the study has one."""
+    axes = [axis for axis in CELL_AXES if axis != "size"]
+    crowded = view.cells.groupby(["protocol", "batch_size", "execution"])[["precision", "device"]].nunique()
+    dotted = bool((crowded.prod(axis=1) <= MOST_DOTTED).all()) and not view.has_machines
+
+    def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
+        first = first_row(cells)
+        scale = view.run_steps(first["batch_size"]) or 1
+        trials = rows_with(view.tables.measurements, axes, first).dropna(subset=["step_time_s"])
+        dots = (column(trials, "x"), column(trials, "step_time_s") * scale) if dotted else None
+        return line_of(cells, name, look, "step_time_s", "step_time_low_s", "step_time_high_s", scale=scale, dots=dots)
+
+    def decorate(axes: Axes, cells: pd.DataFrame) -> None:
+        _mark_crossovers(axes, view, cells)
+        mark_published_crossover(axes, view)
+        _draw_published(axes, view, cells)
+
+    ticks = SECONDS if view.spec["steps_per_run"] is None else StrMethodFormatter("{x:,g}")
+    return draw_panels(view, arrange(view, view.cells, maker, decorate=decorate), view.time_label(), ticks)
+
+
+def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
+    """A line at each crossover of the panel's lines, and a band for its interval."""
+    found = list(_crossovers(view, cells))
+    looks = looks_of(view.cells, ["precision", "variant", "machine"])
+    varied = [axis for axis in ("machine", "variant", "precision") if view.cells[axis].nunique() > 1]
+    for row in found:
+        colour = looks(row).colour if varied else INK
+        low, high = row["crossover_low"], row["crossover_high"]
+        ends = [end for end in (low, high) if end is not None]
+        words = f"crossover {count_text(row['crossover'], 3)}"
+        if len(ends) == 2:
+            words += f" ({count_text(low, 3)} to {count_text(high, 3)})"
+            axes.axvspan(low, high, color=colour, alpha=0.1, linewidth=0, zorder=0)
+        if varied:
+            words = f"{words}, {name_by(row, varied)}"
+        axes.axvline(row["crossover"], color=colour, linewidth=1.2, zorder=2, label=words)
+
+
+def _crossovers(view: StudyView, cells: pd.DataFrame) -> Iterator[dict[str, object]]:
+    lines = {tuple(line) for line in cells[LINE_AXES].itertuples(index=False)}
+    for row in records(view.tables.crossovers):
+        if tuple(row[axis] for axis in LINE_AXES) in lines:
+            yield row
+
+
+def _draw_published(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
+    """Published run times as hollow squares on dotted lines, in the colour of their device."""
+    runs = view.published_on(first_row(cells), "size", "device", "run_time_s")
+    for device, hardware in dict.fromkeys((run["device"], hardware_of(run)) for run in runs):
+        own = [run for run in runs if (run["device"], hardware_of(run)) == (device, hardware)]
+        axes.plot(
+            [float(run["size"]) for run in own],
+            [run["run_time_s"] for run in own],
+            color=DEVICE_COLOURS[device],
+            linestyle=":",
+            linewidth=1,
+            marker="s",
+            markersize=6,
+            fillstyle="none",
+            zorder=2,
+            label=f"published: {device_label(device, hardware)}",
+        )

@@ -1,0 +1,153 @@
+"""What the figures of a study are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from crossover.config.studies import steps_of_run
+from crossover.config.words import BASELINE, DEVICES, HALF, threads_of_side
+from crossover.tables.frames import on_all_cores, records, with_ok_times
+from crossover.tables.labels import device_label
+from crossover.tables.published import on_line, published_table
+from crossover.tables.registry import LINE_AXES
+from crossover.tables.run_tables import RunTables
+
+GRID_KEYS = {
+    "variant": "variants",
+    "protocol": "protocols",
+    "batch_size": "batch_sizes",
+    "precision": "precisions",
+    "execution": "executions",
+}
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """A study's file and its rows; cells and ratios have column `x`, the size or the parameters."""
+
+    spec: Mapping[str, Any]
+    tables: RunTables
+    published: pd.DataFrame
+    """What the source measured, as `published_table` gives it."""
+    currency: str | None = None
+
+    @property
+    def title(self) -> str:
+        return str(self.spec["title"])
+
+    @property
+    def x_axis(self) -> str:
+        return str(self.spec["x_axis"])
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        return self.tables.cells
+
+    @property
+    def has_machines(self) -> bool:
+        """Whether several machines measured."""
+        return self.cells["machine"].nunique() > 1
+
+    @property
+    def has_fewer_cores(self) -> bool:
+        """Whether the CPU was also timed on fewer than all cores."""
+        return len(on_all_cores(self.cells)) < len(self.cells)
+
+    @property
+    def published_crossover(self) -> tuple[float, float] | None:
+        """The smallest and the largest published crossover."""
+        published = self.spec["published"] or {}
+        return tuple(published["crossover"]) if published.get("crossover") else None
+
+    @property
+    def epochs(self) -> int:
+        """Epochs of the published run; 1 where it has none."""
+        run = self.spec["steps_per_run"]
+        return int(run["epochs"]) if isinstance(run, Mapping) else 1
+
+    def run_steps(self, batch_size: int) -> int | None:
+        """Steps of the published run at a batch size; None where figures show the time of a step."""
+        return steps_of_run(self.spec["steps_per_run"], batch_size)
+
+    def time_label(self) -> str:
+        """What the figures' times are of: the published run, or a step."""
+        run = self.spec["steps_per_run"]
+        if run is None:
+            return "time per step"
+        count, unit = (run["epochs"], "epoch") if isinstance(run, Mapping) else (run, "step")
+        return f"time for {count:,} {unit}{'' if count == 1 else 's'} in s\n(measured step time × steps)"
+
+    def x_label(self) -> str:
+        """What the x axis counts."""
+        return "parameters" if self.x_axis == "parameters" else str(self.cells["size_name"].iloc[0])
+
+    def on_all_cores(self) -> StudyView:
+        """The same without the CPU on fewer cores."""
+        tables = {name: on_all_cores(getattr(self.tables, name)) for name in ("measurements", "cells", "latencies")}
+        return replace(self, tables=replace(self.tables, **tables))
+
+    def memory_column(self, device: str) -> str:
+        """What is compared as a device's memory: of a GPU all that is in use, where that is all the source gives."""
+        if device == BASELINE:
+            return "rss_growth_bytes"
+        given = set(self.published.columns[self.published.notna().any()])
+        whole = "device_used_bytes" in given and "peak_allocated_bytes" not in given
+        return "device_used_bytes" if whole else "peak_allocated_bytes"
+
+    def device_title(self, device: str) -> str:
+        """A device with its product name; without one where machines differ in it."""
+        names = self.cells.loc[self.cells["device"] == device, "device_name"].dropna().unique()
+        return device_label(device, str(names[0]) if len(names) == 1 else None)
+
+    def published_on(self, line: Mapping[str, Any], *needed: str) -> list[dict[str, Any]]:
+        """Published results that agree with a line on every axis that they state, and give what is needed."""
+        return records(on_line(self.published, line).dropna(subset=list(needed)))
+
+
+def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: str | None = None) -> StudyView:
+    """The view of one study of a run; `spec` is its completed file, as plan.json has it."""
+    own = tables.of_study(name)
+    x = str(spec["x_axis"])
+    cells, measurements = _in_grid_order(own.cells, spec), with_ok_times(own.measurements)
+    own = replace(
+        own,
+        measurements=measurements.assign(x=pd.to_numeric(measurements[x]).astype(float)),
+        cells=cells.assign(x=cells[x].astype(float)),
+        ratios=_in_grid_order(own.ratios.assign(x=own.ratios[x].astype(float)), spec),
+        crossovers=_headlines(own.crossovers),
+    )
+    return StudyView(spec, own, published_table(spec), currency)
+
+
+def _headlines(crossovers: pd.DataFrame) -> pd.DataFrame:
+    """The crossovers in time of accelerators and all of the CPU beside them, so far as one was found."""
+    own = crossovers[(crossovers["pair"] == "device") & (crossovers["cost"] == "time")]
+    own = own[(own["baseline"] == BASELINE) & (own["baseline_machine"] == own["machine"])]
+    return own[own["status"] == "bracketed"]
+
+
+def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows by size, then as the study's file lists its variants, precisions and so on; the CPU comes first."""
+    listed = {axis: list(spec[key]) for axis, key in GRID_KEYS.items()}
+    listed["device"] = sorted(rows["device"].dropna().unique(), key=_device_place)
+    places = {axis: {value: place for place, value in enumerate(values)} for axis, values in listed.items()}
+    return rows.sort_values(
+        ["size", *places],
+        key=lambda column: column.map(places[str(column.name)]).astype(float) if column.name in places else column,
+    )
+
+
+def _device_place(device: str) -> tuple[int, float]:
+    """The CPU on all cores, on half, on ever fewer; then the accelerators."""
+    threads = threads_of_side(device)
+    fewer = 2 - 1 / threads if isinstance(threads, int) else 0.5 * (threads == HALF)
+    return DEVICES.index(device.partition("-")[0]), fewer
+
+
+def lines_of(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """The rows of each line and device."""
+    return [own for _, own in rows.groupby([*LINE_AXES, "device"], sort=False, dropna=False)]

@@ -1,0 +1,28 @@
+"""Draws every figure of a run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crossover.errors import logged
+from crossover.figures.registry import draw_run
+from crossover.plan import plan_file
+from crossover.tables.run_tables import read_run
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+    snakemake: Snakemake
+
+
+def plot_figures(path_to_plan: Path, path_to_results: Path, figures: list[Path]) -> None:
+    """Draw the figures whose files are `{results}/figures/{study}/{kind}.{suffix}`."""
+    plan = plan_file.read(path_to_plan)
+    wanted = dict.fromkeys((path.parent.name, path.stem) for path in figures)
+    currency = (plan.config["prices"] or {}).get("currency")
+    draw_run(read_run(path_to_results), plan.studies, path_to_results / "figures", wanted, currency)
+
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        plan = Path(snakemake.input.plan)
+        plot_figures(plan, plan.parent, [Path(path) for path in snakemake.output])
