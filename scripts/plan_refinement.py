@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from crossover.config.studies import Refinement
 from crossover.errors import logged
-from crossover.plan.stages import write_stage
-from crossover.statistics.refinement_stage import plan_stage
+from crossover.plan.stages import StagePlan, write_stage
+from crossover.statistics.refinement import plan_stage
 from crossover.tables.frames import collect_rows
 from crossover.tables.guards import check_environments
 
@@ -29,7 +29,8 @@ def plan_refinement(
     """Read one row a file, and write the trials that a stage adds, with the reason for each line, as JSON."""
     rows = collect_rows(paths_to_rows)
     check_environments(rows, several_hosts)
-    write_stage(plan_stage(rows.to_pandas(), stage, refinements, x_axes, trials), path_to_plan)
+    planned = plan_stage(rows.to_pandas(), stage, refinements, x_axes, trials)
+    write_stage(StagePlan(stage, *planned), path_to_plan)
 
 
 if __name__ == "__main__":
