@@ -12,7 +12,7 @@ import pandas as pd
 from crossover.checks.simulation import KINKS, NOISES, SHAPES, Machine, crossing_at, true_crossings
 from crossover.config.studies import Effort, Refinement
 from crossover.statistics.crossover import crossover_of
-from crossover.statistics.crossover_cells import Floats, advantages_of_cells
+from crossover.statistics.crossover_curve import Floats, advantages_of_cells
 from crossover.statistics.refinement import plan_refinement
 
 SMALLEST = 8

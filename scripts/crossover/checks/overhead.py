@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from crossover.config.studies import NULL
+from crossover.config.workloads import NULL
 from crossover.errors import UserError
 from crossover.tables.frames import CELL_AXES
 

@@ -18,13 +18,14 @@ from typing import Any
 import pandas as pd
 from safetensors.numpy import save_file
 
-from crossover.config.command_lines import axis_options
-from crossover.config.studies import Cell, workload_traits
+from crossover.config.options import axis_options
+from crossover.config.studies import Cell
+from crossover.config.workloads import workload_traits
 from crossover.datasets import MAKERS
 from crossover.errors import UserError
 from crossover.files import atomic_path
 from crossover.reading import read_arrow
-from crossover.statistics.summary import paired_ratio
+from crossover.statistics.intervals import paired_ratio
 from crossover.tables.frames import read_csv, write_csv
 
 SCRIPT = Path(__file__).parents[2] / "measure_cell.py"
@@ -121,11 +122,11 @@ def pair_table(
     rows = []
     for key, group in samples.groupby(list(by), sort=False):
         found = paired_ratio(group[second].tolist(), group[first].tolist())
-        low, high = (found.low or found.ratio), (found.high or found.ratio)
+        low, high = (found.low or found.mean), (found.high or found.mean)
         rows.append(
             dict(zip(by, key, strict=True))
             | {"pairs": len(group), first: group[first].median(), second: group[second].median()}
-            | {"ratio": found.ratio, "low": low, "high": high}
+            | {"ratio": found.mean, "low": low, "high": high}
             | {"agree": low <= 1 <= high and 1 - tolerance <= low and high <= 1 + tolerance}
         )
     return pd.DataFrame(rows)

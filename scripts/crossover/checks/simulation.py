@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import signal
 
-from crossover.statistics.crossover_cells import Floats
+from crossover.statistics.crossover_curve import Floats
 
 SAMPLES = 100
 """Samples of a trial; the estimator takes their median."""

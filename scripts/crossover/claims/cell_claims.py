@@ -20,13 +20,14 @@ from crossover.claims.findings import (
     just_below,
     pinned,
 )
-from crossover.config.claim_forms import RatioWithin, SameQuality, Side, metrics
+from crossover.config.claim_forms import RatioWithin, SameQuality, Side
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE
-from crossover.statistics.quality_pairs import is_baseline
-from crossover.statistics.summary import Ratio, paired_ratio, ratio_over_trials
+from crossover.statistics.intervals import Interval, paired_ratio, ratio_over_trials
+from crossover.statistics.quality import is_baseline
 from crossover.tables.frames import of_study, rows_with
 from crossover.tables.labels import side_word
+from crossover.tables.metrics import metrics
 from crossover.tables.registry import CELL_AXES
 
 
@@ -34,11 +35,11 @@ def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps
     """Hold a ratio over trials against its claimed range. Raises NotTestableError, and UserError for several cells."""
     found = _ratio(form, study, measurements, steps_per_run)
     if form.low is None:
-        return judge(found.ratio, found.low, found.high, 0, just_below(form.high))
-    return judge(found.ratio, found.low, found.high, form.low, form.high)
+        return judge(found.mean, found.low, found.high, 0, just_below(form.high))
+    return judge(found.mean, found.low, found.high, form.low, form.high)
 
 
-def _ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Ratio:
+def _ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Interval:
     """Two cells give Welch's interval over their trials; two metrics of one cell are paired by trial."""
     numbered = measurements.reset_index(drop=True)
     of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (form.of, form.over))

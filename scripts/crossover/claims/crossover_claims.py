@@ -15,10 +15,10 @@ from crossover.claims.findings import (
     pinned,
 )
 from crossover.config.claim_forms import CrossoverBetween
-from crossover.statistics.comparisons import headline_rows
+from crossover.statistics.crossovers import headline_rows
 from crossover.tables.frames import of_study, rows_with
 from crossover.tables.labels import axis_label, side_word
-from crossover.tables.registry import LINE_AXES
+from crossover.tables.registry import CROSSOVER_STATUSES, LINE_AXES
 from crossover.text import known_count_text, listed
 
 SINGLE = ("bracketed", "incomplete")
@@ -69,13 +69,12 @@ def _by_sizes(form: CrossoverBetween, line: pd.Series, ratios: pd.DataFrame, poi
     low, high = _number(behind.max()), _number(ahead.min())
     verdict, reason, places = _verdict(form, str(line["status"]), low, high, bool(ratios["ratio_low"].isna().all()))
     if reason == "one_trial":
-        bracket = [_number(line["bracket_low"]), _number(line["bracket_high"])]
-        places = [end for end in bracket if end is not None]
+        places = line[["bracket_low", "bracket_high"]].dropna().tolist()
     elif reason in ("below_range", "above_range"):
-        places = [float(ratios["x"].min() if reason == "below_range" else ratios["x"].max())]
-    elif reason == "multiple":
-        places = list(line["roots"])
-    place = f"{listed([_place(line, x) for x in places])} {axis_label(dict(line))}" if places else None
+        places = [ratios["x"].min() if reason == "below_range" else ratios["x"].max()]
+    elif reason in CROSSOVER_STATUSES:
+        places = line["roots"] if reason == "multiple" else line["doubt_at"]
+    place = f"{listed([_place(line, x) for x in places])} {axis_label(dict(line))}" if len(places) else None
     if low is not None and high is not None and low >= high:
         low = high = None
     return Finding(verdict, reason, point, low, high, place)
@@ -84,7 +83,7 @@ def _by_sizes(form: CrossoverBetween, line: pd.Series, ratios: pd.DataFrame, poi
 def _verdict(
     form: CrossoverBetween, status: str, low: float | None, high: float | None, one_trial: bool
 ) -> tuple[str, str, list[float]]:
-    """Verdict, reason and places; `low`: largest x with the accelerator surely behind, `high`: smallest with it ahead."""
+    """Verdict, reason and places: at x up to `low` the accelerator is surely behind, from `high` on surely ahead."""
     if high is not None and high <= form.low:
         return DIFFERS, "ahead_before", [high]
     if low is not None and low >= form.high:

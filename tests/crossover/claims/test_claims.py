@@ -11,7 +11,7 @@ import pytest
 
 from crossover.claims.claims import CLAIM_COLUMNS, check_claims
 from crossover.errors import UserError
-from crossover.statistics.comparisons import compare_lines
+from crossover.statistics.crossovers import compare_lines
 
 pytestmark = pytest.mark.filterwarnings("error")
 
