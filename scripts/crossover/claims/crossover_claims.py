@@ -19,7 +19,7 @@ from crossover.statistics.crossovers import headline_rows
 from crossover.tables.frames import of_study, rows_with
 from crossover.tables.labels import axis_label, side_word
 from crossover.tables.registry import CROSSOVER_STATUSES, LINE_AXES
-from crossover.text import known_count_text, listed
+from crossover.text import count_text, known_count_text, listed
 
 SINGLE = ("bracketed", "incomplete")
 """Statuses of a search that found one crossing at most, though a size in between may lack a side."""
@@ -98,6 +98,9 @@ def _verdict(
 
 
 def _place(line: pd.Series, x: float) -> str:
+    """A place on the x axis: three digits if it was estimated, which a whole number was not."""
+    if not float(x).is_integer():
+        return count_text(x, 3)
     return known_count_text(x) if line["x_axis"] == "parameters" else f"{x:,.0f}"
 
 

@@ -43,11 +43,9 @@ def test_a_shape_crosses_at_the_given_size_and_comes_from_behind(shape: str) -> 
 
 def test_without_noise_refinement_closes_in_on_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
     history = refine(quiet("launch_floor", 300, monkeypatch), first_grid(3), 3, Refinement())
-    errors = [abs(found.size / 300 - 1) for found in history if found.size is not None]
-    widths = [found.high - found.low for found in history if found.high is not None and found.low is not None]
-    assert len(errors) == len(widths) == 4
-    assert errors[2] < errors[0] / 5
-    assert errors[2] < 1e-3
+    table = pd.DataFrame(history)
+    errors, widths = (table["size"] / 300 - 1).abs(), table["high"] - table["low"]
+    assert errors[2] < min(errors[0] / 5, 1e-3)
     assert widths[2] < widths[0] / 5
 
 
@@ -82,19 +80,16 @@ def test_the_common_methods_on_a_machine_without_noise(monkeypatch: pytest.Monke
     assert steps_bootstrap(machine.samples, np.random.default_rng(0)).size == pytest.approx(300, rel=1e-3)
 
 
-def share_of(rows: pd.DataFrame, method: str, column: str) -> float:
-    return float(rows.loc[(rows["method"] == method) & (rows["status"] == "bracketed"), column].sum())
-
-
 @pytest.mark.parametrize(("shape", "trials"), [("launch_floor", 3), ("cache_knee", 5)])
 def test_the_set_holds_the_true_crossover(shape: str, trials: int) -> None:
     """Of 75 simulations at 95 %, fewer than 66 occur about once in 250 times."""
     rows = coverage_rows(Case(INSIDE, shape, trials, 3), 75, seed=0)
-    assert share_of(rows, "ours", "share") > 0.8
-    assert share_of(rows, "ours", "coverage") > 0.88
-    assert share_of(rows, "ours", "half_width") < 0.15
-    assert share_of(rows, "steps_bootstrap", "coverage") < 0.7
-    assert share_of(rows, "first_win", "error") > 0.05
+    found = rows[rows["status"] == "bracketed"].set_index("method")
+    assert found.loc["ours", "share"] > 0.8
+    assert found.loc["ours", "coverage"] > 0.88
+    assert found.loc["ours", "half_width"] < 0.15
+    assert found.loc["steps_bootstrap", "coverage"] < 0.7
+    assert found.loc["first_win", "error"] > 0.05
 
 
 @pytest.mark.parametrize("crossing", [OUTSIDE[2], OUTSIDE[3], OUTSIDE[4], TIE, PLATEAU])

@@ -64,7 +64,7 @@ def test_an_interrupted_check_goes_on_after_its_last_pair(tmp_path: Path, until:
 @pytest.mark.parametrize(
     ("trials", "wanted", "gpus", "measured"),
     [(TRIALS, 3, 4, 2), (TRIALS, 2, 4, 4), (["--size=1"], 3, 4, 3), (TRIALS[::-1], 3, 4, 6), (TRIALS, 3, 2, 6)],
-    ids=["one more", "as many anew", "other trials", "another order", "another machine"],
+    ids=["one more", "as many again", "other trials", "another order", "another machine"],
 )
 def test_earlier_pairs_count_for_the_same_check(
     tmp_path: Path, trials: list[str], wanted: int, gpus: int, measured: int

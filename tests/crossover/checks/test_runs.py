@@ -66,12 +66,14 @@ def test_what_cannot_be_compared_is_one_line(run: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "values"),
-    [("device", [[1]] * 4), ("machine", [[1]] * 4), ("step_time_s", ["fast"] * 4), ("device", [b"\xff"] * 4)],
+    ("column", "values"), [("machine", [[1]] * 4), ("step_time_s", ["fast"] * 4), ("device", [b"\xff"] * 4)]
 )
-def test_a_column_of_another_kind_is_one_line(run: str, other: str, column: str, values: list[Any]) -> None:
+def test_a_run_of_another_version_is_read_if_it_can_be(run: str, other: str, column: str, values: list[Any]) -> None:
     path = Path(other) / "measurements.parquet"
     table = pq.read_table(path)
+    pq.write_table(table.drop_columns(["cpu_model", "energy_j"]).append_column("new", [[1] * 4]), path)
+    first, second = read_pair(run, other)
+    assert comparison_text(compare_runs.compare_runs(first, second), first, second).endswith("no difference")
     pq.write_table(table.set_column(table.column_names.index(column), column, pa.array(values)), path)
     with pytest.raises(UserError, match=r"measurements\.parquet: not rows of trials \(.*\); name the results folder"):
         read_pair(run, other)
@@ -99,14 +101,6 @@ def test_the_script_prints_cells_verdicts_ratios_and_environments(
         "torch_version: none against 2.13.0, none (cpu)",
     } <= lines
     assert pd.read_csv(tmp_path / "comparison.csv")["verdict"].tolist() == ["SAME", "SLOWER", "missing"]
-
-
-def test_a_run_of_another_version_is_read_if_it_can_be(run: str, other: str) -> None:
-    path = Path(other) / "measurements.parquet"
-    table = pq.read_table(path).drop_columns(["cpu_model", "energy_j"]).append_column("new", [[1] * 4])
-    pq.write_table(table, path)
-    first, second = read_pair(run, other)
-    assert comparison_text(compare_runs.compare_runs(first, second), first, second).endswith("no difference")
 
 
 def test_of_many_cells_only_those_that_differ_are_shown(row: Row) -> None:
