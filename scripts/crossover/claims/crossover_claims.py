@@ -24,6 +24,9 @@ from crossover.text import count_text, known_count_text, listed
 SINGLE = ("bracketed", "incomplete")
 """Statuses of a search that found one crossing at most, though a size in between may lack a side."""
 
+VERDICTS_BY_SIZES = {"sizes_inside": REPRODUCED, "ahead_before": DIFFERS, "behind_after": DIFFERS}
+"""The verdicts of reasons that rest on single sizes; with any other the claim is not testable."""
+
 
 def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame, ratios: pd.DataFrame) -> Finding:
     """Hold a line's crossover against its claimed range, by its 95 % set, or by the sizes that the trials tell apart.
@@ -67,34 +70,35 @@ def _ratios_of(line: pd.Series, ratios: pd.DataFrame) -> pd.DataFrame:
 def _by_sizes(form: CrossoverBetween, line: pd.Series, ratios: pd.DataFrame, point: float | None) -> Finding:
     behind, ahead = ratios.loc[ratios["ratio_high"] < 1, "x"], ratios.loc[ratios["ratio_low"] > 1, "x"]
     low, high = _number(behind.max()), _number(ahead.min())
-    verdict, reason, places = _verdict(form, str(line["status"]), low, high, bool(ratios["ratio_low"].isna().all()))
-    if reason == "one_trial":
-        places = line[["bracket_low", "bracket_high"]].dropna().tolist()
-    elif reason in ("below_range", "above_range"):
-        places = [ratios["x"].min() if reason == "below_range" else ratios["x"].max()]
-    elif reason in CROSSOVER_STATUSES:
-        places = line["roots"] if reason == "multiple" else line["doubt_at"]
+    reason = _reason(form, str(line["status"]), low, high, one_trial=bool(ratios["ratio_low"].isna().all()))
+    places = {
+        "ahead_before": [high],
+        "behind_after": [low],
+        "sizes_inside": [low, high],
+        "one_trial": line[["bracket_low", "bracket_high"]].dropna().tolist(),
+        "below_range": [ratios["x"].min()],
+        "above_range": [ratios["x"].max()],
+        "multiple": line["roots"],
+    }.get(reason, line["doubt_at"] if reason in CROSSOVER_STATUSES else [])
     place = f"{listed([_place(line, x) for x in places])} {axis_label(dict(line))}" if len(places) else None
     if low is not None and high is not None and low >= high:
         low = high = None
-    return Finding(verdict, reason, point, low, high, place)
+    return Finding(VERDICTS_BY_SIZES.get(reason, NOT_TESTABLE), reason, point, low, high, place)
 
 
-def _verdict(
-    form: CrossoverBetween, status: str, low: float | None, high: float | None, one_trial: bool
-) -> tuple[str, str, list[float]]:
-    """Verdict, reason and places: at x up to `low` the accelerator is surely behind, from `high` on surely ahead."""
+def _reason(form: CrossoverBetween, status: str, low: float | None, high: float | None, one_trial: bool) -> str:
+    """What the sizes say; `low` is the largest at which the accelerator is surely behind, `high` the smallest ahead."""
     if high is not None and high <= form.low:
-        return DIFFERS, "ahead_before", [high]
+        return "ahead_before"
     if low is not None and low >= form.high:
-        return DIFFERS, "behind_after", [low]
+        return "behind_after"
     if low is not None and high is not None and form.low <= low < high <= form.high and status in SINGLE:
-        return REPRODUCED, "sizes_inside", [low, high]
+        return "sizes_inside"
     if one_trial:
-        return NOT_TESTABLE, "one_trial", []
-    if status == "bracketed":
-        return NOT_TESTABLE, "never_behind" if low is None else "never_ahead" if high is None else "sizes_straddle", []
-    return NOT_TESTABLE, status, []
+        return "one_trial"
+    if status != "bracketed":
+        return status
+    return "never_behind" if low is None else "never_ahead" if high is None else "sizes_straddle"
 
 
 def _place(line: pd.Series, x: float) -> str:
