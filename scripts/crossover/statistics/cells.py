@@ -42,17 +42,17 @@ def summarise(
 ) -> pd.DataFrame:
     """One row a cell: status, time with its interval, memory, energy, price, trials, flags and the device that ran.
 
-    `sizes` holds those of each study's first grid; refinement added the others. `prices` holds the price of an hour on
-    the machine of each device. A cell is `ok` if all its trials are; otherwise it takes the status of the first trial
-    that is not, and its time comes from the trials that are.
+    `sizes` holds those of each study's first grid, where it is known; refinement added the others. `prices` holds the
+    price of an hour on the machine of each device. A cell is `ok` if all its trials are; otherwise it takes the status
+    of the first trial that is not, and its time comes from the trials that are.
     """
     # Ten thousand cells are cut out of plain arrays in the time that pandas takes for a few hundred.
     columns = {name: measurements[name].to_numpy(object) for name in (*CELL_AXES, *AS_THEY_ARE)}
     numbers = {name: _numbers(measurements[name]) for name in AS_NUMBERS}
     cells = [_summarise_cell(columns, numbers, rows, prices or {}) for rows in rows_of_cells(measurements)]
-    first_grid = None if sizes is None else {study: set(own) for study, own in sizes.items()}
+    first_grid = {study: set(own) for study, own in (sizes or {}).items()}
     for cell in cells:
-        cell["refined"] = first_grid is not None and cell["size"] not in first_grid[str(cell["study"])]
+        cell["refined"] = cell["study"] in first_grid and cell["size"] not in first_grid[cell["study"]]
     return table_of("cells", _with_peak_share(cells))
 
 
@@ -64,9 +64,7 @@ def rows_of_cells(measurements: pd.DataFrame) -> list[Places]:
     return np.split(order, np.flatnonzero(np.diff(cells[order])) + 1) if len(order) else []
 
 
-def _summarise_cell(
-    columns: Columns, numbers: Columns, rows: Places, prices: Mapping[str, float]
-) -> dict[str, Any]:
+def _summarise_cell(columns: Columns, numbers: Columns, rows: Places, prices: Mapping[str, float]) -> dict[str, Any]:
     first = rows[0]
     device = str(columns["device"][first])
     is_ok = columns["status"][rows] == "ok"
@@ -156,7 +154,10 @@ def _with_peak_share(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for key, cell in zip(keys, cells, strict=True):
         if cell["workload"] == PEAK_WORKLOAD and not math.isnan(cell["achieved_tflops"]):
             peaks[key] = max(peaks.get(key, 0.0), cell["achieved_tflops"])
-    return [cell | {"peak_share": cell["achieved_tflops"] / peaks.get(key, math.nan)} for key, cell in zip(keys, cells, strict=True)]
+    return [
+        cell | {"peak_share": cell["achieved_tflops"] / peaks.get(key, math.nan)}
+        for key, cell in zip(keys, cells, strict=True)
+    ]
 
 
 def _numbers(values: pd.Series) -> Floats:
@@ -164,7 +165,7 @@ def _numbers(values: pd.Series) -> Floats:
 
 
 def _known(values: Floats) -> list[float]:
-    return values[~np.isnan(values)].tolist()
+    return [float(value) for value in values[~np.isnan(values)]]
 
 
 def _most(values: Floats) -> float:

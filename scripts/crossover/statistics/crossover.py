@@ -17,6 +17,7 @@ import pandas as pd
 
 from crossover.statistics.crossover_curve import Advantages, Curve, Floats, advantages_of_table, curve_through
 
+
 @dataclass(frozen=True)
 class Crossover:
     """The crossover of a contender over a baseline. Sizes in the unit of the table's `size` column."""

@@ -80,8 +80,8 @@ def _over_right(trials: Sequence[Trial], way: str, together: int) -> Interval | 
     """
     both = _with_right(trials, way)
     right = [trial[COLD][len(trial[COLD]) // 2 :] if way == COLD else trial[RIGHT] for trial in both]
-    means = [[float(np.mean(samples)) for samples in side] for side in ([trial[way] for trial in both], right)]
-    return paired_ratio(*means, together) if both else None
+    of = [float(np.mean(trial[way])) for trial in both]
+    return paired_ratio(of, [float(np.mean(samples)) for samples in right], together) if both else None
 
 
 def _is_error(way: str, ratio: Interval) -> bool:

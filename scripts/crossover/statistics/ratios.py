@@ -90,7 +90,7 @@ def _row(one: Pair, cells: Cells, parameters: Mapping[Key, float]) -> dict[str, 
 
 
 def _devices(cells: Cells) -> Iterator[Pair]:
-    """Each accelerator against the CPU sides of its machine, and against other machines' CPUs where one lacks a half."""
+    """Each accelerator against the CPU sides of its machine, and against other CPUs as `compare_across` says."""
     sides = dict.fromkeys(key.device for key in cells if is_cpu(key.device))
     devices: dict[Key, dict[str, set[str]]] = {}
     for key in _on_all_cores(cells):
@@ -113,7 +113,7 @@ def _settings(cells: Cells) -> Iterator[Pair]:
         plain = plain_settings(keys)
         varied = [axis for axis in plain if len({getattr(key, axis) for key in keys}) > 1]
         for key in keys if varied else ():
-            baseline = key._replace(**plain)
+            baseline = Key(**(key._asdict() | plain))
             if key != baseline:
                 names = [", ".join(getattr(side, axis) for axis in varied) for side in (key, baseline)]
                 yield Pair("settings", key, baseline, *names)
