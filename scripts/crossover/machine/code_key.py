@@ -29,7 +29,7 @@ MEASUREMENT = "crossover.measurement"
 WORK = {
     "trial": (f"{MEASUREMENT}.trial", "run_trial"),
     "training": (f"{MEASUREMENT}.training", "run_training"),
-    "batch_try": (f"{MEASUREMENT}.batch_try", "run_try"),
+    "batch_try": (f"{MEASUREMENT}.search", "run_try"),
 }
 """The module and the function that do each kind of job. The measuring process finds them here, by name, so that no kind
 of job imports what only another one needs."""
@@ -37,8 +37,8 @@ NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
 SERVER = f"{MEASUREMENT}.process.server"
 """A measuring process is its fork, or imports a part of what it does."""
-CHOOSING = {"batch_try": (f"{MEASUREMENT}.largest_batch", "crossover.machine.available_memory")}
-"""What chooses, in the process that starts the measuring ones, what they try."""
+CHOOSING = {"batch_try": ("crossover.machine.available_memory",)}
+"""Modules that choose, in the process that starts the measuring ones, what they try."""
 CPUS = "crossover.machine.gpu_cpus"
 """Chooses there on which CPUs, and on how many threads, they run. The rest of that process, which leases, starts and
 watches, chooses nothing that a number depends on, and does not count."""

@@ -6,6 +6,7 @@ its node, but the step in which a trial runs only those that were asked for.
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import re
@@ -14,8 +15,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from crossover.config.options import tell
+from crossover.config.studies import Cell
 from crossover.config.words import HALF, is_cpu, threads_of_side
 from crossover.errors import UserError
 from crossover.machine.gpu_cpus import share_of_host
@@ -59,6 +62,20 @@ def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
         export_threads(threads)
         os.environ.update(leased.environment)
         yield Held(threads, leased.uuid, leased.waited_s, cpus)
+
+
+def job_fields(cell: Cell, options: argparse.Namespace, held: Held) -> dict[str, Any]:
+    """The fields that every job has, from a command line and what its command holds."""
+    return {
+        "cell": cell,
+        "seed": options.seed,
+        "dataset": options.dataset,
+        "threads": held.threads,
+        "time_limit_s": options.time_limit_s,
+        "isolation": choose_isolation(options.isolation, os.environ),
+        "uuid": held.uuid,
+        "cpus": held.cpus,
+    }
 
 
 def batch_job(environment: Mapping[str, str]) -> str | None:
