@@ -13,21 +13,19 @@ from typing import Any
 import pynvml
 import torch
 
-from crossover.errors import UserError
+from crossover.errors import InvalidError, UnsupportedError, UserError
 from crossover.machine.nvml import driver_version
 from crossover.machine.threads import lacking_cores, usable_cores
 from crossover.measurement.clock.timing import Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.host.host import describe_host
 from crossover.measurement.memory.memory_limit import limit_memory
 from crossover.measurement.process.requests import BatchTry
-from crossover.measurement.step.conditions import Conditions, set_conditions
-from crossover.measurement.step.dataset_file import read_dataset
+from crossover.measurement.step.conditions import Conditions, seed_all, set_conditions
 from crossover.measurement.step.devices import OpenDevice
-from crossover.measurement.step.endings import InvalidError, early_end
+from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.execution import prepare
-from crossover.measurement.step.precision import SKIPPED_MAX, UnsupportedError, arithmetic_of
-from crossover.measurement.step.seeds import seed_all
-from crossover.measurement.workloads import build_task, workload_code
+from crossover.measurement.step.precision import SKIPPED_MAX, arithmetic_of
+from crossover.measurement.workloads import build_task, read_dataset, workload_code
 
 STEPS = 3
 """The optimizer's state and the gradients of the first are there in the second; the third meets the settled heap."""
@@ -58,7 +56,7 @@ def run_try(job: BatchTry, begin: Callable[[dict[str, Any]], None]) -> tuple[str
     either; its traceback is printed. `begin` is told what ran before the model is built. Raises UserError for a device
     or a dataset that is not there.
     """
-    conditions = set_conditions(job)
+    conditions = set_conditions(job.cell, job.threads, job.uuid)
     begin(_facts(conditions.target) | {"code_key": job.code_key, "packages": job.packages})
     found: dict[str, Any] = {}
     try:
@@ -93,7 +91,7 @@ def _run_steps(job: BatchTry, conditions: Conditions, found: dict[str, Any]) -> 
     seed_all(job.seed)
     workload_code(job.cell.workload)  # what it imports is none of the cell's memory
     if job.memory_limit_bytes is not None:
-        limit_memory(target, job.memory_limit_bytes)
+        limit_memory(target.device, target.memory_bytes, job.memory_limit_bytes)
     task = build_task(
         job.cell,
         with_rows(read_dataset(job.dataset, job.cell.workload), job.cell.batch_size),

@@ -27,22 +27,18 @@ from torch.nn import functional
 
 from crossover.config.studies import workload_traits
 from crossover.config.trainings import Training
-from crossover.errors import UserError
+from crossover.errors import InvalidError, TooSlowError, UnsupportedError, UserError
 from crossover.machine.nvml import driver_version
 from crossover.machine.threads import lacking_cores, usable_cores
 from crossover.measurement.batch_try import with_rows
-from crossover.measurement.clock.time_limit import TooSlowError
 from crossover.measurement.host.host import describe_host
 from crossover.measurement.process.requests import TrainingRun
-from crossover.measurement.step.conditions import Conditions, set_conditions
-from crossover.measurement.step.dataset_file import read_dataset
+from crossover.measurement.step.conditions import Conditions, read_switches, seed_all, set_conditions
 from crossover.measurement.step.devices import OpenDevice
-from crossover.measurement.step.endings import InvalidError, early_end
-from crossover.measurement.step.precision import Arithmetic, UnsupportedError, arithmetic_of
-from crossover.measurement.step.seeds import seed_all
-from crossover.measurement.step.switches import read_switches
+from crossover.measurement.step.endings import early_end
+from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task, TrainingTask
-from crossover.measurement.workloads import build_task, count_parameters, whole_batches
+from crossover.measurement.workloads import build_task, count_parameters, read_dataset, whole_batches
 
 PROBE_STEPS = 20
 """After the first step, which loads libraries, so many tell whether all of them fit into the time limit."""
@@ -60,7 +56,7 @@ def run_training(job: TrainingRun, begin: Callable[[dict[str, Any]], None] = lam
     rows with a status and a reason. `begin` is told what is known before the model is built. Raises UserError for a
     device or a dataset that is not there, and for a workload that is no training.
     """
-    conditions = set_conditions(job)
+    conditions = set_conditions(job.cell, job.threads, job.uuid)
     facts = _known(job, conditions.target)
     begin(facts)
     try:

@@ -15,6 +15,7 @@ import torch
 
 from crossover.config.studies import Cell, workload_traits
 from crossover.config.words import is_cpu
+from crossover.errors import InvalidError, UnsupportedError
 from crossover.machine.nvml import session
 from crossover.machine.threads import lacking_cores
 from crossover.measurement.clock.latency import measure_latencies, mistaken_ways, right_ways, time_cold
@@ -27,19 +28,22 @@ from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory
 from crossover.measurement.memory.memory_split import Subject
 from crossover.measurement.process.requests import Request
-from crossover.measurement.step.conditions import Conditions, set_conditions
-from crossover.measurement.step.correctness import compare_with_reference
-from crossover.measurement.step.dataset_file import read_dataset
+from crossover.measurement.step.conditions import (
+    Conditions,
+    SwitchWatch,
+    changes,
+    read_switches,
+    seed_all,
+    set_conditions,
+)
+from crossover.measurement.step.correctness import Answer, compare_with_reference
 from crossover.measurement.step.devices import OpenDevice
-from crossover.measurement.step.endings import InvalidError, early_end, unless_out_of_memory
+from crossover.measurement.step.endings import early_end, unless_out_of_memory
 from crossover.measurement.step.execution import Execution, not_compiled, prepare
 from crossover.measurement.step.flops import SLOW_STEP_S, count_flops
-from crossover.measurement.step.judgement import Answer
-from crossover.measurement.step.precision import UnsupportedError, arithmetic_of
-from crossover.measurement.step.seeds import seed_all
-from crossover.measurement.step.switches import SwitchWatch, changes, read_switches
+from crossover.measurement.step.precision import arithmetic_of
 from crossover.measurement.step.tasks import Task, TrainingTask
-from crossover.measurement.workloads import build_model, build_task, count_parameters
+from crossover.measurement.workloads import build_model, build_task, count_parameters, read_dataset
 from crossover.tables.columns import Measurement
 
 
@@ -57,7 +61,7 @@ def run_trial(
     """
     with session(pynvml) if request.uuid else nullcontext():  # opening NVML anew for each reading would cost time
         surroundings = Surroundings(request.cell.device, request.uuid, pynvml)
-        conditions = set_conditions(request)
+        conditions = set_conditions(request.cell, request.threads, request.uuid)
         facts = _known(request, conditions.target, surroundings)
         begin(facts)
         columns: Columns = {}
@@ -206,7 +210,7 @@ def _memory_pass(task: Task, execution: Execution, target: OpenDevice, how: str)
         resident=task.resident,
         eager_step=task.step if how == "eager" else None,
     )
-    found = measure_memory(subject, target.device)
+    found = measure_memory(subject, target.device, target.uuid)
     return {**found, "memory_pass_s": time.perf_counter() - start_s}
 
 

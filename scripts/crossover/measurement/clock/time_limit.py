@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-
-class TooSlowError(Exception):
-    """The trial would go on beyond its time limit; a result, not a failure."""
+from crossover.errors import TooSlowError
 
 
 def too_slow(spent_s: float, step_s: float, least_steps: int, time_limit_s: float) -> TooSlowError | None:
