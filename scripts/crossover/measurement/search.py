@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from crossover.config.studies import SEARCH_VERSION
-from crossover.errors import UserError
+from crossover.errors import InvalidError, UserError
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.memory.batch_search import find_largest
 from crossover.measurement.process.jobs import Outcome, TryJob
@@ -113,12 +113,13 @@ def search_largest(
         found = find_largest(fits, first.cell.batch_size, limit)
     except _StoppedError:
         return _stopped(tries, facts)
-    ends = {"largest": found.largest, "smallest_failing": found.smallest_failing}
+    result = LargestBatch(
+        status="ok", largest=found.largest, smallest_failing=found.smallest_failing, tries=tries, facts=facts
+    )
     if found.largest is not None:
-        return LargestBatch(status="ok", **ends, tries=tries, facts=facts)
+        return result
     smallest = min(tries, key=lambda one: one.batch_size)
-    reason = f"batch {smallest.batch_size} does not fit: {smallest.reason}"
-    return LargestBatch(status="oom", reason=reason, **ends, tries=tries, facts=facts)
+    return replace(result, status="oom", reason=f"batch {smallest.batch_size} does not fit: {smallest.reason}")
 
 
 def _stopped(tries: list[Try], facts: dict[str, Any]) -> LargestBatch:
@@ -188,7 +189,7 @@ def run_try(
     a device or a dataset that is not there.
     """
     from crossover.measurement.cell import open_cell
-    from crossover.measurement.endings import early_end
+    from crossover.measurement.step.endings import early_end
 
     cell = open_cell(job)
     tell({"begun": {name: cell.columns[name] for name in FACTS}})
@@ -206,7 +207,6 @@ def run_try(
 def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     """Run the steps in an open cell, waiting for each; returns what was timed."""
     from crossover.measurement.cell import with_rows
-    from crossover.measurement.endings import InvalidError
     from crossover.measurement.memory.memory_limit import limit_memory
     from crossover.measurement.step.execution import prepare
     from crossover.measurement.step.precision import SKIPPED_MAX

@@ -26,11 +26,11 @@ from torch.nn import functional
 
 from crossover.config.studies import workload_traits
 from crossover.config.trainings import Training
-from crossover.errors import UserError
+from crossover.errors import InvalidError, TooSlowError, UserError
 from crossover.measurement.cell import Columns, OpenCell, open_cell, with_rows
-from crossover.measurement.endings import InvalidError, TooSlowError, early_end
 from crossover.measurement.process.jobs import TrainingJob
 from crossover.measurement.step.conditions import read_switches
+from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task, TrainingTask
 from crossover.measurement.workloads import count_parameters, whole_batches

@@ -15,13 +15,13 @@ import torch
 
 from crossover.config.studies import workload_traits
 from crossover.config.words import is_cpu
+from crossover.errors import InvalidError
 from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.measurement.cell import Columns, OpenCell, open_cell
 from crossover.measurement.clock.latency import Way, measure_latencies, mistaken_ways, right_ways, time_cold
 from crossover.measurement.clock.profiling import busy_s
 from crossover.measurement.clock.timing import Step, Stopwatch, find_flags, time_block, time_steps, timing_columns
-from crossover.measurement.endings import InvalidError, early_end, unless_out_of_memory
 from crossover.measurement.host.description import process_age_s
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory
@@ -29,6 +29,7 @@ from crossover.measurement.memory.memory_split import Subject
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
+from crossover.measurement.step.endings import early_end, unless_out_of_memory
 from crossover.measurement.step.execution import Execution, not_compiled, prepare
 from crossover.measurement.step.flops import SLOW_STEP_S, count_flops
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask

@@ -19,9 +19,7 @@ STEP_S = 100e-6
 """The step that the harness's cost is compared with."""
 
 
-def three_ways(
-    step: Step, cycle_steps: int, watch: Stopwatch, threads: int, rounds: int
-) -> Iterator[dict[str, float]]:
+def three_ways(step: Step, cycle_steps: int, watch: Stopwatch, threads: int, rounds: int) -> Iterator[dict[str, float]]:
     """Yield, for each round, the seconds of a step by each way; the order rotates from round to round."""
     steps = time_steps(step, cycle_steps, EFFORT, watch).timed_steps
     timer = Timer("step()", globals={"step": step}, num_threads=threads)

@@ -78,9 +78,7 @@ def is_precise(samples_s: Sequence[float], tolerance: float) -> bool:
     count = len(samples_s)
     if count % CHECKED_EVERY or count - CHECKED_EVERY < 20:
         return False
-    return all(
-        relative_half_width(samples_s[:checked]) <= tolerance for checked in (count - CHECKED_EVERY, count)
-    )
+    return all(relative_half_width(samples_s[:checked]) <= tolerance for checked in (count - CHECKED_EVERY, count))
 
 
 def relative_half_width(samples_s: Sequence[float]) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossover.config.studies import Effort
+from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import Course, timed_enough, warmed_up
 
 NANO = 1e-9
@@ -28,10 +29,6 @@ BLOCK_TRIES = 2
 """Tries of each block length; the quicker one counts, because one stall must not shorten the blocks."""
 
 Step = Callable[[], None]
-
-
-class TooSlowError(Exception):
-    """The job would outlast its time limit; a result, not a failure."""
 
 
 @dataclass(frozen=True)

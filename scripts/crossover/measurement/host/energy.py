@@ -68,9 +68,7 @@ def package_joules(
         return None
     if any(counter.range_uj * MICRO < PACKAGE_MAX_W * window_s for counter in after.values()):
         return None
-    return MICRO * sum(
-        (after[name].energy_uj - before[name].energy_uj) % (after[name].range_uj + 1) for name in after
-    )
+    return MICRO * sum((after[name].energy_uj - before[name].energy_uj) % (after[name].range_uj + 1) for name in after)
 
 
 def energy_columns(

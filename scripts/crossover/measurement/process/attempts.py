@@ -12,8 +12,8 @@ from typing import Any
 from crossover.files import atomic_path
 from crossover.machine.threads import confine
 from crossover.measurement.process.children import Child, ForkedProcess, FreshProcess, NoServerError
-from crossover.measurement.process.jobs import Job, RowJob, TrialJob
-from crossover.measurement.process.supervision import ChildLostError, Outcome, kernel_oom_kills, supervise
+from crossover.measurement.process.jobs import Job, Outcome, RowJob, TrialJob
+from crossover.measurement.process.supervision import ChildLostError, kernel_oom_kills, supervise
 from crossover.tables.rows import write_record
 
 

@@ -1,5 +1,4 @@
-"""Measuring processes as their parent sees them: fresh ones, and forks of the trial server, which is started if needed.
-"""
+"""Measuring processes as their parent sees them: fresh ones, and forks of the trial server, which is started if needed."""
 
 from __future__ import annotations
 

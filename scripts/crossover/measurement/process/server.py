@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import json
 import os
+import re
 import resource
 import selectors
 import signal
@@ -38,9 +39,9 @@ IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
 NOT_AN_ORDER = (OSError, ValueError, TypeError, KeyError)
 
-LOADED_ONCE = tuple(
-    "ATEN CUBLAS CUDA CUDNN DNNL GLIBC GOMP HIP HSA KMP LD_ MALLOC MKL NCCL NUMEXPR NVIDIA OMP ONEDNN OPENBLAS PYTHON "
-    "PYTORCH ROC TORCH TRITON".split()
+LOADED_ONCE = re.compile(
+    "ATEN|CUBLAS|CUDA|CUDNN|DNNL|GLIBC|GOMP|HIP|HSA|KMP|LD_|MALLOC|MKL|NCCL|NUMEXPR|NVIDIA|OMP|ONEDNN|OPENBLAS|PYTHON|"
+    "PYTORCH|ROC|TORCH|TRITON"
 )
 """Prefixes of variables that are read when a library is loaded."""
 
@@ -65,7 +66,7 @@ def server_key(environment: Mapping[str, str], preloaded: str) -> str:
         "environment": {
             name: value
             for name, value in sorted(environment.items())
-            if name.startswith(LOADED_ONCE) and name not in SET_LATER
+            if LOADED_ONCE.match(name) and name not in SET_LATER
         },
         "limits": [resource.getrlimit(getattr(resource, n)) for n in sorted(dir(resource)) if n.startswith("RLIMIT_")],
         "niceness": os.nice(0),
