@@ -10,9 +10,9 @@ from typing import Any
 import pynvml
 import torch
 
+from crossover.errors import UnsupportedError
 from crossover.machine.nvml import driver_version
 from crossover.machine.threads import lacking_cores, usable_cores
-from crossover.errors import UnsupportedError
 from crossover.measurement.host.description import describe_host
 from crossover.measurement.process.jobs import Job
 from crossover.measurement.step.conditions import Conditions, read_switches, seed_all, set_conditions

@@ -1,4 +1,4 @@
-"""Measuring processes as their parent sees them: fresh ones, and forks of the trial server, which is started if needed."""
+"""Measuring processes as their parent sees them: fresh ones, and forks of the trial server."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from crossover.config.words import WORKFLOW
 from crossover.machine.code_key import LIBRARY, work_of
 from crossover.measurement.process.jobs import Job
-from crossover.measurement.process.messages import Inbox, Order, send_order, wait_readable
+from crossover.measurement.process.messages import Inbox, Order, send_order
 from crossover.measurement.process.server import server_key
 
 START_LIMIT_S = 120.0
@@ -48,57 +49,52 @@ class Ending:
         return cls(signal=-code) if code < 0 else cls(exit_code=code)
 
 
-class Child(Protocol):
-    """A measuring process."""
+class Child(ABC):
+    """A measuring process, which ends when its parent closes the lifeline or is gone."""
 
-    inbox: Inbox
+    pid: int
 
+    def __init__(self) -> None:
+        self.childs_lifeline, self.lifeline = os.pipe()
+        messages, self.childs_messages = os.pipe()
+        self.inbox = Inbox(messages)
+        self.killed = False
+
+    def close_childs_ends(self) -> None:
+        """Close the child's ends of the pipes here, so that the parent sees the child close them."""
+        os.close(self.childs_lifeline)
+        os.close(self.childs_messages)
+
+    @abstractmethod
     def fileno(self) -> int | None:
         """A descriptor that becomes readable when the process ends; None if the system has none."""
-        ...
 
+    @abstractmethod
     def ending(self, wait_s: float) -> Ending | None:
         """How it ended; None if it is still running after `wait_s`."""
-        ...
 
     def kill(self) -> None:
-        """End it and everything it started, and wait until it is gone."""
-        ...
+        """End it and everything it started, wait until it is gone, and release the descriptors."""
+        if self.killed:
+            return
+        self.killed = True
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.ending(ANSWER_LIMIT_S)
+        self.close()
 
-
-@dataclass(frozen=True)
-class Pipes:
-    """Both ends of two pipes: the lifeline, which the child reads, and the messages, which it writes."""
-
-    lifeline: int
-    messages: int
-    parent_lifeline: int
-    parent_messages: int
-
-    @classmethod
-    def open(cls) -> Pipes:
-        """Two fresh pipes, which no process started elsewhere inherits."""
-        lifeline, parent_lifeline = os.pipe()
-        parent_messages, messages = os.pipe()
-        return cls(lifeline, messages, parent_lifeline, parent_messages)
-
-    def close_childs(self) -> None:
-        """Close the child's ends here, so that the parent sees the child close them."""
+    def close(self) -> None:
+        """Close the parent's ends of the pipes."""
         os.close(self.lifeline)
-        os.close(self.messages)
-
-    def close_parents(self) -> None:
-        """Close the parent's ends, which ends the child."""
-        os.close(self.parent_lifeline)
-        os.close(self.parent_messages)
+        os.close(self.inbox.descriptor)
 
 
-class FreshProcess:
+class FreshProcess(Child):
     """A measuring process that starts from nothing."""
 
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
-        self.pipes = Pipes.open()
-        handed = (self.pipes.lifeline, self.pipes.messages)
+        super().__init__()
+        handed = (self.childs_lifeline, self.childs_messages)
         self.process = subprocess.Popen(
             [*entry("child"), job.to_json(), *map(str, handed)],
             stdin=subprocess.DEVNULL,
@@ -106,35 +102,30 @@ class FreshProcess:
             pass_fds=handed,
             start_new_session=True,
         )
-        self.pipes.close_childs()
-        self.inbox = Inbox(self.pipes.parent_messages)
-        self.exit_descriptor = os.pidfd_open(self.process.pid) if hasattr(os, "pidfd_open") else None
-        self.killed = False
+        self.pid = self.process.pid
+        self.close_childs_ends()
+        self.exit_descriptor = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
 
     def fileno(self) -> int | None:
-        """Readable when the process ends."""
+        """As `Child.fileno`."""
         return self.exit_descriptor
 
     def ending(self, wait_s: float) -> Ending | None:
-        """How it ended; None if it is still running after `wait_s`."""
+        """As `Child.ending`."""
         try:
             return Ending.of(self.process.wait(wait_s))
         except subprocess.TimeoutExpired:
             return None
 
-    def kill(self) -> None:
-        """End the process and its descendants, and release the descriptors."""
-        kill_group(self.process.pid)
+    def close(self) -> None:
+        """As `Child.close`."""
         self.process.wait()
-        if self.killed:
-            return
-        self.killed = True
-        self.pipes.close_parents()
+        super().close()
         if self.exit_descriptor is not None:
             os.close(self.exit_descriptor)
 
 
-class ForkedProcess:
+class ForkedProcess(Child):
     """A measuring process forked by the trial server; raises NoServerError if no server forks it."""
 
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
@@ -143,19 +134,17 @@ class ForkedProcess:
         preloaded, _ = work_of("trial", job.cell.workload)
         key = server_key(environment, preloaded)
         path = server_folder() / key
-        self.pipes = Pipes.open()
+        super().__init__()
+        self.ended: Ending | None = None
         try:
             self.connection = _connect(path, key, preloaded, environment)
             self.answers = Inbox(self.connection.fileno())
             self.pid = self._order(job, key, environment, path)
         except BaseException:
-            self.pipes.close_parents()
+            super().close()
             raise
         finally:
-            self.pipes.close_childs()
-        self.inbox = Inbox(self.pipes.parent_messages)
-        self.ended: Ending | None = None
-        self.killed = False
+            self.close_childs_ends()
 
     def _order(self, job: Job, key: str, environment: dict[str, str], path: Path) -> int:
         """Send the order and return the process number of the child."""
@@ -170,7 +159,7 @@ class ForkedProcess:
             umask=_umask(),
             workflow=int(workflow) if workflow.isdigit() else None,
         )
-        send_order(self.connection, order, [1, 2, self.pipes.lifeline, self.pipes.messages])
+        send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages])
         answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
         if "child" in answer:
             return int(answer["child"])
@@ -185,7 +174,7 @@ class ForkedProcess:
         return self.answers.descriptor
 
     def ending(self, wait_s: float) -> Ending | None:
-        """How it ended, as the server tells; unknown if the server is gone."""
+        """As `Child.ending`, as the server tells; unknown if the server is gone."""
         if self.ended is None:
             answer = self.answers.next(wait_s)
             if answer is not None:
@@ -194,15 +183,10 @@ class ForkedProcess:
                 self.ended = Ending()
         return self.ended
 
-    def kill(self) -> None:
-        """End the process and its descendants, and release the descriptors."""
-        if self.killed:
-            return
-        kill_group(self.pid)
-        self.ending(ANSWER_LIMIT_S)
-        self.killed = True
+    def close(self) -> None:
+        """As `Child.close`."""
+        super().close()
         self.connection.close()
-        self.pipes.close_parents()
 
 
 def server_folder() -> Path:
@@ -272,12 +256,6 @@ def entry(module: str) -> list[str]:
     room = __name__.rpartition(".")[0]
     code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from {room}.{module} import main; main()"
     return [sys.executable, "-c", code]
-
-
-def kill_group(pid: int) -> None:
-    """Kill a process that leads a group of its own, and the whole group."""
-    with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
 
 
 def _umask() -> int:
