@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from crossover.measurement.process import supervision
+from crossover.measurement.process.children import Ending
+from crossover.measurement.process.jobs import Outcome
 from crossover.measurement.process.messages import Inbox, send
-from crossover.measurement.process.processes import Ending
 from crossover.measurement.process.supervision import (
     ChildFailedError,
     ChildLostError,
     InterruptedByError,
-    Outcome,
     interruptible,
     kernel_oom_kills,
     supervise,
