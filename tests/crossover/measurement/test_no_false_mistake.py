@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from crossover.measurement.step.switches import set_switches
 from scipy.signal import lfilter
 
 from crossover.answers.short_comparisons import comparison_answers
@@ -22,7 +23,6 @@ from crossover.measurement.clock.latency import Way, measure_latencies, right_wa
 from crossover.measurement.clock.timing import Stopwatch
 from crossover.measurement.step.devices import open_device
 from crossover.measurement.step.precision import arithmetic_of
-from crossover.measurement.step.switches import set_switches
 from crossover.measurement.workloads import build_task
 from crossover.statistics.latency_rows import COLD, MISTAKES, REFERENCE
 from fake_device import MICROSECOND, FakeDevice
