@@ -37,7 +37,7 @@ from crossover.plan.hardware import (
 )
 from crossover.plan.invocation import hand_down_invocation, this_invocation
 from crossover.config.workloads import memory_mb
-from crossover.machine.nodes import find_nodes
+from crossover.machine.discovery import find_nodes
 from crossover.reading import read_text
 from crossover.config.words import HERE, is_cpu, threads_of_side
 from crossover.plan.runtimes import runtime_min

@@ -78,7 +78,7 @@ def main(arguments: list[str]) -> None:
     cell = cell_of(options, batch_size=options.start)
     check_writable(options.output, begins=b"{")
 
-    from crossover.machine.available_memory import available_bytes
+    from crossover.machine.kernel import available_bytes
     from crossover.measurement.largest_batch import describe, search_largest, time_largest
     from crossover.measurement.process.attempts import choose_isolation, run_supervised
     from crossover.measurement.process.holding import holding

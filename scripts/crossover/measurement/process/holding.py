@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from crossover.config.options import tell
-from crossover.machine.gpu_cpus import share_of_host
 from crossover.machine.lease import lease
-from crossover.machine.threads import export_threads
+from crossover.machine.threads import export_threads, share_of_host
 from crossover.measurement.host.whole_node import check_whole_node, takes_all_cores
 from crossover.measurement.process.attempts import BATCH_JOBS
 from crossover.measurement.process.supervision import exit_statuses, interruptible
