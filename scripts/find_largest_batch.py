@@ -33,8 +33,9 @@ from crossover.config.options import (
     tell,
     whole,
 )
-from crossover.config.studies import NULL, BatchSearch
+from crossover.config.studies import BatchSearch
 from crossover.config.words import is_cpu
+from crossover.config.workloads import NULL
 from crossover.errors import one_line_errors
 from crossover.files import atomic_path
 
@@ -77,7 +78,7 @@ def main(arguments: list[str]) -> None:
     cell = cell_of(options, batch_size=options.start)
     check_writable(options.output, begins=b"{")
 
-    from crossover.machine.available_memory import available_bytes
+    from crossover.machine.kernel import available_bytes
     from crossover.measurement.process.attempts import run_supervised
     from crossover.measurement.process.holding import holding, job_fields
     from crossover.measurement.process.jobs import TryJob

@@ -27,8 +27,8 @@ from crossover.config.options import (
     share,
     whole_number,
 )
-from crossover.config.studies import trains
-from crossover.config.trainings import Quality, Training
+from crossover.config.studies import Quality
+from crossover.config.workloads import trains
 from crossover.errors import UserError, one_line_errors
 from crossover.plan.invocation import code_version
 
@@ -69,6 +69,7 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.attempts import measure
     from crossover.measurement.process.holding import holding, job_fields
     from crossover.measurement.process.jobs import TrainingJob
+    from crossover.tables.columns import Training
 
     with holding(cell.device, options.cpu_threads, f"{cell.path}, training with seed {options.seed}") as held:
         job = TrainingJob(

@@ -24,8 +24,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from crossover.config.studies import workload_traits
-from crossover.config.trainings import Training
+from crossover.config.workloads import workload_traits
 from crossover.errors import InvalidError, TooSlowError, UserError
 from crossover.measurement.cell import Columns, OpenCell, open_cell, with_rows
 from crossover.measurement.process.jobs import TrainingJob
@@ -34,6 +33,7 @@ from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task, TrainingTask
 from crossover.measurement.workloads import count_parameters, whole_batches
+from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
 """After the first step, which loads libraries, so many tell whether all of them fit into the time limit."""

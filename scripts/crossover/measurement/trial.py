@@ -13,7 +13,7 @@ from typing import Any
 import pynvml
 import torch
 
-from crossover.config.studies import workload_traits
+from crossover.config.workloads import workload_traits
 from crossover.config.words import is_cpu
 from crossover.errors import InvalidError
 from crossover.machine.nvml import session

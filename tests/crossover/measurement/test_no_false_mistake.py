@@ -13,17 +13,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from crossover.measurement.step.conditions import set_switches
+from crossover.statistics.latencies import COLD, MISTAKES, RIGHT, latencies_of
 from scipy.signal import lfilter
 
 from crossover.config.studies import Cell
 from crossover.measurement.clock import latency
 from crossover.measurement.clock.latency import Way, measure_latencies, right_ways, time_cold
 from crossover.measurement.clock.timing import Stopwatch
+from crossover.measurement.step.conditions import set_switches
 from crossover.measurement.step.devices import open_device
 from crossover.measurement.step.precision import arithmetic_of
 from crossover.measurement.workloads import build_task
-from crossover.statistics.latencies import COLD, MISTAKES, RIGHT, latencies_of
 from fake_device import MICROSECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")
@@ -76,9 +76,7 @@ def simulated(draw: np.random.Generator, drift: float, longer: float = 1.0) -> T
         cold = time_cold(host.step, 300, watch)
         for _ in range(204):
             host.step()
-        ways = same_way(right_ways(host.step, watch)) | {
-            "latencies_transfer_s": right_ways(longer_step, watch)[RIGHT]
-        }
+        ways = same_way(right_ways(host.step, watch)) | {"latencies_transfer_s": right_ways(longer_step, watch)[RIGHT]}
         return {COLD: list(cold), **measure_latencies(ways, 300, seed=trial)}
 
     return measure

@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 
 import crossover
-from crossover.machine.processor import cpu_model, governor, has_cpu_flag, numa_nodes, turbo
-from crossover.machine.threads import cgroup_quota, usable_cores, usable_cpus
+from crossover.machine.kernel import cgroup_quota, cpu_model, governor, has_cpu_flag, numa_nodes, turbo
+from crossover.machine.threads import usable_cores, usable_cpus
 
 
 def describe_host(root: Path = Path("/")) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import torch
 
 from crossover.config.words import is_cpu
 from crossover.machine.counters import Counters, counters_between, involuntary_switches, read_counters
-from crossover.machine.gpu_state import GpuState, gpu_between, read_gpu, with_threads
 from crossover.machine.lease import others_held
+from crossover.machine.nvml import GpuState, gpu_between, read_gpu, with_threads
 from crossover.machine.trust import others_disturb
 from crossover.measurement.host.energy import (
     energy_columns,

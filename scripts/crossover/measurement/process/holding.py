@@ -21,9 +21,8 @@ from crossover.config.options import tell
 from crossover.config.studies import Cell
 from crossover.config.words import HALF, is_cpu, threads_of_side
 from crossover.errors import UserError
-from crossover.machine.gpu_cpus import share_of_host
 from crossover.machine.lease import lease
-from crossover.machine.threads import export_threads, physical_cores, usable_cores, usable_cpus
+from crossover.machine.threads import export_threads, physical_cores, share_of_host, usable_cores, usable_cpus
 from crossover.measurement.process.supervision import exit_statuses, interruptible
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")

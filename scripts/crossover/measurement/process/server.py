@@ -27,7 +27,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from crossover.config.studies import NULL
+from crossover.config.workloads import NULL
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import LIBRARY, SERVER, code_of, digests_of
 from crossover.measurement.process.child import run_child

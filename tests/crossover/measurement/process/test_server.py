@@ -22,7 +22,8 @@ from unittest.mock import patch
 import psutil
 import pytest
 
-from crossover.config.studies import NULL, Cell
+from crossover.config.studies import Cell
+from crossover.config.workloads import NULL
 from crossover.machine.code_key import LIBRARY, NULL_TRIAL
 from crossover.measurement.process import children
 from crossover.measurement.process.attempts import measure
