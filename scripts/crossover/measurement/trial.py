@@ -13,8 +13,8 @@ from typing import Any
 import pynvml
 import torch
 
-from crossover.config.workloads import workload_traits
 from crossover.config.words import is_cpu
+from crossover.config.workloads import workload_traits
 from crossover.errors import InvalidError
 from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
