@@ -11,24 +11,25 @@ from crossover.answers.comparisons import comparison_answers, cores_answers, wit
 from crossover.answers.crossovers import crossover_answers, transfers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
-from crossover.answers.vocabulary import ANSWER_COLUMNS, COUNTS, LISTS, NUMBERS, Row
+from crossover.answers.vocabulary import Row
 from crossover.config.words import HERE
 from crossover.plan.stages import asks_for_crossovers
 from crossover.tables.frames import records
+from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables
 
 
 def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """One row an answer, with ANSWER_COLUMNS, in the order of the studies and of importance within each.
+    """One row an answer, in the order of the studies and of importance within each.
 
     `studies` maps names to their files, completed with defaults.
     """
     rows = [
-        {"study": name, "machine": HERE, "line": "", "main": False} | row
+        {"study": name, "machine": HERE, "main": False, "near": [], "doubts": []} | row
         for name, spec in studies.items()
         for row in _of_study(tables.of_study(name), spec)
     ]
-    return _typed(_with_fullest(rows))
+    return table_of("answers", _with_fullest(rows))
 
 
 def _of_study(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
@@ -86,21 +87,3 @@ def _with_fullest(rows: Sequence[Row]) -> list[Row]:
 
     fullest = max(peaks, key=fullness, default=None)
     return [row | {"main": True} if row is fullest else row for row in rows]
-
-
-def _typed(rows: Sequence[Row]) -> pd.DataFrame:
-    """The rows with the same types whatever they hold, so that every run's file has the same schema."""
-    columns: dict[str, pd.Series] = {}
-    for name in ANSWER_COLUMNS:
-        values = [row.get(name) for row in rows]
-        if name in LISTS:
-            columns[name] = pd.Series([list(value or ()) for value in values], dtype=object)
-        elif name in NUMBERS:
-            columns[name] = pd.Series(values, dtype=object).astype("Float64")
-        elif name in COUNTS:
-            columns[name] = pd.Series(values, dtype=object).astype("Int64")
-        elif name == "main":
-            columns[name] = pd.Series(values, dtype=bool)
-        else:
-            columns[name] = pd.Series([value or None for value in values], dtype="string")
-    return pd.DataFrame(columns)

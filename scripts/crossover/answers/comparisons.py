@@ -7,11 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row
+from crossover.answers.vocabulary import Row, doubts_of
 from crossover.config.words import BASELINE, DEVICES, EXECUTIONS, PLAIN, PRECISIONS, is_cpu
 from crossover.statistics.summary import ratio_over_trials
 from crossover.tables.frames import CELL_AXES, LINE_AXES, first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
+from crossover.tables.registry import WAYS
 from crossover.tables.run_tables import RunTables
 
 BOUND = 0.5
@@ -34,11 +35,6 @@ def comparison_answers(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         asked = _of_devices(own.cells, lambda cells: _setting(cells, own.measurements))
     general = loading or ratios
     return [row | {"main": True} for row in asked] + [row | {"main": not asked} for row in general]
-
-
-def _doubts(cells: pd.DataFrame, trials: int) -> list[str]:
-    flags = sorted({flag for own in cells["flags"] for flag in own})
-    return ["one_trial", *flags] if trials == 1 else flags
 
 
 def _one_cell_a_device(cells: pd.DataFrame) -> bool:
@@ -64,17 +60,16 @@ def _best_rate(cells: pd.DataFrame) -> Row:
     """The most samples per second."""
     best = first_row(cells.sort_values("samples_per_s", ascending=False, kind="stable"))
     named = [axis for axis in varying(cells, NAMED_AXES) if axis not in ("batch_size", "machine")]
-    low, high = (best[f"step_time_{end}_s"] for end in ("high", "low"))
     return {
         "kind": "throughput",
         "status": "best",
         "value": best["samples_per_s"],
-        "low": None if low is None else best["batch_size"] / low,
-        "high": None if high is None else best["batch_size"] / high,
+        "low": best["samples_per_s_low"],
+        "high": best["samples_per_s_high"],
         "unit": "samples/s",
         "place": name_by(best, ["batch_size", *named]),
         "trials": best["trials"],
-        "doubts": _doubts(pd.DataFrame([best]), best["trials"]),
+        "doubts": doubts_of(pd.DataFrame([best])),
     }
 
 
@@ -104,7 +99,7 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
         "loser": name_by(other, named),
         "place": place,
         "trials": trials,
-        "doubts": _doubts(pd.DataFrame([best, other]), trials),
+        "doubts": doubts_of(pd.DataFrame([best, other])),
     }
 
 
@@ -131,7 +126,7 @@ def step_time(cell: Mapping[str, Any]) -> Row:
         "high": cell["step_time_high_s"],
         "unit": "s",
         "trials": cell["trials"],
-        "doubts": _doubts(pd.DataFrame([cell]), cell["trials"]),
+        "doubts": doubts_of(pd.DataFrame([cell])),
     }
 
 
@@ -181,14 +176,14 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
         "winner_s": min(seconds),
         "loser_s": max(seconds),
         "trials": row["trials"],
-        "doubts": _doubts(both[both["device"].isin([row["contender"], row["baseline"]])], row["trials"]),
+        "doubts": doubts_of(both[both["device"].isin([row["contender"], row["baseline"]])]),
     }
 
 
 def _loading(own: RunTables) -> list[Row]:
     """What loading its data takes of a step: all that the published protocol does beside the arithmetic."""
     pairs = own.ratios[own.ratios["pair"] == "protocol"]
-    pairs = pairs[pairs["device"].map(lambda device: device in DEVICES)]
+    pairs = pairs[pairs["device"].isin(DEVICES)]
     several = [axis for axis in varying(own.cells, [*LINE_AXES, "size"]) if axis != "protocol"]
     return [_share(row, own.cells, several) for row in records(pairs)]
 
@@ -213,7 +208,7 @@ def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
         "winner_s": row["contender_s"],
         "loser_s": row["baseline_s"],
         "trials": row["trials"],
-        "doubts": _doubts(both, row["trials"]),
+        "doubts": doubts_of(both),
     }
 
 
@@ -237,13 +232,13 @@ def _latencies(own: RunTables) -> list[Row]:
             "device": side_word(str(device)),
             "status": "none_found",
             "trials": trials,
-            "doubts": _doubts(cell, trials),
+            "doubts": doubts_of(cell),
         }
         sure = mistakes[mistakes["is_error"].astype(bool)]
         if len(sure):
             factors = sure["ratio"].map(lambda ratio: max(ratio, 1 / ratio))
             worst = first_row(sure.loc[[factors.idxmax()]])
-            row |= {"status": "error", "quantity": worst["way"], "unit": "times"}
+            row |= {"status": "error", "quantity": WAYS[worst["way"]], "unit": "times"}
             row |= {"value": worst["ratio"], "low": worst["ratio_low"], "high": worst["ratio_high"]}
         found.append(row)
     return found

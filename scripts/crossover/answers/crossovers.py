@@ -17,17 +17,13 @@ from crossover.tables.run_tables import RunTables
 TRANSFERS, RESIDENT = "as_published", "resident"
 """The protocols whose data come from the host in each step, and lie on the device."""
 
-SIGNED = ("bracketed", "reversed", "below_range", "above_range")
-"""Statuses that name a side that is ahead."""
-
 
 def crossover_answers(own: RunTables) -> list[Row]:
     """One answer for each crossover of a study's tables, those to its question first.
 
     Money is left out where both sides ran on one device: there it is the time at one price.
     """
-    asked = own.crossovers
-    asked = asked[(asked["pair"] == "device") | (asked["cost"] != "money")]
+    asked = own.crossovers[(own.crossovers["pair"] == "device") | (own.crossovers["cost"] != "money")]
     main = set(_main_rows(asked, own.cells).index)
     several = varying(own.cells, LINE_AXES)
     labelled = headline_rows(asked)["contender"].nunique() > 1
@@ -40,26 +36,19 @@ def crossover_answers(own: RunTables) -> list[Row]:
 
 def _main_rows(crossovers: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """Devices in all costs; precisions and executions where the CPU has no time."""
-    headlines = headline_rows(crossovers)
     timed = set(cells.dropna(subset=["step_time_s"])["device"])
     pairs = crossovers[(crossovers["pair"] != "device") & (crossovers["cost"] == "time")]
     if BASELINE not in timed and len(pairs):
         return pairs
-    costly = crossovers[
-        (crossovers["pair"] == "device")
-        & (crossovers["baseline"] == BASELINE)
-        & (crossovers["baseline_machine"] == crossovers["machine"])
-        & (crossovers["cost"] != "time")
-        & (crossovers["status"] != "incomplete")
-    ]
-    return pd.concat([headlines, costly])
+    costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
+    return pd.concat([headline_rows(crossovers), headline_rows(costly.assign(cost="time"))])
 
 
 def _answer(row: dict[str, Any], own: RunTables, several: Sequence[str], labelled: bool) -> Row:
     contender, baseline = _sides(row, labelled)
-    winner, loser = (baseline, contender) if row["status"] == "above_range" else (contender, baseline)
-    line = rows_with(own.cells, [axis for axis in LINE_AXES if axis != row["pair"]], row)
-    answer: Row = {
+    behind = row["status"] == "above_range"
+    one_sided = row["status"] in ("below_range", "above_range") and row["cost"] == "time"
+    return {
         "kind": "crossover",
         "machine": row["machine"],
         "line": name_by(row, [axis for axis in several if axis != row["pair"]]),
@@ -68,17 +57,17 @@ def _answer(row: dict[str, Any], own: RunTables, several: Sequence[str], labelle
         "low": row["crossover_low"],
         "high": row["crossover_high"],
         "unit": axis_label(row),
-        "winner": winner,
-        "loser": loser,
-        "pair": row["pair"],
+        "winner": baseline if behind else contender,
+        "loser": contender if behind else baseline,
         "cost": row["cost"],
         "bracket_low": row["bracket_low"],
         "bracket_high": row["bracket_high"],
+        "near": row["doubt_at"] if row["doubt"] else row["roots"],
+        "reason": row["doubt"] if row["status"] in ("incomplete", "undecided") else None,
         "trials": row["trials"],
+        "doubts": _doubts(row, own.cells),
+        **(_reach(row, own.ratios) if one_sided else {}),
     }
-    if row["status"] in ("below_range", "above_range") and row["cost"] == "time":
-        answer |= _reach(row, own.ratios)
-    return answer | _doubts(row, line)
 
 
 def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
@@ -98,34 +87,29 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
 
 
 def _reach(row: dict[str, Any], ratios: pd.DataFrame) -> Row:
-    """How far the side ahead is ahead at the sizes measured on both, and to which of these it holds."""
-    axes = [*LINE_AXES, "pair", "baseline", "baseline_machine", "contender"]
-    own = rows_with(ratios, axes, row).dropna(subset=["ratio", row["x_axis"]])
+    """How far the side ahead is ahead at the sizes measured on both, and at which end of them it is least sure."""
+    own = rows_with(ratios, [*LINE_AXES, "pair", "baseline", "baseline_machine", "contender"], row)
+    own = own.dropna(subset=[row["x_axis"]])
     if own.empty:
         return {}
-    ahead = own["ratio"] if row["status"] == "below_range" else 1 / own["ratio"]
-    sizes = own[row["x_axis"]]
-    return {
-        "reach": sizes.min() if row["status"] == "below_range" else sizes.max(),
-        "ratio_low": ahead.min(),
-        "ratio_high": ahead.max(),
-    }
+    wins = row["status"] == "below_range"
+    sizes, ahead = own[row["x_axis"]], own["ratio"] if wins else 1 / own["ratio"]
+    return {"reach": sizes.min() if wins else sizes.max(), "ratio_low": ahead.min(), "ratio_high": ahead.max()}
 
 
-def _doubts(row: dict[str, Any], line: pd.DataFrame) -> Row:
-    """What the trials, the flags at the sizes next to the crossover and lost cells leave in doubt."""
-    doubts = []
-    if row["trials"] == 1:
-        doubts.append("one_trial")
-    if row["status"] in ("bracketed", "reversed") and row["crossover_low"] is None and row["crossover_high"] is None:
+def _doubts(row: dict[str, Any], cells: pd.DataFrame) -> list[str]:
+    """What the trials, lost cells of the line, and flags at the sizes beside the crossover leave in doubt."""
+    doubts = ["one_trial"] if row["trials"] == 1 else []
+    if row["crossover"] is not None and row["crossover_low"] is None and row["crossover_high"] is None:
         doubts.append("no_interval")
-    devices = {row["device"], row["baseline"], row["contender"]}
-    sides = line[line["device"].isin(devices)]
+    if row["doubt"] and row["status"] not in ("incomplete", "undecided"):
+        doubts.append(row["doubt"])
+    line = rows_with(cells, [axis for axis in LINE_AXES if axis != row["pair"]], row)
+    sides = line[line["device"].isin([row["device"], row["baseline"], row["contender"]])]
     if (sides["status"] != "ok").any():
         doubts.append("lost_cells")
     beside = sides[sides[row["x_axis"]].isin([row["bracket_low"], row["bracket_high"]])]
-    flags = {flag for own in beside["flags"] for flag in own}
-    return {"doubts": [*doubts, *sorted(flags)], "near": row["roots"]}
+    return doubts + sorted({flag for own in beside["flags"] for flag in own})
 
 
 def transfers(own: RunTables) -> list[Row]:

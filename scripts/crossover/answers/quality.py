@@ -10,6 +10,7 @@ from crossover.answers.vocabulary import Row
 from crossover.config.words import BASELINE
 from crossover.tables.frames import CELL_AXES, first_row, records
 from crossover.tables.labels import machine_words, side_word
+from crossover.tables.registry import QUALITY_METRICS
 from crossover.text import listed
 
 NEGLIGIBLE = 0.005
@@ -30,24 +31,25 @@ def quality_answer(trained: pd.DataFrame, pairs: pd.DataFrame) -> Row:
     accelerated = pairs[pairs["device"] != BASELINE]
     compared = accelerated if len(accelerated) else pairs
     if len(compared):
-        largest = first_row(compared.loc[[compared["mean"].abs().idxmax()]])
-        answer |= {"value": largest["mean"], "low": largest["low"], "high": largest["high"]}
-        answer |= {"quantity": largest["metric"], "unit": "share", "trials": largest["seeds"]}
+        largest = first_row(compared.loc[[compared["difference"].abs().idxmax()]])
+        answer |= {"value": largest["difference"]}
+        answer |= {"low": largest["difference_low"], "high": largest["difference_high"]}
+        answer |= {"quantity": QUALITY_METRICS[largest["metric"]], "unit": "difference", "trials": largest["seeds"]}
         answer |= {"place": _names([largest], compared)}
     if accelerated.empty:
         return answer | {"status": "only_cpu"}
-    if accelerated["low"].isna().any():
+    if accelerated["difference_low"].isna().any():
         return answer | {"status": "one_seed"}
     better, worse, open_ended = (
         _names(records(accelerated[chosen].drop_duplicates(CELL_AXES)), accelerated)
         for chosen in (
-            accelerated["low"] > NEGLIGIBLE,
-            accelerated["high"] < -NEGLIGIBLE,
-            accelerated["high"] > NEGLIGIBLE,
+            accelerated["difference_low"] > NEGLIGIBLE,
+            accelerated["difference_high"] < -NEGLIGIBLE,
+            accelerated["difference_high"] > NEGLIGIBLE,
         )
     )
     if better:
-        status = "better_and_worse" if worse else "better"
+        status = "both" if worse else "better"
     elif open_ended:
         status = "undecided"
     else:
