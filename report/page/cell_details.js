@@ -21,7 +21,7 @@
   function text(spec, value) {
     if (typeof value !== "number") return String(value);
     const scaled = value * spec.factor;
-    const words = Number.isInteger(scaled) ? page.format.whole(scaled) : page.format.number(scaled, 4);
+    const words = Number.isInteger(scaled) ? page.format.whole(scaled) : page.format.precise(scaled);
     return spec.unit ? `${words} ${spec.unit}` : words;
   }
 

@@ -8,17 +8,17 @@ from typing import Any
 import pandas as pd
 
 from crossover.answers.vocabulary import Row, doubts_of
-from crossover.config.words import BASELINE, DEVICES, EXECUTIONS, PLAIN, PRECISIONS, is_cpu
-from crossover.statistics.summary import ratio_over_trials
-from crossover.tables.frames import CELL_AXES, LINE_AXES, first_row, on_all_cores, records, rows_with
+from crossover.config.words import BASELINE, DEVICES, PLAIN, PLAIN_SIDES, is_cpu
+from crossover.statistics.intervals import ratio_over_trials
+from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
-from crossover.tables.registry import WAYS
+from crossover.tables.registry import CELL_AXES, LINE_AXES, WAYS
 from crossover.tables.run_tables import RunTables
 
 BOUND = 0.5
 """Share of a step above which what takes it bounds the run."""
 
-PLAIN_SETTING = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0], "variant": PLAIN}
+PLAIN_SETTING = {**PLAIN_SIDES, "variant": PLAIN}
 """The settings with nothing switched on."""
 
 
@@ -91,7 +91,7 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     return {
         "kind": "setting",
         "status": _told_apart(found.low, found.high),
-        "value": found.ratio,
+        "value": found.mean,
         "low": found.low,
         "high": found.high,
         "unit": "times",

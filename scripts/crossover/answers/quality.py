@@ -8,9 +8,9 @@ import pandas as pd
 
 from crossover.answers.vocabulary import Row
 from crossover.config.words import BASELINE
-from crossover.tables.frames import CELL_AXES, first_row, records
+from crossover.tables.frames import first_row, records
 from crossover.tables.labels import machine_words, side_word
-from crossover.tables.registry import QUALITY_METRICS
+from crossover.tables.registry import CELL_AXES, QUALITY_METRICS
 from crossover.text import listed
 
 NEGLIGIBLE = 0.005

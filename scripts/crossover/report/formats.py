@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -52,6 +53,18 @@ def span_text(values: Iterable[float], name: str) -> str:
     return " to ".join(dict.fromkeys(FILTERS[name](value) for value in (known[0], known[-1])))
 
 
+def escaped_markdown(text: object) -> str:
+    """Text as Markdown shows it literally, in a table's cell too."""
+    return " ".join(re.sub(r"([\\`*_{}\[\]<>#|~@&$])", r"\\\1", str(text)).split())
+
+
+def in_code(text: str) -> str:
+    """Text as code in Markdown, whatever it holds, on one line."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    words = " ".join(text.splitlines())
+    return f"{fence} {words} {fence}" if len(fence) > 1 else f"{fence}{words}{fence}"
+
+
 _OF_UNIT: Mapping[str, Callable[[float], str]] = {
     "times": number_text,
     "share": percent_text,
@@ -65,8 +78,10 @@ _OF_UNIT: Mapping[str, Callable[[float], str]] = {
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "amount": amount_text,
     "bytes": bytes_text,
+    "code": in_code,
     "cores": cores_text,
     "count": lambda value: f"{value:,.0f}",
+    "escaped": escaped_markdown,
     "estimate": estimate_text,
     "number": number_text,
     "off": off_text,

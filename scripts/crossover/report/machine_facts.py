@@ -62,7 +62,9 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     rows["device"] = rows["device"].str.partition("-")[0]
     rows["machine"] = rows["machine"].fillna(HERE)
     # A trial that ended before it knew where it ran says less than the others on its device.
-    rows[keys] = rows[keys].where(rows["device_name"].notna(), rows.groupby(["machine", "device"])[keys].transform("first"))
+    rows[keys] = rows[keys].where(
+        rows["device_name"].notna(), rows.groupby(["machine", "device"])[keys].transform("first")
+    )
     found = []
     for key, own in rows.groupby(keys, sort=False, dropna=False):
         machine, device, name, host = (str(value) if isinstance(value, str) else None for value in key)
@@ -79,7 +81,11 @@ def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
         known = measurements.dropna(subset=[column]).groupby("machine", sort=False)[column]
         values = {machine: " and ".join(sorted(map(str, own.unique()))) for machine, own in known}
         if len(set(values.values())) > 1:
-            told = "" if column in ("effort", "packages") else ", ".join(f"{text} on {machine}" for machine, text in values.items())
+            told = (
+                ""
+                if column in ("effort", "packages")
+                else ", ".join(f"{text} on {machine}" for machine, text in values.items())
+            )
             found.append({"what": column.removesuffix("_version").replace("_", " "), "values": told})
     return found
 

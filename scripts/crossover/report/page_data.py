@@ -13,10 +13,10 @@ import pandas as pd
 from crossover.config.words import HERE
 from crossover.figures.style import PALETTE, side_look
 from crossover.report.formats import amount_text, estimate_text
-from crossover.statistics.comparisons import headline_rows
-from crossover.tables.frames import CELL_AXES, DEVICE_LINE_AXES, LINE_AXES, records
+from crossover.statistics.crossovers import headline_rows
+from crossover.tables.frames import DEVICE_LINE_AXES, records
 from crossover.tables.labels import PROTOCOL_WORDS, device_label, line_label, varying
-from crossover.tables.registry import CELLS
+from crossover.tables.registry import CELL_AXES, CELLS, LINE_AXES
 from crossover.tables.run_tables import RunTables
 
 DIGITS = 8
@@ -130,7 +130,9 @@ def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
     return [
         {
             "cell": int(places[tuple(row[axis] for axis in DEVICE_LINE_AXES)]),
-            "on": {axis: _on_axis(row, axis) for axis in ("size", "parameters") if row[f"crossover_{axis}"] is not None},
+            "on": {
+                axis: _on_axis(row, axis) for axis in ("size", "parameters") if row[f"crossover_{axis}"] is not None
+            },
         }
         for row in records(found[found["crossover"].notna()])
     ]

@@ -1,0 +1,31 @@
+// Numbers with their units, as a reader of this page sees them.
+"use strict";
+((page) => {
+  const digits = (count) => new Intl.NumberFormat("en", { minimumSignificantDigits: count, maximumSignificantDigits: count });
+  const THREE = digits(3);
+  const FOUR = digits(4);
+  const UP_TO_FOUR = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+  const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+  const scaled = (value, units) => {
+    const [least, unit] = units.find(([scale]) => Math.abs(value) >= 0.9995 * scale) ?? units.at(-1);
+    return `${THREE.format(value / least)} ${unit}`;
+  };
+  const number = (value) => THREE.format(value);
+  const precise = (value) => FOUR.format(value);
+  const whole = (value) => WHOLE.format(value);
+  const seconds = (value) => scaled(value, [[86400, "days"], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
+  const bytes = (value) => scaled(value, [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
+  const rate = (value) => (value >= 99.5 ? `${whole(value)}/s` : `${number(value)}/s`);
+
+  // A place on an axis: 680, 703 k, 2.8 million.
+  function count(value) {
+    const [scale, unit] = [[1e9, " billion"], [1e6, " million"], [1e4, " k"]].find(([least]) => value >= least) ?? [1, ""];
+    return `${UP_TO_FOUR.format(value / (unit === " k" ? 1e3 : scale))}${unit}`;
+  }
+
+  page.format = { number, precise, whole, seconds, bytes, rate, count };
+
+  // A value of a metric with its unit.
+  page.metricText = (metric, value) => page.format[metric.kind](value) + (metric.unit ? ` ${metric.unit}` : "");
+})(window.Crossover);

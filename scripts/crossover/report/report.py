@@ -1,0 +1,194 @@
+"""The report: one self-contained page, a Markdown summary to pass on, and the lines that a run ends with."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from crossover.config.words import FLAGS, STATUSES, is_cpu
+from crossover.files import atomic_path
+from crossover.report.figure_files import figures_of, lead_figure
+from crossover.report.formats import FILTERS
+from crossover.report.machine_facts import DOCS, GROUPS, differing_software
+from crossover.report.page_data import page_data
+from crossover.tables.frames import records
+from crossover.tables.labels import name_by, side_word, varying
+from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS
+from crossover.tables.run_tables import RunTables
+
+PLACE_AXES = [axis for axis in CELL_AXES if axis not in ("study", "machine", "device")]
+FEWEST_PLACES = 3
+"""Fewer sizes, batches, precisions and so on, whatever the devices, show nothing in a chart that a table does not."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a report is made of."""
+
+    tables: RunTables
+    studies: Mapping[str, Mapping[str, Any]]
+    """The files of the studies, completed with defaults."""
+    provenance: Mapping[str, Any]
+    """What `provenance` gives."""
+    figures: Sequence[Path] = ()
+    """Files `{study}/{kind}.svg`."""
+    note: str | None = None
+    """What a reader must know first."""
+    progress: Mapping[str, tuple[int, int]] | None = None
+    """By work, how much of an unfinished run is done and how much is asked for; None: the run has finished."""
+
+
+def write_report(run: Run, templates: Path, folder: Path) -> None:
+    """Write report.html, summary.md, summary.txt and provenance.json; `templates` is the folder report/."""
+    context = context_of(run)
+    texts = {
+        "provenance.json": json.dumps(run.provenance, indent=1, ensure_ascii=False),
+        "report.html": _environment(templates, html=True).get_template("page/report.html.j2").render(context),
+        "summary.md": _environment(templates).get_template("summary.md.j2").render(context),
+        "summary.txt": _environment(templates).get_template("summary.txt.j2").render(context | {"folder": folder}),
+    }
+    for name, text in texts.items():
+        with atomic_path(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def context_of(run: Run) -> dict[str, Any]:
+    """What the templates know of a run."""
+    tables = run.tables
+    answers = records(tables.answers)
+    common = _common_doubts(answers)
+    for answer in answers:
+        answer["doubts"] = [doubt for doubt in answer["doubts"] if doubt not in common]
+    figures = figures_of(run.figures)
+    studies = [_study(name, spec, tables.of_study(name), answers, figures) for name, spec in run.studies.items()]
+    answered = [study["name"] for study in studies if any(answer["kind"] != "missing" for answer in study["main"])]
+    flags = sorted({flag for own in tables.cells["flags"] for flag in own})
+    machines = list(tables.measurements["machine"].unique())
+    return {
+        "studies": studies,
+        "answers": answers,
+        "common_doubts": common,
+        "fullest": [answer for answer in answers if answer["kind"] == "memory" and answer["main"]],
+        "trust": trust_of(tables.cells),
+        "lead": lead_figure(figures, answered) if answered else None,
+        "cells": records(tables.cells),
+        "raised": {flag: FLAGS[flag] for flag in flags},
+        "problems": records(tables.problems),
+        "progress": run.progress,
+        "note": run.note,
+        "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),
+        "machines": machines,
+        "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],
+        "made_at": run.provenance["made_at"],
+        "provenance": run.provenance,
+        "page_data": Markup(page_data(run.studies, tables)),
+    }
+
+
+def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
+    """Counts of cells, trials, flags and failures; a flag's count is that of cells, the most frequent first."""
+    trials = cells.loc[cells["trials"] > 0, "trials"]
+    flags = Counter(flag for own in cells["flags"] for flag in own)
+    statuses = Counter(cells.loc[cells["status"] != "ok", "status"])
+    return {
+        "cells": len(cells),
+        "timed": len(trials) > 0,
+        "trials_low": int(trials.min()) if len(trials) else 0,
+        "trials_high": int(trials.max()) if len(trials) else 0,
+        "flagged": int((cells["flags"].map(len) > 0).sum()),
+        "flags": flags.most_common(),
+        "lost": sum(statuses.values()),
+        "statuses": statuses.most_common(),
+    }
+
+
+def _common_doubts(answers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The doubts of more than half of the answers that could have one: said once, they need not stand behind each."""
+    known = [answer["doubts"] for answer in answers if answer["trials"] is not None]
+    counts = Counter(doubt for doubts in known for doubt in doubts)
+    return [doubt for doubt, count in counts.items() if count > len(known) / 2]
+
+
+def _study(
+    name: str,
+    spec: Mapping[str, Any],
+    own: RunTables,
+    answers: Sequence[dict[str, Any]],
+    figures: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    said = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
+    main = [answer for answer in said if answer["main"] and answer["kind"] != "memory"]
+    return {
+        "name": name,
+        "title": spec["title"],
+        "question": spec["question"],
+        "published": spec["published"],
+        "main": main,
+        "others": [answer for answer in said if answer not in main],
+        "claims": records(own.claims),
+        "figures": [figure for figure in figures if figure["study"] == name],
+        "trust": trust_of(own.cells) if (own.cells["trials"] > 0).any() else None,
+        "quality": _quality(own),
+        "machines": _machines(own),
+        "explorable": len(own.cells.drop_duplicates(PLACE_AXES)) >= FEWEST_PLACES,
+    }
+
+
+def _quality(own: RunTables) -> list[dict[str, Any]]:
+    """A row for each cell with trainings: means over seeds, and the difference in accuracy from the CPU in fp32."""
+    if own.quality.empty:
+        return []
+    pairs = own.quality_pairs[own.quality_pairs["metric"] == "accuracy"].drop(columns=["metric", "seeds", "largest"])
+    groups = own.quality.groupby(CELL_AXES, sort=False)
+    means = groups[[*QUALITY_METRICS, "loss"]].mean().reset_index()
+    counts = groups["status"].agg(seeds=lambda own: (own == "ok").sum(), failed=lambda own: (own != "ok").sum())
+    return records(means.merge(counts.reset_index()).merge(pairs, on=CELL_AXES, how="left"))
+
+
+def _machines(own: RunTables) -> list[dict[str, Any]]:
+    """The ratios of one device's times on two machines, with a label for their line."""
+    several = [axis for axis in varying(own.cells, LINE_AXES) if axis != "machine"]
+    return [
+        row | {"line": name_by(row, several), "device": side_word(row["device"])}
+        for row in records(own.ratios[own.ratios["pair"] == "machine"])
+    ]
+
+
+def _environment(templates: Path, html: bool = False) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(templates),
+        autoescape=html,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {**FILTERS, "yaml": as_yaml}
+    environment.globals |= {
+        "flags": {name: word.count for name, word in FLAGS.items()},
+        "statuses": {name: word.count for name, word in STATUSES.items()},
+        "fact_groups": GROUPS,
+        "fact_docs": DOCS,
+        "inline": lambda name: _asset(templates / "page" / name),
+    }
+    return environment
+
+
+def _asset(path: Path) -> Markup:
+    """A style sheet or script as the inside of its element, whose end tag must not stand in it."""
+    text = path.read_text(encoding="utf-8")
+    return Markup(text.replace("</script", "<\\/script").replace("</style", "<\\/style"))
+
+
+def as_yaml(values: Any) -> str:
+    """Plain values as a file of the config has them."""
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
