@@ -1,9 +1,7 @@
 // Numbers with their units, as a reader of this page sees them.
 "use strict";
 ((page) => {
-  const digits = (count) => new Intl.NumberFormat("en", { minimumSignificantDigits: count, maximumSignificantDigits: count });
-  const THREE = digits(3);
-  const FOUR = digits(4);
+  const THREE = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
   const UP_TO_FOUR = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
   const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
@@ -12,7 +10,7 @@
     return `${THREE.format(value / least)} ${unit}`;
   };
   const number = (value) => THREE.format(value);
-  const precise = (value) => FOUR.format(value);
+  const precise = (value) => UP_TO_FOUR.format(value);
   const whole = (value) => WHOLE.format(value);
   const seconds = (value) => scaled(value, [[86400, "days"], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
   const bytes = (value) => scaled(value, [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);

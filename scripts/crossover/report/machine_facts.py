@@ -52,7 +52,7 @@ MOST_VALUES = 8
 def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     """Each device of each host, accelerators first: `device`, `host`, `rows`, and `facts` as text by column.
 
-    What no row knows is left out. The CPU on fewer cores counts as the CPU.
+    What no row knows is empty. The CPU on fewer cores counts as the CPU.
     """
     keys = ["machine", "device", "device_name", "hostname"]
     filled = [table.reindex(columns=[*keys, *COLUMNS]).astype(object) for table in tables if len(table)]
@@ -68,7 +68,7 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     found = []
     for key, own in rows.groupby(keys, sort=False, dropna=False):
         machine, device, name, host = (str(value) if isinstance(value, str) else None for value in key)
-        facts = {column: text for column in COLUMNS if (text := _column_text(own[column], column))}
+        facts = {column: _column_text(own[column], column) for column in COLUMNS}
         label = device_label(str(device), name, str(machine))
         found.append({"device": label, "host": host or "", "rows": len(own), "cpu": device == BASELINE, "facts": facts})
     return sorted(found, key=lambda machine: machine["cpu"])

@@ -16,7 +16,7 @@ from crossover.report.formats import amount_text, estimate_text
 from crossover.statistics.crossovers import headline_rows
 from crossover.tables.frames import DEVICE_LINE_AXES, records
 from crossover.tables.labels import PROTOCOL_WORDS, device_label, line_label, varying
-from crossover.tables.registry import CELL_AXES, CELLS, LINE_AXES
+from crossover.tables.registry import CELL_AXES, CELLS, LINE_AXES, Column
 from crossover.tables.run_tables import RunTables
 
 DIGITS = 8
@@ -49,7 +49,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
                 "doc": column.doc,
                 "always": column.always,
             }
-            for name, column in CELLS.items()
+            for name, column in sorted(CELLS.items(), key=_rank)
         ],
         "metrics": [
             {
@@ -69,6 +69,12 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "colours": {"devices": {side: side_look(side)[0] for side in devices}, "palette": PALETTE},
     }
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _rank(item: tuple[str, Column]) -> int:
+    """The table begins with what names a cell and what every table shows."""
+    name, column = item
+    return 0 if name in CELL_AXES else 1 if column.always else 2
 
 
 def encoded(values: Sequence[Any]) -> list[Any] | dict[str, Any]:

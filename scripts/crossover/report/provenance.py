@@ -58,7 +58,6 @@ def provenance(
         "sources": _sources(studies),
         "example": commands[0] if commands else None,
         "rerun": rerun(checkout, invocation),
-        "runs": [],
     }
     # Tuples and numpy's numbers become what JSON holds.
     plain: dict[str, Any] = json.loads(json.dumps(found, default=_plain, allow_nan=False))

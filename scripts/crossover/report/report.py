@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,16 @@ from markupsafe import Markup
 
 from crossover.config.words import FLAGS, STATUSES, is_cpu
 from crossover.files import atomic_path
+from crossover.plan.invocation import Invocation
 from crossover.report.figure_files import figures_of, lead_figure
 from crossover.report.formats import FILTERS
 from crossover.report.machine_facts import DOCS, GROUPS, differing_software
 from crossover.report.page_data import page_data
+from crossover.report.provenance import provenance
 from crossover.tables.frames import records
 from crossover.tables.labels import name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS
-from crossover.tables.run_tables import RunTables
+from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
 PLACE_AXES = [axis for axis in CELL_AXES if axis not in ("study", "machine", "device")]
 FEWEST_PLACES = 3
@@ -37,21 +40,32 @@ class Run:
     tables: RunTables
     studies: Mapping[str, Mapping[str, Any]]
     """The files of the studies, completed with defaults."""
-    provenance: Mapping[str, Any]
-    """What `provenance` gives."""
+    config: Mapping[str, Any] | None = None
+    """The config, completed with defaults; None where runs were merged."""
     figures: Sequence[Path] = ()
-    """Files `{study}/{kind}.svg`."""
+    """Files `{study}/{kind}.svg`, in the order in which they are shown."""
     note: str | None = None
     """What a reader must know first."""
     progress: Mapping[str, tuple[int, int]] | None = None
     """By work, how much of an unfinished run is done and how much is asked for; None: the run has finished."""
+    merged: Sequence[Mapping[str, Any]] = ()
+    """What `read_provenances` gives of the runs that were merged."""
 
 
-def write_report(run: Run, templates: Path, folder: Path) -> None:
-    """Write report.html, summary.md, summary.txt and provenance.json; `templates` is the folder report/."""
-    context = context_of(run)
+def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation | None = None) -> None:
+    """Write report.html, summary.md, summary.txt and provenance.json beside the tables of a run.
+
+    `templates` is the folder report/; `invocation` says how the run was started, if a run makes the report.
+    """
+    made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    files = [path for name in TABLE_NAMES for path in sorted(folder.glob(f"{name}.*"))]
+    files += sorted(folder.glob("datasets/*"))
+    measured = [run.tables.measurements, run.tables.quality]
+    known = provenance(measured, run.config, run.studies, invocation, files, folder, made_at)
+    known |= {"runs": list(run.merged), "progress": run.progress}
+    context = context_of(run, known)
     texts = {
-        "provenance.json": json.dumps(run.provenance, indent=1, ensure_ascii=False),
+        "provenance.json": json.dumps(known, indent=1, ensure_ascii=False),
         "report.html": _environment(templates, html=True).get_template("page/report.html.j2").render(context),
         "summary.md": _environment(templates).get_template("summary.md.j2").render(context),
         "summary.txt": _environment(templates).get_template("summary.txt.j2").render(context | {"folder": folder}),
@@ -61,8 +75,8 @@ def write_report(run: Run, templates: Path, folder: Path) -> None:
             temporary.write_text(text, encoding="utf-8")
 
 
-def context_of(run: Run) -> dict[str, Any]:
-    """What the templates know of a run."""
+def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
+    """What the templates know of a run; `known` is its provenance."""
     tables = run.tables
     answers = records(tables.answers)
     common = _common_doubts(answers)
@@ -81,6 +95,7 @@ def context_of(run: Run) -> dict[str, Any]:
         "trust": trust_of(tables.cells),
         "lead": lead_figure(figures, answered) if answered else None,
         "cells": records(tables.cells),
+        "claims": len(tables.claims),
         "raised": {flag: FLAGS[flag] for flag in flags},
         "problems": records(tables.problems),
         "progress": run.progress,
@@ -88,8 +103,7 @@ def context_of(run: Run) -> dict[str, Any]:
         "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),
         "machines": machines,
         "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],
-        "made_at": run.provenance["made_at"],
-        "provenance": run.provenance,
+        "provenance": known,
         "page_data": Markup(page_data(run.studies, tables)),
     }
 
@@ -126,13 +140,14 @@ def _study(
     figures: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     said = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
-    main = [answer for answer in said if answer["main"] and answer["kind"] != "memory"]
+    main = [answer for answer in said if answer["main"]]
     return {
         "name": name,
         "title": spec["title"],
         "question": spec["question"],
         "published": spec["published"],
-        "main": main,
+        # The memory that is fullest of all studies has a card of its own.
+        "main": [answer for answer in main if answer["kind"] != "memory"],
         "others": [answer for answer in said if answer not in main],
         "claims": records(own.claims),
         "figures": [figure for figure in figures if figure["study"] == name],
