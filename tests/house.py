@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from crossover.checks.grid import PARTS
+from crossover.checks.overhead import PARTS
 
 ROOT = Path(__file__).parents[1]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from crossover.checks.grid import make_grid
+from crossover.checks.overhead import make_grid
 from house import ROOT
 
 pytestmark = pytest.mark.slow

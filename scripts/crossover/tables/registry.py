@@ -424,13 +424,18 @@ CLAIMS = {
     "measured": Column("the same, measured; empty where the data do not give it"),
     "measured_low": Column("lower end of its 95 % interval, or of what is known of it; empty where there is none"),
     "measured_high": Column("upper end of its 95 % interval, or of what is known of it; empty where there is none"),
-    "quantity": _text("what is measured, in words"),
     "form": _text("the form of the claim in the study's file"),
+    "metric": _text("what is measured: a column of measurements or quality; empty for a crossover"),
+    "over_metric": _text("of a ratio: what it is divided by, if that is another metric"),
+    "side": _text("of a ratio: the side that is divided"),
+    "over": _text("of a ratio: the side that it is divided by"),
+    "where": _text("what both sides share, or where a crossover or a quality is looked at; empty: the whole study"),
     "tested_low": Column("lower end of the range that is tested; empty where the form has none"),
     "tested_high": Column("upper end of the range that is tested; empty where the form has none"),
     "x_axis": _text("what a crossover is read over: size or parameters; empty for other forms, or without rows"),
     "verdict": _text("reproduced, differs, or not_testable"),
-    "reason": _text("what the verdict rests on, or what is missing"),
+    "reason": _text("why: a word of `crossover.claims.findings.REASONS`"),
+    "place": _text("size, cell or value that the reason is about"),
 }
 
 PROBLEMS = {
