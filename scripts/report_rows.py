@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
+from crossover.figures.registry import draw_run
 
 from analyse_run import analyse
 from crossover.errors import UserError, one_line_errors
-from crossover.figures.registry import draw_run
 from crossover.plan import plan_file
 from crossover.reading import read_json
 from crossover.report.merged import read_provenances
@@ -24,7 +23,7 @@ from crossover.tables.finished import finished_rows, finished_searches, missing_
 from crossover.tables.frames import write_rows
 from crossover.tables.merged_runs import MergedRun, join_runs
 from crossover.tables.registry import table_of
-from crossover.tables.run_tables import RunTables, write_run
+from crossover.tables.run_tables import write_run
 
 TEMPLATES = Path(__file__).parents[1] / "report"
 
@@ -88,7 +87,7 @@ def _write(run: Run, rows: pa.Table, output: Path) -> None:
     write_rows(rows, output / "measurements.parquet")
     write_run(run.tables, output)
     figures = draw_run(run.tables, run.studies, output)
-    write_report(_with_figures(run, figures), output, TEMPLATES)
+    write_report(replace(run, figures=figures), output, TEMPLATES)
     print((output / "summary.txt").read_text(encoding="utf-8"), end="")
 
 

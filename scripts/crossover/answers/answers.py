@@ -72,7 +72,7 @@ def _claim(row: Mapping[str, Any]) -> Row:
         "value": row["measured"],
         "low": row["measured_low"],
         "high": row["measured_high"],
-        "quantity": row["quantity"],
+        "quantity": row["metric"] or row["form"],
         "published": row["published"],
         "verdict": row["verdict"],
     }

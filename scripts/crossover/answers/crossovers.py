@@ -128,9 +128,8 @@ def transfers(own: RunTables) -> list[Row]:
 
 def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collection[str]) -> Row:
     ends = [row[f"crossover_{end}"] for row in (moved, resident) for end in ("low", "high")]
-    if None in ends:
-        status = "indicative"
-    else:
+    status = "indicative"
+    if None not in ends:
         status = "apart" if ends[1] < ends[2] or ends[3] < ends[0] else "overlap"
     trials = min(moved["trials"], resident["trials"])
     return {

@@ -36,7 +36,7 @@ def amount_text(value: float, unit: str) -> str:
 
 
 def off_text(ratio: float) -> str:
-    """How far a ratio is from 1: under 1 %, 48 %, 3.1×."""
+    """How far a ratio is from 1: under 1 %, 48 %, or as a factor."""
     if abs(ratio - 1) < 0.01:
         return "under 1 %"
     return share_text(abs(ratio - 1)) if 0.5 < ratio < 2 else f"{max(ratio, 1 / ratio):.2g}×"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -75,18 +75,14 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 
 
 def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
-    """What differs between machines beside their hardware: `what` and its `values`, '2.12.0 on laptop, ...'."""
+    """What differs between machines beside their hardware: `what`, and `each` machine with its value."""
     found = []
     for column in SOFTWARE:
         known = measurements.dropna(subset=[column]).groupby("machine", sort=False)[column]
-        values = {machine: " and ".join(sorted(map(str, own.unique()))) for machine, own in known}
+        values = {str(machine): " and ".join(sorted(map(str, own.unique()))) for machine, own in known}
         if len(set(values.values())) > 1:
-            told = (
-                ""
-                if column in ("effort", "packages")
-                else ", ".join(f"{text} on {machine}" for machine, text in values.items())
-            )
-            found.append({"what": column.removesuffix("_version").replace("_", " "), "values": told})
+            each = ", ".join(f"{text} on {machine}" for machine, text in values.items())
+            found.append({"what": DOCS[column].partition(",")[0], "each": each})
     return found
 
 

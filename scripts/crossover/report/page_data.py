@@ -132,12 +132,14 @@ def _lines(cells: pd.DataFrame) -> list[dict[str, Any]]:
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
     """Each crossover in time: a cell of the contender's line, and on each x axis its value, its 95 % set and words."""
     found = headline_rows(tables.crossovers)
-    places = {tuple(key): own[0] for key, own in tables.cells.groupby(DEVICE_LINE_AXES, sort=False).indices.items()}
+    first: dict[tuple[Any, ...], int] = {}
+    for place, row in enumerate(tables.cells[DEVICE_LINE_AXES].itertuples(index=False, name=None)):
+        first.setdefault(row, place)
     return [
         {
-            "cell": int(places[tuple(row[axis] for axis in DEVICE_LINE_AXES)]),
+            "cell": first[tuple(row[axis] for axis in DEVICE_LINE_AXES)],
             "on": {
-                axis: _on_axis(row, axis) for axis in ("size", "parameters") if row[f"crossover_{axis}"] is not None
+                axis: _on_axis(row, axis) for axis in ("size", "parameters") if not pd.isna(row[f"crossover_{axis}"])
             },
         }
         for row in records(found[found["crossover"].notna()])
