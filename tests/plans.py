@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.configuration import Configuration, read_configuration
-from crossover.machine.discovery import Machine
-from crossover.machine.nodes import Nodes
+from crossover.machine.discovery import Machine, Nodes
 from crossover.plan.jobs import Jobs
 from crossover.plan.run_plan import RunPlan
 
