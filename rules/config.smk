@@ -20,12 +20,12 @@ from crossover.errors import one_line_errors
 from crossover.failures import failures
 from crossover.machine.discovery import (
     find_machine,
+    find_nodes,
     hand_down,
     handed_down,
     prefer_this_environment,
     sent_elsewhere,
 )
-from crossover.machine.nodes import find_nodes
 from crossover.plan.checks import check_classes, check_device_list, check_metrics
 from crossover.plan.classes import cpu_partition
 from crossover.plan.invocation import INVOCATION

@@ -38,7 +38,11 @@ def analyse(
 ) -> RunTables:
     """All tables of a run; the arguments are those of `crossover.statistics.run.tables_of`."""
     tables = tables_of(measurements, trainings, searches, studies, prices, missing, grids_known=grids_known)
-    claims = [{**claim, "study": name} for name, study in studies.items() for claim in study.get("claims", ())]
+    claims = [
+        {**claim, "study": name, "source": claim.get("source") or (study.get("published") or {}).get("source")}
+        for name, study in studies.items()
+        for claim in study.get("claims") or ()
+    ]
     steps = {name: study.get("steps_per_run") for name, study in studies.items()}
     tables = replace(tables, claims=check_claims(claims, tables, steps))
     return replace(tables, answers=answers_of(tables, studies))

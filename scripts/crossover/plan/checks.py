@@ -1,4 +1,4 @@
-"""Checks of the config against what other rooms know: this machine, the nodes that jobs are sent to, a row's columns."""
+"""Checks of the config against what other rooms know: this machine, the nodes of a cluster, the columns of a row."""
 
 from __future__ import annotations
 

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crossover.errors import UserError
+from crossover.plan.checks import check_classes, check_device_list, check_executor, check_metrics, check_sent
+from plans import CLASSES, HERE, KNOWN_NODES, UNKNOWN_NODES, configured
+
+
+def test_a_device_that_this_machine_lacks_is_named_with_those_that_it_has() -> None:
+    machine = replace(HERE, devices=("cpu",), note="built without CUDA")
+    check_device_list(configured(devices=["cpu"]), machine)
+    check_device_list(configured(), machine)
+    with pytest.raises(UserError, match=r"^mine\.yaml: devices: 'cuda' .*: auto, cpu \(built without CUDA\)"):
+        check_device_list(configured(devices=["cpu", "cuda"]), machine)
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ({"devices": "auto"}, "devices: 'auto'"),
+        ({"devices": ["cpu"]}, "cpu_threads: 'auto'"),
+        ({"devices": ["cpu"], "cluster": {"classes": {"a": {"qos": "high"}}}}, "cpu_threads: 'auto'"),
+    ],
+)
+def test_nodes_that_slurm_does_not_know_must_be_described(values: dict[str, Any], names: str) -> None:
+    with pytest.raises(UserError, match=names):
+        check_executor(configured(**values), UNKNOWN_NODES, local=False)
+    check_executor(configured(**values), KNOWN_NODES, local=False)
+
+
+def test_nodes_that_are_described_need_no_slurm() -> None:
+    check_executor(configured(devices=["cpu"], cpu_threads=8), UNKNOWN_NODES, local=False)
+    classes = {"a": {"cores": 8}}
+    check_executor(configured(devices=["cpu"], cluster={"classes": classes}), UNKNOWN_NODES, local=False)
+    check_executor(configured(), HERE, local=True)
+
+
+def test_jobs_of_a_cluster_that_run_here_stop_the_run() -> None:
+    with pytest.raises(UserError, match=r"^--jobs: "):
+        check_executor(configured(), KNOWN_NODES, local=True)
+
+
+def test_a_class_that_cannot_be_measured_stops_the_run() -> None:
+    with pytest.raises(UserError, match=r"^cluster\.classes\.a100\.devices: missing, and devices: auto"):
+        check_classes(CLASSES, None)
+    with pytest.raises(UserError, match=r"^cluster\.classes\.b\.slurm_partition: missing, but another class has it"):
+        check_classes({**CLASSES, "b": {}}, ("cpu",))
+    with pytest.raises(UserError, match=r"^cluster\.classes\.here: the name stands for a run without classes"):
+        check_classes({"here": {}}, ("cpu",))
+    check_classes(CLASSES, ("cpu",))
+    check_classes(None, None)
+
+
+def test_classes_need_an_executor_that_sends_jobs_to_them() -> None:
+    with pytest.raises(UserError, match=r"^cluster\.classes: a100, h200 are classes of a cluster's nodes"):
+        check_sent(CLASSES, local=True)
+    check_sent(CLASSES, local=False)
+    check_sent(None, local=True)
+
+
+def test_a_claim_names_a_metric_that_a_row_has() -> None:
+    (study,) = configured(studies=["disc_depth"]).studies
+    check_metrics([study])
+    sides = {"metric": "step_tme_s", "of": {"device": "cpu"}, "over": {"device": "cuda"}, "where": {}}
+    claim = {"statement": "A claim", "source": "somebody", "ratio_below": {**sides, "limit": 2}}
+    with pytest.raises(UserError, match=r"claims\.0: metric 'step_tme_s' is unknown \(did you mean 'step_time_s'"):
+        check_metrics([replace(study, claims=(claim,))])
