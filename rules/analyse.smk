@@ -8,6 +8,7 @@ COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "ans
 
 rule write_plan:
     input:
+        published=[house(f"config/published/{file}") for file in PLAN.published],
         library=library("config", "plan"),
     output:
         plan=f"{RESULTS}/plan.json",
@@ -56,7 +57,6 @@ rule analyse_run:
         measurements=rules.collect_measurements.output.measurements,
         trainings=PLAN.trainings,
         searches=PLAN.searches_asked,
-        published=[house(f"config/published/{file}") for file in PLAN.published],
         library=library(*COMPUTING),
     output:
         **{name: kept(f"{RESULTS}/{name}.parquet") for name in TABLES},

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from crossover.figures.registry import draw_run
 
 from analyse_run import analyse
 from crossover.errors import UserError, one_line_errors
+from crossover.figures.registry import draw_run
 from crossover.plan import plan_file
 from crossover.reading import read_json
 from crossover.report.merged import read_provenances

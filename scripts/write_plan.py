@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crossover.config.published_rows import read_published_rows
 from crossover.errors import logged
 from crossover.plan import plan_file
 from crossover.plan.plan_file import Plan
@@ -22,12 +23,13 @@ def write_plan(
     settings: Mapping[str, Sequence[str]],
     several_hosts: bool,
     note: str | None,
+    published: Mapping[str, Path],
     path_to_plan: Path,
 ) -> None:
-    """Write the plan of a run as JSON."""
+    """Write the plan of a run as JSON; `published` maps the names of files with published results to the files."""
     plan = Plan(
         config=config,
-        studies={name: asdict(study) for name, study in run.study.items()},
+        studies={name: _with_rows(asdict(study), published) for name, study in run.study.items()},
         devices=run.devices,
         cells=[asdict(cell) for cell in run.cells],
         trials=run.trials,
@@ -41,6 +43,14 @@ def write_plan(
     plan_file.write(plan, path_to_plan)
 
 
+def _with_rows(study: dict[str, Any], published: Mapping[str, Path]) -> dict[str, Any]:
+    """A study's file with the rows of its published results, so that no later step needs the file."""
+    if not study["published"] or not study["published"].get("results"):
+        return study
+    _, rows = read_published_rows(published[study["published"]["results"]])
+    return {**study, "published": {**study["published"], "rows": rows}}
+
+
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
         write_plan(
@@ -49,5 +59,6 @@ if __name__ == "__main__":
             settings=snakemake.params.settings,
             several_hosts=snakemake.params.several_hosts,
             note=snakemake.params.note,
+            published={Path(file).name: Path(file) for file in snakemake.input.published},
             path_to_plan=Path(snakemake.output.plan),
         )

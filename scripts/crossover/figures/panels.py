@@ -31,6 +31,7 @@ from crossover.tables.labels import NAMED_AXES, PROTOCOL_WORDS, device_label, na
 from crossover.text import count_text
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+Dots = tuple[Floats, Floats]
 
 DASHES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "v", "P", "X", "D")
@@ -55,14 +56,14 @@ class Line:
     y: Floats
     low: Floats
     high: Floats
-    refined: Floats = field(default_factory=lambda: np.array([]))
+    refined: Floats
     """The x that refinement added; drawn hollow."""
-    dots: tuple[Floats, Floats] | None = None
+    dots: Dots | None = None
     """The trials behind the points."""
-    ring: int | None = None
-    """The point to ring."""
     lost: Floats = field(default_factory=lambda: np.array([]))
     """The x of cells that ended without a result; crosses at the lower edge."""
+    ring: int | None = None
+    """The point to ring."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,9 @@ class Panel:
     finish: Callable[[Axes], None] | None = None
     """Sets a label or ticks of its own, when all is drawn."""
 
+
+Columns = tuple[str, str, str]
+"""Columns of a quantity and of the ends of its 95 % interval."""
 
 Maker = Callable[[pd.DataFrame, str, Look], Line | None]
 """Makes a line of its rows, its name and its look; None where it has nothing to show."""
@@ -156,21 +160,25 @@ def column(rows: pd.DataFrame, name: str) -> Floats:
 
 
 def line_of(
-    cells: pd.DataFrame, name: str, look: Look, y: str, low: str, high: str, *, scale: float = 1, **more: Any
+    cells: pd.DataFrame,
+    name: str,
+    look: Look,
+    y: str,
+    low: str,
+    high: str,
+    *,
+    scale: float = 1,
+    dots: Dots | None = None,
 ) -> Line | None:
     """The line of a column of cells; its name says how cells ended that have no time."""
-    known = cells.dropna(subset=[y, "x"])
+    known = cells.dropna(subset=[columns[0], "x"])
     lost = cells[cells["status"] != "ok"]
     if known.empty and lost.empty:
         return None
-    return Line(
-        name + lost_words(cells),
-        look,
-        *(column(known, own) * (1 if own == "x" else scale) for own in ("x", y, low, high)),
-        refined=column(cells[cells["refined"].astype(bool)], "x"),
-        lost=column(lost.dropna(subset=["x"]), "x"),
-        **more,
-    )
+    y, low, high = (column(known, own) * scale for own in columns)
+    refined = column(cells[cells["refined"].astype(bool)], "x")
+    ended = column(lost.dropna(subset=["x"]), "x")
+    return Line(name + lost_words(cells), look, column(known, "x"), y, low, high, refined, dots, ended)
 
 
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
@@ -178,7 +186,8 @@ def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Li
     refined = set(view.cells.loc[view.cells["refined"].astype(bool), "x"])
     x = column(rows, "x")
     hollow = np.array([value for value in x if value in refined])
-    return Line(name, look, x, *(column(rows, end) for end in ("ratio", "ratio_low", "ratio_high")), refined=hollow)
+    ratio, low, high = (column(rows, end) for end in ("ratio", "ratio_low", "ratio_high"))
+    return Line(name, look, x, ratio, low, high, hollow)
 
 
 def lost_words(cells: pd.DataFrame) -> str:
@@ -233,7 +242,7 @@ def draw_panels(
             panel.finish(axes)
         axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.03))
     refined = {float(x) for panel in panels for line in panel.lines for x in line.refined}
-    _tick_x(view, grid[:, 0], x_words, refined)
+    _tick_x(view, list(grid[:, 0]), x_words, refined)
     grid[-1, 0].set_xlabel(x_label or view.x_label())
     return figure
 
@@ -281,7 +290,7 @@ def _draw(axes: Axes, line: Line) -> None:
 def draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
     """Shade the intervals of a line; a bar where the points beside have none."""
     known = ~np.isnan(low)
-    axes.fill_between(x, low, high, where=known, color=colour, alpha=0.16, linewidth=0)  # type: ignore[arg-type]
+    axes.fill_between(x, low, high, where=known, color=colour, alpha=0.16, linewidth=0)
     beside = np.concatenate([[False], known, [False]])
     alone = known & ~beside[:-2] & ~beside[2:]
     axes.vlines(x[alone], low[alone], high[alone], color=colour, alpha=0.5, linewidth=2)

@@ -10,29 +10,27 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from crossover.figures.panels import Line, Look, Panel, arrange, draw_panels, line_of
+from crossover.figures.panels import Columns, Line, Look, Panel, arrange, draw_panels, line_of
 from crossover.figures.style import log_ticks, worded
 from crossover.figures.view import StudyView
 from crossover.text import money_text
 
 CAPTION = (
-    "Energy of a step by the device's own counter, and what a million steps cost at the config's prices, both with the "
-    "95 % interval over trials."
+    "Energy of a step by the device's own counter, and what a million steps cost at the config's prices, both with "
+    "the 95 % interval over trials."
 )
+
+
+ENERGY = ("energy_per_step_j", "energy_per_step_low_j", "energy_per_step_high_j")
+MONEY = ("price_per_million_steps", "price_per_million_steps_low", "price_per_million_steps_high")
 
 
 def draw(view: StudyView) -> Figure:
     """Both over size, so far as they are known; a panel for each."""
     view = view.on_all_cores()
     joules = EngFormatter("J")
-    panels = _panels(view, "energy", "energy_per_step_j", "energy_per_step_low_j", "energy_per_step_high_j")
-    money = _panels(
-        view,
-        "money",
-        "price_per_million_steps",
-        "price_per_million_steps_low",
-        "price_per_million_steps_high",
-    )
+    panels = _panels(view, "energy", ENERGY)
+    money = _panels(view, "money", MONEY)
     label = f"{view.currency or 'money'} for\na million steps"
 
     def as_money(axes: Axes) -> None:
@@ -44,12 +42,12 @@ def draw(view: StudyView) -> Figure:
     return draw_panels(view, panels, "energy of a step", joules, nothing=nothing)
 
 
-def _panels(view: StudyView, title: str, *columns: str) -> list[Panel]:
+def _panels(view: StudyView, title: str, columns: Columns) -> list[Panel]:
     if view.cells[columns[0]].isna().all():
         return []
     panels = arrange(view, view.cells, partial(_line, columns))
     return [replace(panel, title=", ".join(words for words in (title, panel.title) if words)) for panel in panels]
 
 
-def _line(columns: tuple[str, str, str], cells: pd.DataFrame, name: str, look: Look) -> Line | None:
-    return line_of(cells, name, look, *columns)
+def _line(columns: Columns, cells: pd.DataFrame, name: str, look: Look) -> Line | None:
+    return line_of(cells, name, look, columns)

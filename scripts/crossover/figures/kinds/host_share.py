@@ -11,8 +11,8 @@ from crossover.figures.view import StudyView
 from crossover.text import share_text
 
 CAPTION = (
-    "Share of a step's wall time in which the device runs nothing, by the profiler: it waits for Python, dispatch and "
-    "data. With the 95 % interval where several trials know it."
+    "Share of a step's wall time in which the device runs nothing, by the profiler: it waits for Python, dispatch and"
+    " data. With the 95 % interval where several trials know it."
 )
 
 
@@ -21,7 +21,7 @@ def draw(view: StudyView) -> Figure:
 
     def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
         ends = ("host_bound_share", "host_bound_share_low", "host_bound_share_high")
-        return line_of(cells, name, look, *ends)
+        return line_of(cells, name, look, ends)
 
     known = view.cells.groupby("device")["host_bound_share"].transform("count") > 0
     panels = arrange(view, view.cells[known], maker, BY_DEVICE)

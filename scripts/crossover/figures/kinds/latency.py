@@ -27,10 +27,10 @@ from crossover.tables.registry import CELL_AXES, WAYS
 from crossover.text import number_text, seconds_text
 
 CAPTION = (
-    "The right ways to measure a latency and each mistake, all trials together. Box: quartiles; whiskers: 1st to 99th "
-    "percentile; ring: mean; upright line: the right mean. Right: the mean with the standard deviation, and how far off a "
-    "mistake's mean is by the ratio of a trial's means (without warm-up: over the later half of the same steps); grey "
-    "where the trials leave that open. Grey diamonds: published."
+    "The right ways to measure a latency and each mistake, all trials together. Box: quartiles; whiskers: 1st to 99th"
+    " percentile; ring: mean; upright line: the right mean. Right: the mean with the standard deviation, and how far "
+    "off a mistake's mean is by the ratio of a trial's means (without warm-up: over the later half of the same "
+    "steps); grey where the trials leave that open. Grey diamonds: published."
 )
 ROW_IN = 0.33
 
@@ -79,9 +79,8 @@ def _draw_cell(axes: Axes, rows: list[dict[str, Any]], published: list[dict[str,
     axes.hlines(place, right["low_s"], right["high_s"], color=MISTAKE_COLOUR, linewidth=2)
     _write(axes, place, f"{seconds_text(right['low_s'])} to {seconds_text(right['high_s'])}")
     for place, row in enumerate(published, len(rows) + 1):
-        axes.errorbar(
-            [row["latency_s"]], [place], xerr=row["latency_std_s"], fmt="D", color=PUBLISHED_COLOUR, capsize=3
-        )
+        deviation = row["latency_std_s"]
+        axes.errorbar([row["latency_s"]], [place], xerr=deviation, fmt="D", color=PUBLISHED_COLOUR, capsize=3)
         _write(axes, place, f"{seconds_text(row['latency_s'])}{_deviation(row['latency_std_s'])}")
     log_ticks(axes.xaxis, SECONDS)
     passes = f"{right['trials']} trial{'' if right['trials'] == 1 else 's'}, {right['samples']:,} passes"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
@@ -11,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from crossover.config.words import BASELINE, DEVICES
-from crossover.figures.panels import blank_figure, column, lost_words
+from crossover.figures.panels import Floats, blank_figure, column, lost_words
 from crossover.figures.style import BYTES, INK, PART_COLOURS, WIDTH_IN, use_style
 from crossover.figures.view import StudyView, lines_of
 from crossover.tables.frames import first_row
@@ -21,8 +19,8 @@ from crossover.text import bytes_text, percent_text
 
 CAPTION = (
     "Peak memory of a step, of the middle trial, stacked by what it is for; on the GPU what tensors needed (the "
-    "allocator and the driver take more), on the CPU what the step held. The number is the peak, with its share of all "
-    "that the device has. A word stands for a cell that ended without a result."
+    "allocator and the driver take more), on the CPU what the step held. The number is the peak, with its share of "
+    "all that the device has. A word stands for a cell that ended without a result."
 )
 MOST_LINES = 2
 """Lines of a device that are shown over many sizes; of more, those that need most."""
@@ -55,7 +53,9 @@ def _bars(cells: pd.DataFrame) -> pd.DataFrame:
     if cells["size"].nunique() == 1:
         return cells
     lines = sorted(lines_of(cells), key=lambda line: -line["peak_bytes"].max())[:MOST_LINES]
-    return pd.concat(sorted(lines, key=lambda line: str(name_by(first_row(line), LINE_AXES))))
+    names = [name_by(first_row(line), LINE_AXES) for line in lines]
+    shown: pd.DataFrame = pd.concat([lines[place] for place in np.argsort(names)])
+    return shown
 
 
 def _draw(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
@@ -83,7 +83,7 @@ def _draw(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     axes.set_xlabel(f"memory: {what}")
 
 
-def _write_peaks(axes: Axes, cells: pd.DataFrame, peak: Sequence[float], capacity: Sequence[float]) -> None:
+def _write_peaks(axes: Axes, cells: pd.DataFrame, peak: Floats, capacity: Floats) -> None:
     for place, (own, whole) in enumerate(zip(peak, capacity, strict=True)):
         words = bytes_text(own) if not np.isnan(own) else lost_words(cells.iloc[[place]]).removeprefix(": ")
         if not np.isnan(own) and not np.isnan(whole):

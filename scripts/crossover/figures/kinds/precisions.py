@@ -11,8 +11,8 @@ from crossover.figures.panels import BY_DEVICE, Line, Look, arrange, draw_level,
 from crossover.figures.view import StudyView
 
 CAPTION = (
-    "How many times as fast as the plain precision and execution on the same device, with the 95 % interval over trials; "
-    "above 1 it is faster. Hollow: sizes that refinement added."
+    "How many times as fast as the plain precision and execution on the same device, with the 95 % interval over "
+    "trials; above 1 it is faster. Hollow: sizes that refinement added."
 )
 
 

@@ -24,8 +24,8 @@ from crossover.tables.frames import first_row
 from crossover.tables.labels import side_word
 
 CAPTION = (
-    "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. Hollow: sizes "
-    "that refinement added. Grey: published crossover."
+    "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. Hollow: "
+    "sizes that refinement added. Grey: published crossover."
 )
 
 

@@ -17,9 +17,9 @@ from crossover.tables.labels import NAMED_AXES, name_by, varying
 from crossover.text import rate_text
 
 CAPTION = (
-    "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. Ring: a line's best. "
-    "Hollow square: the largest batch that fits, where it was searched, timed in one process. Grey: published, on the "
-    "hardware named. Cross: a batch that ended without a result."
+    "Samples per second over batch size, both axes logarithmic, with the 95 % interval over trials. Ring: a line's "
+    "best. Hollow square: the largest batch that fits, where it was searched, timed in one process. Grey: published, "
+    "on the hardware named. Cross: a batch that ended without a result."
 )
 
 BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution", "variant", "machine"])
@@ -32,7 +32,7 @@ def draw(view: StudyView) -> Figure:
     batches = {float(batch): f"{batch:,}" for batch in cells["batch_size"].unique()}
 
     def maker(own: pd.DataFrame, name: str, look: Look) -> Line | None:
-        line = line_of(own, name, look, "samples_per_s", "samples_per_s_low", "samples_per_s_high")
+        line = line_of(own, name, look, ("samples_per_s", "samples_per_s_low", "samples_per_s_high"))
         if line is None or not len(line.y):
             return line
         best = int(np.argmax(line.y))

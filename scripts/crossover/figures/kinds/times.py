@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -28,9 +29,9 @@ from crossover.tables.registry import CELL_AXES, LINE_AXES
 from crossover.text import count_text
 
 CAPTION = (
-    "Time over size, both axes logarithmic. Lines: cells, with their 95 % interval over trials; dots: trials; hollow: "
-    "sizes that refinement added; upright line: the crossover, with its 95 % interval. Grey, or dotted with squares: "
-    "published. Cross: a size that ended without a result."
+    "Time over size, both axes logarithmic. Lines: cells, with their 95 % interval over trials; dots: trials; hollow:"
+    " sizes that refinement added; upright line: the crossover, with its 95 % interval. Grey, or dotted with squares:"
+    " published. Cross: a size that ended without a result."
 )
 MOST_DOTTED = 3
 """With more lines in a panel, the trials' dots would hide them."""
@@ -47,7 +48,7 @@ def draw(view: StudyView) -> Figure:
         scale = view.run_steps(first["batch_size"]) or 1
         trials = rows_with(view.tables.measurements, axes, first).dropna(subset=["step_time_s"])
         dots = (column(trials, "x"), column(trials, "step_time_s") * scale) if dotted else None
-        return line_of(cells, name, look, "step_time_s", "step_time_low_s", "step_time_high_s", scale=scale, dots=dots)
+        return line_of(cells, name, look, ("step_time_s", "step_time_low_s", "step_time_high_s"), scale, dots)
 
     def decorate(axes: Axes, cells: pd.DataFrame) -> None:
         _mark_crossovers(axes, view, cells)
@@ -76,7 +77,7 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
         axes.axvline(row["crossover"], color=colour, linewidth=1.2, zorder=2, label=words)
 
 
-def _crossovers(view: StudyView, cells: pd.DataFrame) -> Iterator[dict[str, object]]:
+def _crossovers(view: StudyView, cells: pd.DataFrame) -> Iterator[dict[str, Any]]:
     lines = {tuple(line) for line in cells[LINE_AXES].itertuples(index=False)}
     for row in records(view.tables.crossovers):
         if tuple(row[axis] for axis in LINE_AXES) in lines:

@@ -14,9 +14,9 @@ from crossover.figures.view import StudyView
 from crossover.text import number_text
 
 CAPTION = (
-    "Floating-point operations that a step achieves per second, with the 95 % interval over trials. Hollow: sizes that "
-    "refinement added. Ring: a line's best, with its share of what a plain matrix product reached on the device in the "
-    "same precision."
+    "Floating-point operations that a step achieves per second, with the 95 % interval over trials. Hollow: sizes "
+    "that refinement added. Ring: a line's best, with its share of what a plain matrix product reached on the device "
+    "in the same precision."
 )
 
 
@@ -25,7 +25,7 @@ def draw(view: StudyView) -> Figure:
     view = view.on_all_cores()
 
     def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
-        line = line_of(cells, name, look, "achieved_tflops", "achieved_tflops_low", "achieved_tflops_high")
+        line = line_of(cells, name, look, ("achieved_tflops", "achieved_tflops_low", "achieved_tflops_high"))
         if line is None or not len(line.y):
             return line
         best = int(np.argmax(line.y))
