@@ -160,17 +160,9 @@ def column(rows: pd.DataFrame, name: str) -> Floats:
 
 
 def line_of(
-    cells: pd.DataFrame,
-    name: str,
-    look: Look,
-    y: str,
-    low: str,
-    high: str,
-    *,
-    scale: float = 1,
-    dots: Dots | None = None,
+    cells: pd.DataFrame, name: str, look: Look, columns: Columns, scale: float = 1, dots: Dots | None = None
 ) -> Line | None:
-    """The line of a column of cells; its name says how cells ended that have no time."""
+    """The line of a quantity of cells; its name says how cells ended that have no time."""
     known = cells.dropna(subset=[columns[0], "x"])
     lost = cells[cells["status"] != "ok"]
     if known.empty and lost.empty:
