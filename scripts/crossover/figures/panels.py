@@ -218,7 +218,7 @@ def draw_panels(
         for line in panel.lines:
             _draw(axes, line)
         if not shares:
-            _keep_points_in_view(axes, panel)
+            _keep_in_view(axes, panel)
         if panel.decorate:
             panel.decorate(axes)
         if shares:
@@ -232,7 +232,8 @@ def draw_panels(
                           markeredgewidth=2, transform=axes.get_xaxis_transform(), zorder=5, clip_on=False)  # fmt: skip
         if panel.finish:
             panel.finish(axes)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.03))
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.03))
     refined = {float(x) for panel in panels for line in panel.lines for x in line.refined}
     _tick_x(view, list(grid[:, 0]), x_words, refined)
     grid[-1, 0].set_xlabel(x_label or view.x_label())
@@ -288,11 +289,17 @@ def draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> 
     axes.vlines(x[alone], low[alone], high[alone], color=colour, alpha=0.5, linewidth=2)
 
 
-def _keep_points_in_view(axes: Axes, panel: Panel) -> None:
+def _keep_in_view(axes: Axes, panel: Panel) -> None:
     """Let wide intervals, as two trials give them, run out of the panel instead of shrinking all else."""
     points = [y for line in panel.lines for y in line.y if y > 0]
     if points:
         axes.set_ylim(min(points) / 1.6, max(points) * 1.6)
+
+
+def reach(axes: Axes, points: Sequence[float]) -> None:
+    """Widen a panel so that these points are in view, too."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, *(point / 1.3 for point in points)), max(high, *(point * 1.3 for point in points)))
 
 
 def draw_level(axes: Axes, words: str) -> None:
@@ -322,6 +329,7 @@ def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str
     for number, (words, own) in enumerate(groups.items()):
         marker = ("D", "s", "^", "v")[number % 4]
         points = [[float(row[axis]) for row in own] for axis in (x, y)]
+        reach(axes, points[1])
         axes.plot(*points, marker, color=PUBLISHED_COLOUR, markersize=5, label=f"published: {words}", zorder=2)
 
 

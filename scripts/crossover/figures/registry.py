@@ -69,6 +69,8 @@ def _save(views: Mapping[str, StudyView], folder: Path, wanted: tuple[str, str])
     view = views[study]
     empty = view.cells.empty
     figure = blank_figure(view.title, "Nothing of this study was measured.") if empty else FIGURES[kind].draw(view)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, not for each format
     paths = [folder / study / f"{kind}{suffix}" for suffix in SUFFIXES]
     for path in paths:
         with atomic_path(path) as temporary:

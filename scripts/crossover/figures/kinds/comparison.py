@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from crossover.config.words import BASELINE, DEVICES
 from crossover.figures.panels import blank_figure
@@ -142,7 +143,8 @@ def _draw(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], st
         axes.set(xscale="log", xlim=(min(positive) / span**0.1, high * span**0.9))
     else:
         axes.set_xlim(0, 1.9 * high)
-    axes.set_xticks([])
+    axes.xaxis.set_major_locator(NullLocator())
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.spines["bottom"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     for place, (row, value) in enumerate(zip(rows, values, strict=True)):

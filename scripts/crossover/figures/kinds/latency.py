@@ -74,7 +74,9 @@ def _draw_cell(axes: Axes, rows: list[dict[str, Any]], published: list[dict[str,
     for place, row in enumerate(rows):
         own = colour if row["kind"] == "right" else MISTAKE_COLOUR
         _box(axes, row, place, own)
-        _write(axes, place, f"{seconds_text(row['mean_s'])}{_deviation(row['deviation_s'])}", *_error(row))
+        sure = row["kind"] == "right" or row["is_error"]
+        words = f"{seconds_text(row['mean_s'])}{_deviation(row['deviation_s'])}{_error(row)}"
+        _write(axes, place, words, INK if sure else PUBLISHED_COLOUR)
     place = len(rows)
     axes.hlines(place, right["low_s"], right["high_s"], color=MISTAKE_COLOUR, linewidth=2)
     _write(axes, place, f"{seconds_text(right['low_s'])} to {seconds_text(right['high_s'])}")
@@ -109,16 +111,13 @@ def _deviation(deviation_s: float | None) -> str:
     return "" if deviation_s is None else f" ± {seconds_text(deviation_s)}"
 
 
-def _error(row: Mapping[str, Any]) -> tuple[str, str]:
-    """How far off a mistake is, and the colour to write it in."""
+def _error(row: Mapping[str, Any]) -> str:
+    """How far off a mistake is."""
     if row["ratio"] is None:
-        return "", INK
+        return ""
     off = row["ratio"]
-    words = f"{100 * (off - 1):+.0f} %" if 0.5 < off < 2 else f"× {number_text(off)}"
-    return words, INK if row["is_error"] else PUBLISHED_COLOUR
+    return f", {100 * (off - 1):+.0f} %" if 0.5 < off < 2 else f", × {number_text(off)}"
 
 
-def _write(axes: Axes, place: int, numbers: str, error: str = "", colour: str = INK) -> None:
-    for words, at, ink in ((numbers, 1.01, INK), (error, 1.3, colour)):
-        if words:
-            axes.text(at, place, words, transform=axes.get_yaxis_transform(), va="center", fontsize=9, color=ink)
+def _write(axes: Axes, place: int, words: str, colour: str = INK) -> None:
+    axes.text(1.01, place, words, transform=axes.get_yaxis_transform(), va="center", fontsize=9, color=colour)

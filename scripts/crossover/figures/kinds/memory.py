@@ -9,18 +9,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from crossover.config.words import BASELINE, DEVICES
-from crossover.figures.panels import Floats, blank_figure, column, lost_words
-from crossover.figures.style import BYTES, INK, PART_COLOURS, WIDTH_IN, use_style
+from crossover.figures.panels import blank_figure, column
+from crossover.figures.style import BYTES, PART_COLOURS, WIDTH_IN, use_style
 from crossover.figures.view import StudyView, lines_of
-from crossover.tables.frames import first_row
+from crossover.tables.frames import first_row, records
 from crossover.tables.labels import name_by, varying
 from crossover.tables.registry import LINE_AXES, MEMORY_PARTS
 from crossover.text import bytes_text, percent_text
 
 CAPTION = (
     "Peak memory of a step, of the middle trial, stacked by what it is for; on the GPU what tensors needed (the "
-    "allocator and the driver take more), on the CPU what the step held. The number is the peak, with its share of "
-    "all that the device has. A word stands for a cell that ended without a result."
+    "allocator and the driver take more), on the CPU what the step held. A word stands for a cell that ended without "
+    "a result."
 )
 MOST_LINES = 2
 """Lines of a device that are shown over many sizes; of more, those that need most."""
@@ -52,7 +52,8 @@ def _bars(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells to show: all of one size, else those of the lines that need most."""
     if cells["size"].nunique() == 1:
         return cells
-    lines = sorted(lines_of(cells), key=lambda line: -line["peak_bytes"].max())[:MOST_LINES]
+    known = [line for line in lines_of(cells) if line["peak_bytes"].notna().any()]
+    lines = sorted(known, key=lambda line: -line["peak_bytes"].max())[:MOST_LINES]
     names = [name_by(first_row(line), LINE_AXES) for line in lines]
     shown: pd.DataFrame = pd.concat([lines[place] for place in np.argsort(names)])
     return shown
@@ -60,10 +61,12 @@ def _bars(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     device = cells["device"].iloc[0]
-    named = varying(cells, ["machine", "variant", "protocol", "batch_size", "precision", "execution", "size"])
-    labels = [name_by(first_row(cells.iloc[[place]]), named or ["size"]) for place in range(len(cells))]
+    named = varying(cells, ["machine", "variant", "protocol", "batch_size", "precision", "execution"])
+    sized = cells["size"].nunique() > 1 or not named
+    rows = records(cells)
+    labels = [", ".join(filter(None, [name_by(row, named), f"{row['size']:,}" * sized])) for row in rows]
     places = np.arange(len(cells))
-    peak, capacity = column(cells, "peak_bytes"), column(cells, "capacity_bytes")
+    peak = column(cells, "peak_bytes")
     shown = np.nan_to_num(peak)
     left = np.zeros(len(cells))
     for part, words in MEMORY_PARTS.items():
@@ -72,21 +75,26 @@ def _draw(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
         left = left + width
     rest = np.clip(shown - left, 0, None)
     axes.barh(places, rest, left=left, color=PART_COLOURS["other_bytes"], height=0.7)
-    _write_peaks(axes, cells, peak, capacity)
+    for place, (own, row) in enumerate(zip(peak, rows, strict=True)):
+        words = row["status"] if np.isnan(own) else bytes_text(own)
+        axes.annotate(words, (shown[place], place), (4, 0), textcoords="offset points", va="center", fontsize=8)
+    if sized:
+        axes.set_ylabel(rows[0]["size_name"])
     axes.set_yticks(places, labels)
     axes.set_ylim(len(cells) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlim(0, 1.25 * max(shown.max(), 1))
+    axes.set_xlim(0, 1.15 * max(shown.max(), 1))
     axes.xaxis.set_major_formatter(BYTES)
-    axes.set_title(view.device_title(device))
+    axes.set_title(_fullness(view, cells))
     what = "growth of the process at a step's peak" if device == BASELINE else "peak of what tensors needed"
     axes.set_xlabel(f"memory: {what}")
 
 
-def _write_peaks(axes: Axes, cells: pd.DataFrame, peak: Floats, capacity: Floats) -> None:
-    for place, (own, whole) in enumerate(zip(peak, capacity, strict=True)):
-        words = bytes_text(own) if not np.isnan(own) else lost_words(cells.iloc[[place]]).removeprefix(": ")
-        if not np.isnan(own) and not np.isnan(whole):
-            words += f", {percent_text(own / whole)} of {bytes_text(whole)}"
-        at = 0 if np.isnan(own) else own
-        axes.annotate(words, (at, place), (4, 0), textcoords="offset points", va="center", fontsize=8, color=INK)
+def _fullness(view: StudyView, cells: pd.DataFrame) -> str:
+    """The device, how much memory it has, and the largest share of it that a cell took."""
+    device = view.device_title(cells["device"].iloc[0])
+    full = cells.dropna(subset=["peak_bytes", "capacity_bytes"])
+    if full.empty:
+        return device
+    share = (full["peak_bytes"] / full["capacity_bytes"]).max()
+    return f"{device}: at most {percent_text(share)} of its {bytes_text(full['capacity_bytes'].min())}"

@@ -20,6 +20,7 @@ from crossover.figures.panels import (
     line_of,
     looks_of,
     mark_published_crossover,
+    reach,
 )
 from crossover.figures.style import DEVICE_COLOURS, INK, SECONDS
 from crossover.figures.view import StudyView
@@ -89,6 +90,7 @@ def _draw_published(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     runs = view.published_on(first_row(cells), "size", "device", "run_time_s")
     for device, hardware in dict.fromkeys((run["device"], hardware_of(run)) for run in runs):
         own = [run for run in runs if (run["device"], hardware_of(run)) == (device, hardware)]
+        reach(axes, [run["run_time_s"] for run in own])
         axes.plot(
             [float(run["size"]) for run in own],
             [run["run_time_s"] for run in own],
