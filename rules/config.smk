@@ -115,7 +115,9 @@ wildcard_constraints:
 
 def library(*rooms):
     """The modules of some rooms of the library: their edit re-runs a rule that computes from rows."""
-    return sorted(house(file) for room in (".", *rooms) for file in (HOUSE / "scripts/crossover" / room).glob("*.py"))
+    return sorted(
+        house(file) for room in (".", *rooms) for file in (HOUSE / "scripts/crossover" / room).glob("*.py")
+    )
 
 
 def kept(path):

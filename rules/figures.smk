@@ -1,16 +1,8 @@
+# From tables to figures.
+
 from crossover.plan.outputs import SUFFIXES, figure_file, figures_of
 
 FIGURES = figures_of(PLAN, CONFIG)
-
-
-def shown(study, kind):
-    """A figure as `snakemake --report` packs it."""
-    return report(
-        kept(figure_file(RESULTS, study, kind, "svg")),
-        caption="../report/figure.rst",
-        category=study,
-        labels={"figure": kind.replace("_", " ")},
-    )
 
 
 rule plot_figures:
@@ -19,7 +11,15 @@ rule plot_figures:
         plan=rules.write_plan.output.plan,
         library=library(*COMPUTING, "figures"),
     output:
-        [shown(study, kind) for study, kind in FIGURES],
+        [
+            report(
+                kept(figure_file(RESULTS, study, kind, "svg")),
+                caption="../report/figure.rst",
+                category=study,
+                labels={"figure": kind.replace("_", " ")},
+            )
+            for study, kind in FIGURES
+        ],
         [kept(figure_file(RESULTS, *figure, suffix)) for figure in FIGURES for suffix in SUFFIXES[1:]],
     log:
         f"{RESULTS}/logs/plot_figures.log",

@@ -33,7 +33,8 @@ checkpoint plan_refinement:
         "../envs/analysis.yaml"
     params:
         refinements={
-            name: asdict(refinement_on(PLAN.study[name], PLAN.devices, PLAN.refinement)) for name in PLAN.stages
+            name: asdict(refinement_on(PLAN.study[name], PLAN.devices, PLAN.refinement))
+            for name in PLAN.stages
         },
         x_axes={name: PLAN.study[name].x_axis for name in PLAN.stages},
         trials=PLAN.trials,

@@ -4,7 +4,9 @@ rule render_report:
         plan=rules.write_plan.output.plan,
         figures=[figure_file(RESULTS, study, kind, "svg") for study, kind in FIGURES],
         # The templates of the page, with its style sheets and scripts.
-        page=sorted(house(path) for path in (HOUSE / "report").rglob("*") if path.is_file() and path.suffix != ".rst"),
+        page=sorted(
+            house(path) for path in (HOUSE / "report").rglob("*") if path.is_file() and path.suffix != ".rst"
+        ),
         library=library(*COMPUTING, "figures", "report"),
     output:
         report=report(
@@ -24,7 +26,7 @@ rule render_report:
         "../envs/analysis.yaml"
     params:
         failures=failures_of(f"{RESULTS}/logs/render_report.log"),
-        templates=house("report"),
+        templates=lambda wildcards, input: os.path.commonpath(input.page),
     message:
         "Writing {output.report}"
     script:
