@@ -49,7 +49,7 @@ def test_a_lease_names_its_gpu_to_the_measuring_process(leaser: Leaser) -> None:
     with leaser() as leased:
         assert leased == Lease("GPU-1", {"CUDA_VISIBLE_DEVICES": "GPU-1"}, leased.waited_s, leased.gpus)
         assert [gpu.id for gpu in leased.gpus.visible] == ["GPU-1", "GPU-2"]
-    assert TWO.open == 0
+    assert TWO.opened == 0
 
 
 def test_others_that_are_leased_are_counted_by_their_holders_notes(leaser: Leaser, folder: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_driver_that_cannot_list_its_gpus_stops_the_trial(leaser: Leaser) -> N
     broken = FakeNvml(FakeGpu("GPU-1"), counts=False)
     with pytest.raises(UserError, match="driver cannot list its GPUs"), leaser(nvml=broken):
         pass
-    assert broken.open == 0
+    assert broken.opened == 0
 
 
 class Waiting:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crossover.machine import gpu_cpus, threads
+from crossover.machine import threads
 from crossover.measurement.process.holding import holding
 from fake_nvml import FakeGpu, FakeNvml
 
@@ -24,7 +24,6 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in (*threads.THREAD_VARIABLES, "CUDA_VISIBLE_DEVICES", "SLURM_CPUS_PER_TASK"):
         monkeypatch.setenv(name, "")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    monkeypatch.setattr(gpu_cpus, "usable_cpus", lambda: set(range(16)))
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
     monkeypatch.setattr(threads, "physical_cores", lambda cpus, _root: len(cpus))
     monkeypatch.setattr(threads, "usable_cpus", lambda: set(range(16)))
