@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from crossover.config import studies
-from crossover.config.studies import Traits
-from crossover.config.workloads import workload_traits
+from crossover.config import workloads as known
+from crossover.config.workloads import Traits, known_workloads, workload_traits
 from crossover.measurement import workloads
 
 README = Path(__file__).parents[4] / "config" / "README.md"
@@ -24,7 +23,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     section = README.read_text().partition("## A workload of your own\n")[2].partition("\n## ")[0]
     module, test = re.findall(r"^```python\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "repeat.py").write_text(module)
-    monkeypatch.setattr(studies, "WORKLOADS_FOLDER", tmp_path)
+    monkeypatch.setattr(known, "WORKLOADS_FOLDER", tmp_path)
     monkeypatch.setattr(workloads, "__path__", [str(tmp_path)])
     monkeypatch.delitem(sys.modules, f"{workloads.__name__}.repeat", raising=False)
     return str(test)
@@ -32,7 +31,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.usefixtures("example")
 def test_the_example_says_what_it_offers() -> None:
-    assert studies.known_workloads() == ["repeat"]
+    assert known_workloads() == ["repeat"]
     assert workload_traits("repeat") == Traits("features", (1, 32768), None, ("resident",))
 
 
