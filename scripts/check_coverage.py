@@ -1,59 +1,54 @@
-"""Simulates crossovers that are known, and tells how often their interval holds them and what refinement saves."""
+"""Simulates crossovers whose truth is known: how often our interval holds it, and what refinement saves."""
+
+from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from crossover.checks.coverage import INSIDE, Case, cases, coverage_rows
-from crossover.checks.savings import savings
-from crossover.errors import logged
+from crossover.checks.coverage import INSIDE, cases, coverage_rows, savings
+from crossover.config.options import new_parser, positive, seed
+from crossover.errors import one_line_errors
 from crossover.tables.frames import write_csv
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-    snakemake: Snakemake
-
-
-def check_coverage(simulations: int, seed: int, processes: int, path_to_csv: Path, path_to_savings: Path) -> str:
-    """Write one row a case, method and status, and one a case and dense grid; return what both amount to as text."""
+def tables(simulations: int, seed: int, processes: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """One row a case, method and status; one row a case and dense grid, from a tenth of the simulations."""
     every = cases()
     saving = [case for case in every if case.crossing == INSIDE and case.factor == 3]
     with ProcessPoolExecutor(processes) as pool:
+        coverage = pool.map(partial(coverage_rows, simulations=simulations, seed=seed), every)
+        saved = pool.map(partial(savings, simulations=max(simulations // 10, 20), seed=seed), saving)
+        return pd.concat(coverage, ignore_index=True), pd.concat(saved, ignore_index=True)
 
-        def simulated(of: Callable[[Case], pd.DataFrame], chosen: list[Case]) -> pd.DataFrame:
-            return pd.concat(pool.map(of, chosen), ignore_index=True)
 
-        coverage = simulated(partial(coverage_rows, simulations=simulations, seed=seed), every)
-        saved = simulated(partial(savings, simulations=max(simulations // 10, 20), seed=seed), saving)
-    write_csv(coverage, path_to_csv)
-    write_csv(saved, path_to_savings)
-    found = coverage["status"] == "bracketed"
-    inside, columns = coverage["crossing"] == INSIDE, ["share", "coverage", "half_width", "error"]
-    by_shape = coverage[found & inside].groupby(["shape", "trials", "method"])[columns].mean()
-    false = coverage["status"].isin(["bracketed", "reversed", "multiple"])
-    wrong = coverage[~inside].assign(share=coverage["share"].where(false, 0))
-    worst = wrong[wrong["method"] == "ours"].groupby(["crossing", "trials"])["share"].max().unstack()
-    texts = (table.round(3).to_string() for table in (by_shape, worst, saved))
-    titles = ("Crossings within the range", "Crossings beyond it: largest share of false ones", "Timed seconds")
-    return "\n\n".join(f"{title}\n{text}" for title, text in zip(titles, texts, strict=True))
+def main(arguments: list[str]) -> None:
+    """Simulate, write both tables and print what they amount to."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--simulations", default=500, type=positive, help="of each case")
+    parser.add_argument("--seed", default=0, type=seed)
+    parser.add_argument("--processes", default=os.cpu_count(), type=positive)
+    parser.add_argument("--output", default=Path("results/checks/coverage.csv"), type=Path)
+    options = parser.parse_args(arguments)
+    # Each process has one core; a second thread of the numerical libraries would only wait for it.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    coverage, saved = tables(options.simulations, options.seed, options.processes)
+    write_csv(coverage, options.output)
+    write_csv(saved, options.output.with_suffix(".savings.csv"))
+    inside, found = coverage["crossing"] == INSIDE, coverage["status"].isin(["bracketed", "reversed", "multiple"])
+    columns = ["share", "coverage", "half_width", "error"]
+    by_shape = coverage[inside & (coverage["status"] == "bracketed")].groupby(["shape", "trials", "method"])[columns]
+    invented = coverage[~inside & (coverage["method"] == "ours")].assign(share=coverage["share"].where(found, 0))
+    print("Crossings within the range\n", by_shape.mean().round(3).to_string(), "\n", sep="")
+    print("Crossings that are not there: largest share of simulations that found one")
+    print(invented.groupby(["crossing", "trials"])["share"].max().unstack().round(3).to_string(), "\n", sep="")
+    print("Timed seconds of refinement and of dense grids\n", saved.round(3).to_string(index=False), sep="")
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        # Every process has one core: a second thread of the numerical libraries would only wait for it.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        text = check_coverage(
-            simulations=snakemake.params.simulations,
-            seed=snakemake.params.seed,
-            processes=snakemake.threads,
-            path_to_csv=Path(snakemake.output.csv),
-            path_to_savings=Path(snakemake.output.savings),
-        )
-        print(text)
-    print(f"\n{text}\n")
+    with one_line_errors():
+        main(sys.argv[1:])

@@ -1,28 +1,29 @@
-"""Tells what the trials of a finished run cost beside their measuring, Snakemake's share included."""
+"""Shows what the trials of a finished run took beside warm-up, timing and memory pass, Snakemake's share included."""
 
+from __future__ import annotations
+
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from crossover.checks.checks import trial_costs
-from crossover.errors import logged
+from crossover.checks.overhead import trial_costs
+from crossover.config.options import new_parser
+from crossover.errors import one_line_errors
 from crossover.tables.frames import read_table, write_csv
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-    snakemake: Snakemake
-
-
-def check_overhead(path_to_measurements: Path, path_to_csv: Path) -> str:
-    """Write one row a trial as CSV and return the medians as text."""
-    costs = trial_costs(read_table(path_to_measurements))
-    write_csv(costs, path_to_csv)
+def main(arguments: list[str]) -> None:
+    """Print the seconds by device, isolation and number of the trial."""
+    parser = new_parser(__doc__)
+    parser.add_argument("results", default=Path("results"), nargs="?", type=Path, help="results folder of the run")
+    parser.add_argument("--output", type=Path, help="CSV file to write, one row a trial")
+    options = parser.parse_args(arguments)
+    costs = trial_costs(read_table(options.results / "measurements.parquet"))
+    if options.output:
+        write_csv(costs, options.output)
     by = costs.groupby(["device", "isolation", "trial"])["cost_s"]
-    return by.describe(percentiles=[0.5, 0.9])[["count", "50%", "90%"]].round(3).to_string()
+    print(by.describe(percentiles=[0.5, 0.9])[["count", "50%", "90%"]].round(3).to_string())
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        text = check_overhead(Path(snakemake.input.measurements), Path(snakemake.output.csv))
-        print(text)
-    print(f"\nSeconds of a trial beside warm-up, timing and memory pass\n{text}\n")
+    with one_line_errors():
+        main(sys.argv[1:])

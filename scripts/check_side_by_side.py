@@ -1,8 +1,10 @@
-"""Measures cells in turn alone and beside a trial on every other GPU of this machine, and compares the two."""
+"""Measures cells alone and beside a trial on every other GPU of this machine, in turns, and compares the two.
+
+Options that are not listed here are passed on to measure_cell.py, such as --timed-max-s=0.3.
+"""
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import sys
@@ -14,24 +16,39 @@ from typing import Any
 
 import pynvml
 
-from crossover.checks.beside import Timed, beside_table, pair_of, turned
-from crossover.checks.paired_trials import collect_pairs, measure_trial
-from crossover.errors import one_line_errors
+from crossover.checks.pairs import (
+    Timed,
+    check_cell,
+    collect_pairs,
+    measure_trial,
+    side_by_side_pair,
+    side_by_side_table,
+    trial_commands,
+)
+from crossover.config.options import new_parser, positive
+from crossover.errors import UserError, one_line_errors
 from crossover.machine.gpus import find_gpus
 from crossover.machine.nvml import session
 from crossover.tables.frames import write_csv
 
+CELLS = (("disc_mlp", 100, 10), ("higgs_mlp", 32, 100), ("linear_stack", 512, 2048))
+"""Workload, batch size and size: two cells that wait for the host, and one that waits for the GPU."""
 
-def gpus_here(most: int) -> list[str]:
-    """Names of the GPUs that this process may use, so many at most."""
+
+def gpus_here(most: int | None) -> list[str]:
+    """Names of the GPUs that this process may use, at most so many; raises UserError if they are fewer than two."""
     with session(pynvml) as there:
-        return [gpu.id for gpu in find_gpus(os.environ, pynvml).visible][:most] if there else []
+        gpus = [gpu.id for gpu in find_gpus(os.environ, pynvml).visible][:most] if there else []
+    if len(gpus) < 2:
+        raise UserError(f"this check needs two NVIDIA GPUs or more; {len(gpus)} may be used")
+    return gpus
 
 
 def measure_pair(options: list[str], pair: int, gpus: list[str]) -> dict[str, Any]:
-    """Measure a cell on one GPU alone, and on all at once; which comes first, and which GPU it is, alternates."""
-    # Each trial leases the first GPU of this list that is free. All know of all, as the trials of a run do.
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ",".join(turned(gpus, pair))}
+    """Measure a cell on one GPU alone, and on all at once; the order alternates, the single GPU rotates."""
+    # Each trial leases the first free GPU of this list. All know of all, as the trials of a run do.
+    first = pair % len(gpus)
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ",".join([*gpus[first:], *gpus[:first]])}
 
     def timed(_number: int) -> Timed:
         start = time.monotonic()
@@ -44,28 +61,25 @@ def measure_pair(options: list[str], pair: int, gpus: list[str]) -> dict[str, An
 
     counts = (1, len(gpus))
     found = {count: at_once(count) for count in (counts if pair % 2 else counts[::-1])}
-    return pair_of(found[1][0], found[len(gpus)])
+    return side_by_side_pair(found[1][0], found[len(gpus)])
 
 
 def main(arguments: list[str]) -> None:
-    """Alternate, print the table and write it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", nargs="+", required=True, help="options of measure_cell.py, one string a cell")
-    parser.add_argument("--gpus", required=True, type=int, help="GPUs to use, of those that are visible")
-    parser.add_argument("--pairs", default=8, type=int)
-    parser.add_argument("--output", required=True, type=Path, help="CSV file to write; the pairs lie beside it")
-    options = parser.parse_args(arguments)
-    gpus = gpus_here(options.gpus)
-    # It starts the trial server, which would count in the first pair's throughput.
-    measure_trial([*shlex.split(options.trials[0]), "--trial=1"])
-    samples = collect_pairs(
-        options.trials,
-        options.pairs,
-        options.output.with_suffix(".pairs.csv"),
-        partial(measure_pair, gpus=gpus),
-        gpus=len(gpus),
+    """Measure the pairs, write their table and print it."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--gpus", type=positive, help="GPUs to use at most; all that are visible by default")
+    parser.add_argument("--pairs", default=8, type=positive, help="pairs of each cell")
+    parser.add_argument(
+        "--output", default=Path("results/checks/side_by_side.csv"), type=Path, help="CSV file to write"
     )
-    table = beside_table(samples)
+    options, more = parser.parse_known_args(arguments)
+    gpus = gpus_here(options.gpus)
+    trials = trial_commands([check_cell(*cell, "cuda") for cell in CELLS], options.output.parent, more)
+    # This starts the trial server, which would otherwise count in the first pair's throughput.
+    measure_trial([*shlex.split(trials[0]), "--trial=1"])
+    path = options.output.with_suffix(".pairs.csv")
+    samples = collect_pairs(trials, options.pairs, path, partial(measure_pair, gpus=gpus), gpus=len(gpus))
+    table = side_by_side_table(samples)
     write_csv(table, options.output)
     print(table.to_string(index=False, float_format="%.4g"))
 

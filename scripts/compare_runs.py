@@ -1,37 +1,35 @@
-"""Compares two runs cell by cell, and tells the outcome on the terminal."""
+"""Compares two runs cell by cell and prints the outcome.
 
-from collections.abc import Sequence
+python scripts/compare_runs.py results results/second
+python scripts/compare_runs.py results:disc_depth results:disc_again
+"""
+
+from __future__ import annotations
+
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from crossover.checks.runs import comparison_text, read_pair
-from crossover.errors import logged
-from crossover.statistics.run_comparison import compare_runs as compare_tables
+from crossover.config.options import new_parser
+from crossover.errors import one_line_errors
+from crossover.statistics.run_comparison import compare_runs
 from crossover.tables.frames import write_csv
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-    snakemake: Snakemake
-
-
-def compare_runs(
-    paths_to_measurements: Sequence[Path], studies: Sequence[str | None], names: Sequence[str], path_to_csv: Path
-) -> str:
-    """Write one row a cell as CSV and return the comparison as text."""
-    first, second = read_pair(paths_to_measurements, studies)
-    comparison = compare_tables(first, second)
-    write_csv(comparison, path_to_csv)
-    return comparison_text(comparison, first, second, names)
+def main(arguments: list[str]) -> None:
+    """Compare, print the tables, and write all cells if asked to."""
+    parser = new_parser(__doc__)
+    for name in ("first", "second"):
+        parser.add_argument(name, help="a results folder, or folder:study for one study of it")
+    parser.add_argument("--output", type=Path, help="CSV file to write, one row a cell")
+    options = parser.parse_args(arguments)
+    first, second = read_pair(options.first, options.second)
+    comparison = compare_runs(first, second)
+    if options.output:
+        write_csv(comparison, options.output)
+    print(comparison_text(comparison, first, second))
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
-        text = compare_runs(
-            paths_to_measurements=[Path(path) for path in snakemake.input.measurements],
-            studies=snakemake.params.studies,
-            names=snakemake.params.names,
-            path_to_csv=Path(snakemake.output.csv),
-        )
-        print(text)
-    print(f"\n{text}\n")
+    with one_line_errors():
+        main(sys.argv[1:])

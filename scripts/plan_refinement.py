@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from crossover.config.studies import Refinement
 from crossover.errors import logged
-from crossover.machine.discovery import handed_down
-from crossover.plan.stages import write_plan
-from crossover.statistics.refinement_stage import plan_stage
+from crossover.plan.stages import StagePlan, write_stage
+from crossover.statistics.refinement import plan_stage
 from crossover.tables.frames import collect_rows
 from crossover.tables.guards import check_environments
 
@@ -30,7 +29,8 @@ def plan_refinement(
     """Read one row a file, and write the trials that a stage adds, with the reason for each line, as JSON."""
     rows = collect_rows(paths_to_rows)
     check_environments(rows, several_hosts)
-    write_plan(plan_stage(rows.to_pandas(), stage, refinements, x_axes, trials), path_to_plan)
+    planned = plan_stage(rows.to_pandas(), stage, refinements, x_axes, trials)
+    write_stage(StagePlan(stage, *planned), path_to_plan)
 
 
 if __name__ == "__main__":
@@ -41,6 +41,6 @@ if __name__ == "__main__":
             refinements={name: Refinement(**values) for name, values in snakemake.params.refinements.items()},
             x_axes=snakemake.params.x_axes,
             trials=snakemake.params.trials,
-            several_hosts=snakemake.params.several_hosts or handed_down().elsewhere,
+            several_hosts=snakemake.params.several_hosts,
             path_to_plan=Path(snakemake.output.plan),
         )

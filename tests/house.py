@@ -13,40 +13,52 @@ from typing import Any
 
 import yaml
 
-from crossover.checks.grid import PARTS
+from crossover.checks.overhead import PARTS
 
 ROOT = Path(__file__).parents[1]
 
+TINY = {
+    "warmup_min_steps": 5,
+    "warmup_min_s": 0.01,
+    "blocks_min": 3,
+    "timed_min_s": 0.01,
+    "timed_max_s": 2.0,
+    "warmup_max_s": 2.0,
+    "block_min_s": 0.005,
+}
+"""An effort that measures anything at all."""
+
 
 class House:
-    """A copy of the workflow with a config of its own."""
+    """A copy of the workflow with two tiny studies."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.mkdir(exist_ok=True)
+        path.mkdir(parents=True)
         for part in PARTS:
             source = ROOT / part
             if source.is_dir():
                 shutil.copytree(source, path / part, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy2(source, path / part)
-        self.edit("studies/disc_depth", sizes=[2, 3], figures=["comparison", "times", "speedups"])
+        profile = path / "profiles" / "default" / "profile.yaml"
+        profile.write_text(profile.read_text().replace("1000/5s", "100/1s"))  # which is how long a run takes to end
+        self.edit("studies/disc_depth", sizes=[2, 3], figures=["times", "speedups"])
         self.edit("studies/hsf_width", sizes=[5, 10])
-        self.config(
-            studies=["disc_depth", "hsf_width"],
-            trials=1,
-            devices=["cpu"],
-            effort={
-                "warmup_min_steps": 5,
-                "warmup_min_s": 0.01,
-                "blocks_min": 3,
-                "timed_min_s": 0.01,
-                "timed_max_s": 2.0,
-                "warmup_max_s": 2.0,
-                "block_min_s": 0.005,
-            },
-            datasets={"higgs": {"rows": 500}},
-        )
+        datasets = {"higgs": {"rows": 500}}
+        self.config(studies=["disc_depth", "hsf_width"], trials=1, devices=["cpu"], effort=TINY, datasets=datasets)
+
+    @classmethod
+    def copy_of(cls, other: House, path: Path) -> House:
+        """The same house, results included, free to be changed."""
+        shutil.copytree(other.path, path)
+        house = cls.__new__(cls)
+        house.path = path
+        return house
+
+    @property
+    def results(self) -> Path:
+        return self.path / "results"
 
     def edit(self, name: str, **changes: Any) -> None:
         """Change keys of a YAML file of the config folder."""
@@ -68,12 +80,15 @@ class House:
             env=environment,
         )
 
+    def run(self, *arguments: str) -> str:
+        """Run Snakemake, which must succeed; what it says."""
+        done = self.snakemake(*arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
     def would_run(self, *arguments: str) -> Counter[str]:
         """Jobs of a dry-run by rule; trials by 'study trial-number'."""
-        done = self.snakemake("--dry-run", *arguments)
-        assert done.returncode == 0, done.stderr
-        text = done.stdout + done.stderr
-        assert "Report: " not in text
+        text = self.run("--dry-run", *arguments)
         jobs = Counter({rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", text, flags=re.MULTILINE)})
         jobs.update(f"{study} {trial}" for study, trial in re.findall(r"Measuring (\w+):.*trial (\d+)", text))
         return jobs

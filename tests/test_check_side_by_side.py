@@ -1,4 +1,4 @@
-"""The check's own script, with trials that only lease a pretended GPU."""
+"""scripts/check_side_by_side.py with trials that only lease a pretended GPU."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import pandas as pd
 import pytest
 
 import check_side_by_side as check
+from crossover.errors import UserError
 from fake_nvml import FakeGpu, FakeNvml
 
 GPUS = ["GPU-0", "GPU-1", "GPU-2"]
 
 
 class Machine:
-    """Trials take the first free GPU of their list, and see who is there while they measure; those of a pool meet."""
+    """Trials take the first free GPU of their list and count the others at work; those of a pool overlap."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -51,7 +52,8 @@ def test_each_gpu_measures_alone_and_beside_all_others(tmp_path: Path, monkeypat
     monkeypatch.setattr(check, "ThreadPoolExecutor", machine.pool)
     monkeypatch.setattr(check, "gpus_here", lambda most: GPUS[:most])
     output = tmp_path / "side_by_side.csv"
-    check.main(["--trials", "--size=10 --device=cuda", "--gpus=3", "--pairs=3", f"--output={output}"])
+    monkeypatch.setattr(check, "CELLS", check.CELLS[:1])
+    check.main(["--gpus=3", "--pairs=3", "--seed=3", f"--output={output}"])
     alone = [gpu for beside, gpu in machine.measured if beside == 0]
     assert alone == ["GPU-0", *GPUS]  # the first of all counts in no pair
     assert sorted(gpu for beside, gpu in machine.measured if beside == 2) == sorted(GPUS * 3)
@@ -60,12 +62,15 @@ def test_each_gpu_measures_alone_and_beside_all_others(tmp_path: Path, monkeypat
     assert table["ratio"].tolist() == pytest.approx([1.2, 1.2])
     pairs = pd.read_csv(tmp_path / "side_by_side.pairs.csv")
     assert pairs["gpu"].tolist() == GPUS
-    assert set(pairs["gpus"]) == {3}
+    assert pairs["options"].str.endswith("--seed=3").all()
 
 
-def test_as_many_gpus_are_used_as_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_many_gpus_are_used_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "pynvml", FakeNvml(*map(FakeGpu, GPUS)))
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,0")
-    assert [check.gpus_here(most) for most in (1, 2, 3)] == [["GPU-2"], ["GPU-2", "GPU-0"], ["GPU-2", "GPU-0"]]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,0,1")
+    assert [check.gpus_here(most) for most in (2, None)] == [["GPU-2", "GPU-0"], ["GPU-2", "GPU-0", "GPU-1"]]
+    with pytest.raises(UserError, match="two NVIDIA GPUs or more; 1 may be used"):
+        check.gpus_here(1)
     monkeypatch.setattr(check, "pynvml", FakeNvml(there=False))
-    assert check.gpus_here(2) == []
+    with pytest.raises(UserError, match="two NVIDIA GPUs or more; 0 may be used"):
+        check.gpus_here(None)

@@ -27,7 +27,9 @@ KUBERNETES = {
 }
 """Settings of snakemake-executor-plugin-kubernetes 0.5.1, which needs not be installed here."""
 
-PROFILES = sorted(path.parent.name for path in (ROOT / "profiles").glob("*/profile.yaml"))
+PROFILES = ["default", "kubernetes", "slurm"]
+ON_NODES = {"make_dataset", "measure_cell", "find_largest_batch", "train_model"}
+"""The rules whose jobs a cluster runs; the others compute from rows in seconds."""
 
 
 def profile(name: str) -> dict[str, Any]:
@@ -35,18 +37,10 @@ def profile(name: str) -> dict[str, Any]:
     return read
 
 
-def settings(plugin: Any) -> set[str]:
-    return {field.name.replace("_", "-") for field in fields(plugin)}
-
-
 def own_settings(executor: str) -> set[str]:
     """Command-line options of an executor plugin."""
-    names = {"slurm": settings(ExecutorSettings), "kubernetes": KUBERNETES}.get(executor, set())
-    return {f"{executor}-{name}" for name in names}
-
-
-def test_there_is_a_profile_for_each_place() -> None:
-    assert PROFILES == ["default", "kubernetes", "slurm"]
+    of_slurm = {field.name.replace("_", "-") for field in fields(ExecutorSettings)}
+    return {f"{executor}-{name}" for name in {"slurm": of_slurm, "kubernetes": KUBERNETES}.get(executor, set())}
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -58,12 +52,28 @@ def test_every_entry_of_a_profile_is_an_option_of_snakemake_or_of_its_executor(n
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_every_entry_of_a_profile_has_a_comment(name: str) -> None:
-    lines = (ROOT / "profiles" / name / "profile.yaml").read_text().splitlines()
-    groups = "\n".join(lines).split("\n\n")
-    for entry in profile(name):
-        (group,) = [text for text in groups if re.search(rf"^{entry}:", text, flags=re.MULTILINE)]
-        assert group.startswith("#"), entry
+def test_what_to_measure_is_said_where_a_users_file_can_say_otherwise(name: str) -> None:
+    """A profile's `config` beats every --configfile, and any --config on the command line drops it."""
+    assert not {"config", "configfile"} & profile(name).keys()
+
+
+@pytest.mark.parametrize("name", ["slurm", "kubernetes"])
+def test_a_clusters_profile_counts_jobs(name: str) -> None:
+    """So the workflow knows, before it knows its executor, that they run elsewhere."""
+    assert profile(name)["jobs"] > 1
+    assert "cores" not in profile(name)
+
+
+def rules() -> dict[str, str]:
+    """Text of every rule, by its name."""
+    pattern = re.compile(r"^(?:rule|checkpoint) (\w+):\n(.*?)(?=^\w|\Z)", flags=re.MULTILINE | re.DOTALL)
+    return {name: text for path in (ROOT / "rules").glob("*.smk") for name, text in pattern.findall(path.read_text())}
+
+
+def test_only_what_computes_from_rows_stays_where_snakemake_runs() -> None:
+    assert {name for name, text in rules().items() if "localrule: True" not in text} == ON_NODES
+    for name in ("slurm", "kubernetes"):
+        assert set(profile(name)["set-resources"]) == ON_NODES - {"make_dataset"}
 
 
 def test_a_run_is_planned_where_only_a_bucket_is_shared(tmp_path: Path) -> None:
@@ -75,61 +85,10 @@ def test_a_run_is_planned_where_only_a_bucket_is_shared(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump(kept | {"default-storage-provider": "fs", "default-storage-prefix": "bucket"}))
     for part in ("scripts", "config", "report"):
         shutil.copytree(house.path / part, house.path / "bucket" / part)
-    asked = ["all", "quality", "largest_batches"]
+    asked = ["all", "largest_batches"]
     planned = house.would_run("--profile", "profiles/kubernetes", *asked)
     assert planned["measure_cell"] > 0
-    assert planned == house.would_run(*asked, "--config", "check_devices=false")
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_what_to_measure_is_said_where_a_users_file_can_say_otherwise(name: str) -> None:
-    """A profile's `config` beats every --configfile, and any --config on the command line drops it."""
-    assert not {"config", "configfile"} & profile(name).keys()
-
-
-@pytest.mark.parametrize("name", ["slurm", "kubernetes"])
-def test_a_clusters_profile_counts_jobs(name: str) -> None:
-    """By which the workflow knows, before it knows its executor, that they run elsewhere."""
-    assert profile(name)["jobs"] > 1
-    assert "cores" not in profile(name)
-
-
-def rules() -> dict[str, str]:
-    """Text of every rule, by its name."""
-    pattern = re.compile(r"^(?:rule|checkpoint) (\w+):\n(.*?)(?=^\w|\Z)", flags=re.MULTILINE | re.DOTALL)
-    return {name: text for path in (ROOT / "rules").glob("*.smk") for name, text in pattern.findall(path.read_text())}
-
-
-@pytest.mark.parametrize("name", ["slurm", "kubernetes"])
-def test_resources_are_set_for_the_rules_that_measure(name: str) -> None:
-    measuring = {rule for rule, text in rules().items() if "gpu=" in text}
-    assert "measure_cell" in measuring
-    assert set(profile(name)["set-resources"]) == measuring
-
-
-@pytest.mark.parametrize(
-    ("device", "partition", "extra"),
-    [("cpu", "cpu", "--exclusive"), ("cpu-half", "cpu", "--exclusive"), ("cuda", "gpu", ""), ("xpu", "gpu", "")],
-)
-def test_cpu_cells_have_a_node_and_others_go_where_gpus_are(device: str, partition: str, extra: str) -> None:
-    class Wildcards:
-        pass
-
-    wildcards = Wildcards()
-    wildcards.device = device  # type: ignore[attr-defined]
-    of_a_cell = profile("slurm")["set-resources"]["measure_cell"]
-    assert eval(of_a_cell["slurm_partition"], {"wildcards": wildcards}) == partition
-    assert eval(of_a_cell["slurm_extra"], {"wildcards": wildcards}) == extra
-    assert of_a_cell["tasks_per_gpu"] == 1
-
-
-def test_only_what_computes_from_rows_stays_where_snakemake_runs() -> None:
-    texts = rules()
-    listed = set(re.findall(r"^    (\w+),$", (ROOT / "rules" / "local.smk").read_text(), flags=re.MULTILINE))
-    local = listed | {name for name, text in texts.items() if "localrule: True" in text}
-    on_nodes = {"make_dataset", "measure_cell", "find_largest_batch", "train_model", "check_timer", "check_isolation"}
-    assert listed <= texts.keys()
-    assert texts.keys() - local == on_nodes
+    assert planned == house.would_run(*asked, "--config", "cluster={check_devices: false}")
 
 
 def test_the_kubernetes_plugin_has_the_settings_that_the_tests_know() -> None:
@@ -142,13 +101,30 @@ def test_the_kubernetes_plugin_has_the_settings_that_the_tests_know() -> None:
     assert {name.replace("_", "-") for name in names} == KUBERNETES
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda path: path.stem)
-def test_an_environment_is_one_that_conda_reads(path: Path) -> None:
+def pins(path: Path) -> dict[str, str]:
+    """The pinned version of each package in a file of requirements or an environment."""
+    return dict(re.findall(r"^\s*(?:- )?([\w-]+)==(\S+)$", path.read_text(), flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["benchmark.yaml", "analysis.yaml"])
+def test_an_environment_is_one_that_conda_reads_with_the_pins_of_requirements(name: str) -> None:
+    path = ROOT / "envs" / name
     environment = yaml.safe_load(path.read_text())
-    assert set(environment) == {"channels", "dependencies"}
     assert environment["channels"] == ["conda-forge"]
     *packages, with_pip = environment["dependencies"]
     assert any(re.fullmatch(r"python=3\.\d+", package) for package in packages)
     assert "pip" in packages
-    assert list(with_pip) == ["pip"]
     assert all(re.fullmatch(r"[\w-]+==[\w.]+", pin) for pin in with_pip["pip"])
+    assert pins(path)
+    assert pins(path).items() <= pins(ROOT / "requirements.txt").items()
+
+
+def test_every_import_is_pinned_in_requirements() -> None:
+    packages = {"sklearn": "scikit-learn", "pynvml": "nvidia-ml-py", "yaml": "pyyaml", "markupsafe": "jinja2"}
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "scripts").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    own = {path.stem for path in (ROOT / "scripts").glob("*.py")} | {"crossover"}
+    third_party = {name.split(".")[0] for name in names} - own - __import__("sys").stdlib_module_names
+    assert {packages.get(name, name) for name in third_party} - set(pins(ROOT / "requirements.txt")) == set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -38,7 +37,7 @@ shutil.copy(row, output)
 Row = Callable[..., dict[str, Any]]
 Trial = tuple[int, str, int]
 """Size, device and number."""
-TARGET = "results/cells.parquet"
+TARGET = "results/measurements.parquet"
 
 
 class MadeUp(House):
@@ -53,8 +52,8 @@ class MadeUp(House):
         (path / "made").mkdir()
         axes = {"precisions": ["fp32"], "sizes": [50, 400]}
         self.edit("studies/linear_stack", **axes, figures=["times"], claims=[], published=None, batch_sizes=[100])
-        self.config(studies=["linear_stack"], trials=2, devices=["cpu", "cuda"], check_devices=False)
-        self.config(refinement={"bisections": 1, "extra_trials": 1, "target_width": 0.02})
+        self.config(studies=["linear_stack"], trials=2, devices=["cpu", "cuda"], cluster={"check_devices": False})
+        self.config(effort={"refinement": {"bisections": 1, "extra_trials": 1, "target_width": 0.02}})
         for size, device in product((50, 77, 120, 141, 400), ("cpu", "cuda")):
             self.make(row, {"cpu": 1e-6 * size, "cuda": 1e-4}[device], size=size, device=device)
         self.put((50, 400))
@@ -81,12 +80,9 @@ class MadeUp(House):
             output.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(self.path / "made" / f"{size}-{device}-fp32-{trial}.parquet", output)
 
-    def snakemake(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-        # Without a lock, rows that no command of this config has measured pass.
-        return super().snakemake("--nolock", *arguments, **options)
-
-    def run(self) -> int:
-        return self.snakemake(TARGET).returncode
+    def refine(self, *arguments: str) -> int:
+        """Measure everything; the status of Snakemake."""
+        return self.snakemake(TARGET, *arguments).returncode
 
     def measured(self) -> list[Trial]:
         """What was measured since the last time, in that order."""
@@ -99,10 +95,10 @@ class MadeUp(House):
         """The plans of all stages, in their order."""
         return [json.loads(path.read_text()) for path in sorted((self.path / "results/refinement").iterdir())]
 
-    def cells(self) -> list[tuple[int, str, int, bool]]:
-        """Size, device, number of trials, and whether refined."""
+    def trials(self) -> dict[tuple[int, str], int]:
+        """The number of trials by size and device."""
         table = pd.read_parquet(self.path / TARGET)
-        return list(table[["size", "device", "trials", "refined"]].itertuples(index=False, name=None))
+        return dict(table.groupby(["size", "device"]).size())
 
 
 def on_both(size: int, *trials: int) -> set[Trial]:
@@ -121,31 +117,23 @@ def test_the_bracket_is_measured_and_a_failed_trial_is_taken_up_again(tmp_path: 
     assert (jobs["plan_refinement"], jobs["measure_cell"], jobs["collect_measurements"]) == (1, 0, 1)
     lost = house.path / "made" / "141-cuda-fp32-2.parquet"
     kept = lost.rename(lost.with_suffix(".kept"))
-    assert house.run() != 0
+    assert house.refine() != 0
     first = house.measured()
     assert set(first) == on_both(141, 1, 2)
     assert [trial for _, _, trial in first] == [1, 1, 2, 2]
     assert len(house.plans()) == 1
 
     kept.rename(lost)
-    assert house.run() == 0
+    assert house.refine() == 0
     again = house.measured()
     assert again[0] == (141, "cuda", 2)
     assert set(again[1:]) == on_both(50, 3) | on_both(141, 3)
-    assert decisions(house) == [
-        "measure size 141, next to the middle of the bracket",
-        "measure 1 more trials of sizes 50 and 141: the interval reaches further than 2 % of the crossover",
-    ]
+    assert decisions(house) == ["bisect", "add_trials"]
     assert [plan["why"][0]["bracket"] for plan in house.plans()] == [[50, 400], [50, 141]]
     assert all(plan["why"][0]["crossover"] == pytest.approx(100) for plan in house.plans())
-    assert house.cells() == [
-        (size, device, trials, refined)
-        for size, trials, refined in ((50, 3, False), (141, 3, True), (400, 2, False))
-        for device in ("cpu", "cuda")
-    ]
+    counts = {50: 3, 141: 3, 400: 2}
+    assert house.trials() == {(size, device): counts[size] for size in counts for device in ("cpu", "cuda")}
     assert house.would_run(TARGET) == Counter()
-    done = house.snakemake(TARGET, "--report", "report.zip")
-    assert (done.returncode, (house.path / "report.zip").is_file()) == (0, True), done.stderr
 
     # One more trial of all cells: those of size 50 were there already.
     jobs = house.would_run(TARGET, "--config", "trials=3")
@@ -154,17 +142,17 @@ def test_the_bracket_is_measured_and_a_failed_trial_is_taken_up_again(tmp_path: 
     # Another size makes another plan: sqrt(50 x 120) is 77.5. What the old plan added stays, but does not count.
     house.edit("studies/linear_stack", sizes=[50, 120, 400])
     house.put((77,))
-    assert house.snakemake(TARGET, "--config", "refinement={bisections: 1, extra_trials: 0}").returncode == 0
+    assert house.refine("--config", "effort={refinement: {bisections: 1, extra_trials: 0}}") == 0
     assert set(house.measured()) == on_both(120, 1, 2)
-    assert [cell[::3] for cell in house.cells()[::2]] == [(50, False), (77, True), (120, False), (400, False)]
+    assert sorted(size for size, device in house.trials() if device == "cpu") == [50, 77, 120, 400]
     assert len(list((house.path / "results/cells").rglob("size-141/*/*.parquet"))) == 6
 
 
-@pytest.mark.parametrize("config", ["refinement={bisections: 0, extra_trials: 0}", "devices=[cpu]"])
+@pytest.mark.parametrize("config", ["effort={refinement: {bisections: 0, extra_trials: 0}}", "devices=[cpu]"])
 def test_where_nothing_is_to_be_refined_nothing_is_planned(tmp_path: Path, row: Row, config: str) -> None:
     house = MadeUp(tmp_path / "house", row)
     jobs = house.would_run(TARGET, "--config", config)
-    assert {name for name in jobs if name.islower()} - {"total"} == {"collect_measurements", "summarise_cells"}
+    assert {name for name in jobs if name.islower()} - {"total"} == {"collect_measurements"}
 
 
 @pytest.mark.slow
@@ -177,7 +165,7 @@ def test_two_precisions_of_a_gpu_alone_are_refined_where_that_is_asked_for(tmp_p
     house.edit("studies/linear_stack", precisions=["fp32", "amp-bf16"])
     assert "plan_refinement" not in house.would_run(TARGET)
     house.edit("studies/linear_stack", refinement={"pairs": ["precision"], "extra_trials": 0})
-    assert house.run() == 0
+    assert house.refine() == 0
     assert Counter(house.measured()) == Counter(
         {
             **{(size, "cuda", trial): 1 for size in (50, 400) for trial in (1, 2)},
@@ -186,11 +174,7 @@ def test_two_precisions_of_a_gpu_alone_are_refined_where_that_is_asked_for(tmp_p
         }
     )
     table = pd.read_parquet(house.path / TARGET)
-    refined = table.loc[table["refined"], ["size", "device", "precision", "trials"]]
-    assert sorted(refined.itertuples(index=False, name=None)) == [
-        (141, "cuda", "amp-bf16", 2),
-        (141, "cuda", "fp32", 2),
-    ]
+    assert Counter(table.loc[table["size"] == 141, "precision"]) == {"fp32": 2, "amp-bf16": 2}
     (plan,) = house.plans()
     (why,) = plan["why"]
     assert [why[key] for key in ("pair", "device", "baseline", "contender", "precision", "bracket")] == [

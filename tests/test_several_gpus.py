@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from house import ROOT, House
+from house import ROOT, TINY, House
 from processes import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.slow
@@ -27,8 +27,8 @@ def house(tmp_path: Path) -> House:
     house = House(tmp_path / "house")
     shutil.copy2(ROOT / "tests" / "stand_in_trial.py", house.path / "scripts" / "measure_cell.py")
     (house.path / "gpus").write_text(str(GPUS))
-    plain = {"check_devices": False, "refinement": {"bisections": 0, "extra_trials": 0}}
-    house.config(studies=["disc_depth"], devices=["cpu", "cuda"], **plain)
+    house.config(studies=["disc_depth"], devices=["cpu", "cuda"], cluster={"check_devices": False})
+    house.config(effort={**TINY, "refinement": {"bisections": 0, "extra_trials": 0}})
     house.edit("studies/disc_depth", sizes=[2, 3, 4, 5])
     return house
 
@@ -81,7 +81,7 @@ def test_four_gpus_run_four_cells_at_once_each_its_own_and_a_cpu_cell_runs_alone
 
 
 def test_not_side_by_side_cells_run_one_at_a_time_and_what_is_there_is_not_measured_again(house: House) -> None:
-    finish(start(house, "--config", "side_by_side=false"), house)
+    finish(start(house, "--config", "cluster={side_by_side: false, check_devices: false}"), house)
     found = notes(house)
     assert len(found) == 2 * GPUS
     assert at_once(found) == []

@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from house import ROOT, House
+from house import ROOT, TINY, House
 from processes import PATIENCE_S, wait_for
 from slurm_cluster import Cluster, lacks, running
 
@@ -44,7 +44,7 @@ def house(tmp_path: Path, cluster: Cluster) -> Iterator[House]:
     """A house whose trials are pretended; its jobs end with the test."""
     house = House(tmp_path / "house")
     shutil.copy2(ROOT / "tests" / "stand_in_trial.py", house.path / "scripts" / "measure_cell.py")
-    house.config(studies=["disc_depth"], refinement={"bisections": 0, "extra_trials": 0})
+    house.config(studies=["disc_depth"], effort={**TINY, "refinement": {"bisections": 0, "extra_trials": 0}})
     yield house
     (house.path / "hold").unlink(missing_ok=True)
     cluster.empty()
@@ -121,7 +121,7 @@ def test_a_cpu_cell_is_not_measured_on_a_part_of_its_node(tmp_path: Path, cluste
     if cluster.cores < 2:
         pytest.skip("this machine has one core, which has no part")
     house = House(tmp_path / "house")
-    house.config(studies=["disc_depth"], hardware={"small": {"slurm_partition": "cpu", "cores": 1}})
+    house.config(studies=["disc_depth"], cluster={"classes": {"small": {"slurm_partition": "cpu", "cores": 1}}})
     house.edit("studies/disc_depth", sizes=[2], figures=["times"])
     finish(house, "--until", "measure_cell", "--retries", "0", devices="cpu", status=1)
     assert rows(house).empty

@@ -20,8 +20,9 @@
 
   function text(spec, value) {
     if (typeof value !== "number") return String(value);
+    if (["MB", "GB"].includes(spec.unit)) return page.format.bytes(value);
     const scaled = value * spec.factor;
-    const words = Number.isInteger(scaled) ? page.format.whole(scaled) : page.format.number(scaled, 4);
+    const words = Number.isInteger(scaled) ? page.format.whole(scaled) : page.format.precise(scaled);
     return spec.unit ? `${words} ${spec.unit}` : words;
   }
 

@@ -43,7 +43,7 @@
       const text = (value) => page.metricText(metric, value);
       lines.push(`${metric.title}: ${text(point.value)}`);
       if (point.low !== null) lines.push(`95 % interval: ${text(point.low)} to ${text(point.high)}`);
-      else if (metric.of_time) lines.push("no interval: one trial");
+      else if (metric.interval) lines.push("no interval: one trial");
     }
     lines.push(`trials: ${row.trials}${row.trials_not_ok ? `, and ${row.trials_not_ok} not ok` : ""}; status: ${row.status}`);
     if (row.reason) lines.push(row.reason);
@@ -134,23 +134,22 @@
     const ink = inks();
     const shown = view.series.filter((series) => !view.hidden.has(series.name));
     const looks = page.looksOf(view.series);
-    const wordsX = (value) => page.format.count(value, 4);
+    const wordsX = (value) => page.format.count(value);
     const wordsY = (value) => page.metricText(view.metric, value);
     const widthX = (value) => page.widthOf(wordsX(value));
 
     const ys = extent(valuesOf(shown, view.metric));
     const scaleOfY = (top) => {
       const room = [view.height - top - BELOW, () => page.CHART_FONT_PX];
-      return view.logY ? logarithmic(ys, ...room) : { type: "value", ...page.linearScale([0, ys[1]], ...room) };
+      return view.logY ? logarithmic(ys, ...room) : { type: "value", min: 0 };
     };
     view.floor = view.logY ? ys[0] * 1.05 : 0;
     const marked = scaleOfY(TOP).axisLabel?.customValues ?? ys;
     view.length = view.width - SIDES - Math.max(...marked.map((value) => page.widthOf(wordsY(value))));
 
     const xs = shown.flatMap((series) => series.points.map(({ at }) => at));
-    const scaleX = view.logX ? logarithmic(extent(xs), view.length, widthX) : { type: "value", ...page.linearScale(ends(xs), view.length, widthX) };
-    const along = view.logX ? Math.log : Number;
-    view.shareOf = (at) => (along(at) - along(scaleX.min)) / (along(scaleX.max) - along(scaleX.min));
+    const scaleX = logarithmic(extent(xs), view.length, widthX);
+    view.shareOf = (at) => Math.log(at / scaleX.min) / Math.log(scaleX.max / scaleX.min);
 
     view.labels = 0;
     const series = shown.flatMap((one) => {

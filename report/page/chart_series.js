@@ -6,7 +6,7 @@
   const WORDS = {
     size: (row) => `${page.format.whole(row.size)} ${row.size_name}`,
     batch_size: (row) => `batch ${page.format.whole(row.batch_size)}`,
-    protocol: (row) => page.data().words.protocol[row.protocol],
+    protocol: (row) => page.data().protocols[row.protocol],
     device: (row) => row.device_label,
   };
   const word = (row, axis) => (WORDS[axis] ? WORDS[axis](row) : row[axis].replaceAll("_", " "));
@@ -45,10 +45,7 @@
   // A cell's value of a metric with its 95 % interval; null where it has none.
   page.pointOf = (row, metric) => {
     const value = row[metric.key];
-    if (value === null) return null;
-    const ends = [row.step_time_low_s, row.step_time_high_s];
-    if (!metric.of_time || ends.includes(null)) return { value, low: null, high: null };
-    const factors = ends.map((end) => (end / row.step_time_s) ** metric.of_time).sort((first, second) => first - second);
-    return { value, low: value * factors[0], high: value * factors[1] };
+    const [low, high] = (metric.interval ?? []).map((name) => row[name]);
+    return value === null ? null : { value, low: low ?? null, high: high ?? null };
   };
 })(window.Crossover);

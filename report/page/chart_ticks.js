@@ -4,8 +4,6 @@
   const GAP = 14; // pixels that two words are apart at least
   const SETS = [[1, 2, 5], [1, 3], [1]];
   const MANY = [1, 2, 3, 4, 5, 7];
-  const STEPS = [1, 2, 2.5, 5];
-  const MOST = 10;
   const context = document.createElement("canvas").getContext("2d");
 
   page.CHART_FONT_PX = 13;
@@ -38,21 +36,5 @@
     const thinned = tens.map((_, rank) => tens.filter((_, place) => place % (rank + 1) === 0));
     const roomy = (places) => places.length > 1 && clear(places, extent, length, sizeOf).length === places.length;
     return [...SETS.map(multiples), ...thinned].find(roomy) ?? clear(multiples(MANY), extent, length, sizeOf);
-  };
-
-  // A linear axis around [low, high]: its ends and its step, the least of 1, 2, 2.5, 5, 10, ... that leaves room.
-  page.linearScale = ([low, high], length, sizeOf) => {
-    const least = Math.floor(Math.log10((high - low || high) / MOST));
-    let scale;
-    for (let power = least; power <= least + 3; power += 1) {
-      for (const step of STEPS.map((digit) => Number(`${digit}e${power}`))) {
-        const first = Math.floor(low / step);
-        const count = Math.max(Math.ceil(high / step) - first, 1);
-        const places = Array.from({ length: count + 1 }, (_, place) => (first + place) * step);
-        scale = { min: places[0], max: places[count], interval: step };
-        if (count <= MOST && length / count >= Math.max(...places.map(sizeOf)) + GAP) return scale;
-      }
-    }
-    return scale;
   };
 })(window.Crossover);

@@ -28,7 +28,7 @@
     const metrics = page.data().metrics.filter((metric) => rows.some((row) => row[metric.key] !== null));
     const choices = page.xChoices(rows);
     const asked = choices.find((choice) => choice.key === page.data().studies[study].x_axis);
-    const view = { metric: metrics[0], x: asked ?? choices[0], logX: true, logY: true, hidden: new Set() };
+    const view = { metric: metrics[0], x: asked ?? choices[0], logY: true, hidden: new Set() };
 
     const plot = element("div", { class: "plot" });
     const lines = element("div", { class: "lines", role: "group", "aria-label": "Lines shown" });
@@ -84,7 +84,6 @@
     details.querySelector(".controls").append(
       select("show", metrics, view.metric, (metric) => { view.metric = metric; draw(); }),
       select("over", choices, view.x, arrange),
-      ...(choices[0].key ? [toggle("log x", true, (on) => { view.logX = on; draw(); })] : []),
       toggle("log y", true, (on) => { view.logY = on; draw(); }),
       element("button", { type: "button", click: () => page.showStudyInTable(study) }, "these cells as a table"),
     );

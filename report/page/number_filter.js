@@ -25,7 +25,7 @@
   page.numberText = (value, factor) => {
     if (value === null || value === undefined) return "";
     const scaled = value * factor;
-    return Number.isInteger(scaled) ? page.format.whole(scaled) : page.format.number(scaled, 4);
+    return Number.isInteger(scaled) ? page.format.whole(scaled) : page.format.precise(scaled);
   };
 
   // A test of a value and of its text, or null where what is typed cannot be read.

@@ -1,115 +1,98 @@
-// "What about my size?": a form, and what is expected there.
+// "What about my size?": times interpolated between the sizes measured on each device; outside of them, none.
 "use strict";
 ((page) => {
-  const { element } = page;
+  const { element, format } = page;
   const box = document.getElementById("size-box");
   if (!box) return;
   const { study, line, amount, unit } = box.querySelector("form").elements;
   const answer = box.querySelector(".answer");
-  const range = box.querySelector(".range");
-  // A size whose parameters differ by more than this share from those asked for does not stand for them.
-  const NEAR = 0.05;
-  const models = () => page.data().models.filter((model) => model.study === study.value);
+  const UNITS = { k: 1e3, million: 1e6, billion: 1e9 };
+  const AMOUNT = /^(\d[\d,]*(?:\.\d+)?)\s*(k|million|billion)?$/i;
 
-  function sizes() {
-    const own = page.data().rows.filter((row) => row.study === study.value).map((row) => row.size);
-    return own.reduce(([low, high], size) => [Math.min(low, size), Math.max(high, size)], [Infinity, 0]);
+  const lines = () => page.data().lines.filter((one) => one.study === study.value);
+  const unitName = () => unit.options[unit.selectedIndex].text;
+
+  // A device's points with a time, by their place on the chosen axis; each is [place, seconds].
+  function points(one) {
+    const rows = one.cells.map((place) => page.data().rows[place]);
+    const timed = rows.filter((row) => row.step_time_s !== null && row[unit.value] !== null);
+    return timed.map((row) => [row[unit.value], row.step_time_s]).sort((first, second) => first[0] - second[0]);
   }
 
-  // Parameters that are known from one size to another; null where they say nothing of the size.
-  function parameters() {
-    const known = page.knownParameters(study.value);
-    const grows = known.every(([, count], place) => place === 0 || count > known[place - 1][1]);
-    return known.length > 1 && grows ? known : null;
+  // Log-log interpolation between neighbours, exact at the points; null outside of them.
+  function interpolate(known, x) {
+    const exact = known.find(([at]) => at === x);
+    if (exact) return { seconds: exact[1], measured: true };
+    const next = known.findIndex(([at]) => at > x);
+    if (next <= 0) return null;
+    const [[x0, y0], [x1, y1]] = [known[next - 1], known[next]].map((point) => point.map(Math.log));
+    const seconds = Math.exp(y0 + ((y1 - y0) / (x1 - x0)) * (Math.log(x) - x0));
+    return { seconds, measured: false, between: [known[next - 1][0], known[next][0]] };
+  }
+
+  function deviceText(one, x) {
+    const known = points(one);
+    const found = interpolate(known, x);
+    if (!known.length) return `${one.device}: no time was measured.`;
+    if (!found) return `${one.device}: measured from ${format.count(known[0][0])} to ${format.count(known.at(-1)[0])} ${unitName()} only; nothing is said outside.`;
+    const how = found.measured ? "measured" : `interpolated between ${found.between.map(format.count).join(" and ")}`;
+    return `${one.device}: ${format.seconds(found.seconds)} a step, ${how}.`;
+  }
+
+  function aheadText(devices, x) {
+    const timed = devices.map((one) => ({ device: one.device, found: interpolate(points(one), x) })).filter(({ found }) => found);
+    const [first, second] = timed.sort((one, other) => one.found.seconds - other.found.seconds);
+    if (!second) return [];
+    return [`${first.device} is ${format.number(second.found.seconds / first.found.seconds)} times as fast as ${second.device}.`];
+  }
+
+  function asked() {
+    const typed = AMOUNT.exec(amount.value.trim());
+    return typed ? Number(typed[1].replaceAll(",", "")) * (UNITS[typed[2]?.toLowerCase()] ?? 1) : 0;
+  }
+
+  function show() {
+    const x = asked();
+    if (!(x > 0)) {
+      answer.replaceChildren(element("p", {}, `“${amount.value}” is no size; type a number above 0, such as 2,000 or 703 k.`));
+      return;
+    }
+    const groups = Map.groupBy(lines(), (one) => one.line);
+    const chosen = [...groups].filter(([label]) => line.value === "" || label === line.value);
+    answer.replaceChildren(...chosen.flatMap(([label, devices]) => [
+      element("h3", {}, label),
+      ...devices.map((one) => element("p", {}, deviceText(one, x))),
+      ...aheadText(devices, x).map((text) => element("p", { class: "ahead" }, text)),
+    ]));
   }
 
   function describe() {
-    const { whole, known } = page.format;
-    if (unit.value === "parameters") {
-      const counts = parameters();
-      range.textContent = `Measured: ${known(counts[0][1])} to ${known(counts.at(-1)[1])} parameters.`;
-      return;
-    }
-    const [low, high] = sizes();
-    range.textContent = `Measured: ${low === high ? whole(low) : `${whole(low)} to ${whole(high)}`} ${models()[0].size_name}.`;
+    const places = lines().flatMap(points).map(([at]) => at).sort((first, second) => first - second);
+    const ends = [places[0], places.at(-1)].map((at) => (at ? format.count(at) : ""));
+    box.querySelector(".range").textContent = places.length ? `Measured: ${ends[0]} to ${ends[1]} ${unitName()}.` : "No time was measured.";
   }
 
   function choose() {
-    const words = new Map(models().map((model) => [model.line, model.words]));
-    line.replaceChildren(new Option("all", ""), ...[...words].map(([place, text]) => new Option(text, place)));
-    box.querySelector(".line").hidden = words.size < 2;
-    unit.replaceChildren(new Option(models()[0].size_name, "size"));
-    if (parameters()) unit.add(new Option("parameters", "parameters"));
-    amount.value = "";
+    const labels = [...new Set(lines().map((one) => one.line))];
+    line.replaceChildren(new Option("all", ""), ...labels.map((label) => new Option(label)));
+    box.querySelector(".line").hidden = labels.length < 2;
+    const rows = page.data().rows.filter((row) => row.study === study.value);
+    unit.replaceChildren(new Option(rows[0].size_name, "size"));
+    if (rows.some((row) => row.parameters !== null)) unit.add(new Option("parameters", "parameters"));
+    unit.value = page.data().studies[study.value].x_axis;
     answer.replaceChildren();
     describe();
   }
 
-  // The size nearest to a number of parameters; `far` says so where it has quite another number.
-  function nearest(wanted) {
-    const { known: text, count: about, whole, percent } = page.format;
-    const sizes = parameters();
-    const exact = page.interpolate(sizes.map(([size, count]) => [count, size]), wanted);
-    if (exact === null) return { error: `${text(wanted)} parameters lie outside of the measured range, where the size that has them is not known; ask for a size instead` };
-    const size = Math.max(1, Math.round(exact));
-    const count = page.interpolate(sizes, size);
-    const note = `The size nearest to ${text(wanted)} parameters:`;
-    const off = count === null ? 0 : count / wanted - 1;
-    if (Math.abs(off) <= NEAR) return { size, note };
-    const has = sizes.some(([one]) => one === size) ? whole(count) : `about ${about(count)}`;
-    const far = `the nearest size, ${whole(size)} ${models()[0].size_name}, has ${has} parameters, ${percent(Math.abs(off))} ${off < 0 ? "fewer" : "more"}: what follows is of that size, and who is ahead at ${text(wanted)} parameters is not told`;
-    return { size, far };
-  }
-
-  // The size that was asked for, with words where it follows from a number of parameters.
-  function asked() {
-    const value = Number(amount.value);
-    if (value < 1 || !Number.isInteger(value)) {
-      // Of what is no number at all, the browser gives an empty text.
-      const kind = unit.value === "size" ? "size" : "number of parameters";
-      return { error: page.said("no_size", { size: amount.value || "what is typed", kind }) };
-    }
-    return unit.value === "size" ? { size: value } : nearest(value);
-  }
-
-  function show() {
-    const { size, note, far, error } = asked();
-    const found = error ? { error } : page.expect(study.value, size);
-    if (found.error) {
-      answer.replaceChildren(element("p", {}, found.error));
-      return;
-    }
-    const blocks = found.blocks.filter((one) => line.value === "" || one.line === Number(line.value));
-    answer.replaceChildren(
-      ...(note ? [element("p", {}, note)] : []),
-      ...(far ? [element("p", { class: "warning" }, far)] : []),
-      element("p", {}, found.heading),
-      ...blocks.flatMap((one) => [
-        element("h3", {}, one.words),
-        ...one.devices.map((text) => element("p", {}, text)),
-        ...(far ? [] : one.ahead).map((text) => element("p", { class: "ahead" }, text)),
-        ...one.warnings.map((text) => element("p", { class: "warning" }, text)),
-      ]),
-    );
-  }
-
-  function fill() {
-    if (study.options.length) return;
-    const measured = new Set(page.data().models.map((model) => model.study));
-    study.replaceChildren(...[...measured].map((name) => new Option(name, name)));
-    const typed = amount.value;
-    if (measured.size) choose();
-    amount.value = typed;
-  }
-
-  page.whenSeen(box, fill);
+  page.whenSeen(box, () => {
+    study.replaceChildren(...[...new Set(page.data().lines.map((one) => one.study))].map((name) => new Option(name)));
+    choose();
+  });
   study.addEventListener("change", choose);
   unit.addEventListener("change", () => { answer.replaceChildren(); describe(); });
-  amount.addEventListener("input", () => answer.replaceChildren());
   line.addEventListener("change", () => { if (answer.childElementCount) show(); });
   box.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();
-    fill();
     show();
   });
 })(window.Crossover);

@@ -1,1 +1,1 @@
-"""From numbers to answers."""
+"""From numbers to answers: one row each, no sentences."""

@@ -1,69 +1,89 @@
-"""The answers to a study's question, which the report and its summary give alike."""
+"""The table of answers: every conclusion of a run, one row each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from crossover.answers.cores_words import cores_answers
-from crossover.answers.naming import varying
-from crossover.answers.quality_words import quality_answer
-from crossover.answers.sentences import answer, answer_at_one_size, line_words, merged
-from crossover.answers.short_comparisons import asked_answers
+from crossover.answers.comparisons import comparison_answers, cores_answers, without_accelerator
+from crossover.answers.crossovers import crossover_answers, transfers
+from crossover.answers.memory import largest_batch_answers, memory_answers
+from crossover.answers.quality import quality_answer
+from crossover.answers.vocabulary import Row
+from crossover.config.words import HERE
 from crossover.plan.stages import asks_for_crossovers
-from crossover.report.opening import missing_words, short_study_answers
-from crossover.report.report_tables import ReportTables
-from crossover.statistics.comparisons import headline_rows
-from crossover.statistics.loading import loading_answers
-from crossover.statistics.machine_pairings import SHARED_AXES
-from crossover.tables.frames import LINE_AXES, records, rows_with, with_ok_times
+from crossover.tables.frames import records
+from crossover.tables.registry import table_of
+from crossover.tables.run_tables import RunTables
 
 
-def study_answers(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, str]]:
-    """All answers of a study, each after the lines that it is of (empty: of all), and that there is none.
+def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """One row an answer, in the order of the studies and of importance within each.
 
-    `spec` is the study's file, `own` are its own tables.
+    `studies` maps names to their files, completed with defaults.
     """
-    found = answers_at_length(spec, own) or [*short_study_answers(spec, own)]
-    return found or [("", f"{missing_words(spec, own.cells)}.")]
-
-
-def answers_at_length(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, str]]:
-    """The same as far as there are any, first those to the study's own question."""
-    answers = [] if own.cores_worth is None else cores_answers(own.cores_worth)
-    answers += _asked(spec, own) + _of_lines(spec, own)
-    if own.quality is not None:
-        answers.append(("", quality_answer(own.quality)))
-    return answers
-
-
-def _asked(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, str]]:
-    """What the study's figures ask, and what loading takes of a step, where no crossover is the question."""
-    if asks_for_crossovers(spec["figures"]):
-        return []
-    trials = with_ok_times(own.measurements)
-    return [
-        *[(machine, f"{text}.") for machine, text in asked_answers(trials, spec)],
-        *[("", text) for text in loading_answers(trials, spec["steps_per_run"])],
+    rows = [
+        {"study": name, "machine": HERE, "main": False, "near": [], "doubts": []} | row
+        for name, spec in studies.items()
+        for row in _of_study(tables.of_study(name), spec)
     ]
+    return table_of("answers", _with_fullest(rows))
 
 
-def _of_lines(spec: Mapping[str, Any], own: ReportTables) -> list[tuple[str, str]]:
-    """How the devices compare on each line."""
-    headlines = headline_rows(own.crossovers)
-    # A sentence names the machine itself.
-    several = varying(headlines, SHARED_AXES)
-    found = ((line_words(row, several), _answer(row, own.cells, spec)) for row in records(headlines))
-    return merged((line, text) for line, text in found if text)
+def _of_study(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+    found = _timed(own, spec) if (own.cells["trials"] > 0).any() else []
+    if len(own.quality):
+        found.append(quality_answer(own.quality, own.quality_pairs))
+    if not any(row.get("main") for row in found):
+        found.insert(0, _missing(own.cells, spec))
+    found += memory_answers(own.cells) + largest_batch_answers(own.largest_batches)
+    return found + [_claim(row) for row in records(own.claims)]
 
 
-def _answer(row: dict[str, Any], cells: pd.DataFrame, spec: Mapping[str, Any]) -> str | None:
-    """The answer for a line: its crossover where that is the question, or how much faster one side is at one size."""
-    if asks_for_crossovers(spec["figures"]):
-        return answer(row)
-    line = rows_with(cells, LINE_AXES, row).dropna(subset=["step_time_s"])
-    seconds = dict(zip(line["device"], line["step_time_s"], strict=False))
-    at_one_size = len(line) == len(seconds)
-    return answer_at_one_size(row, seconds) if at_one_size else None
+def _timed(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+    cores = cores_answers(own.cores_worth, own.cells)
+    if not asks_for_crossovers(spec["figures"]):
+        return cores + comparison_answers(own, spec)
+    crossovers = crossover_answers(own)
+    if cores:
+        crossovers = [row | {"main": False} for row in crossovers]
+    if all(row["status"] == "no_accelerator" for row in crossovers if row["main"]):
+        crossovers += without_accelerator(own, spec["x_axis"])
+    return cores + crossovers + transfers(own)
+
+
+def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
+    """Why a study has no answer."""
+    if len(cells):
+        status = "see_figures" if (cells["trials"] > 0).any() else "no_result"
+    else:
+        status = "other_devices" if spec.get("devices") else "not_measured"
+    return {"kind": "missing", "main": True, "status": status, "winner": ", ".join(spec.get("devices") or ())}
+
+
+def _claim(row: Mapping[str, Any]) -> Row:
+    return {
+        "kind": "claim",
+        "machine": row["machine"],
+        "line": row["statement"],
+        "status": row["verdict"],
+        "value": row["measured"],
+        "low": row["measured_low"],
+        "high": row["measured_high"],
+        "quantity": row["metric"] or row["form"],
+        "published": row["published"],
+        "verdict": row["verdict"],
+    }
+
+
+def _with_fullest(rows: Sequence[Row]) -> list[Row]:
+    """Of all answers on memory the one that says most stands first: what ran out, else what is fullest."""
+    peaks = [row for row in rows if row["kind"] == "memory"]
+
+    def fullness(row: Row) -> tuple[int, float]:
+        return row["lost"], (row["value"] or 0) / row["capacity"] if row["capacity"] else 0
+
+    fullest = max(peaks, key=fullness, default=None)
+    return [row | {"main": True} if row is fullest else row for row in rows]

@@ -1,26 +1,25 @@
-"""How often the interval of a crossover holds the true one, told by simulation."""
+"""How often the interval of a crossover holds the true one, by simulation, and what refinement saves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from crossover.checks.simulation import KINKS, NOISES, SHAPES, Machine, crossing_at, true_crossings
-from crossover.checks.simulation_methods import Estimate, medians, others
-from crossover.config.studies import Refinement
+from crossover.config.studies import Effort, Refinement
 from crossover.statistics.crossover import crossover_of
-from crossover.statistics.crossover_cells import Floats, advantages_of_cells
+from crossover.statistics.crossover_curve import Floats, advantages_of_cells
 from crossover.statistics.refinement import plan_refinement
 
 SMALLEST = 8
 SPAN = 260
 """Largest size of a first grid over its smallest, at most."""
 OTHERS_EVERY = 5
-"""One simulation in so many tries the other methods too, which take longer."""
+"""The other methods take longer, so only one simulation in so many tries them."""
 INSIDE, NEVER, TIE, PLATEAU = "inside", "never", "tie", "plateau"
 OUTSIDE = ("below 3", "below 1.5", "below 1.1", "above 1.1", "above 1.5", "above 3")
 """Crossings beyond an end of the range, by a factor."""
@@ -29,17 +28,37 @@ CURVED = ("launch_floor", "cache_knee")
 STEEP_AND_SHALLOW = ("launch_floor", "shallow")
 NONE: Floats = np.empty(0)
 
+RESAMPLES = 200
+
+DENSITIES = (1, 2, 4)
+"""Gaps of a dense grid in one gap of the first; refinement ends with the last, in a single gap."""
+DENSE_TRIALS = (3, 4, 5, 6, 7, 8, 10, 12)
+"""Trials of every cell of a dense grid."""
+
+Samples = Mapping[float, tuple[Floats, Floats]]
+"""ln(seconds) by size in ascending order, of shape (trials, samples): the baseline's, the contender's."""
+
 
 @dataclass(frozen=True)
 class Case:
     """One setting to simulate."""
 
     crossing: str
-    """Where the true one lies; `never`: ahead by 10 % everywhere, `plateau`: behind at first, then equal."""
+    """Where the true one lies. `never`: ahead by 10 % everywhere; `plateau`: behind at first, then equal."""
     shape: str
     trials: int
     factor: float
     """Between neighbouring sizes of the first grid."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A crossover as a method finds it."""
+
+    status: str
+    size: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 def cases() -> list[Case]:
@@ -51,14 +70,14 @@ def cases() -> list[Case]:
     return plain + grids + outside + none
 
 
-def grid(factor: float) -> list[int]:
+def first_grid(factor: float) -> list[int]:
     """Sizes with a constant factor between them, over the range of every simulation."""
     return [round(SMALLEST * factor**power) for power in range(int(math.log(SPAN) / math.log(factor)) + 1)]
 
 
 def advantage_of(case: Case, generator: np.random.Generator) -> tuple[Callable[[Floats], Floats], Floats]:
     """The true curve of one simulation, and where it crosses within the range."""
-    sizes = grid(case.factor)
+    sizes = first_grid(case.factor)
     if case.crossing == INSIDE:
         near = float(np.exp(generator.uniform(math.log(sizes[0] * 1.5), math.log(sizes[-1] / 1.5))))
         curve = crossing_at(case.shape, near)
@@ -66,9 +85,9 @@ def advantage_of(case: Case, generator: np.random.Generator) -> tuple[Callable[[
     if case.crossing in OUTSIDE:
         side, factor = case.crossing.split()
         return crossing_at(case.shape, sizes[-1] * float(factor) if side == "above" else sizes[0] / float(factor)), NONE
-    level = 0.1 if case.crossing == NEVER else 0.0
     if case.crossing == PLATEAU:
         return lambda n: np.minimum(np.log(n / 100), 0), NONE
+    level = 0.1 if case.crossing == NEVER else 0.0
     return lambda n: np.full(len(n), level), NONE
 
 
@@ -88,23 +107,63 @@ def refine(machine: Machine, sizes: Sequence[int], trials: int, refinement: Refi
     return [Estimate(own.status, own.size, own.low, own.high) for own in history]
 
 
+def medians(samples: Samples) -> dict[float, tuple[Floats, Floats]]:
+    """ln of the trials' medians, which the estimator takes."""
+    return {size: (np.median(base, 1), np.median(own, 1)) for size, (base, own) in samples.items()}
+
+
+def steps_bootstrap(samples: Samples, generator: np.random.Generator) -> Estimate:
+    """Log-log interpolation with a percentile interval that takes all samples of a cell for independent."""
+    advantage = np.zeros((len(samples), RESAMPLES))
+    for row, sides in zip(advantage, samples.values(), strict=True):
+        for sign, side in zip((1, -1), sides, strict=True):
+            drawn = generator.integers(side.size, size=(RESAMPLES, side.size))
+            row += sign * side.ravel()[drawn].mean(axis=1)
+    roots = [_first_root(np.array([*samples]), column) for column in advantage.T]
+    found = [root for root in roots if root is not None]
+    if len(found) < RESAMPLES / 2:
+        return Estimate("undecided")
+    return Estimate("bracketed", *(float(value) for value in np.quantile(found, [0.5, 0.025, 0.975])))
+
+
+def _first_root(sizes: Floats, advantage: Floats) -> float | None:
+    """The first change of sign from behind to ahead, on a straight line in the logarithms."""
+    changes = np.flatnonzero((advantage[:-1] <= 0) & (advantage[1:] > 0))
+    if not len(changes):
+        return None
+    at = int(changes[0])
+    share = advantage[at] / (advantage[at] - advantage[at + 1])
+    return math.exp(float(np.log(sizes[at]) + share * np.log(sizes[at + 1] / sizes[at])))
+
+
+def first_win(samples: Samples) -> Estimate:
+    """The first measured size at which the contender is ahead; its interval is the gap before it."""
+    sizes = [*samples]
+    ahead = [float(np.median(base, 1).mean() - np.median(own, 1).mean()) > 0 for base, own in samples.values()]
+    if True not in ahead or ahead[0]:
+        return Estimate("undecided")
+    first = ahead.index(True)
+    return Estimate("bracketed", sizes[first], sizes[first - 1], sizes[first])
+
+
 def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
-    """One row a simulation and method: status, error and half width as shares of the crossover, whether it is held."""
+    """One row a simulation and method: status, whether it holds the truth, error and half width as shares of it."""
     rows = []
     for number in range(simulations):
         generator = np.random.default_rng([seed, number, *(ord(letter) for letter in str(case))])
         advantage, true = advantage_of(case, generator)
         machine = Machine(advantage, NOISES[number % len(NOISES)], generator)
-        history = refine(machine, grid(case.factor), case.trials, Refinement())
+        history = refine(machine, first_grid(case.factor), case.trials, Refinement())
         found = {"ours": history[-1], "ours_without_extra_trials": history[-2], "ours_first_grid": history[0]}
         if number % OTHERS_EVERY == 0 and case.crossing == INSIDE:
-            found |= {name: method(machine.samples) for name, method in others(generator).items()}
-        rows += [{"method": name, "noise": machine.noise, **judged(estimate, true)} for name, estimate in found.items()]
+            found["steps_bootstrap"] = steps_bootstrap(machine.samples, generator)
+            found["first_win"] = first_win(machine.samples)
+        rows += [{"method": name, **judged(estimate, true)} for name, estimate in found.items()]
     return pd.DataFrame(rows)
 
 
 def judged(found: Estimate, true: Floats) -> dict[str, object]:
-    """How far off an estimate is. Of several true crossings close together, one has to be held."""
+    """How far off an estimate is. If the truth has several crossings close together, it has to hold one of them."""
     answer: dict[str, object] = {"status": found.status, "held": np.nan, "half_width": np.nan, "error": np.nan}
     if found.status == "bracketed" and found.size is not None and len(true):
         answer["error"] = found.size / float(np.median(true)) - 1
@@ -115,15 +174,63 @@ def judged(found: Estimate, true: Floats) -> dict[str, object]:
 
 
 def coverage_rows(case: Case, simulations: int, seed: int) -> pd.DataFrame:
-    """One row a method and status of a case."""
+    """One row a method and status: their share of the simulations, and how often the interval held the truth."""
     found = simulate(case, simulations, seed)
-    tried = found["method"].value_counts().to_dict()
+    tried = found.groupby("method").size()
+    groups = found.groupby(["method", "status"])
+    table = groups.agg(coverage=("held", "mean"), half_width=("half_width", "median"), error=("error", "median"))
+    table.insert(0, "share", groups.size() / tried.reindex(table.index.get_level_values("method")).to_numpy())
+    return pd.DataFrame([asdict(case)]).merge(table.reset_index(), how="cross")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a way to measure costs, and how narrow its interval is."""
+
+    half_width: float
+    """As a share of the crossover; median over simulations."""
+    timed_s: float
+    """Timed seconds; mean over simulations."""
+
+
+def cost_of(case: Case, sizes: Sequence[int], refinement: Refinement, simulations: int, seed: int) -> Cost:
+    """Simulate a way to measure; each trial times as long as the default effort asks for at least."""
+    widths, trials = [], []
+    for number in range(simulations):
+        generator = np.random.default_rng([seed, number])
+        advantage, true = advantage_of(case, generator)
+        machine = Machine(advantage, NOISES[number % len(NOISES)], generator)
+        widths.append(judged(refine(machine, sizes, case.trials, refinement)[-1], true)["half_width"])
+        trials.append(machine.trials())
+    return Cost(float(pd.Series(widths, dtype=float).median()), float(np.mean(trials)) * Effort().timed_min_s)
+
+
+def savings(case: Case, simulations: int, seed: int) -> pd.DataFrame:
+    """Timed seconds with refinement beside those of the cheapest dense grid whose interval is as narrow.
+
+    One row for grids as dense as refinement ends, one for grids of any density; empty seconds if none is as narrow.
+    """
+    refined = cost_of(case, first_grid(case.factor), Refinement(), simulations, seed)
     rows = []
-    for key, own in found.groupby(["method", "status"]):
-        method, status = map(str, key)
-        counts = {"simulations": tried[method], "share": len(own) / tried[method]}
-        medians_of = {name: own[name].median() for name in ("half_width", "error")}
-        rows.append(
-            {**asdict(case), "method": method, "status": status, **counts, "coverage": own["held"].mean(), **medians_of}
-        )
+    for name, densities in (("as_dense", DENSITIES[-1:]), ("any_density", DENSITIES)):
+        row = {**asdict(case), "grid": name, "half_width": refined.half_width, "timed_s": refined.timed_s}
+        rows.append(row | _cheapest(case, densities, refined, simulations, seed))
     return pd.DataFrame(rows)
+
+
+def _cheapest(
+    case: Case, densities: Sequence[int], refined: Cost, simulations: int, seed: int
+) -> dict[str, float | int | None]:
+    grids = {density: first_grid(case.factor ** (1 / density)) for density in densities}
+    ways = [(len(sizes) * trials, density, trials) for density, sizes in grids.items() for trials in DENSE_TRIALS]
+    bare = Refinement(bisections=0, extra_trials=0)
+    for _, density, trials in sorted(ways):
+        dense = cost_of(replace(case, trials=trials), grids[density], bare, simulations, seed)
+        if dense.half_width <= refined.half_width:
+            return {
+                "dense_sizes": len(grids[density]),
+                "dense_trials": trials,
+                "dense_timed_s": dense.timed_s,
+                "share": refined.timed_s / dense.timed_s,
+            }
+    return dict.fromkeys(("dense_sizes", "dense_trials", "dense_timed_s", "share"))

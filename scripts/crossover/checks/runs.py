@@ -1,36 +1,46 @@
-"""Runs to compare: read from their folders, and the comparison told on a terminal."""
+"""Two runs to compare: read from their folders, and shown on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from pathlib import Path
 
 import pandas as pd
 
 from crossover.errors import UserError, allowed_names
-from crossover.statistics.run_comparison import FASTER, MISSING, SLOWER, VERDICTS, Summary, summary
+from crossover.statistics.run_comparison import FASTER, MISSING, SLOWER, VERDICTS, summary
 from crossover.tables.frames import CELL_AXES, of_study, read_trials
 from crossover.tables.guards import ENVIRONMENT_COLUMNS, differing_environments
 
 NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
 FINISHED = "name the results folder of a finished run"
 MOST_LINES = 40
-"""Cells that the terminal shows; the file holds all."""
+"""Cells that the terminal shows; a CSV file has all."""
 
 
-def read_pair(paths: Sequence[Path], studies: Sequence[str | None]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Read the trials of two runs, ready for `compare_runs`.
+def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read the trials of two runs, each named as a results folder or as folder:study.
 
-    A study that is named for one run is taken of both; two studies with different names are compared as if they had
-    the first one's. Raises UserError naming a table that cannot be read, or that lacks the study.
+    A study named for one run is taken from both; two studies with different names are compared under the first name.
+    Raises UserError naming a table that cannot be read or lacks the study.
     """
-    first_study, second_study = studies[0] or studies[1], studies[1] or studies[0]
-    first, second = _read_run(paths[0], first_study), _read_run(paths[1], second_study)
-    return first, second if first_study is None else second.assign(study=first_study)
+    (first_folder, first_study), (second_folder, second_study) = map(_place, (first, second))
+    if (first_folder, first_study) == (second_folder, second_study):
+        raise UserError(f"{first} and {second} are one run; name two results folders, or two studies")
+    one = _read_run(first_folder, first_study or second_study)
+    other = _read_run(second_folder, second_study or first_study)
+    return one, other.assign(study=first_study) if first_study else other
 
 
-def _read_run(path: Path, study: str | None) -> pd.DataFrame:
-    # Runs of older and newer versions are compared too, as long as they hold what it takes.
+def _place(name: str) -> tuple[Path, str | None]:
+    """Folder and study; a single study stands behind the last colon."""
+    single = re.fullmatch(r"(.+):([A-Za-z0-9_-]+)", name)
+    return (Path(single[1]), single[2]) if single else (Path(name), None)
+
+
+def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
+    path = folder / "measurements.parquet"
+    # Runs of older and newer versions are compared too, if they have the needed columns.
     others = ["machine", *ENVIRONMENT_COLUMNS]
     trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, others).to_pandas()
     known = sorted(trials["study"].unique())
@@ -39,52 +49,27 @@ def _read_run(path: Path, study: str | None) -> pd.DataFrame:
     return trials if study is None else of_study(trials, study)
 
 
-def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.DataFrame, names: Sequence[str]) -> str:
-    """A comparison as lines for a terminal: the cells, their summary, and how the runs' environments differ."""
-    told = [f"Time of {names[1]} over time of {names[0]} with its 95 % interval; below 1 the former is faster:", ""]
-    told += _cell_lines(comparison)
-    told += ["", *_summary_lines(comparison, summary(comparison)), ""]
-    differing = differing_environments(first, second)
-    told += ["The environments differ:", *(f"  {text}" for text in differing)] if differing else ["Like environments."]
-    return "\n".join(told)
-
-
-def _cell_lines(comparison: pd.DataFrame) -> list[str]:
-    """The cells as a table; where they are many, those that the runs do not share or agree on."""
-    if comparison.empty:
-        return ["no cells"]
-    telling = comparison["verdict"].isin([FASTER, SLOWER, MISSING])
-    shown = (comparison if len(comparison) <= MOST_LINES else comparison[telling]).head(MOST_LINES)
+def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.DataFrame) -> str:
+    """A comparison as tables for a terminal: cells, counts of verdicts, spread of the ratios, environments."""
+    shown = cells_shown(comparison)
     varying = [axis for axis in CELL_AXES if comparison[axis].nunique() > 1] or ["size"]
-    table = shown[varying].astype(str)
-    table["ratio"] = [_number(ratio) for ratio in shown["ratio"]]
-    table["interval"] = [
-        "" if pd.isna(low) else f"{_number(low)} to {_number(high)}"
-        for low, high in zip(shown["ratio_low"], shown["ratio_high"], strict=True)
-    ]
-    table["verdict"] = [
-        verdict if pd.isna(side) else f"{verdict} in the {side}"
-        for verdict, side in zip(shown["verdict"], shown["missing_in"], strict=True)
-    ]
-    lines = table.to_string(index=False).splitlines() if len(table) else []
-    hidden = len(comparison) - len(shown)
-    return [*lines, f"({hidden} cells are not shown; comparison.csv holds all)"] if hidden else lines
+    columns = [*varying, "ratio", "ratio_low", "ratio_high", "verdict", "missing_in"]
+    counts = comparison["verdict"].value_counts().reindex([*VERDICTS, MISSING], fill_value=0)
+    parts = {
+        f"cells ({len(shown)} of {len(comparison)} shown)": _table(shown[columns].set_index(varying)),
+        "verdicts": _table(counts.to_frame("cells")),
+        "ratios second/first": _table(pd.Series(vars(summary(comparison))).to_frame("value")),
+        "environments": "\n".join(differing_environments(first, second)) or "no difference",
+    }
+    return "\n\n".join(f"{title}\n{text}" for title, text in parts.items())
 
 
-def _summary_lines(comparison: pd.DataFrame, found: Summary) -> list[str]:
-    counts = comparison["verdict"].value_counts()
-    lines = [", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in (*VERDICTS, MISSING))]
-    if found.cells:
-        quartiles = ", ".join(map(_number, (found.lower_quartile, found.median, found.upper_quartile)))
-        lines.append(
-            f"{found.cells} ratios: geometric mean {_number(found.geometric_mean)}; smallest {_number(found.minimum)}, "
-            f"quartiles {quartiles}, largest {_number(found.maximum)}"
-        )
-    if found.share_within is None:
-        return [*lines, "No cell has an interval: that takes two trials in each run."]
-    share = f"{100 * found.share_within:.0f} % of {found.intervals} intervals hold 1"
-    return [*lines, f"{share}; about 95 % do where only chance differs."]
+def cells_shown(comparison: pd.DataFrame) -> pd.DataFrame:
+    """All cells of a small comparison; of a large one those that differ or are missing, up to MOST_LINES."""
+    differing = comparison["verdict"].isin([FASTER, SLOWER, MISSING])
+    return (comparison if len(comparison) <= MOST_LINES else comparison[differing]).head(MOST_LINES)
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None or pd.isna(value) else f"{value:.3f}" if value < 100 else f"{value:.4g}"
+def _table(frame: pd.DataFrame) -> str:
+    table = frame.reset_index().astype(object)
+    return table.where(table.notna(), "").to_string(index=False, float_format="{:.4g}".format)

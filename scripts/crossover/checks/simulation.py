@@ -1,4 +1,4 @@
-"""A simulated machine whose crossover is known: curves of two sides, and trials that vary as real ones do."""
+"""A simulated machine whose crossover is known: curves of two sides, and trials that vary like real ones."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import signal
 
-from crossover.statistics.crossover_cells import Floats
+from crossover.statistics.crossover_curve import Floats
 
 SAMPLES = 100
-"""Samples of a trial; their median enters."""
+"""Samples of a trial; the estimator takes their median."""
 CORRELATION = 0.9
-"""Of a sample with the next one of its process."""
+"""Between neighbouring samples of a process."""
 SAMPLE_SD = 0.05
 OUTLIER_SHARE = 0.02
 """Samples that take twice as long."""
 PROCESS_SD = (0.02, 0.10)
-"""Range of the standard deviation between a cell's trials, on the log scale; each side of a machine draws its own."""
+"""Range of the standard deviation between a cell's trials, on the log scale; each side draws its own."""
 NOISES = ("lognormal", "heavy_tailed", "outliers")
-"""How trials of a cell differ: log-normally; by a t distribution of 3 degrees; 1 in 20 takes 30 % longer besides."""
+"""How trials of a cell differ: log-normally; by a t distribution with 3 degrees; or 1 in 20 takes 30 % longer."""
 
 
 def _launch_floor(n: Floats) -> Floats:
@@ -39,7 +39,7 @@ def _power_laws(n: Floats) -> Floats:
 
 
 def _shallow(n: Floats) -> Floats:
-    """Two power laws that hardly differ, as of two precisions on one device."""
+    """Two power laws that hardly differ, like two precisions on one device."""
     return 0.3 * np.log(n)
 
 
@@ -61,28 +61,28 @@ SHAPES: Mapping[str, Callable[[Floats], Floats]] = {
     "tile_steps": _tile_steps,
     "bending": _bending,
 }
-"""ln(baseline time / contender time) over the size, up to a constant, which says where they cross."""
+"""ln(baseline time / contender time) over the size; a constant added to it moves the crossing."""
 KINKS: Mapping[str, tuple[float, float]] = {"kink_up": (0.25, 1.6), "kink_down": (1.6, 0.25)}
-"""The hardest place for a knee, the crossing itself: slopes over ln(size) on either side of it."""
+"""A knee at the crossing itself, the hardest place: slopes over ln(size) below and above it."""
 
 
 @dataclass
 class Machine:
-    """A machine to measure on. Its trials are drawn as they are asked for."""
+    """A machine to measure on, which draws its trials when asked."""
 
     advantage: Callable[[Floats], Floats]
     """The true ln(baseline time / contender time)."""
     noise: str
     generator: np.random.Generator
     samples: dict[float, tuple[Floats, Floats]] = field(default_factory=dict)
-    """ln(seconds) of each trial's samples, trial by sample, by size; the baseline's first."""
+    """ln(seconds) by size, of shape (trials, samples): the baseline's, the contender's."""
 
     def __post_init__(self) -> None:
         low, high = map(math.log, PROCESS_SD)
         self.process_sds = np.exp(self.generator.uniform(low, high, size=2))
 
     def measure(self, sizes: Sequence[float], trials: int) -> None:
-        """Measure until every one of the sizes has this many trials on both sides."""
+        """Measure until each of the sizes has this many trials on both sides."""
         for size in sizes:
             own = self.samples.get(size, (np.empty((0, SAMPLES)), np.empty((0, SAMPLES))))
             truth = float(self.advantage(np.array([size]))[0]), 0.0
@@ -97,7 +97,7 @@ class Machine:
         return sum(len(side) for sides in self.samples.values() for side in sides)
 
     def _trials(self, count: int, process_sd: float) -> Floats:
-        """Departures of the samples of new trials from the truth, on the log scale."""
+        """Deviations of new trials' samples from the truth, on the log scale."""
         draw = self.generator
         process = draw.standard_normal((count, 1))
         if self.noise == "heavy_tailed":
@@ -113,7 +113,7 @@ class Machine:
 
 
 def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
-    """The advantage of a shape or kink whose sides take the same time at a size."""
+    """The curve of a shape or kink, moved so that both sides take the same time at `size`."""
     if shape in KINKS:
         below, above = KINKS[shape]
         return lambda n: np.where(n < size, below, above) * np.log(n / size)
@@ -123,7 +123,7 @@ def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
 
 
 def true_crossings(advantage: Callable[[Floats], Floats], near: float) -> Floats:
-    """All sizes within a factor 2 of one at which the true sign changes, to a 1000th."""
+    """All sizes within a factor of 2 of `near` at which the true sign changes, to a thousandth."""
     sizes = near * np.exp(np.linspace(-math.log(2), math.log(2), 2001))
     signs = advantage(sizes) > 0
     found: Floats = sizes[:-1][signs[1:] != signs[:-1]]

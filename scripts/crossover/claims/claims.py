@@ -1,67 +1,66 @@
-"""Published statements held against the measurements: one verdict a claim."""
+"""Published statements held against the measurements: one verdict a claim and machine."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from crossover.claims.claim_crossovers import check_crossover
-from crossover.claims.claim_quality import check_quality
-from crossover.claims.claim_quantities import quantity, x_axis_of, x_axis_words
-from crossover.claims.claim_ratios import check_ratio
-from crossover.claims.findings import NOT_TESTABLE, VERDICTS, Finding
-from crossover.claims.selections import NothingToTestError
-from crossover.config.claim_forms import FORMS, Claim, CrossoverBetween, RatioWithin, read_claim
+from crossover.claims.cell_claims import check_quality, check_ratio
+from crossover.claims.crossover_claims import check_crossover
+from crossover.claims.findings import Finding, NotTestableError, axes_label
+from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin, SameQuality, read_claim
 from crossover.config.words import HERE
-from crossover.tables.frames import on_all_cores
+from crossover.tables.columns import Measurement
+from crossover.tables.frames import of_study, on_all_cores
+from crossover.tables.labels import axis_label
+from crossover.tables.registry import CELLS, QUALITY_METRICS, WAYS, table_of
+from crossover.tables.run_tables import RunTables
 
-CLAIM_COLUMNS = {
-    "study": "study that the claim belongs to",
-    "machine": "machine whose measurements it is held against",
-    "statement": "what the source says, or we do",
-    "source": "author, title and date of the source; `ours` for a statement of our own",
-    "published": "value that the source gives, and the range that is tested where that is another; of ours, the latter",
-    "measured": "the same, measured; empty where the data do not give it",
-    "measured_low": "lower end of its 95 % interval, or of what is known of it; empty where there is none",
-    "measured_high": "upper end of its 95 % interval, or of what is known of it; empty where there is none",
-    "quantity": "what is measured, in words",
-    "form": ", ".join(FORMS) + ": the form of the claim in the study's file",
-    "tested_low": "lower end of the range that is tested; empty where the form has none",
-    "tested_high": "upper end of the range that is tested; empty where the form has none",
-    "x_axis": "what a crossover is read over: size or parameters; empty for other forms, or without rows",
-    "verdict": ", ".join(VERDICTS),
-    "reason": "what the verdict rests on, or what is missing",
+METRIC_TITLES = {
+    **QUALITY_METRICS,
+    **{way: f"latency ({words})" for way, words in WAYS.items()},
+    "latency_p50_s": "median latency",
+    "latency_p95_s": "95th percentile of the latency",
+    "latency_p99_s": "99th percentile of the latency",
+    "run_time_s": "time of a run",
+    "first_step_s": "time of the first step",
+    "device_time_s": "time per step on the device",
 }
-"""The columns of a claim."""
+"""Titles of metrics that the table of cells does not show."""
+
+
+def metric_title(metric: str) -> str:
+    """What a page calls a metric: its title, or else what its column holds."""
+    if metric in METRIC_TITLES:
+        return METRIC_TITLES[metric]
+    if metric in CELLS:
+        return CELLS[metric].title_of(metric)
+    docs = {field.name: field.metadata["doc"] for field in dataclasses.fields(Measurement)}
+    return str(docs[metric]).partition(";")[0]
 
 
 def check_claims(
-    claims: Sequence[Mapping[str, Any]],
-    measurements: pd.DataFrame,
-    crossovers: pd.DataFrame,
-    quality: pd.DataFrame | None = None,
-    steps_per_run: Mapping[str, Any] | None = None,
+    claims: Sequence[Mapping[str, Any]], tables: RunTables, steps_per_run: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """One row a claim and machine, in the claims' order; a machine that lacks the study has none, unless all lack it.
+    """The table of claims: one row a claim and machine that measured its study, or one of HERE if none did.
 
-    A claim has the keys of config/schema.yaml and `study`. `measurements` has one row a trial, `crossovers` one a line
-    and accelerator (as `compare_lines` makes it), `quality` one a training; `steps_per_run` maps a study to the steps
-    of its published run. Raises UserError where a claim is not in one of the forms, or selects several cells.
+    A claim has the keys of config/schema.yaml and `study`. Measurements, crossovers, ratios, quality and quality_pairs
+    of `tables` are read; `steps_per_run` maps a study to the steps of its published run. Raises UserError if a claim is
+    malformed or selects several cells.
     """
+    tables = dataclasses.replace(tables, measurements=on_all_cores(tables.measurements))
     rows = []
-    measurements = on_all_cores(measurements) if len(measurements) else measurements
     for number, values in enumerate(claims):
         study = str(values["study"])
         claim = read_claim(values, study, f"study '{study}': claims.{number}")
-        for machine in _machines(claim, measurements, quality):
-            own, lines, models = (_of_machine(table, machine) for table in (measurements, crossovers, quality))
-            found = _check(claim, own, lines, models, (steps_per_run or {}).get(study))
-            crosses = isinstance(claim.form, CrossoverBetween)
+        for machine in _machines(claim, tables):
+            found = _check(claim, _of_machine(tables, machine), (steps_per_run or {}).get(study))
             rows.append(
                 {
-                    "study": claim.study,
+                    "study": study,
                     "machine": machine,
                     "statement": claim.statement,
                     "source": claim.source,
@@ -69,47 +68,64 @@ def check_claims(
                     "measured": found.measured,
                     "measured_low": found.low,
                     "measured_high": found.high,
-                    "quantity": quantity(claim, x_axis_words(crossovers, study)),
                     "form": claim.form_name,
+                    **_measure(claim.form),
                     "tested_low": getattr(claim.form, "low", None),
                     "tested_high": getattr(claim.form, "high", None),
-                    "x_axis": x_axis_of(crossovers, study) if crosses else None,
+                    **_x_axis(claim, tables.crossovers),
                     "verdict": found.verdict,
                     "reason": found.reason,
+                    "place": found.place,
                 }
             )
-    table = pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
-    numbers = ("measured", "measured_low", "measured_high", "tested_low", "tested_high")
-    return table.astype({name: "Float64" if name in numbers else "string" for name in CLAIM_COLUMNS})
+    return table_of("claims", rows)
 
 
-def _machines(claim: Claim, *tables: pd.DataFrame | None) -> list[str]:
-    """The machines that measured or trained what a claim is about; HERE stands for none."""
-    studies = {claim.study, getattr(claim.form, "study", None)}
-    found = [
-        table.loc[table["study"].isin(studies), "machine"].tolist()
-        for table in tables
-        if table is not None and "machine" in table
-    ]
-    return list(dict.fromkeys(name for names in found for name in names)) or [HERE]
+def _machines(claim: Claim, tables: RunTables) -> list[str]:
+    """The machines that measured or trained what a claim is about, or HERE."""
+    studies = [claim.study, getattr(claim.form, "study", None)]
+    found = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
+    return list(dict.fromkeys(pd.concat(found))) or [HERE]
 
 
-def _of_machine(table: Any, machine: str) -> Any:
-    return table[table["machine"] == machine] if table is not None and "machine" in table else table
+def _of_machine(tables: RunTables, machine: str) -> RunTables:
+    names = ("measurements", "crossovers", "ratios", "quality", "quality_pairs")
+    own = {name: getattr(tables, name) for name in names}
+    return dataclasses.replace(tables, **{name: table[table["machine"] == machine] for name, table in own.items()})
 
 
-def _check(
-    claim: Claim,
-    measurements: pd.DataFrame,
-    crossovers: pd.DataFrame,
-    quality: pd.DataFrame | None,
-    steps_per_run: Any,
-) -> Finding:
+def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
     try:
         if isinstance(claim.form, CrossoverBetween):
-            return check_crossover(claim.form, claim.study, measurements, crossovers)
+            return check_crossover(claim.form, claim.study, tables.crossovers, tables.ratios)
         if isinstance(claim.form, RatioWithin):
-            return check_ratio(claim.form, claim.study, measurements, steps_per_run)
-        return check_quality(claim.form, claim.study, quality)
-    except NothingToTestError as error:
-        return Finding(NOT_TESTABLE, str(error))
+            return check_ratio(claim.form, claim.study, tables.measurements, steps_per_run)
+        return check_quality(claim.form, claim.study, tables.quality, tables.quality_pairs)
+    except NotTestableError as error:
+        return error.finding
+
+
+def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, str | None]:
+    """What a claim measures: the metrics of both sides, and labels of both and of what they share."""
+    if isinstance(form, CrossoverBetween):
+        return {"where": axes_label(form.where) or None}
+    if isinstance(form, SameQuality):
+        return {"metric": form.metric, "where": axes_label(form.where) or None}
+    of, over = form.of.axes, form.over.axes
+    shared = {axis: value for axis, value in of.items() if over.get(axis) == value}
+    labels = [axes_label({axis: axes[axis] for axis in axes if axis not in shared}) or None for axes in (of, over)]
+    return {
+        "metric": form.of.metric,
+        "over_metric": form.over.metric if form.over.metric != form.of.metric else None,
+        "side": labels[0],
+        "over": labels[1],
+        "where": axes_label(shared) or None,
+    }
+
+
+def _x_axis(claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
+    """What a study's crossovers are read over; nothing for other forms, and if nothing of the study was measured."""
+    lines = of_study(crossovers, claim.study)
+    if not isinstance(claim.form, CrossoverBetween) or lines.empty:
+        return {}
+    return {"x_axis": str(lines["x_axis"].iloc[0]), "unit": axis_label(dict(lines.iloc[0]))}

@@ -124,6 +124,10 @@ def is_cpu(device: str) -> bool:
     return device.partition("-")[0] == BASELINE
 
 
+PLAIN_SIDES = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
+"""The precision and the execution that a device's others are compared with."""
+
+
 def threads_of_side(device: str) -> int | str | None:
     """Threads of a CPU side: 1 for `cpu-1`, HALF for `cpu-half`; None for any other device."""
     name = device.partition("-")[2]

@@ -29,7 +29,7 @@ MEASUREMENT = "crossover.measurement"
 WORK = {
     "trial": (f"{MEASUREMENT}.trial", "run_trial"),
     "training": (f"{MEASUREMENT}.training", "run_training"),
-    "batch_try": (f"{MEASUREMENT}.batch_try", "run_try"),
+    "batch_try": (f"{MEASUREMENT}.search", "run_try"),
 }
 """The module and function that do each kind of job. The measuring process looks them up by name, so that no kind of job
 imports what only another one needs."""
@@ -37,7 +37,7 @@ NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
 SERVER = f"{MEASUREMENT}.process.server"
 """A measuring process is its fork, or imports a part of it."""
-STARTER = {"batch_try": (f"{MEASUREMENT}.largest_batch", "crossover.machine.kernel")}
+STARTER = {"batch_try": ("crossover.machine.kernel",)}
 """Modules of the process that starts the measuring ones and chooses what they try. The rest of it leases, starts and
 watches; no number depends on that, so it does not count."""
 

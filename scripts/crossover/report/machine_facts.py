@@ -1,16 +1,17 @@
-"""What is known of each machine that measured, as its rows have it: one value, a span, or each value and how often."""
+"""What is known of each machine that measured: one value, a span, or each value and how many rows say it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import HERE
-from crossover.figures.style import bytes_text, device_label, number_text
+from crossover.config.words import BASELINE, HERE
 from crossover.tables.columns import Measurement
+from crossover.tables.labels import device_label
+from crossover.text import bytes_text, number_text
 
 GROUPS = {
     "Host": (
@@ -27,7 +28,7 @@ GROUPS = {
     ),
     "How it ran": (
         *("started_at", "threads", "interop_threads", "isolation", "attempts", "lease_wait_s"),
-        *("memory_source", "energy_source"),
+        *("memory_source", "energy_source", "backend_settings", "effort"),
     ),
     "What went on beside it": (
         *("load_before", "load_after", "others_cpus", "cpu_pressure_share", "steal_share", "cgroup_throttled_s"),
@@ -37,67 +38,66 @@ GROUPS = {
 }
 """The columns that are shown, in groups."""
 
-DOCS = {column.name: column.metadata for column in fields(Measurement)}
+SOFTWARE = (*GROUPS["Software"], "effort")
+"""What may differ between machines beside their hardware."""
+
+COLUMNS = [name for names in GROUPS.values() for name in names]
+METADATA = {column.name: column.metadata for column in fields(Measurement)}
+DOCS = {name: str(METADATA[name]["doc"]).replace("`", "") for name in COLUMNS}
 
 MOST_VALUES = 8
 """Of more different values than these, the rest is counted."""
 
-NO_COMMIT = "not recorded"
-
 
 def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
-    """Each device of each host: `device`, `host`, `rows` (trials and trainings), and `groups` of facts.
+    """Each device of each host, accelerators first: `device`, `host`, `rows`, and `facts` as text by column.
 
-    A fact is a column's description and its value in words; what no row knows is left out. The CPU on fewer cores
-    counts as the CPU.
+    What no row knows is empty. The CPU on fewer cores counts as the CPU.
     """
-    columns = ["machine", "device", "device_name", "hostname", *(name for names in GROUPS.values() for name in names)]
-    filled = [table.reindex(columns=columns).astype(object) for table in tables if len(table)]
+    keys = ["machine", "device", "device_name", "hostname"]
+    filled = [table.reindex(columns=[*keys, *COLUMNS]).astype(object) for table in tables if len(table)]
     if not filled:
         return []
-    rows = pd.concat(filled)
+    rows = pd.concat(filled, ignore_index=True)
     rows["device"] = rows["device"].str.partition("-")[0]
     rows["machine"] = rows["machine"].fillna(HERE)
+    # A trial that ended before it knew where it ran says less than the others on its device.
+    rows[keys] = rows[keys].where(
+        rows["device_name"].notna(), rows.groupby(["machine", "device"])[keys].transform("first")
+    )
     found = []
-    for key, own in rows.groupby(["machine", "device", "device_name", "hostname"], sort=False, dropna=False):
+    for key, own in rows.groupby(keys, sort=False, dropna=False):
         machine, device, name, host = (str(value) if isinstance(value, str) else None for value in key)
-        groups = {
-            title: {column: text for column in names if (text := column_text(own[column], column))}
-            for title, names in GROUPS.items()
-        }
-        found.append(
-            {
-                "device": device_label(str(device), name, str(machine)),
-                "host": host or "",
-                "rows": len(own),
-                "groups": groups,
-            }
-        )
+        facts = {column: _column_text(own[column], column) for column in COLUMNS}
+        label = device_label(str(device), name, str(machine))
+        found.append({"device": label, "host": host or "", "rows": len(own), "cpu": device == BASELINE, "facts": facts})
+    return sorted(found, key=lambda machine: machine["cpu"])
+
+
+def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
+    """What differs between machines beside their hardware: `what`, and `each` machine with its value."""
+    found = []
+    for column in SOFTWARE:
+        known = measurements.dropna(subset=[column]).groupby("machine", sort=False)[column]
+        values = {str(machine): " and ".join(sorted(map(str, own.unique()))) for machine, own in known}
+        if len(set(values.values())) > 1:
+            each = ", ".join(f"{text} on {machine}" for machine, text in values.items())
+            found.append({"what": DOCS[column].partition(",")[0], "each": each})
     return found
 
 
-def fact_rows(machines: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[str, str, list[str]]]]:
-    """The facts of several machines side by side: for each group its columns, their descriptions and each's value."""
-    table = {}
-    for title, names in GROUPS.items():
-        texts = {column: [machine["groups"][title].get(column, "") for machine in machines] for column in names}
-        table[title] = [
-            (column, str(DOCS[column]["doc"]).replace("`", ""), own) for column, own in texts.items() if any(own)
-        ]
-    return table
-
-
-def column_text(values: pd.Series, column: str) -> str:
+def _column_text(values: pd.Series, column: str) -> str:
     """The values of one column in words; '' where none is known."""
     known = values.dropna()
     if known.empty:
         return ""
-    unit = str(DOCS[column]["unit"])
+    unit = str(METADATA[column]["unit"])
     # Text, and counts and switches that differ little, are worth each of their values.
     counts = known.map(lambda value: _value_text(value, unit)).value_counts(sort=False)
     if len(counts) == 1:
         return str(counts.index[0])
-    if pd.api.types.is_numeric_dtype(numbers := known.infer_objects()) and not pd.api.types.is_bool_dtype(numbers):
+    numbers = known.infer_objects()
+    if pd.api.types.is_numeric_dtype(numbers) and not pd.api.types.is_bool_dtype(numbers):
         return f"{_value_text(numbers.min(), unit)} to {_value_text(numbers.max(), unit)}"
     if column == "started_at":
         return f"{known.min()} to {known.max()}"

@@ -1,126 +1,154 @@
-"""The data behind the page's charts, its table of cells and its box for your own size."""
+"""The data behind the page's charts, its table of cells and its size box, as JSON."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from crossover.answers.naming import varying
-from crossover.answers.prediction_words import WORDS
-from crossover.answers.sentences import line_words, place
 from crossover.config.words import HERE
-from crossover.figures.style import PALETTE, PROTOCOL_WORDS, device_label, side_look
-from crossover.report.page_columns import column_specs, metric_specs
-from crossover.report.page_encoding import encoded, plain, script_json
-from crossover.report.report_tables import ReportTables
-from crossover.statistics.comparisons import headline_rows
-from crossover.statistics.cost_model import EXPONENT_LIMITS, FLAT
-from crossover.statistics.cost_models import MODEL_FIELDS
-from crossover.statistics.predictions import CLEAR, FAR, LARGE_RESIDUAL, TOO_FAR
-from crossover.tables.frames import CELL_AXES, DEVICE_LINE_AXES, LINE_AXES, records
+from crossover.figures.style import PALETTE, side_look
+from crossover.report.formats import amount_text, estimate_text
+from crossover.statistics.crossovers import headline_rows
+from crossover.tables.frames import DEVICE_LINE_AXES, records
+from crossover.tables.labels import PROTOCOL_WORDS, device_label, line_label, varying
+from crossover.tables.registry import CELL_AXES, CELLS, LINE_AXES, Column
+from crossover.tables.run_tables import RunTables
 
-PIECES = re.compile(r"[^ /=]*[ /=]?")
-"""Parts of a command; what cells have in common falls into parts of its own."""
+DIGITS = 8
+"""Significant digits of a number in the page; no screen shows more than four."""
+
+COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
+"""What cells' commands have in common falls into parts of its own."""
 
 
-def page_data(studies: Mapping[str, Mapping[str, Any]], tables: ReportTables) -> str:
-    """JSON for a script element: the cells in the order of their table, and what is known of their lines.
+def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
+    """JSON that is safe inside a script element: no `<`, nothing but ASCII.
 
-    `studies` maps names to their files. Columns are written as `encoded` gives them. A link to a cell names its axes;
-    as a path of its rows, it has no level for the machine where none is named.
+    A link to a cell names its axes; as a path of its rows, it has no level for the machine where none is named.
     """
     cells = tables.cells
     named = bool((cells["machine"] != HERE).any())
-    columns = {name: encoded(plain(cells[name])) for name in cells.columns}
     labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
-    return script_json(
-        {
-            "count": len(cells),
-            "axes": [axis for axis in CELL_AXES if axis != "machine" or named],
-            "cells": columns | {"device_label": encoded(labels)},
-            "commands": _commands(tables),
-            "columns": column_specs(cells.columns),
-            "metrics": metric_specs(name for name in cells.columns if cells[name].notna().any()),
-            "studies": {
-                name: {"title": spec["title"], "x_axis": spec.get("x_axis", "size")} for name, spec in studies.items()
-            },
-            "crossovers": _crossovers(tables),
-            "models": _models(tables),
-            "words": {"protocol": PROTOCOL_WORDS, "prediction": WORDS},
-            "limits": {
-                "large_residual": LARGE_RESIDUAL,
-                "clear": CLEAR,
-                "flat": FLAT,
-                "far": FAR,
-                "too_far": TOO_FAR,
-                "exponents": EXPONENT_LIMITS,
-            },
-            "colours": {"devices": {side: side_look(side)[0] for side in cells["device"].unique()}, "palette": PALETTE},
-        }
-    )
+    devices = cells["device"].unique()
+    data = {
+        "count": len(cells),
+        "axes": [axis for axis in CELL_AXES if axis != "machine" or named],
+        "cells": {name: encoded(plain(cells[name])) for name in CELLS} | {"device_label": encoded(labels)},
+        "commands": _commands(tables),
+        "columns": [
+            {
+                "key": name,
+                "title": column.title_of(name),
+                "unit": column.shown_unit,
+                "factor": column.factor,
+                "doc": column.doc,
+                "always": column.always,
+            }
+            for name, column in sorted(CELLS.items(), key=_rank)
+        ],
+        "metrics": [
+            {
+                "key": name,
+                "title": column.title_of(name),
+                "unit": column.shown_unit if column.chart == "number" else "",
+                "kind": column.chart,
+                "interval": column.interval,
+            }
+            for name, column in CELLS.items()
+            if column.chart and cells[name].notna().any()
+        ],
+        "studies": {name: {"title": spec["title"], "x_axis": spec["x_axis"]} for name, spec in studies.items()},
+        "crossovers": _crossovers(tables),
+        "lines": _lines(cells),
+        "protocols": PROTOCOL_WORDS,
+        "colours": {"devices": {side: side_look(side)[0] for side in devices}, "palette": PALETTE},
+    }
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _commands(tables: ReportTables) -> list[Any]:
+def _rank(item: tuple[str, Column]) -> int:
+    """The table begins with what names a cell and what every table shows."""
+    name, column = item
+    return 0 if name in CELL_AXES else 1 if column.always else 2
+
+
+def encoded(values: Sequence[Any]) -> list[Any] | dict[str, Any]:
+    """A column without repetition: {"all": value}, or {"values": distinct, "at": place of each}, or as it is."""
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) == 1:
+        return {"all": distinct[0]}
+    if len(distinct) > len(values) / 2:
+        return list(values)
+    places = {value: place for place, value in enumerate(distinct)}
+    return {"values": distinct, "at": [places[value] for value in values]}
+
+
+def plain(values: Iterable[Any]) -> list[Any]:
+    """Values as JSON has them: missing ones None, numbers to eight digits, lists as words."""
+    return [_plain(value) for value in values]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple | np.ndarray):
+        return " ".join(map(str, value))
+    if pd.isna(value) or (isinstance(value, float | np.floating) and not np.isfinite(value)):
+        return None
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        rounded = float(f"{value:.{DIGITS}g}")
+        return int(rounded) if rounded.is_integer() else rounded
+    return str(value)
+
+
+def _commands(tables: RunTables) -> list[Any]:
     """The command of each cell's first trial, in parts: one column for each place in it."""
     first = tables.measurements.sort_values("trial", kind="stable").drop_duplicates(CELL_AXES)
     merged = tables.cells[CELL_AXES].merge(first[[*CELL_AXES, "command"]], on=CELL_AXES, how="left")
-    parts = [[] if command is None else PIECES.findall(command)[:-1] for command in plain(merged["command"])]
+    parts = [[] if command is None else COMMAND_PARTS.findall(command)[:-1] for command in plain(merged["command"])]
     longest = max(map(len, parts), default=0)
     return [encoded([own[place] if place < len(own) else "" for own in parts]) for place in range(longest)]
 
 
-def _places(table: pd.DataFrame, axes: list[str]) -> dict[tuple[Any, ...], list[int]]:
-    """Places of the rows that agree on the axes, by their values."""
-    found = table.groupby(axes, sort=False).indices
-    return {tuple(key): np.asarray(places).tolist() for key, places in found.items()}  # type: ignore[arg-type]
+def _lines(cells: pd.DataFrame) -> list[dict[str, Any]]:
+    """The lines of each device: label, device, and the places of their cells."""
+    several = {study: varying(own, LINE_AXES) for study, own in cells.groupby("study", sort=False)}
+    lines = []
+    for _, own in cells.reset_index(drop=True).groupby(DEVICE_LINE_AXES, sort=False):
+        row = records(own.head(1))[0]
+        label = line_label(row, several[row["study"]])
+        device = device_label(row["device"], row["device_name"])
+        lines.append({"study": row["study"], "line": label, "device": device, "cells": own.index.tolist()})
+    return lines
 
 
-def _crossovers(tables: ReportTables) -> list[dict[str, Any]]:
+def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
     """Each crossover in time: a cell of the contender's line, and on each x axis its value, its 95 % set and words."""
     found = headline_rows(tables.crossovers)
-    found = found[found["crossover"].notna()] if len(found) else found
-    places = _places(tables.cells, DEVICE_LINE_AXES)
+    first: dict[tuple[Any, ...], int] = {}
+    for place, row in enumerate(tables.cells[DEVICE_LINE_AXES].itertuples(index=False, name=None)):
+        first.setdefault(row, place)
     return [
         {
-            "study": row["study"],
-            "cell": places[tuple(row[axis] for axis in DEVICE_LINE_AXES)][0],
+            "cell": first[tuple(row[axis] for axis in DEVICE_LINE_AXES)],
             "on": {
-                axis: [*plain(row[f"crossover_{axis}{end}"] for end in ("", "_low", "_high")), _words(row, axis)]
-                for axis in ("size", "parameters")
-                if row[f"crossover_{axis}"] is not None
+                axis: _on_axis(row, axis) for axis in ("size", "parameters") if not pd.isna(row[f"crossover_{axis}"])
             },
         }
-        for row in records(found)
+        for row in records(found[found["crossover"].notna()])
     ]
 
 
-def _words(row: dict[str, Any], axis: str) -> str:
-    return place(row, f"crossover_{axis}")
-
-
-def _models(tables: ReportTables) -> list[dict[str, Any]]:
-    """Each line's cost model by device, or why there is none, and the places of its cells."""
-    places = _places(tables.cells, DEVICE_LINE_AXES)
-    lines: dict[tuple[Any, ...], int] = {}
-    several = {study: varying(own, LINE_AXES) for study, own in tables.cost_models.groupby("study", sort=False)}
-    models = []
-    for row in records(tables.cost_models):
-        line = tuple(row[axis] for axis in LINE_AXES)
-        models.append(
-            {
-                "study": row["study"],
-                "line": lines.setdefault(line, len(lines)),
-                "words": line_words(row, several[row["study"]]),
-                "device": device_label(row["device"], row["device_name"]),
-                "size_name": row["size_name"],
-                "reason": row["reason"],
-                "run_steps": row["run_steps"],
-                **{field: row[field] for field in MODEL_FIELDS},
-                "cells": places.get(tuple(row[axis] for axis in DEVICE_LINE_AXES), []),
-            }
-        )
-    return models
+def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any]:
+    value, low, high = (row[f"crossover_{axis}{end}"] for end in ("", "_low", "_high"))
+    words = estimate_text(value)
+    if low is not None and high is not None:
+        words += f" ({amount_text(low, axis)} to {amount_text(high, axis)})"
+    return [*plain([value, low, high]), words]

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import platform
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
-import yaml
 
-from crossover.machine.checkout import ROOT, Checkout, find_checkout
+from crossover.machine.checkout import Checkout, find_checkout
 from crossover.plan.invocation import Invocation
-from crossover.report.citation import citation
 from crossover.report.machine_facts import machine_facts
-from crossover.report.page_files import file_facts
 
 PACKAGES = (
     *("snakemake", "pandas", "numpy", "scipy", "pyarrow", "scikit-learn", "matplotlib", "seaborn", "jinja2"),
@@ -30,60 +30,38 @@ PACKAGES = (
 
 def provenance(
     tables: Sequence[pd.DataFrame],
-    config: Mapping[str, Any],
+    config: Mapping[str, Any] | None,
     studies: Mapping[str, Mapping[str, Any]],
     invocation: Invocation | None,
-    files: Mapping[str, Sequence[Path]],
-    page: Path,
+    files: Iterable[Path],
+    folder: Path,
     made_at: str,
-    runs: Sequence[Mapping[str, Any]] = (),
-    partial: str | None = None,
 ) -> dict[str, Any]:
-    """Plain values, as results/provenance.json has them and as the page shows them.
+    """Plain values, as provenance.json has them and as the page shows them.
 
-    `tables` are those of trials and of trainings, `config` and `studies` what the files said, completed with defaults,
-    `files` the files to take checksums of, by what they are, `runs` what `read_provenances` gives where runs were
-    merged, `partial` how much has finished of a run of which that is not all.
+    `tables` are those of trials and of trainings; `config` and `studies` are completed with defaults; the config is
+    None where runs were merged. Of `files`, those that are there are listed with their checksums, by their address
+    from `folder`, where the page lies.
     """
     checkout = find_checkout() if invocation is None else invocation.checkout
+    commands = [command for table in tables if "command" in table for command in table["command"].dropna().head(1)]
     found = {
         "made_at": made_at,
         "run": invocation and {"command": invocation.command, "folder": invocation.folder},
         "code": asdict(checkout) | {"code_version": checkout.code_version},
-        "measured_by": _counts(tables, ["code_version", "crossover_version"]),
+        "measured_by": _measured_by(tables),
         "analysed_with": {"Python": platform.python_version()} | {name: _version(name) for name in PACKAGES},
         "machines": machine_facts(tables),
-        "settings": _counts(tables, ["device", "precision", "backend_settings"]),
-        "effort": _counts(tables, ["study", "effort"]),
-        "files": [fact for kind, paths in files.items() for fact in file_facts(kind, paths, page)],
+        "files": [_file_facts(path, folder) for path in files if path.is_file()],
         "config": config,
         "studies": studies,
         "sources": _sources(studies),
-        "example": _example(tables),
-        "citation": citation(ROOT / "CITATION.cff"),
-        "partial": partial,
-        "runs": runs,
+        "example": commands[0] if commands else None,
+        "rerun": rerun(checkout, invocation),
     }
-    # Tuples and numpy's numbers become what JSON and YAML hold.
+    # Tuples and numpy's numbers become what JSON holds.
     plain: dict[str, Any] = json.loads(json.dumps(found, default=_plain, allow_nan=False))
-    return plain | {"rerun": rerun(checkout, invocation)}
-
-
-class _ConfigDumper(yaml.SafeDumper):
-    """Writes a list of plain values in one line: the sizes of a study, not one below the other."""
-
-
-def _list_node(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.SequenceNode:
-    plain = not any(isinstance(one, list | dict) for one in values)
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=plain)
-
-
-_ConfigDumper.add_representer(list, _list_node)
-
-
-def as_yaml(values: Any) -> str:
-    """Plain values as a file of the config has them."""
-    return yaml.dump(values, Dumper=_ConfigDumper, sort_keys=False, allow_unicode=True, width=110)
+    return plain
 
 
 def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:
@@ -97,19 +75,26 @@ def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:
     return [*commands, "pip install -r requirements.txt", *([invocation.command] if invocation else [])]
 
 
-def _counts(tables: Sequence[pd.DataFrame], columns: list[str]) -> list[dict[str, Any]]:
-    """How many rows have each combination of values; null stands for what a row does not say.
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, as `sha256sum` prints it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
-    A table that lacks one of the columns does not count.
-    """
-    own = [table[columns].astype(object) for table in tables if set(columns) <= set(table.columns)]
-    rows = pd.concat(own) if own else pd.DataFrame(columns=columns)
+
+def _file_facts(path: Path, folder: Path) -> dict[str, Any]:
+    link = quote(Path(os.path.relpath(path, folder)).as_posix())
+    return {"name": path.name, "link": link, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+
+
+def _measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
+    """How many rows each version of the code measured; None where a row does not say it."""
+    columns = ["code_version", "crossover_version"]
+    rows = pd.concat([table.reindex(columns=columns).astype(object) for table in tables])
     sizes = rows.groupby(columns, sort=False, dropna=False).size()
-    keys = [key if isinstance(key, tuple) else (key,) for key in sizes.index]
     return [
-        {name: None if pd.isna(value) else value for name, value in zip(columns, key, strict=True)}
-        | {"rows": int(count)}
-        for key, count in zip(keys, sizes, strict=True)
+        {name: None if pd.isna(value) else value for name, value in zip(columns, key, strict=True)} | {"rows": count}
+        for key, count in sizes.items()
+        if isinstance(key, tuple)
     ]
 
 
@@ -118,12 +103,6 @@ def _sources(studies: Mapping[str, Mapping[str, Any]]) -> list[str]:
     named = [(spec.get("published") or {}).get("source") for spec in studies.values()]
     named += [claim.get("source") for spec in studies.values() for claim in spec.get("claims") or ()]
     return [str(source) for source in dict.fromkeys(named) if source and source != "ours"]
-
-
-def _example(tables: Sequence[pd.DataFrame]) -> str | None:
-    """The command of one trial."""
-    commands = [command for table in tables if "command" in table for command in table["command"].dropna().head(1)]
-    return str(commands[0]) if commands else None
 
 
 def _version(package: str) -> str:

@@ -1,87 +1,209 @@
-"""The report: one self-contained page that starts with the answer."""
+"""The report: one self-contained page, a Markdown summary to pass on, and the lines that a run ends with."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-from crossover.answers.claim_words import tally
-from crossover.answers.effort_words import effort_words
-from crossover.answers.other_crossovers import price_words
-from crossover.answers.sentences import missing_half
-from crossover.answers.side_by_side import machine_notes
-from crossover.config.words import FLAGS
-from crossover.figures.style import bytes_text, seconds_text
-from crossover.figures.svg_size import dimensions
-from crossover.report.machine_facts import fact_rows
-from crossover.report.machines import machines
-from crossover.report.opening import opening
-from crossover.report.page_assets import inline
+from crossover.config.words import FLAGS, STATUSES, is_cpu
+from crossover.files import atomic_path
+from crossover.plan.invocation import Invocation
+from crossover.report.figure_files import figures_of, lead_figure
+from crossover.report.formats import FILTERS
+from crossover.report.machine_facts import DOCS, GROUPS, differing_software
 from crossover.report.page_data import page_data
-from crossover.report.provenance import as_yaml
-from crossover.report.report_figures import FigureFile
-from crossover.report.report_sections import study_section
-from crossover.report.report_tables import ReportTables
+from crossover.report.provenance import provenance
 from crossover.tables.frames import records
-from crossover.tables.merged_provenance import completeness_notes, joined_runs, merged_views
+from crossover.tables.labels import name_by, side_word, varying
+from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS
+from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
-TEMPLATE = "report.html.j2"
+PLACE_AXES = [axis for axis in CELL_AXES if axis not in ("study", "machine", "device")]
+FEWEST_PLACES = 3
+"""Fewer sizes, batches, precisions and so on, whatever the devices, show nothing in a chart that a table does not."""
 
 
-def render(
-    path_to_templates: Path,
-    studies: Mapping[str, Mapping[str, Any]],
-    tables: ReportTables,
-    figures: Sequence[FigureFile],
-    problems: Mapping[str, Any],
-    facts: Mapping[str, Any],
-) -> str:
-    """Fill the template.
+@dataclass(frozen=True)
+class Run:
+    """What a report is made of."""
 
-    `studies` maps names to their files, `problems` is what `problems_view` gives, and `facts` says how and when the
-    report was made.
+    tables: RunTables
+    studies: Mapping[str, Mapping[str, Any]]
+    """The files of the studies, completed with defaults."""
+    config: Mapping[str, Any] | None = None
+    """The config, completed with defaults; None where runs were merged."""
+    figures: Sequence[Path] = ()
+    """Files `{study}/{kind}.svg`, in the order in which they are shown."""
+    note: str | None = None
+    """What a reader must know first."""
+    progress: Mapping[str, tuple[int, int]] | None = None
+    """By work, how much of an unfinished run is done and how much is asked for; None: the run has finished."""
+    merged: Sequence[Mapping[str, Any]] = ()
+    """What `read_provenances` gives of the runs that were merged."""
+
+
+def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation | None = None) -> None:
+    """Write report.html, summary.md, summary.txt and provenance.json beside the tables of a run.
+
+    `templates` is the folder report/; `invocation` says how the run was started, if a run makes the report.
     """
-    raised = sorted({flag for flags in tables.cells["flags"] for flag in flags})
-    return (
-        _environment(path_to_templates)
-        .get_template(TEMPLATE)
-        .render(
-            tally=tally(tables.claims) if len(tables.claims) else None,
-            opening=opening(studies, tables, figures),
-            sections=[study_section(name, spec, tables, figures) for name, spec in studies.items()],
-            cells=records(tables.cells),
-            machines=machines(tables.measured),
-            machine_notes=machine_notes(tables.measurements) + completeness_notes(joined_runs(facts)),
-            # The other half of a run that has not finished may still come.
-            missing_half=None
-            if facts["partial"]
-            else missing_half(device for table in tables.measured for device in table["device"]),
-            flags={flag: str(FLAGS[flag]) for flag in raised},
-            facts=facts,
-            page_data=page_data(studies, tables),
-            prices=price_words(facts["price_per_hour"], facts["currency"]),
-            problems=problems,
-        )
-    )
+    made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    files = [path for name in TABLE_NAMES for path in sorted(folder.glob(f"{name}.*"))]
+    files += sorted(folder.glob("datasets/*"))
+    measured = [run.tables.measurements, run.tables.quality]
+    known = provenance(measured, run.config, run.studies, invocation, files, folder, made_at)
+    known |= {"runs": list(run.merged), "progress": run.progress}
+    context = context_of(run, known)
+    texts = {
+        "provenance.json": json.dumps(known, indent=1, ensure_ascii=False),
+        "report.html": _environment(templates, html=True).get_template("page/report.html.j2").render(context),
+        "summary.md": _environment(templates).get_template("summary.md.j2").render(context),
+        "summary.txt": _environment(templates).get_template("summary.txt.j2").render(context | {"folder": folder}),
+    }
+    for name, text in texts.items():
+        with atomic_path(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
 
-def _environment(path_to_templates: Path) -> Environment:
+def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
+    """What the templates know of a run; `known` is its provenance."""
+    tables = run.tables
+    answers = records(tables.answers)
+    common = _common_doubts(answers)
+    for answer in answers:
+        answer["doubts"] = [doubt for doubt in answer["doubts"] if doubt not in common]
+    figures = figures_of(run.figures)
+    studies = [_study(name, spec, tables.of_study(name), answers, figures) for name, spec in run.studies.items()]
+    answered = [study["name"] for study in studies if any(answer["kind"] != "missing" for answer in study["main"])]
+    flags = sorted({flag for own in tables.cells["flags"] for flag in own})
+    machines = list(tables.measurements["machine"].unique())
+    return {
+        "studies": studies,
+        "answers": answers,
+        "common_doubts": common,
+        "fullest": [answer for answer in answers if answer["kind"] == "memory" and answer["main"]],
+        "trust": trust_of(tables.cells),
+        "lead": lead_figure(figures, answered) if answered else None,
+        "cells": records(tables.cells),
+        "claims": len(tables.claims),
+        "raised": {flag: FLAGS[flag] for flag in flags},
+        "problems": records(tables.problems),
+        "progress": run.progress,
+        "note": run.note,
+        "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),
+        "machines": machines,
+        "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],
+        "provenance": known,
+        "page_data": Markup(page_data(run.studies, tables)),
+    }
+
+
+def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
+    """Counts of cells, trials, flags and failures; a flag's count is that of cells, the most frequent first."""
+    trials = cells.loc[cells["trials"] > 0, "trials"]
+    flags = Counter(flag for own in cells["flags"] for flag in own)
+    statuses = Counter(cells.loc[cells["status"] != "ok", "status"])
+    return {
+        "cells": len(cells),
+        "timed": len(trials) > 0,
+        "trials_low": int(trials.min()) if len(trials) else 0,
+        "trials_high": int(trials.max()) if len(trials) else 0,
+        "flagged": int((cells["flags"].map(len) > 0).sum()),
+        "flags": flags.most_common(),
+        "lost": sum(statuses.values()),
+        "statuses": statuses.most_common(),
+    }
+
+
+def _common_doubts(answers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The doubts of more than half of the answers that could have one: said once, they need not stand behind each."""
+    known = [answer["doubts"] for answer in answers if answer["trials"] is not None]
+    counts = Counter(doubt for doubts in known for doubt in doubts)
+    return [doubt for doubt, count in counts.items() if count > len(known) / 2]
+
+
+def _study(
+    name: str,
+    spec: Mapping[str, Any],
+    own: RunTables,
+    answers: Sequence[dict[str, Any]],
+    figures: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    said = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
+    main = [answer for answer in said if answer["main"]]
+    return {
+        "name": name,
+        "title": spec["title"],
+        "question": spec["question"],
+        "published": spec["published"],
+        # The memory that is fullest of all studies has a card of its own.
+        "main": [answer for answer in main if answer["kind"] != "memory"],
+        "others": [answer for answer in said if answer not in main],
+        "claims": records(own.claims),
+        "figures": [figure for figure in figures if figure["study"] == name],
+        "trust": trust_of(own.cells) if (own.cells["trials"] > 0).any() else None,
+        "quality": _quality(own),
+        "machines": _machines(own),
+        "explorable": len(own.cells.drop_duplicates(PLACE_AXES)) >= FEWEST_PLACES,
+    }
+
+
+def _quality(own: RunTables) -> list[dict[str, Any]]:
+    """A row for each cell with trainings: means over seeds, and the difference in accuracy from the CPU in fp32."""
+    if own.quality.empty:
+        return []
+    pairs = own.quality_pairs[own.quality_pairs["metric"] == "accuracy"].drop(columns=["metric", "seeds", "largest"])
+    groups = own.quality.groupby(CELL_AXES, sort=False)
+    means = groups[[*QUALITY_METRICS, "loss"]].mean().reset_index()
+    counts = groups["status"].agg(seeds=lambda own: (own == "ok").sum(), failed=lambda own: (own != "ok").sum())
+    return records(means.merge(counts.reset_index()).merge(pairs, on=CELL_AXES, how="left"))
+
+
+def _machines(own: RunTables) -> list[dict[str, Any]]:
+    """The ratios of one device's times on two machines, with a label for their line."""
+    several = [axis for axis in varying(own.cells, LINE_AXES) if axis != "machine"]
+    return [
+        row | {"line": name_by(row, several), "device": side_word(row["device"])}
+        for row in records(own.ratios[own.ratios["pair"] == "machine"])
+    ]
+
+
+def _environment(templates: Path, html: bool = False) -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(path_to_templates),
-        autoescape=True,
+        loader=FileSystemLoader(templates),
+        autoescape=html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-    environment.filters["seconds"] = lambda value: "" if value is None else seconds_text(value)
-    environment.filters["dimensions"] = lambda figure: dimensions(figure.path)
-    environment.filters["bytes"] = bytes_text
-    environment.globals["effort_words"] = effort_words
-    environment.globals["fact_rows"] = fact_rows
-    environment.globals["as_yaml"] = as_yaml
-    environment.globals["merged_views"] = merged_views
-    environment.globals["inline"] = lambda name: inline(path_to_templates / name)
+    environment.filters |= {**FILTERS, "yaml": as_yaml}
+    environment.globals |= {
+        "flags": {name: word.count for name, word in FLAGS.items()},
+        "statuses": {name: word.count for name, word in STATUSES.items()},
+        "fact_groups": GROUPS,
+        "fact_docs": DOCS,
+        "inline": lambda name: _asset(templates / "page" / name),
+    }
     return environment
+
+
+def _asset(path: Path) -> Markup:
+    """A style sheet or script as the inside of its element, whose end tag must not stand in it."""
+    text = path.read_text(encoding="utf-8")
+    return Markup(text.replace("</script", "<\\/script").replace("</style", "<\\/style"))
+
+
+def as_yaml(values: Any) -> str:
+    """Plain values as a file of the config has them."""
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from crossover.config.studies import Refinement
-from crossover.statistics.crossover import Crossover
+import pandas as pd
+
+from crossover.config.studies import Cell, Refinement
+from crossover.config.workloads import workload_traits
+from crossover.statistics.crossover import Crossover, estimate_crossover
+from crossover.statistics.crossovers import Interpolation
+from crossover.statistics.pairings import Pairing, pairings
+from crossover.tables.frames import first_row, with_ok_times
+from crossover.tables.registry import LINE_AXES
 
 REFINED = ("bracketed", "reversed")
-"""Statuses with one bracket to measure in; elsewhere there is no telling where more would help."""
+"""Statuses with one bracket to measure in; with any other it is unknown where more would help."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a stage adds for one pair of sides; empty where nothing would help or nothing is left to do."""
+    """What a stage adds for one pair of sides, and why."""
 
+    decision: str
+    """bisect, add_trials; or why nothing is added: no_bracket, no_size_left, done, one_trial, narrow_enough."""
     sizes: tuple[int, ...] = ()
     """New sizes, for both sides and all trials."""
     trials: Mapping[int, int] = field(default_factory=dict)
@@ -36,24 +47,26 @@ def plan_refinement(
     """Plan a stage, from 1, on the crossover that the stages before it left.
 
     Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket; the one after
-    them adds trials at both ends of the bracket where the interval is wider than the target. `found` is on the size
-    axis, `measured` are the sizes that need no measuring any more, `trials` is the run's number of trials per cell. New
-    sizes are multiples of `granularity`, or taken from `sizes` where the workload can build only these. `to_x` leads
-    from a size to what the crossover is read over, where the target holds.
+    them adds trials at both ends of the bracket if the interval is wider than the target. `found` is on the size axis,
+    `measured` are the sizes that need no measuring, `trials` is the run's number of trials per cell. New sizes are
+    multiples of `granularity`, or taken from `sizes` if the workload can build only these. `to_x` maps a size to what
+    the crossover is read over, where the target holds.
     """
     if found.status not in REFINED or found.bracket is None:
-        return Plan()
+        return Plan("no_bracket")
     low, high = (round(end) for end in found.bracket)
     if stage <= refinement.bisections:
         offered = _around(low, high, granularity) if sizes is None else sizes
         middle = _nearest_to_middle(low, high, set(offered).difference(measured))
-        return Plan() if middle is None else Plan(sizes=(middle,))
+        return Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
+    if stage > refinement.bisections + 1 or refinement.extra_trials == 0:
+        return Plan("done")
+    if trials == 1:
+        return Plan("one_trial")
     width = half_width(found, to_x)
-    too_wide = width is None or width > refinement.target_width
-    helps = trials > 1 and refinement.extra_trials > 0 and too_wide
-    if stage > refinement.bisections + 1 or not helps:
-        return Plan()
-    return Plan(trials=dict.fromkeys((low, high), trials + refinement.extra_trials))
+    if width is not None and width <= refinement.target_width:
+        return Plan("narrow_enough")
+    return Plan("add_trials", trials=dict.fromkeys((low, high), trials + refinement.extra_trials))
 
 
 def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
@@ -70,6 +83,66 @@ def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
 
 
 def half_width(found: Crossover, to_x: Callable[[float], float | None]) -> float | None:
-    """Half the interval's width as a share of the crossover, in what it is read over; None where an end is open."""
+    """Half the interval's width as a share of the crossover, in what it is read over; None if an end is open."""
     low, middle, high = (None if size is None else to_x(size) for size in (found.low, found.size, found.high))
     return None if low is None or middle is None or high is None else (high - low) / 2 / middle
+
+
+def plan_stage(
+    measurements: pd.DataFrame,
+    stage: int,
+    refinements: Mapping[str, Refinement],
+    x_axes: Mapping[str, str],
+    trials: int,
+) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
+    """The trials that a stage, from 1, adds to each cell, and for each line and pair what was found and decided.
+
+    `refinements` says by study how it is refined, `x_axes` what its crossovers are read over (size or parameters),
+    `trials` how many trials a cell of the run has.
+    """
+    timed = with_ok_times(measurements)
+    lines = dict(iter(timed.groupby(LINE_AXES)))
+    wanted: dict[Cell, set[int]] = defaultdict(set)
+    why = []
+    for pairing, contender in _asked_for(timed, refinements):
+        line = lines[tuple(pairing.line[axis] for axis in LINE_AXES)]
+        axes = first_row(line[LINE_AXES])
+        refinement, over = refinements[axes["study"]], x_axes[axes["study"]]
+        table = pairing.trials[["size", "side", "trial", "step_time_s"]]
+        found = estimate_crossover(table, pairing.baseline, contender)
+        to_x = Interpolation(line["size"], line[over])
+        own = workload_traits(axes["workload"])
+        measured = {round(size) for size in table["size"]}
+        plan = plan_refinement(found, measured, stage, trials, refinement, own.granularity, own.sizes, to_x)
+        numbers = {size: range(1, trials + 1) for size in plan.sizes}
+        numbers |= {size: range(trials + 1, most + 1) for size, most in plan.trials.items()}
+        for size, added in numbers.items():
+            for side in (pairing.baseline, contender):
+                cell = {**axes, "size": size, "device": pairing.device, pairing.pair: side}
+                wanted[Cell(**cell)].update(added)
+        why.append(axes | _sides(pairing) | _found(found) | {"decision": plan.decision, "over": over})
+        why[-1]["half_width"] = half_width(found, to_x)
+    in_order = sorted(wanted, key=lambda cell: cell.path)
+    return {cell: sorted(wanted[cell]) for cell in in_order}, why
+
+
+def _asked_for(measurements: pd.DataFrame, refinements: Mapping[str, Refinement]) -> Iterator[tuple[Pairing, str]]:
+    """The pairings to narrow down, each with its contender; of devices, those with the CPU on all of its cores."""
+    for pairing in pairings(measurements):
+        asked = pairing.pair in refinements[str(pairing.line["study"])].pairs
+        if asked and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
+            yield pairing, pairing.contender
+
+
+def _sides(pairing: Pairing) -> dict[str, Any]:
+    return {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
+
+
+def _found(found: Crossover) -> dict[str, Any]:
+    return {
+        "status": found.status,
+        "doubt": found.doubt,
+        "bracket": None if found.bracket is None else list(found.bracket),
+        "crossover": found.size,
+        "interval": None if found.low is None and found.high is None else [found.low, found.high],
+    }

@@ -1,4 +1,4 @@
-"""Two runs compared cell by cell: the ratio of their times with its interval, and what may be said of it."""
+"""Two runs compared cell by cell: the ratio of their times with its interval, and a verdict on it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crossover.statistics.summary import ratio_over_trials
-from crossover.tables.frames import CELL_AXES
+from crossover.statistics.intervals import ratio_over_trials
+from crossover.tables.registry import CELL_AXES
 
 FASTER = "FASTER"
 SLOWER = "SLOWER"
@@ -19,7 +19,7 @@ VERDICTS = (FASTER, SLOWER, SAME, AMBIGUOUS)
 MISSING = "missing"
 
 SAME_WITHIN = 1.02
-"""Times whose ratio lies between 1 / 1.02 and 1.02 are the same for every purpose that this workflow serves."""
+"""Times whose ratio lies between 1 / 1.02 and 1.02 count as the same."""
 
 COMPARISON_COLUMNS = {
     "verdict": "of the second run over the first: FASTER, SLOWER, SAME, AMBIGUOUS; or missing",
@@ -38,7 +38,7 @@ COMPARISON_COLUMNS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """How much longer the second side takes, and what that amounts to; an end that is not known is None."""
+    """How much longer the second side takes, with a verdict; an end that is not known is None."""
 
     ratio: float | None
     low: float | None
@@ -55,7 +55,7 @@ def compare_times(first_s: Sequence[float], second_s: Sequence[float]) -> Verdic
     if not first_s or not second_s:
         return Verdict(None, None, None, AMBIGUOUS)
     found = ratio_over_trials(first_s, second_s)
-    return Verdict(found.ratio, found.low, found.high, _word(found.low, found.high))
+    return Verdict(found.mean, found.low, found.high, _word(found.low, found.high))
 
 
 def _word(low: float | None, high: float | None) -> str:
@@ -115,7 +115,7 @@ def _statuses(cell: pd.DataFrame | None) -> str | None:
 
 @dataclass(frozen=True)
 class Summary:
-    """How the ratios of a comparison are distributed over its cells; what no cell tells is None."""
+    """The distribution of a comparison's ratios over its cells; None where no cell has one."""
 
     cells: int
     """Cells with a time in both runs."""
@@ -132,9 +132,9 @@ class Summary:
 
 
 def summary(comparison: pd.DataFrame) -> Summary:
-    """Summarise the ratios of a table of `compare_runs`; quartiles are interpolated on the log scale.
+    """Summarise the ratios of a table of `compare_runs`.
 
-    On that scale the summary of second over first is that of first over second turned round.
+    Quartiles are interpolated on the log scale, where swapping the runs only inverts the summary.
     """
     ratios = comparison["ratio"].dropna().to_numpy(float)
     within = comparison["within"].dropna()

@@ -1,19 +1,60 @@
-"""What has finished of a run that has not: its rows that are there, can be read, and belong together."""
+"""The finished part of a run that is going on or was stopped: its rows, and why each missing result is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
+from crossover.config.studies import CELL_PATH, SEARCH_PATH, TRAINING_PATH
+from crossover.config.words import AXES, HERE
 from crossover.errors import UserError
-from crossover.statistics.largest_batches import SEARCH_COLUMNS, collect_searches
-from crossover.tables.columns import Measurement
-from crossover.tables.frames import joined, readable_rows
+from crossover.tables.columns import Measurement, Training
+from crossover.tables.frames import joined, read_row, readable_rows
 from crossover.tables.guards import ENVIRONMENT_COLUMNS
+from crossover.tables.searches import collect_searches
+
+EXCLUDED = (
+    "its row was measured with other settings than the config has now, or on another host or installation than the "
+    "newest rows of its device"
+)
+NOT_YET = "not measured yet"
+STOPPED = "it is running now, or was stopped"
+
+
+@dataclass(frozen=True)
+class Work:
+    """A kind of job, and where its results lie."""
+
+    rule: str
+    pattern: str
+    """Of a result's path, below its folder and without its suffix."""
+    read: Callable[[Path], Any]
+    """Raises UserError where a result is unreadable."""
+
+
+WORKS = {
+    "trial": Work("measure_cell", f"{CELL_PATH}/trial-{{trial}}", read_row),
+    "training": Work("train_model", TRAINING_PATH, lambda path: read_row(path, Training)),
+    "search": Work("find_largest_batch", SEARCH_PATH, lambda path: collect_searches([path])),
+}
+"""By what one job is called."""
+
+
+@dataclass(frozen=True)
+class MissingResult:
+    """A trial, training or search without a result."""
+
+    work: str
+    axes: Mapping[str, Any]
+    kind: str
+    """failed, missing, unreadable or excluded."""
+    reason: str
 
 
 def finished_rows(
@@ -23,11 +64,11 @@ def finished_rows(
     number: str = "trial",
     settings: Mapping[str, Collection[str]] | None = None,
 ) -> pa.Table:
-    """The rows of trials (or of another record) among the files asked for; of a device those like its newest one.
+    """The rows of trials (or of another record) among the files asked for that belong together.
 
-    `settings` has the options that the commands of a study's trials have in common today: a row that was measured
-    without one of them will be measured again. What is missing, cannot be read or comes from elsewhere is left out as
-    well; `problems` names it.
+    Rows of a device must come from the environment of its newest one. `settings` holds the options that the trials of
+    a study share today: a row that was measured without one of them is left out, and so is what is missing or cannot be
+    read; `missing_results` names all of these.
     """
     newest = _newest_first(paths)
     files, rows = readable_rows(newest, record)
@@ -43,15 +84,31 @@ def finished_rows(
 
 
 def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFrame:
-    """The same of searches for the largest batch."""
+    """The same for searches for the largest batch."""
     environments = {}
     for path in _newest_first(paths):
         try:
             row = collect_searches([path]).iloc[0]
         except UserError:
             continue
-        environments[path] = {column: row[column] for column in ("machine", "device", *_columns(SEARCH_COLUMNS))}
+        environments[path] = {column: row[column] for column in ("machine", "device", *_columns(row.index))}
     return collect_searches(_alike(environments, several_hosts))
+
+
+def missing_results(
+    asked: Mapping[str, Sequence[Path]], collected: Mapping[str, pd.DataFrame]
+) -> Iterator[MissingResult]:
+    """The results that are asked for but not among those collected; both are by work (trial, training, search)."""
+    for name, paths in asked.items():
+        work, table = WORKS[name], collected.get(name)
+        keys = ["machine", *re.findall(r"\{(\w+)\}", work.pattern)]
+        known = set() if table is None else set(table[keys].astype(str).itertuples(index=False, name=None))
+        for path in paths:
+            tail, found = _parsed(work, path)
+            if tuple(found[key] for key in keys) not in known:
+                results = Path(*path.parts[: -len(tail.parts) - 1])
+                kind, reason = _why(work, path, results / "logs" / work.rule / f"{tail.as_posix()}.log")
+                yield MissingResult(name, _axes(found), kind, reason)
 
 
 def _of_today(row: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -> bool:
@@ -59,7 +116,7 @@ def _of_today(row: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -
 
 
 def _newest_first(paths: Sequence[Path]) -> list[Path]:
-    """The files that are there; one may come or go at this very moment."""
+    """The files that exist; one may come or go at this very moment."""
     written = {}
     for path in paths:
         try:
@@ -74,7 +131,7 @@ def _columns(names: Collection[str]) -> list[str]:
 
 
 def _alike(environments: Mapping[Path, Mapping[str, Any]], several_hosts: bool) -> list[Path]:
-    """The files whose environment is that of the first one of their device; what a row does not know is passed over."""
+    """The files whose environment is that of their device's first one; a field that a row lacks may be anything."""
     passed_over = {"machine", "device"} | ({"hostname"} if several_hosts else set())
     first: dict[tuple[str, str], dict[str, Any]] = {}
     kept = []
@@ -85,3 +142,37 @@ def _alike(environments: Mapping[Path, Mapping[str, Any]], several_hosts: bool) 
             known |= own
             kept.append(path)
     return kept
+
+
+def _parsed(work: Work, path: Path) -> tuple[Path, dict[str, str]]:
+    """The end of a path, from the study on and without suffix, and the values in it; classes of nodes add a level."""
+    for pattern in (work.pattern, work.pattern.replace("/{device}", "/{machine}/{device}")):
+        tail = Path(*path.parts[-len(Path(pattern).parts) :]).with_suffix("")
+        regex = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
+        if found := re.fullmatch(regex, tail.as_posix()):
+            return tail, {"machine": HERE} | found.groupdict()
+    raise ValueError(f"{path} is no path of {work.rule}")
+
+
+def _axes(texts: Mapping[str, str]) -> dict[str, Any]:
+    values = {axis: texts.get(axis) for axis in AXES}
+    return {axis: int(text) if text and axis in ("size", "batch_size") else text for axis, text in values.items()}
+
+
+def _why(work: Work, path: Path, log: Path) -> tuple[str, str]:
+    """Why a result is missing, from its file and the log of its job."""
+    if path.is_file():
+        try:
+            work.read(path)
+        except UserError as error:
+            return "unreadable", str(error).removeprefix(f"{path}: ").partition("; ")[0]
+        return "excluded", EXCLUDED
+    try:
+        lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return "missing", NOT_YET
+    errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    if not errors:
+        # The last line of a traceback: an error that nobody foresaw.
+        errors = [line for line in lines[-1:] if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    return ("failed", errors[-1]) if errors else ("missing", STOPPED)

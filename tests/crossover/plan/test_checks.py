@@ -1,84 +1,71 @@
-"""The config against what other rooms know: this machine, a cluster's nodes, the columns of a row."""
-
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crossover.config.configuration import Configuration, read_configuration
 from crossover.errors import UserError
-from crossover.machine.discovery import Machine, Nodes, sent_elsewhere
-from crossover.plan.checks import check_device_list, check_executor, check_metrics
-
-CONFIG = Path(__file__).parents[3] / "config"
-HERE = Machine(("cpu",), "2.13.0", None)
-UNKNOWN_NODES = sent_elsewhere(HERE, None)
-KNOWN_NODES = sent_elsewhere(HERE, Nodes(cpus=8, cpus_per_gpu=None))
-CLASSES = {"a": {"cores": 64, "devices": ["cpu"]}}
+from crossover.plan.checks import check_classes, check_device_list, check_executor, check_metrics, check_sent
+from plans import CLASSES, HERE, KNOWN_NODES, UNKNOWN_NODES, configured
 
 
-def config(**values: Any) -> Configuration:
-    return read_configuration([("config.yaml", {"studies": ["disc_depth"], **values})], CONFIG)
-
-
-def on_cpu(**values: Any) -> Callable[[], Configuration]:
-    return lambda: config(devices=["cpu"], **values)
-
-
-def test_a_device_that_is_not_here_is_one_line() -> None:
-    check_device_list(config(devices=["cpu"]), HERE)
-    check_device_list(config(devices="auto"), HERE)
-    with pytest.raises(UserError, match=r"^config\.yaml: devices: 'cuda' cannot be used .* allowed here: auto, cpu "):
-        check_device_list(config(devices=["cpu", "cuda"]), HERE)
+def test_a_device_that_this_machine_lacks_is_named_with_those_that_it_has() -> None:
+    machine = replace(HERE, devices=("cpu",), note="built without CUDA")
+    check_device_list(configured(devices=["cpu"]), machine)
+    check_device_list(configured(), machine)
+    with pytest.raises(UserError, match=r"^mine\.yaml: devices: 'cuda' .*: auto, cpu \(built without CUDA\)"):
+        check_device_list(configured(devices=["cpu", "cuda"]), machine)
 
 
 @pytest.mark.parametrize(
-    ("read", "machine", "local"),
+    ("values", "names"),
     [
-        (config, HERE, True),
-        (config, KNOWN_NODES, False),
-        (on_cpu(cpu_threads=8), UNKNOWN_NODES, False),
-        (on_cpu(cluster={"classes": CLASSES}), UNKNOWN_NODES, False),
+        ({"devices": "auto"}, "devices: 'auto'"),
+        ({"devices": ["cpu"]}, "cpu_threads: 'auto'"),
+        ({"devices": ["cpu"], "cluster": {"classes": {"a": {"qos": "high"}}}}, "cpu_threads: 'auto'"),
     ],
 )
-def test_jobs_may_run_here_and_on_known_nodes(read: Callable[[], Configuration], machine: Machine, local: bool) -> None:
-    check_executor(read(), machine, local)
+def test_nodes_that_slurm_does_not_know_must_be_described(values: dict[str, Any], names: str) -> None:
+    with pytest.raises(UserError, match=names):
+        check_executor(configured(**values), UNKNOWN_NODES, local=False)
+    check_executor(configured(**values), KNOWN_NODES, local=False)
 
 
-@pytest.mark.parametrize(
-    ("read", "machine", "local", "message"),
-    [
-        (config, UNKNOWN_NODES, False, r"config\.yaml: devices: 'auto' takes what Slurm says of its nodes, but sinfo"),
-        (on_cpu(), UNKNOWN_NODES, False, "cpu_threads: 'auto' takes the cores that Slurm says its nodes have, but"),
-        (config, KNOWN_NODES, True, "--jobs: counts the jobs of a cluster, but these run here; give --cores"),
-    ],
-)
-def test_what_slurm_does_not_know_must_be_named(
-    read: Callable[[], Configuration], machine: Machine, local: bool, message: str
-) -> None:
-    with pytest.raises(UserError, match=f"^{message}"):
-        check_executor(read(), machine, local)
+def test_nodes_that_are_described_need_no_slurm() -> None:
+    check_executor(configured(devices=["cpu"], cpu_threads=8), UNKNOWN_NODES, local=False)
+    classes = {"a": {"cores": 8}}
+    check_executor(configured(devices=["cpu"], cluster={"classes": classes}), UNKNOWN_NODES, local=False)
+    check_executor(configured(), HERE, local=True)
 
 
-@pytest.mark.parametrize(
-    ("metric", "message"),
-    [
-        ("step_time_s", None),
-        ("run_time_s", None),
-        ("step_times_s", r"metric 'step_times_s' is unknown \(did you mean 'step_time_s' or "),
-        ("speed", "metric 'speed' is unknown; allowed: samples_per_s, run_time_s, and the numeric columns of "),
-    ],
-)
-def test_a_claim_names_a_column_of_a_row(metric: str, message: str | None) -> None:
-    claim = {"statement": "x", "source": "ours", "ratio_below": {"metric": metric, "of": {}, "over": {}, "limit": 1}}
-    (study,) = config().studies
-    studies = [replace(study, claims=(claim,))]
-    if message is None:
-        return check_metrics(studies)
-    with pytest.raises(UserError, match=rf"^disc_depth\.yaml: claims\.0: {message}"):
-        check_metrics(studies)
-    return None
+def test_jobs_of_a_cluster_that_run_here_stop_the_run() -> None:
+    with pytest.raises(UserError, match=r"^--jobs: "):
+        check_executor(configured(), KNOWN_NODES, local=True)
+
+
+def test_a_class_that_cannot_be_measured_stops_the_run() -> None:
+    with pytest.raises(UserError, match=r"^cluster\.classes\.a100\.devices: missing, and devices: auto"):
+        check_classes(CLASSES, None)
+    with pytest.raises(UserError, match=r"^cluster\.classes\.b\.slurm_partition: missing, but another class has it"):
+        check_classes({**CLASSES, "b": {}}, ("cpu",))
+    with pytest.raises(UserError, match=r"^cluster\.classes\.here: the name stands for a run without classes"):
+        check_classes({"here": {}}, ("cpu",))
+    check_classes(CLASSES, ("cpu",))
+    check_classes(None, None)
+
+
+def test_classes_need_an_executor_that_sends_jobs_to_them() -> None:
+    with pytest.raises(UserError, match=r"^cluster\.classes: a100, h200 are classes of a cluster's nodes"):
+        check_sent(CLASSES, local=True)
+    check_sent(CLASSES, local=False)
+    check_sent(None, local=True)
+
+
+def test_a_claim_names_a_metric_that_a_row_has() -> None:
+    (study,) = configured(studies=["disc_depth"]).studies
+    check_metrics([study])
+    sides = {"metric": "step_tme_s", "of": {"device": "cpu"}, "over": {"device": "cuda"}, "where": {}}
+    claim = {"statement": "A claim", "source": "somebody", "ratio_below": {**sides, "limit": 2}}
+    with pytest.raises(UserError, match=r"claims\.0: metric 'step_tme_s' is unknown \(did you mean 'step_time_s'"):
+        check_metrics([replace(study, claims=(claim,))])

@@ -1,167 +1,115 @@
 from __future__ import annotations
 
 import logging
-import shlex
-from collections.abc import Mapping
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
 
-from crossover.plan.progress import (
-    ProgressTeller,
-    cut_inputs,
-    duration_words,
-    estimate_left,
-    failure_words,
-    kinds_of,
-    partial_command_of,
-)
+from crossover.plan.progress import Progress, cut_inputs, duration_words, failure_words
 
 
-def kinds(size: int, trial: int = 1, device: str = "cpu", study: str = "a") -> Any:
-    return kinds_of("measure_cell", {"study": study, "size": size, "device": device, "trial": trial})
+class Run:
+    """Events of a run, as Snakemake logs them, and a clock that moves by hand."""
+
+    def __init__(self, **planned: int) -> None:
+        self.now_s = 0.0
+        self.said: list[str] = []
+        self.progress = Progress(self.said.append, lambda: self.now_s)
+        self.total = sum(planned.values())
+        self.event(LogEvent.RUN_INFO, stats={**planned, "total": self.total})
+
+    def event(self, event: LogEvent, **facts: object) -> None:
+        record = logging.makeLogRecord({"event": event, **facts})
+        self.progress.handle(record)
+
+    def job(self, number: int, rule: str = "measure_cell", seconds: float = 1.0, ends: bool = True) -> None:
+        self.event(LogEvent.JOB_INFO, jobid=number, rule_name=rule)
+        self.now_s += seconds
+        if ends:
+            self.event(LogEvent.JOB_FINISHED, job_id=number)
+        else:
+            self.event(LogEvent.JOB_ERROR, jobid=number, rule_name=rule)
+        self.event(LogEvent.PROGRESS, total=self.total)
 
 
-def taken(jobs: Mapping[tuple[int, str], float]) -> dict[tuple[str, ...], list[float]]:
-    """Seconds of finished jobs, by size and device."""
-    found: dict[tuple[str, ...], list[float]] = {}
-    for (size, device), seconds in jobs.items():
-        for kind in kinds(size, device=device):
-            found.setdefault(kind, []).append(seconds)
-    return found
+def test_the_time_left_is_that_of_the_jobs_left_at_the_pace_so_far() -> None:
+    run = Run(make_dataset=1, measure_cell=4, render_report=1, all=1)
+    run.job(0, "make_dataset", 500)
+    for number, seconds in enumerate((100, 60, 80, 100), start=1):
+        run.job(number, seconds=seconds)
+    run.job(9, "render_report", 5)
+    assert run.said == [
+        "Measured 1 of 4 trials; about 5 min left.",  # 3 x 100 s
+        "Measured 2 of 4 trials; about 3 min left.",  # 2 x 80 s
+        "Measured 3 of 4 trials; about 1 min left.",  # 1 x 80 s
+    ]
 
 
-def test_a_later_trial_is_expected_to_take_what_its_cell_took() -> None:
-    """Two cells of 10 s and 30 s ran one after the other; the same two once more."""
-    left = estimate_left([(kinds(1, trial=2), 0), (kinds(2, trial=2), 0)], taken({(1, "cpu"): 10, (2, "cpu"): 30}), 40)
-    assert left is not None
-    assert (left.left_s, left.rough) == (pytest.approx(40), False)
+def test_jobs_that_run_at_once_shorten_the_time_left() -> None:
+    run = Run(measure_cell=4, train_model=2)
+    for number in (1, 2):
+        run.event(LogEvent.JOB_INFO, jobid=number, rule_name="measure_cell")
+    run.now_s = 100
+    for number in (1, 2):
+        run.event(LogEvent.JOB_FINISHED, job_id=number)
+    assert run.said[-1] == "Measured 2 of 6 trials and trainings; about 3 min left."  # 4 x 50 s
 
 
-def test_a_new_cell_is_expected_to_take_what_others_of_its_study_and_device_took() -> None:
-    times = taken({(1, "cpu"): 10, (2, "cpu"): 30, (1, "cuda"): 2})
-    left = estimate_left([(kinds(3), 0)], times, 42)
-    assert left is not None
-    assert (left.left_s, left.rough) == (pytest.approx(20), False)
+def test_refinement_adds_jobs_when_it_is_planned() -> None:
+    run = Run(measure_cell=2, plan_refinement=1)
+    run.job(1, seconds=60)
+    assert run.said[-1] == "Measured 1 of 2 trials; about 1 min left, before what refinement adds."
+    run.job(2, seconds=60)
+    run.total += 3
+    run.job(3, "plan_refinement", 1)
+    run.job(4, seconds=59)
+    assert run.said[-1] == "Measured 3 of 5 trials; about 2 min left."
 
 
-def test_where_nothing_alike_has_finished_the_guess_is_rough() -> None:
-    left = estimate_left([(kinds(1, device="cuda"), 0)], taken({(1, "cpu"): 10}), 10)
-    assert left is not None
-    assert left.rough
-
-
-def test_jobs_at_once_and_the_time_between_jobs_count() -> None:
-    """Four GPUs at once: 40 s of work in 10 s. One by one with pauses: 10 s of work in 20 s."""
-    at_once = estimate_left([(kinds(1, trial=2), 0)], taken({(size, "cuda"): 10 for size in range(1, 5)}), 10)
-    paused = estimate_left([(kinds(1, trial=2), 0)], taken({(1, "cpu"): 10}), 20)
-    assert at_once is not None
-    assert paused is not None
-    assert (at_once.left_s, paused.left_s) == (pytest.approx(10 / 4), pytest.approx(20))
-
-
-def test_a_running_job_has_less_left_and_never_less_than_nothing() -> None:
-    times = taken({(1, "cpu"): 10})
-    waiting = [(kinds(1, trial=2), 4.0), (kinds(1, trial=3), 60.0)]
-    left = estimate_left(waiting, times, 10)
-    assert left is not None
-    assert left.left_s == pytest.approx(6)
-
-
-def test_before_a_job_has_finished_nothing_is_said() -> None:
-    assert estimate_left([(kinds(1), 0)], {}, 10) is None
+def test_failed_jobs_are_counted_and_not_waited_for() -> None:
+    run = Run(measure_cell=3)
+    run.job(1, ends=False)
+    run.job(2)
+    assert run.said[-1].startswith("Measured 1 of 3 trials; less than a minute left")
+    run.job(3)
+    assert len(run.said) == 1
+    assert run.progress.failed == {"measure_cell": 1}
+    assert run.progress.finished == {"measure_cell": 2}
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(5, "less than a minute"), (61, "about 1 min"), (200, "about 3 min"), (4800, "about 1 h 20 min")],
+    ("planned", "measures"),
+    [({"measure_cell": 1}, True), ({"plan_refinement": 1}, True), ({"render_report": 1, "make_dataset": 1}, False)],
 )
-def test_durations_are_words(seconds: float, words: str) -> None:
+def test_a_run_measures_if_it_has_jobs_that_do_or_refinement(planned: dict[str, int], measures: bool) -> None:
+    assert Run(**planned).progress.measures() is measures
+
+
+def test_events_of_other_kinds_are_passed_over() -> None:
+    run = Run(measure_cell=1)
+    run.event(LogEvent.JOB_FINISHED, job_id=77)
+    run.event(LogEvent.RESOURCES_INFO)
+    assert run.said == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(20, "less than a minute"), (200, "about 3 min"), (4800, "about 1 h 20 min")]
+)
+def test_durations_are_rounded(seconds: float, words: str) -> None:
     assert duration_words(seconds) == words
 
 
-def event(name: str, **facts: Any) -> logging.LogRecord:
-    record = logging.LogRecord("snakemake", logging.INFO, "", 0, "", None, None)
-    record.__dict__.update(facts, event=SimpleNamespace(value=name))
-    return record
+def test_a_failed_run_names_the_command_that_reports_what_has_finished() -> None:
+    text = failure_words({"measure_cell": 2, "make_dataset": 1}, "results/quick")
+    assert "3 jobs (measure_cell 2, make_dataset 1)" in text
+    assert "python scripts/report_rows.py results/quick" in text
+    assert failure_words({}, "results").startswith("The run was stopped.")
 
 
-def test_the_time_left_is_told_after_each_trial() -> None:
-    """Three trials of 100 s; the number of a job is told as finished while it still counts as waiting."""
-    jobs = {number: ("measure_cell", {"study": "a", "device": "cpu", "size": number}) for number in (1, 2, 3)}
-    said: list[str] = []
-    now = [0.0]
-    more = [True]
-    teller = ProgressTeller(lambda: (jobs, more[0]), said.append, lambda: now[0])
-    for number in (1, 2, 3):
-        rule, wildcards = jobs[number]
-        teller.handle(event("job_info", jobid=number, rule_name=rule, wildcards=wildcards))
-        now[0] += 100
-        teller.handle(event("job_finished", job_id=number))
-        more[0] = number == 1
-        del jobs[number]
-    assert said == [
-        "Measured 1 of 3 trials; about 3 min left, before what refinement adds.",
-        "Measured 2 of 3 trials; about 2 min left, before what refinement adds.",
-    ]
-
-
-def test_telling_takes_a_small_share_of_the_time() -> None:
-    """Here it takes 1 s, which is 2 % of 50 s: of trials of 10 s every fifth is told."""
-    jobs = {number: ("measure_cell", {"study": "a", "device": "cpu", "size": number}) for number in range(20)}
-    said: list[str] = []
-    now = [0.0]
-
-    def waiting() -> Any:
-        now[0] += 1
-        return jobs, False
-
-    teller = ProgressTeller(waiting, said.append, lambda: now[0])
-    for number in range(14):
-        teller.handle(event("job_info", jobid=number, rule_name="measure_cell", wildcards=jobs[number][1]))
-        now[0] += 10
-        teller.handle(event("job_finished", job_id=number))
-        del jobs[number]
-    assert [text.split(";")[0] for text in said] == [f"Measured {number} of 20 trials" for number in (1, 6, 11)]
-
-
-def test_jobs_that_take_no_time_are_not_counted() -> None:
-    said: list[str] = []
-    teller = ProgressTeller(lambda: ({}, False), said.append)
-    teller.handle(event("job_info", jobid=1, rule_name="plot_times", wildcards={}))
-    teller.handle(event("job_finished", job_id=1))
-    assert said == []
-
-
-def test_failed_jobs_are_counted_by_rule() -> None:
-    teller = ProgressTeller(lambda: ({}, False), lambda _: None)
-    for number in (1, 2):
-        teller.handle(event("job_info", jobid=number, rule_name="measure_cell", wildcards={}))
-        teller.handle(event("job_error", jobid=number, rule_name="measure_cell"))
-    lines = failure_words(teller.failed, "snakemake --nolock").splitlines()
-    assert lines[0] == "Failed: 2 jobs (measure_cell 2); the line of each is above."
-    assert lines[2] == "A report of what has finished: snakemake --nolock"
-    assert failure_words({}, "x").startswith("The run was stopped.")
-
-
-def test_the_command_of_a_partial_report_asks_for_what_the_run_did() -> None:
-    assert partial_command_of([], [], {}) == "snakemake --nolock --cores 1 -- partial_report"
-    command = partial_command_of([Path("a b.yaml")], ["seed=3"], {"devices": ("cpu", "cuda"), "check_devices": False})
-    assert shlex.split(command) == [
-        *("snakemake", "--nolock", "--cores", "1", "--configfile=a b.yaml"),
-        *("--config", "seed=3", 'devices=["cpu", "cuda"]', "check_devices=false", "--", "partial_report"),
-    ]
-
-
-def test_of_a_failed_jobs_inputs_the_first_are_shown() -> None:
-    """A report has hundreds, and the line that says why it failed is to be seen beside them."""
-    for event, shown in (("job_error", ["a", "b", "c", "and 97 more"]), ("job_info", [*"abc", *["x"] * 97])):
-        record = logging.makeLogRecord({"event": SimpleNamespace(value=event), "input": [*"abc", *["x"] * 97]})
-        assert cut_inputs(record)
-        assert record.__dict__["input"] == shown
-    short = logging.makeLogRecord({"event": SimpleNamespace(value="job_error"), "input": ["a", "b", "c"]})
-    assert cut_inputs(short)
-    assert short.__dict__["input"] == ["a", "b", "c"]
-    assert cut_inputs(logging.makeLogRecord({"msg": "a line"}))
+def test_a_failed_job_shows_few_of_its_inputs() -> None:
+    record = logging.makeLogRecord({"event": LogEvent.JOB_ERROR, "input": list("abcde")})
+    assert cut_inputs(record)
+    assert record.__dict__["input"] == ["a", "b", "c", "and 2 more"]
+    other = logging.makeLogRecord({"event": LogEvent.JOB_INFO, "input": list("abcde")})
+    cut_inputs(other)
+    assert other.__dict__["input"] == list("abcde")

@@ -6,18 +6,17 @@ from typing import Any
 
 import pytest
 
-from crossover.config.studies import Cell, Effort, Refinement, Study
+from crossover.config.studies import Cell, Refinement, Study
 from crossover.errors import UserError
 from crossover.plan.stages import (
     StagePlan,
-    figures_among,
     has_other_sides,
     measured_late,
     planned_trials,
     refinement_of,
     refinement_on,
     stages_of,
-    write_plan,
+    write_stage,
 )
 
 STUDY = Study(
@@ -68,23 +67,6 @@ def test_a_machine_with_one_kind_of_device_has_no_stage() -> None:
     assert [stages_of(STUDY, (device,), 3, RUN) for device in BOTH] == [0, 0]
     mixed = replace(STUDY, precisions=("fp32", "tf32"), executions=("eager", "compile"))
     assert [stages_of(mixed, (device,), 3, RUN) for device in BOTH] == [0, 0]
-
-
-def test_figures_are_those_that_have_something_to_show() -> None:
-    kinds = ("times", "speedups", "precisions", "host_share", "memory", "energy")
-    study = replace(STUDY, figures=kinds)
-    mixed = replace(study, precisions=("fp32", "bf16"))
-
-    def shown(study: Study, devices: tuple[str, ...], *, priced: bool = False, timed_s: float = 2.0) -> list[str]:
-        return figures_among(study, devices, Effort(timed_min_s=timed_s), priced=priced)
-
-    assert shown(study, ("cpu",)) == ["times", "memory"]
-    assert shown(study, ("cuda",)) == ["times", "host_share", "memory"]
-    assert shown(study, BOTH) == ["times", "speedups", "host_share", "memory"]
-    assert shown(mixed, ("cpu",)) == ["times", "precisions", "memory"]
-    assert shown(study, ("cpu",), priced=True) == ["times", "memory", "energy"]
-    assert shown(study, ("cpu",), timed_s=10) == ["times", "memory", "energy"]
-    assert shown(replace(study, devices=("cuda",)), BOTH) == ["times", "host_share", "memory"]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +130,7 @@ def test_a_study_with_none_of_the_pairs_has_no_stage(changes: dict[str, Any], de
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "stage-1.json"
-    write_plan(StagePlan(1, {CELL: [1, 2], replace(CELL, size=10): [4]}, [{"decision": "measure"}]), path)
+    write_stage(StagePlan(1, {CELL: [1, 2], replace(CELL, size=10): [4]}, [{"decision": "measure"}]), path)
     assert planned_trials(path) == [(CELL, 1), (CELL, 2), (replace(CELL, size=10), 4)]
     assert '"decision": "measure"' in path.read_text()
 

@@ -1,0 +1,271 @@
+"""Answers at a single place: loading, two devices, latency, throughput, settings, and cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from crossover.answers.vocabulary import Row, doubts_of
+from crossover.config.words import BASELINE, DEVICES, PLAIN, PLAIN_SIDES, is_cpu
+from crossover.statistics.intervals import ratio_over_trials
+from crossover.tables.frames import first_row, on_all_cores, records, rows_with
+from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
+from crossover.tables.registry import CELL_AXES, LINE_AXES, WAYS
+from crossover.tables.run_tables import RunTables
+
+BOUND = 0.5
+"""Share of a step above which what takes it bounds the run."""
+
+PLAIN_SETTING = {**PLAIN_SIDES, "variant": PLAIN}
+"""The settings with nothing switched on."""
+
+
+def comparison_answers(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+    """Answers of a study that does not ask where two sides cross, by what its figures show."""
+    loading, ratios = _loading(own), _ratios(own)
+    if "latency" in spec["figures"]:
+        asked = _latencies(own)
+    elif "throughput" in spec["figures"]:
+        asked = _of_devices(own.cells, _best_rate)
+    elif loading or _one_cell_a_device(own.cells):
+        asked = []
+    else:
+        asked = _of_devices(own.cells, lambda cells: _setting(cells, own.measurements))
+    general = loading or ratios
+    return [row | {"main": True} for row in asked] + [row | {"main": not asked} for row in general]
+
+
+def _one_cell_a_device(cells: pd.DataFrame) -> bool:
+    timed = on_all_cores(cells).dropna(subset=["step_time_s"])
+    counts = timed.groupby(["machine", "device"]).size()
+    return BASELINE in set(timed["device"]) and timed["device"].nunique() > 1 and bool((counts == 1).all())
+
+
+def _of_devices(cells: pd.DataFrame, answer: Any) -> list[Row]:
+    """An answer for each device of each machine that has a time."""
+    timed = on_all_cores(cells).dropna(subset=["step_time_s"])
+    found = []
+    for machine in timed["machine"].unique():
+        for device in DEVICES:
+            own = timed[(timed["machine"] == machine) & (timed["device"] == device)]
+            if len(own):
+                line = machine if timed["machine"].nunique() > 1 else ""
+                found.append({"machine": machine, "line": line, "device": side_word(device)} | answer(own))
+    return found
+
+
+def _best_rate(cells: pd.DataFrame) -> Row:
+    """The most samples per second."""
+    best = first_row(cells.sort_values("samples_per_s", ascending=False, kind="stable"))
+    named = [axis for axis in varying(cells, NAMED_AXES) if axis not in ("batch_size", "machine")]
+    return {
+        "kind": "throughput",
+        "status": "best",
+        "value": best["samples_per_s"],
+        "low": best["samples_per_s_low"],
+        "high": best["samples_per_s_high"],
+        "unit": "samples/s",
+        "place": name_by(best, ["batch_size", *named]),
+        "trials": best["trials"],
+        "doubts": doubts_of(pd.DataFrame([best])),
+    }
+
+
+def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
+    """At the largest size the cell of least time per sample over the plain one, or over the slowest where none is."""
+    own = cells[cells["size"] == cells["size"].max()]
+    own = own.assign(per_sample=own["step_time_s"] / own["batch_size"]).sort_values("per_sample", kind="stable")
+    place = name_by(first_row(own), ["size"] if cells["size"].nunique() > 1 else [])
+    best, *others = records(own)
+    if not others:
+        return step_time(best) | {"place": place}
+    plain = [cell for cell in others if all(cell[axis] == value for axis, value in PLAIN_SETTING.items())]
+    other = (plain or others)[-1]
+    scale = best["batch_size"] / other["batch_size"]
+    first, second = (rows_with(measurements, CELL_AXES, cell) for cell in (best, other))
+    found = ratio_over_trials(_times(first), [time * scale for time in _times(second)])
+    named = [axis for axis in varying(own, NAMED_AXES) if axis != "machine"]
+    trials = min(best["trials"], other["trials"])
+    return {
+        "kind": "setting",
+        "status": _told_apart(found.low, found.high),
+        "value": found.mean,
+        "low": found.low,
+        "high": found.high,
+        "unit": "times",
+        "winner": name_by(best, named),
+        "loser": name_by(other, named),
+        "place": place,
+        "trials": trials,
+        "doubts": doubts_of(pd.DataFrame([best, other])),
+    }
+
+
+def _times(trials: pd.DataFrame) -> list[float]:
+    ok = trials[trials["status"] == "ok"]
+    return [float(time) for time in ok["step_time_s"].dropna()]
+
+
+def _told_apart(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "indicative"
+    return "tie" if low <= 1 <= high else "apart"
+
+
+def step_time(cell: Mapping[str, Any]) -> Row:
+    """The time of a step of one cell, where nothing can be compared with it."""
+    return {
+        "kind": "step_time",
+        "status": "measured",
+        "machine": cell["machine"],
+        "device": side_word(cell["device"]),
+        "value": cell["step_time_s"],
+        "low": cell["step_time_low_s"],
+        "high": cell["step_time_high_s"],
+        "unit": "s",
+        "trials": cell["trials"],
+        "doubts": doubts_of(pd.DataFrame([cell])),
+    }
+
+
+def without_accelerator(own: RunTables, x_axis: str) -> list[Row]:
+    """The CPU's time at the smallest and the largest size of each line: the half that was measured."""
+    cells = on_all_cores(own.cells).dropna(subset=["step_time_s"])
+    several = varying(cells, LINE_AXES)
+    found = []
+    for _, line in cells.groupby(LINE_AXES, sort=False):
+        for cell in records(line.sort_values(x_axis).iloc[[0, -1]].drop_duplicates(CELL_AXES)):
+            place = name_by(cell, ["size"])
+            found.append(step_time(cell) | {"place": place, "line": name_by(cell, several), "main": True})
+    return found
+
+
+def _ratios(own: RunTables) -> list[Row]:
+    """How many times as fast one device is as the other, on lines that were measured at one size."""
+    table = own.ratios
+    of_devices = table[(table["pair"] == "device") & (table["baseline"] == BASELINE)]
+    of_devices = of_devices[of_devices["baseline_machine"] == of_devices["machine"]]
+    several = varying(own.cells, LINE_AXES)
+    found = []
+    for _, line in of_devices.groupby([*LINE_AXES, "contender"], sort=False):
+        if len(line) == 1:
+            found.append(_ratio(first_row(line), own.cells, several))
+    return found
+
+
+def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
+    ahead = row["ratio"] >= 1
+    ends = (row["ratio"], row["ratio_low"], row["ratio_high"])
+    value, low, high = ends if ahead else (None if end is None else 1 / end for end in (ends[0], ends[2], ends[1]))
+    names = side_word(row["contender"]), side_word(row["baseline"])
+    seconds = row["contender_s"], row["baseline_s"]
+    both = rows_with(cells, [*LINE_AXES, "size"], row)
+    return {
+        "kind": "ratio",
+        "machine": row["machine"],
+        "line": name_by(row, several),
+        "status": _told_apart(low, high),
+        "value": value,
+        "low": low,
+        "high": high,
+        "unit": "times",
+        "winner": names[0] if ahead else names[1],
+        "loser": names[1] if ahead else names[0],
+        "winner_s": min(seconds),
+        "loser_s": max(seconds),
+        "trials": row["trials"],
+        "doubts": doubts_of(both[both["device"].isin([row["contender"], row["baseline"]])]),
+    }
+
+
+def _loading(own: RunTables) -> list[Row]:
+    """What loading its data takes of a step: all that the published protocol does beside the arithmetic."""
+    pairs = own.ratios[own.ratios["pair"] == "protocol"]
+    pairs = pairs[pairs["device"].isin(DEVICES)]
+    several = [axis for axis in varying(own.cells, [*LINE_AXES, "size"]) if axis != "protocol"]
+    return [_share(row, own.cells, several) for row in records(pairs)]
+
+
+def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
+    value, low, high = (None if row[end] is None else 1 - 1 / row[end] for end in ("ratio", "ratio_low", "ratio_high"))
+    if low is not None and high is not None:
+        status = "bounds" if low > BOUND else "no_slowdown" if high < 0 else "uncertain" if low <= 0 else "slows"
+    else:
+        status = "slows"
+    both = rows_with(cells, [axis for axis in CELL_AXES if axis != "protocol"], row)
+    return {
+        "kind": "loading",
+        "machine": row["machine"],
+        "line": name_by(row, several),
+        "status": status,
+        "value": value,
+        "low": low,
+        "high": high,
+        "unit": "share",
+        "device": side_word(row["device"]),
+        "winner_s": row["contender_s"],
+        "loser_s": row["baseline_s"],
+        "trials": row["trials"],
+        "doubts": doubts_of(both),
+    }
+
+
+def _latencies(own: RunTables) -> list[Row]:
+    """The mistake that is surely off by the largest factor; of the CPU only where no accelerator was measured."""
+    table = own.latencies
+    accelerated = table[~table["device"].map(is_cpu)]
+    table = accelerated if len(accelerated) else table[table["device"] == BASELINE]
+    found = []
+    for (machine, device), ways in table.groupby(["machine", "device"], sort=False):
+        mistakes = ways[ways["kind"] == "mistake"].dropna(subset=["ratio"])
+        # Of several cells no single mistake is the worst.
+        if len(ways.drop_duplicates(CELL_AXES)) > 1 or mistakes.empty:
+            continue
+        cell = rows_with(own.cells, CELL_AXES, first_row(ways))
+        trials = int(cell["trials"].min())
+        row: Row = {
+            "kind": "latency",
+            "machine": machine,
+            "line": machine if table["machine"].nunique() > 1 else "",
+            "device": side_word(str(device)),
+            "status": "none_found",
+            "trials": trials,
+            "doubts": doubts_of(cell),
+        }
+        sure = mistakes[mistakes["is_error"].astype(bool)]
+        if len(sure):
+            factors = sure["ratio"].map(lambda ratio: max(ratio, 1 / ratio))
+            worst = first_row(sure.loc[[factors.idxmax()]])
+            row |= {"status": "error", "quantity": WAYS[worst["way"]], "unit": "times"}
+            row |= {"value": worst["ratio"], "low": worst["ratio_low"], "high": worst["ratio_high"]}
+        found.append(row)
+    return found
+
+
+def cores_answers(table: pd.DataFrame, cells: pd.DataFrame) -> list[Row]:
+    """How many CPU cores each accelerator is worth, on every line and size; at the largest size it is the answer."""
+    several = varying(cells, LINE_AXES)
+    largest = table.groupby([*LINE_AXES, "contender"])["size"].transform("max")
+    return [
+        {
+            "kind": "cores",
+            "machine": row["machine"],
+            "line": name_by(row, several),
+            "main": row["size"] == most,
+            "status": row["status"],
+            "value": row["cores"],
+            "low": row["cores_low"],
+            "high": row["cores_high"],
+            "unit": "cores",
+            "winner": side_word(row["contender"]),
+            "place": name_by(row, ["size"]),
+            "bracket_low": min(row["measured_cores"], default=None),
+            "bracket_high": max(row["measured_cores"], default=None),
+            "near": row["measured_cores"],
+            "trials": row["trials"],
+            "doubts": ["one_trial"] if row["trials"] == 1 else [],
+        }
+        for row, most in zip(records(table), largest, strict=True)
+    ]

@@ -1,0 +1,146 @@
+"""Answers on crossovers: where one side begins to beat another, and what transfers change."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from crossover.answers.vocabulary import Row
+from crossover.config.words import BASELINE
+from crossover.statistics.crossovers import headline_rows
+from crossover.tables.frames import DEVICE_LINE_AXES, records, rows_with
+from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
+from crossover.tables.registry import LINE_AXES
+from crossover.tables.run_tables import RunTables
+
+TRANSFERS, RESIDENT = "as_published", "resident"
+"""The protocols whose data come from the host in each step, and lie on the device."""
+
+
+def crossover_answers(own: RunTables) -> list[Row]:
+    """One answer for each crossover of a study's tables, those to its question first.
+
+    Money is left out where both sides ran on one device: there it is the time at one price.
+    """
+    asked = own.crossovers[(own.crossovers["pair"] == "device") | (own.crossovers["cost"] != "money")]
+    main = set(_main_rows(asked, own.cells).index)
+    several = varying(own.cells, LINE_AXES)
+    labelled = headline_rows(asked)["contender"].nunique() > 1
+    order = sorted(asked.index, key=lambda place: place not in main)
+    return [
+        _answer(row, own, several, labelled) | {"main": place in main}
+        for place, row in zip(order, records(asked.loc[order]), strict=True)
+    ]
+
+
+def _main_rows(crossovers: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Devices in all costs; precisions and executions where the CPU has no time."""
+    timed = set(cells.dropna(subset=["step_time_s"])["device"])
+    pairs = crossovers[(crossovers["pair"] != "device") & (crossovers["cost"] == "time")]
+    if BASELINE not in timed and len(pairs):
+        return pairs
+    costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
+    return pd.concat([headline_rows(crossovers), headline_rows(costly.assign(cost="time"))])
+
+
+def _answer(row: dict[str, Any], own: RunTables, several: Sequence[str], labelled: bool) -> Row:
+    contender, baseline = _sides(row, labelled)
+    behind = row["status"] == "above_range"
+    one_sided = row["status"] in ("below_range", "above_range") and row["cost"] == "time"
+    return {
+        "kind": "crossover",
+        "machine": row["machine"],
+        "line": name_by(row, [axis for axis in several if axis != row["pair"]]),
+        "status": row["status"],
+        "value": row["crossover"],
+        "low": row["crossover_low"],
+        "high": row["crossover_high"],
+        "unit": axis_label(row),
+        "winner": baseline if behind else contender,
+        "loser": contender if behind else baseline,
+        "cost": row["cost"],
+        "bracket_low": row["bracket_low"],
+        "bracket_high": row["bracket_high"],
+        "near": row["doubt_at"] if row["doubt"] else row["roots"],
+        "reason": row["doubt"] if row["status"] in ("incomplete", "undecided") else None,
+        "trials": row["trials"],
+        "doubts": _doubts(row, own.cells),
+        **(_reach(row, own.ratios) if one_sided else {}),
+    }
+
+
+def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
+    """The contender and the baseline by their shortest names that tell them apart."""
+    if row["contender"] is None:
+        return "GPU", side_word(row["baseline"])
+    device = side_word(row["device"])
+    if row["pair"] == "machine":
+        return f"{device} of {row['machine']}", f"{device} of {row['baseline_machine']}"
+    if row["pair"] != "device":
+        return f"{row['contender']} on the {device}", f"{row['baseline']} on the {device}"
+    name = device_label(row["contender"], row["contender_name"]) if labelled else device
+    if row["baseline_machine"] == row["machine"]:
+        return name, side_word(row["baseline"])
+    whose = machine_words("of", row["machine"]), machine_words("of", row["baseline_machine"])
+    return name + whose[0], side_word(row["baseline"]) + whose[1]
+
+
+def _reach(row: dict[str, Any], ratios: pd.DataFrame) -> Row:
+    """How far the side ahead is ahead at the sizes measured on both, and at which end of them it is least sure."""
+    own = rows_with(ratios, [*LINE_AXES, "pair", "baseline", "baseline_machine", "contender"], row)
+    own = own.dropna(subset=[row["x_axis"]])
+    if own.empty:
+        return {}
+    wins = row["status"] == "below_range"
+    sizes, ahead = own[row["x_axis"]], own["ratio"] if wins else 1 / own["ratio"]
+    return {"reach": sizes.min() if wins else sizes.max(), "ratio_low": ahead.min(), "ratio_high": ahead.max()}
+
+
+def _doubts(row: dict[str, Any], cells: pd.DataFrame) -> list[str]:
+    """What the trials, lost cells of the line, and flags at the sizes beside the crossover leave in doubt."""
+    doubts = ["one_trial"] if row["trials"] == 1 else []
+    if row["crossover"] is not None and row["crossover_low"] is None and row["crossover_high"] is None:
+        doubts.append("no_interval")
+    if row["doubt"] and row["status"] not in ("incomplete", "undecided"):
+        doubts.append(row["doubt"])
+    line = rows_with(cells, [axis for axis in LINE_AXES if axis != row["pair"]], row)
+    sides = line[line["device"].isin([row["device"], row["baseline"], row["contender"]])]
+    if (sides["status"] != "ok").any():
+        doubts.append("lost_cells")
+    beside = sides[sides[row["x_axis"]].isin([row["bracket_low"], row["bracket_high"]])]
+    return doubts + sorted({flag for own in beside["flags"] for flag in own})
+
+
+def transfers(own: RunTables) -> list[Row]:
+    """How many times as large the crossover is with transfers in each step as on resident data, line by line."""
+    headlines = headline_rows(own.crossovers)
+    axes = [axis for axis in DEVICE_LINE_AXES if axis != "protocol"]
+    several = [axis for axis in varying(own.cells, LINE_AXES) if axis != "protocol"]
+    found = []
+    for _, rows in headlines[headlines["status"] == "bracketed"].groupby(axes, sort=False):
+        by_protocol = {row["protocol"]: row for row in records(rows)}
+        if {TRANSFERS, RESIDENT} <= by_protocol.keys():
+            found.append(_transfer(by_protocol[TRANSFERS], by_protocol[RESIDENT], several))
+    return found
+
+
+def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collection[str]) -> Row:
+    ends = [row[f"crossover_{end}"] for row in (moved, resident) for end in ("low", "high")]
+    status = "indicative"
+    if None not in ends:
+        status = "apart" if ends[1] < ends[2] or ends[3] < ends[0] else "overlap"
+    trials = min(moved["trials"], resident["trials"])
+    return {
+        "kind": "transfers",
+        "machine": moved["machine"],
+        "line": name_by(moved, several),
+        "status": status,
+        "value": moved["crossover"] / resident["crossover"],
+        "unit": "times",
+        "winner": side_word(moved["contender"]),
+        "loser": side_word(moved["baseline"]),
+        "trials": trials,
+        "doubts": ["one_trial"] if trials == 1 else [],
+    }

@@ -1,0 +1,125 @@
+"""Answers on memory: how full a device was, what ran out of it, which setting takes least, the largest batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from crossover.answers.vocabulary import Row
+from crossover.config.words import BASELINE, DEVICES
+from crossover.tables.frames import at_common_sizes, device_name_of, first_row, on_all_cores, records
+from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
+
+SETTINGS = ["variant", "precision", "execution"]
+"""The axes that a reader may change to save memory, the work of a step staying the same."""
+
+NEARLY_FULL = 0.9
+"""Share of a device's memory above which little else fits: its context and what is reserved stand beside tensors."""
+
+
+def memory_answers(cells: pd.DataFrame) -> list[Row]:
+    """Of each accelerator of one study's cells, or of the CPU where there is none; none where nothing is known."""
+    found = []
+    for _, own in on_all_cores(cells).groupby("machine", sort=False):
+        devices = [device for device in DEVICES if (own["device"] == device).any()]
+        for device in [device for device in devices if device != BASELINE] or devices:
+            of_device = own[own["device"] == device]
+            known = of_device[of_device["status"] == "ok"].dropna(subset=["peak_bytes"])
+            lost = of_device[of_device["status"] == "oom"].sort_values(["size", "batch_size"])
+            if len(known) or len(lost):
+                found.append(_peak(of_device, known, lost))
+            if device != BASELINE:
+                found += _settings(of_device, known)
+    return found
+
+
+def _label(rows: pd.DataFrame) -> str:
+    first = first_row(rows)
+    return device_label(first["device"], device_name_of(rows), first["machine"])
+
+
+def _peak(rows: pd.DataFrame, known: pd.DataFrame, lost: pd.DataFrame) -> Row:
+    named = varying(rows)
+    most = first_row(known.loc[[known["peak_bytes"].idxmax()]]) if len(known) else None
+    capacity = rows["capacity_bytes"].min()
+    capacity = None if pd.isna(capacity) else float(capacity)
+    peak = None if most is None else float(most["peak_bytes"])
+    if len(lost):
+        status = "limit"
+    elif not peak or not capacity:
+        status = "unknown_capacity"
+    else:
+        status = "nearly_full" if peak / capacity > NEARLY_FULL else "no_limit"
+    return {
+        "kind": "memory",
+        "machine": first_row(rows)["machine"],
+        "device": _label(rows),
+        "status": status,
+        "value": peak,
+        "unit": "B",
+        "capacity": capacity,
+        "place": "" if most is None else name_by(most, named),
+        "lost": len(lost),
+        "lost_place": name_by(first_row(lost), named or NAMED_AXES) if len(lost) else "",
+        "trials": None if most is None else most["trials"],
+    }
+
+
+def _settings(rows: pd.DataFrame, known: pd.DataFrame) -> list[Row]:
+    """Which setting takes least memory and which most, at the largest size and batch that all of them have."""
+    named = varying(known, SETTINGS)
+    if not named:
+        return []
+    keys = pd.Series(list(zip(*(known[axis] for axis in named), strict=True)), known.index)
+    common = at_common_sizes(known.assign(setting=keys), "setting")
+    common = common[common["size"] == common["size"].max()]
+    if common.empty:
+        return []
+    counts = common.groupby("batch_size")["setting"].nunique()
+    common = common[common["batch_size"] == counts[counts == counts.max()].index.max()]
+    peaks = common.groupby("setting", sort=False)["peak_bytes"].median().sort_values(kind="stable")
+    if len(peaks) < 2:
+        return []
+    names = [name_by(dict(zip(named, setting, strict=True)), named) for setting in peaks.index]
+    least, most = float(peaks.iloc[0]), float(peaks.iloc[-1])
+    row = {
+        "kind": "memory_setting",
+        "machine": first_row(rows)["machine"],
+        "device": _label(rows),
+        "status": "differ" if most > least else "alike",
+        "value": least,
+        "unit": "B",
+        "capacity": most,
+        "winner": names[0],
+        "loser": names[-1],
+        "place": name_by(first_row(common), ["size", "batch_size"]),
+    }
+    return [row]
+
+
+def largest_batch_answers(table: pd.DataFrame) -> list[Row]:
+    """What each search for the largest batch found."""
+    named = varying(table, [axis for axis in NAMED_AXES if axis != "batch_size"])
+    return [
+        {
+            "kind": "largest_batch",
+            "machine": row["machine"],
+            "line": name_by(row, named),
+            "device": device_label(row["device"], row["device_name"]),
+            "unit": "rows",
+            "capacity": row["memory_limit_bytes"],
+            "reason": row["reason"],
+            **_found(row),
+        }
+        for row in records(table)
+    ]
+
+
+def _found(row: dict[str, Any]) -> Row:
+    if row["status"] == "oom":
+        return {"status": "none_fits", "value": row["smallest_failing"]}
+    if row["status"] != "ok":
+        stopped = row["largest_fitting"] is not None
+        return {"status": "stopped" if stopped else "not_found", "value": row["largest_fitting"]}
+    return {"status": "all_fit" if row["smallest_failing"] is None else "fits", "value": row["largest"]}

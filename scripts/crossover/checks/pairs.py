@@ -1,0 +1,179 @@
+"""Trials measured in pairs, in two ways by turns, and tables of how the two ways compare.
+
+Every trial runs the command of a run. The pairs are kept in a file, so that an interrupted check can go on.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from safetensors.numpy import save_file
+
+from crossover.config.options import axis_options
+from crossover.config.studies import Cell
+from crossover.config.workloads import workload_traits
+from crossover.datasets import MAKERS
+from crossover.errors import UserError
+from crossover.files import atomic_path
+from crossover.reading import read_arrow
+from crossover.statistics.intervals import paired_ratio
+from crossover.tables.frames import read_csv, write_csv
+
+SCRIPT = Path(__file__).parents[2] / "measure_cell.py"
+
+TOLERANCE = 0.04
+"""Two ways agree if the interval of their ratio lies within so much of 1."""
+
+DATASETS: Mapping[str, Mapping[str, Any]] = {
+    "disc": {"points": 1000, "seed": 0},
+    "higgs": {"rows": 469_000, "positive_share": 0.24, "seed": 492, "csv": None},
+}
+"""Options of the datasets that checks read; the defaults of config/schema.yaml."""
+
+ALL = "all"
+"""The cell's name in the row over all cells."""
+
+
+def check_cell(workload: str, batch_size: int, size: int, device: str) -> Cell:
+    """A plain cell to check with: resident data, fp32, eager."""
+    return Cell("check", workload, "resident", batch_size, "fp32", "eager", size, device)
+
+
+def dataset_file(workload: str, folder: Path) -> Path | None:
+    """The dataset that a workload reads, made in `folder` if it is not there; None if it reads none."""
+    name = workload_traits(workload).dataset
+    if name is None:
+        return None
+    path = folder / f"{name}.safetensors"
+    if not path.exists():
+        with atomic_path(path) as temporary:
+            save_file(MAKERS[name](DATASETS[name]), temporary, metadata={"dataset": name})
+    return path
+
+
+def trial_commands(cells: Sequence[Cell], folder: Path, more: Sequence[str] = ()) -> list[str]:
+    """Options of measure_cell.py, one string a cell, `more` at their end; their datasets are made in `folder`."""
+    datasets = [dataset_file(cell.workload, folder) for cell in cells]
+    return [
+        shlex.join([*axis_options(vars(cell)), *([f"--dataset={path}"] if path else []), *more])
+        for cell, path in zip(cells, datasets, strict=True)
+    ]
+
+
+def measure_trial(options: Sequence[str], environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Measure one trial and return its row; raises UserError unless it ended ok."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "row.parquet"
+        command = [sys.executable, str(SCRIPT), *options, f"--output={path}"]
+        status = subprocess.run(command, env=dict(environment)).returncode
+        if status:
+            raise UserError(f"{shlex.join(command)}: ended with status {status}; its output above says why")
+        (row,) = read_arrow(path, "row").to_pandas().to_dict("records")
+    if row["status"] != "ok":
+        raise UserError(f"{shlex.join(command)}: {row['status']}: {row['reason']}")
+    return {str(name): value for name, value in row.items()}
+
+
+def collect_pairs(
+    trials: Sequence[str],
+    pairs: int,
+    path: Path,
+    measure_pair: Callable[[list[str], int], Mapping[str, Any]],
+    **facts: int,
+) -> pd.DataFrame:
+    """Measure `pairs` pairs of each trial, in rounds, and write all to `path` after each pair.
+
+    `trials` are options of measure_cell.py, one string each. Pairs in `path` count if they belong to the same trials
+    and facts and are fewer than asked for: the check was interrupted, or more are wanted. Otherwise it starts anew.
+    """
+    plan: list[dict[str, int | str]] = [{"options": trial, **facts} for _ in range(pairs) for trial in trials]
+    samples = _kept(path, plan)
+    for number in range(len(samples), len(plan)):
+        options = shlex.split(str(plan[number]["options"]))
+        row = plan[number] | dict(measure_pair(options, number // len(trials)))
+        samples = pd.concat([samples, pd.DataFrame([row])], ignore_index=True)
+        write_csv(samples, path)
+    return samples
+
+
+def _kept(path: Path, plan: Sequence[Mapping[str, int | str]]) -> pd.DataFrame:
+    """The pairs in a file, if they are the beginning of the plan."""
+    found = read_csv(path) if path.exists() else pd.DataFrame()
+    there = found.reindex(columns=list(plan[0])).to_dict("records")
+    return found if len(there) < len(plan) and there == list(plan[: len(there)]) else pd.DataFrame()
+
+
+def pair_table(
+    samples: pd.DataFrame, by: Sequence[str], first: str, second: str, tolerance: float = TOLERANCE
+) -> pd.DataFrame:
+    """One row a group: medians of both columns in seconds, the ratio second/first with its 95 % interval, a verdict.
+
+    `agree`: the interval holds 1 and lies within +-`tolerance` of it.
+    """
+    rows = []
+    for key, group in samples.groupby(list(by), sort=False):
+        found = paired_ratio(group[second].tolist(), group[first].tolist())
+        low, high = (found.low or found.mean), (found.high or found.mean)
+        rows.append(
+            dict(zip(by, key, strict=True))
+            | {"pairs": len(group), first: group[first].median(), second: group[second].median()}
+            | {"ratio": found.mean, "low": low, "high": high}
+            | {"agree": low <= 1 <= high and 1 - tolerance <= low and high <= 1 + tolerance}
+        )
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A trial's row, and the seconds that its command took."""
+
+    row: Mapping[str, Any]
+    seconds: float
+
+
+def side_by_side_pair(alone: Timed, at_once: Sequence[Timed]) -> dict[str, Any]:
+    """Step times on the GPU that measured alone, and seconds of a trial, alone and beside the others.
+
+    Raises UserError if other trials ran on the machine, or if the trials at once did not overlap.
+    """
+    gpu = alone.row["device_uuid"]
+    beside = [timed.row for timed in at_once if timed.row["device_uuid"] == gpu]
+    counts = [int(alone.row["leased_beside"]), *(int(row["leased_beside"]) for row in beside)]
+    if counts != [0, len(at_once) - 1]:
+        raise UserError(
+            f"{gpu}: {' and '.join(map(str, counts))} other GPUs were leased during a trial alone and one beside "
+            f"{len(at_once) - 1}: other trials run on this machine; run the check again when they are done, it keeps "
+            "the pairs so far"
+        )
+    return {
+        "cell": f"{alone.row['workload']} {alone.row['size']}",
+        "gpu": gpu,
+        "alone_s": alone.row["step_time_s"],
+        "beside_s": beside[0]["step_time_s"],
+        "trial_alone_s": alone.seconds,
+        "trial_beside_s": sum(timed.seconds for timed in at_once) / len(at_once),
+    }
+
+
+def side_by_side_table(samples: pd.DataFrame) -> pd.DataFrame:
+    """One row a cell and one over all: the ratio of step times beside/alone, its quartiles over pairs, the throughput.
+
+    `throughput_ratio`: trials finished in a second with all GPUs at work, over those with one.
+    """
+    every = pd.concat([samples, samples.assign(cell=ALL)])
+    table = pair_table(every, ["cell"], "alone_s", "beside_s")
+    own = every.assign(ratio=every["beside_s"] / every["alone_s"]).groupby("cell", sort=False)
+    for name, share in {"smallest": 0, "lower_quartile": 0.25, "upper_quartile": 0.75, "largest": 1}.items():
+        table[name] = own["ratio"].quantile(share).to_numpy()
+    means = own[["trial_alone_s", "trial_beside_s", "gpus"]].mean()
+    table["throughput_ratio"] = (means["gpus"] * means["trial_alone_s"] / means["trial_beside_s"]).to_numpy()
+    return table

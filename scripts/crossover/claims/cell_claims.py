@@ -1,0 +1,144 @@
+"""Claims about cells: a ratio of two of them, or of two metrics of one, and equal quality of trained models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crossover.claims.findings import (
+    DIFFERS,
+    NOT_TESTABLE,
+    REPRODUCED,
+    Finding,
+    NotTestableError,
+    axes_label,
+    check_single,
+    judge,
+    just_below,
+    pinned,
+)
+from crossover.config.claim_forms import RatioWithin, SameQuality, Side
+from crossover.config.studies import steps_of_run
+from crossover.config.words import BASELINE
+from crossover.statistics.intervals import Interval, paired_ratio, ratio_over_trials
+from crossover.statistics.quality import is_baseline
+from crossover.tables.frames import of_study, rows_with
+from crossover.tables.labels import side_word
+from crossover.tables.metrics import metrics
+from crossover.tables.registry import CELL_AXES
+
+
+def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
+    """Hold a ratio over trials against its claimed range. Raises NotTestableError, and UserError for several cells."""
+    found = _ratio(form, study, measurements, steps_per_run)
+    if form.low is None:
+        return judge(found.mean, found.low, found.high, 0, just_below(form.high))
+    return judge(found.mean, found.low, found.high, form.low, form.high)
+
+
+def _ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Interval:
+    """Two cells give Welch's interval over their trials; two metrics of one cell are paired by trial."""
+    numbered = measurements.reset_index(drop=True)
+    of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (form.of, form.over))
+    of = _metric_values(of_rows, form.of, steps_per_run)
+    over = _metric_values(over_rows, form.over, steps_per_run)
+    if not of_rows.index.equals(over_rows.index):
+        return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist())
+    both = of.notna() & over.notna()
+    if not both.any():
+        raise NotTestableError("no_common_trial")
+    return paired_ratio(of[both].tolist(), over[both].tolist())
+
+
+def _ok_trials(measurements: pd.DataFrame, study: str, axes: Mapping[str, Any]) -> pd.DataFrame:
+    own = of_study(measurements, study)
+    if own.empty:
+        raise NotTestableError("no_rows")
+    rows = pinned(own, axes)
+    check_single(rows, study, axes)
+    ok = rows[rows["status"] == "ok"]
+    if ok.empty:
+        raise NotTestableError("not_ok", _with_statuses(axes_label(axes), rows["status"].dropna()))
+    return ok
+
+
+def _with_statuses(label: str, statuses: pd.Series) -> str:
+    """A cell and how its trials ended: 'GPU: oom, timeout'."""
+    words = ", ".join(statuses.unique())
+    return f"{label}: {words}" if label else words
+
+
+def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Series:
+    """One value a trial, in its column's unit; a list counts as its mean, a missing value is NaN.
+
+    Raises NotTestableError if all are missing or one is 0.
+    """
+    if side.metric == "samples_per_s":
+        values = rows["batch_size"].astype(float) / rows["step_time_s"].astype(float)
+    elif side.metric == "run_time_s":
+        steps = steps_of_run(steps_per_run, int(rows["batch_size"].iloc[0]))
+        values = rows["step_time_s"].astype(float) * (steps or np.nan)
+    elif side.metric not in rows.columns:
+        values = pd.Series(np.nan, rows.index)
+    elif metrics()[side.metric]:
+        values = rows[side.metric].map(_mean).astype(float)
+    else:
+        values = rows[side.metric].astype(float)
+    if values.isna().all() or (values <= 0).any():
+        place = ", ".join(filter(None, [side.metric, axes_label(side.axes)]))
+        raise NotTestableError("not_measured" if values.isna().all() else "zero", place)
+    return values
+
+
+def _mean(values: Any) -> float:
+    return float(np.mean(values)) if values is not None and np.size(values) and np.ndim(values) else np.nan
+
+
+def check_quality(form: SameQuality, study: str, quality: pd.DataFrame, quality_pairs: pd.DataFrame) -> Finding:
+    """Hold the differences of each accelerator and precision from the CPU in fp32, paired by seed, against their limit.
+
+    The claim holds if all of them lie within it; the finding is that of the decisive one. A precision that a device
+    lacks is left out, a training that failed otherwise keeps the claim open. The CPU's other precisions count only if
+    `where` pins it. Raises NotTestableError.
+    """
+    trained = form.study or study
+    own = of_study(quality, trained)
+    if own.empty:
+        raise NotTestableError("not_trained", trained)
+    chosen = pinned(own, form.where)
+    others = chosen[~is_baseline(chosen)]
+    if "device" not in form.where:
+        others = others[others["device"] != BASELINE]
+        if others.empty:
+            raise NotTestableError("no_accelerator")
+    others = others[others["status"] != "unsupported"]
+    pairs = quality_pairs[quality_pairs["metric"] == form.metric]
+    baseline = own[is_baseline(own)]
+    findings = [_compare(form, rows, pairs, baseline) for _, rows in others.groupby(CELL_AXES, sort=False)]
+    if not findings:
+        raise NotTestableError("no_contender")
+    verdicts = {found.verdict for found in findings}
+    decisive = next(verdict for verdict in (DIFFERS, NOT_TESTABLE, REPRODUCED) if verdict in verdicts)
+    return max((own for own in findings if own.verdict == decisive), key=lambda found: abs(found.measured or 0))
+
+
+def _compare(form: SameQuality, trainings: pd.DataFrame, pairs: pd.DataFrame, baseline: pd.DataFrame) -> Finding:
+    """One cell's trainings against the CPU's of the same model in fp32."""
+    cell = dict(trainings.iloc[0])
+    name = f"{side_word(cell['device'])}, {cell['precision']}"
+    failed = trainings.loc[trainings[form.metric].isna(), "status"]
+    if len(failed):
+        return Finding(NOT_TESTABLE, "failed", place=_with_statuses(name, failed))
+    pair = rows_with(pairs, CELL_AXES, cell)
+    seeds = int(pair["seeds"].iloc[0]) if len(pair) else 0
+    if seeds > 1:
+        mean, low, high = pair[["difference", "difference_low", "difference_high"]].iloc[0].astype(float)
+        return judge(mean, low, high, -form.within, form.within, name)
+    same = rows_with(baseline, [axis for axis in CELL_AXES if axis not in ("device", "precision")], cell)
+    failed = same.loc[same["seed"].isin(trainings["seed"]) & same[form.metric].isna(), "status"]
+    if len(failed):
+        return Finding(NOT_TESTABLE, "baseline_failed", place=_with_statuses(name, failed))
+    return Finding(NOT_TESTABLE, "one_seed", float(pair["difference"].iloc[0]) if seeds else None, place=name)

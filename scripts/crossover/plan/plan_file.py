@@ -1,0 +1,64 @@
+"""`plan.json`: what a run was asked for, written before it measures and read by everything that comes after."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from crossover.files import atomic_path
+from crossover.plan.stages import planned_trials
+from crossover.reading import UnreadableError, read_json
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of a run, in plain values."""
+
+    config: Mapping[str, Any]
+    """The config, completed with defaults."""
+    studies: Mapping[str, Mapping[str, Any]]
+    """The file of each study, completed with defaults."""
+    devices: Sequence[str]
+    cells: Sequence[Mapping[str, Any]]
+    """The first grid, each cell by its axes."""
+    trials: int
+    rows: Sequence[str]
+    """Paths of the trials' rows of the first grid."""
+    trainings: Sequence[str]
+    """Paths of the trainings' rows."""
+    searches: Sequence[str]
+    """Paths of the searches for the largest batch that studies ask for."""
+    settings: Mapping[str, Sequence[str]]
+    """Options that all trials of a study share; the row of an older config was measured without one of them."""
+    several_hosts: bool
+    """Whether rows of one device may come from several hosts, by the config or because a cluster measures."""
+    note: str | None
+    """Why a device of this machine cannot be used, if so."""
+
+
+def write(plan: Plan, path: Path) -> None:
+    """Write the plan, atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(asdict(plan)) + "\n", encoding="utf-8")
+
+
+def read(path: Path) -> Plan:
+    """Read a plan; raises UserError where the file is not one."""
+    values = read_json(path, "plan")
+    try:
+        return Plan(**{field.name: values[field.name] for field in fields(Plan)})
+    except (KeyError, TypeError):
+        raise UnreadableError(path, "not the plan of a run") from None
+
+
+def asked_rows(plan: Plan, results: Path) -> list[Path]:
+    """The rows asked for so far, in the run's folder: those of the plan and of each stage of refinement."""
+    cells = Path(plan.config["results"]) / "cells"
+    rows = [Path(row).relative_to(cells) for row in plan.rows]
+    for stage in results.glob("refinement/stage-*.json"):
+        planned = [(cell, trial) for cell, trial in planned_trials(stage) if cell.study in plan.studies]
+        rows += [Path(cell.path, f"trial-{trial}.parquet") for cell, trial in planned]
+    return [results / "cells" / row for row in dict.fromkeys(rows)]

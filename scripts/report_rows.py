@@ -1,0 +1,110 @@
+"""Reports on rows as they are: on what has finished of a run, or on the runs of several machines side by side."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from crossover.figures.registry import draw_run
+
+from analyse_run import analyse
+from crossover.errors import UserError, one_line_errors
+from crossover.plan import plan_file
+from crossover.reading import read_json
+from crossover.report.merged import read_provenances
+from crossover.report.report import Run, write_report
+from crossover.tables.columns import Training, arrow_schema
+from crossover.tables.finished import finished_rows, finished_searches, missing_results
+from crossover.tables.frames import write_rows
+from crossover.tables.merged_runs import MergedRun, join_runs
+from crossover.tables.registry import table_of
+from crossover.tables.run_tables import write_run
+
+TEMPLATES = Path(__file__).parents[1] / "report"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the tables, the figures and the report of one or several results folders."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "folders",
+        nargs="+",
+        metavar="[NAME=]FOLDER",
+        help="results folder of a run: one, finished or not; or several, each with the name of its machine",
+    )
+    parser.add_argument("--output", type=Path, help="folder to write to (default: FOLDER/partial; of several: merged)")
+    options = parser.parse_args(arguments)
+    runs = [_named(text) for text in options.folders]
+    if len(runs) == 1:
+        folder = runs[0][1]
+        report_finished(folder, options.output or folder / "partial")
+    else:
+        report_merged(runs, options.output or Path("merged"))
+
+
+def report_finished(folder: Path, output: Path) -> None:
+    """Report what has finished of a run; its results folder is left as it is."""
+    plan = plan_file.read(folder / "plan.json")
+    results = Path(plan.config["results"])
+    asked = {
+        "trial": plan_file.asked_rows(plan, folder),
+        "training": [folder / Path(path).relative_to(results) for path in plan.trainings],
+        "search": [folder / Path(path).relative_to(results) for path in plan.searches],
+    }
+    rows = finished_rows(asked["trial"], plan.several_hosts, settings=plan.settings)
+    found = {
+        "trial": rows.to_pandas(),
+        "training": finished_rows(asked["training"], plan.several_hosts, Training, "seed").to_pandas(),
+        "search": finished_searches(asked["search"], plan.several_hosts),
+    }
+    missing = list(missing_results(asked, found))
+    tables = analyse(*found.values(), plan.studies, plan.config["prices"], missing)
+    progress = {work: (len(found[work]), len(paths)) for work, paths in asked.items() if paths}
+    _write(Run(tables, plan.studies, plan.config, note=plan.note, progress=progress), rows, output)
+
+
+def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
+    """Report the trials of several runs side by side; the machine becomes an axis."""
+    rows = join_runs([MergedRun(str(folder), name) for name, folder in runs])
+    studies: dict[str, Mapping[str, Any]] = {}
+    for _, folder in runs:
+        studies = {**_studies_of(folder), **studies}
+    measurements = rows.to_pandas()
+    studies = {name: studies[name] for name in measurements["study"].unique()}
+    trainings = arrow_schema(Training).empty_table().to_pandas()
+    tables = analyse(measurements, trainings, table_of("largest_batches"), studies, None, grids_known=False)
+    merged = read_provenances([(name or str(folder), folder) for name, folder in runs])
+    _write(Run(tables, studies, merged=merged), rows, output)
+
+
+def _write(run: Run, rows: pa.Table, output: Path) -> None:
+    output.mkdir(parents=True, exist_ok=True)
+    write_rows(rows, output / "measurements.parquet")
+    write_run(run.tables, output)
+    figures = draw_run(run.tables, run.studies, output)
+    write_report(replace(run, figures=figures), output, TEMPLATES)
+    print((output / "summary.txt").read_text(encoding="utf-8"), end="")
+
+
+def _named(text: str) -> tuple[str | None, Path]:
+    name, sign, folder = text.partition("=")
+    return (name, Path(folder)) if sign else (None, Path(text))
+
+
+def _studies_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """The files of a run's studies, from its plan, or from the provenance of its report."""
+    for name in ("plan.json", "provenance.json"):
+        if (folder / name).is_file():
+            studies: Mapping[str, Mapping[str, Any]] = read_json(folder / name, "run")["studies"]
+            return studies
+    raise UserError(f"{folder}: neither plan.json nor provenance.json is there; allowed: the results folder of a run")
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main(sys.argv[1:])

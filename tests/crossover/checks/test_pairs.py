@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from crossover.measurement.step.dataset_file import read_dataset
+from scipy import stats
+
+from crossover.checks import pairs
+from crossover.checks.pairs import (
+    Timed,
+    check_cell,
+    collect_pairs,
+    measure_trial,
+    pair_table,
+    side_by_side_pair,
+    side_by_side_table,
+    trial_commands,
+)
+from crossover.errors import UserError
+from measure_cell import parse_arguments
+
+TRIALS = ["--size=1", "--size=2"]
+
+
+class Measuring:
+    """Measures in no time, until it is interrupted."""
+
+    def __init__(self, until: int = 1000) -> None:
+        self.until = until
+        self.asked: list[tuple[str, int]] = []
+
+    def __call__(self, options: list[str], pair: int) -> dict[str, Any]:
+        if len(self.asked) == self.until:
+            raise KeyboardInterrupt
+        self.asked.append((*options, pair))
+        return {"time_s": float(options[0][-1]) + pair / 10}
+
+
+def test_the_command_measures_the_cell_on_a_dataset_made_for_it(tmp_path: Path) -> None:
+    cells = [check_cell("disc_mlp", 100, 3, "cpu"), check_cell("linear_stack", 8, 2, "cpu")]
+    command, without_dataset = trial_commands(cells, tmp_path, ["--seed=3"])
+    options = parse_arguments([*command.split(), "--output=row.parquet"])
+    assert (options.workload, options.batch_size, options.size, options.seed) == ("disc_mlp", 100, 3, 3)
+    assert read_dataset(options.dataset, "disc_mlp")["features"].shape == (1000, 2)
+    assert "--dataset" not in without_dataset
+
+
+@pytest.mark.parametrize("until", [0, 1, 3, 5])
+def test_an_interrupted_check_goes_on_after_its_last_pair(tmp_path: Path, until: int) -> None:
+    first, second, path = Measuring(until), Measuring(), tmp_path / "new" / "pairs.csv"
+    with pytest.raises(KeyboardInterrupt):
+        collect_pairs(TRIALS, 3, path, first, gpus=4)
+    samples = collect_pairs(TRIALS, 3, path, second, gpus=4)
+    assert first.asked + second.asked == [(trial, pair) for pair in range(3) for trial in TRIALS]
+    assert samples["time_s"].tolist() == pytest.approx([1.0, 2.0, 1.1, 2.1, 1.2, 2.2])
+    pd.testing.assert_frame_equal(pd.read_csv(path), samples)
+
+
+@pytest.mark.parametrize(
+    ("trials", "wanted", "gpus", "measured"),
+    [(TRIALS, 3, 4, 2), (TRIALS, 2, 4, 4), (["--size=1"], 3, 4, 3), (TRIALS[::-1], 3, 4, 6), (TRIALS, 3, 2, 6)],
+    ids=["one more", "as many again", "other trials", "another order", "another machine"],
+)
+def test_earlier_pairs_count_for_the_same_check(
+    tmp_path: Path, trials: list[str], wanted: int, gpus: int, measured: int
+) -> None:
+    collect_pairs(TRIALS, 2, tmp_path / "pairs.csv", Measuring(), gpus=4)
+    collect_pairs(trials, wanted, tmp_path / "pairs.csv", measuring := Measuring(), gpus=gpus)
+    assert len(measuring.asked) == measured
+
+
+@pytest.mark.parametrize(
+    ("ending", "error"),
+    [
+        ("row(status='ok', size=int(sys.argv[1]))", None),
+        ("sys.exit(3)", "ended with status 3"),
+        ("row(status='oom', reason='too large')", "oom: too large"),
+    ],
+)
+def test_a_trial_is_its_row_if_it_ended_ok(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, error: str | None
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nimport pandas as pd\noutput = sys.argv[-1].partition('=')[2]\n"
+        f"def row(**values):\n    pd.DataFrame([values]).to_parquet(output)\n{ending}"
+    )
+    monkeypatch.setattr(pairs, "SCRIPT", script)
+    if error is None:
+        assert measure_trial(["7"])["size"] == 7
+    else:
+        with pytest.raises(UserError, match=f"script.py 7 .*: {error}"):
+            measure_trial(["7"])
+
+
+def test_the_ratio_of_pairs_is_a_paired_t_test_on_the_log_scale() -> None:
+    random = np.random.default_rng(3)
+    first = random.lognormal(0, 0.5, 20)  # pairs differ much, their sides little
+    second = first * random.lognormal(0.01, 0.02, 20)
+    found = pair_table(pd.DataFrame({"cell": "a", "one": first, "other": second}), ["cell"], "one", "other").iloc[0]
+    interval = stats.ttest_rel(np.log(second), np.log(first)).confidence_interval(0.95)
+    assert math.log(found["ratio"]) == pytest.approx(np.mean(np.log(second) - np.log(first)))
+    assert (found["low"], found["high"]) == pytest.approx((math.exp(interval.low), math.exp(interval.high)))
+
+
+@pytest.mark.parametrize(
+    ("factors", "agree"),
+    [([0.99, 1.01, 1.0, 1.0], True), ([1.02, 1.021, 1.019, 1.02], False), ([0.8, 1.25, 0.8, 1.25], False)],
+)
+def test_to_agree_is_to_hold_one_and_be_narrow(factors: list[float], agree: bool) -> None:
+    samples = pd.DataFrame({"cell": "a", "one": 1.0, "other": factors})
+    assert pair_table(samples, ["cell"], "one", "other", tolerance=0.04)["agree"].tolist() == [agree]
+
+
+def timed(gpu: str, beside: int, step_time_s: float = 1.0, seconds: float = 1.0) -> Timed:
+    facts = {"workload": "disc_mlp", "size": 10, "device_uuid": gpu}
+    return Timed({**facts, "step_time_s": step_time_s, "leased_beside": beside}, seconds)
+
+
+def test_a_pair_compares_one_gpu_and_counts_the_seconds_of_all() -> None:
+    at_once = [timed("GPU-1", 2, 1.1, 5), timed("GPU-2", 2, 1.2, 6), timed("GPU-3", 2, 1.3, 7)]
+    found = side_by_side_pair(timed("GPU-2", 0, 1.0, 4), at_once)
+    assert [found[name] for name in ("alone_s", "beside_s", "trial_alone_s", "trial_beside_s")] == [1.0, 1.2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("alone", "at_once"),
+    [
+        (timed("GPU-1", 1), [timed("GPU-1", 1), timed("GPU-2", 1)]),
+        (timed("GPU-1", 0), [timed("GPU-1", 0), timed("GPU-2", 0)]),
+        (timed("GPU-1", 0), [timed("GPU-1", 2), timed("GPU-2", 2)]),
+        (timed("GPU-1", 0), [timed("GPU-2", 1), timed("GPU-3", 1)]),
+    ],
+    ids=["not alone", "one after the other", "a third", "its GPU was taken"],
+)
+def test_a_pair_that_others_disturbed_is_refused(alone: Timed, at_once: list[Timed]) -> None:
+    with pytest.raises(UserError, match=r"^GPU-1: .*other trials run on this machine"):
+        side_by_side_pair(alone, at_once)
+
+
+def test_the_table_has_ratio_spread_and_throughput_of_each_cell_and_of_all() -> None:
+    ratios = [1.0, 1.0, 1.21, 1.21, 0.9, 1.0, 1.0, 1.1]
+    samples = pd.DataFrame(
+        {"cell": ["a 1"] * 4 + ["b 2"] * 4, "gpus": 4, "trial_alone_s": 4.0, "trial_beside_s": 4.4}
+        | {"alone_s": 2.0, "beside_s": [2.0 * ratio for ratio in ratios]}
+    )
+    table = side_by_side_table(samples)
+    assert table["cell"].tolist() == ["a 1", "b 2", "all"]
+    first, second, both = table.to_dict("records")
+    assert (first["ratio"], first["pairs"], both["pairs"]) == (pytest.approx(1.1), 4, 8)
+    assert [both[name] for name in ("smallest", "lower_quartile", "upper_quartile", "largest")] == pytest.approx(
+        [0.9, 1.0, 1.1275, 1.21]
+    )
+    assert second["throughput_ratio"] == pytest.approx(4 / 1.1)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crossover.machine.code_key import code_of
+from crossover.measurement.process.supervision import ENDING_LIMIT_S, START_LIMIT_S
+from crossover.plan.jobs import Jobs
+from measure_cell import parse_arguments
+from plans import CLASSES, HERE, KNOWN_NODES, jobs
+
+CELL = {
+    "study": "disc_depth",
+    "workload": "disc_mlp",
+    "variant": "plain",
+    "protocol": "resident",
+    "batch_size": "100",
+    "precision": "fp32",
+    "execution": "eager",
+    "size": "4",
+    "device": "cuda",
+    "trial": "2",
+}
+CPU = {**CELL, "device": "cpu"}
+
+
+def with_study(made: Jobs, **changes: object) -> Jobs:
+    """The same jobs, with another version of the only study."""
+    (study,) = made.config.studies
+    return replace(made, config=replace(made.config, studies=(replace(study, **changes),)))
+
+
+def test_a_trial_is_called_with_what_the_config_says() -> None:
+    made = jobs(effort={"blocks_min": 7}, seed=4, cpu_threads=3, time_limit_s=90)
+    given = parse_arguments([*str(made.trial(CELL)["options"]).split(), "--output=x.parquet"])
+    assert (given.study, given.workload, given.size, given.device) == ("disc_depth", "disc_mlp", 4, "cuda")
+    assert (given.blocks_min, given.seed, given.cpu_threads, given.time_limit_s) == (7, 4, 3, 90)
+    assert given.machine == "here"
+    assert "--machine=a100" in str(made.trial({**CELL, "machine": "a100"})["options"])
+
+
+def test_a_result_depends_on_its_code_torch_and_the_driver_of_its_device() -> None:
+    made = jobs()
+    trial, search = made.trial(CELL), made.search(CELL)
+    assert trial["code"] == code_of("trial", "disc_mlp").key
+    assert search["code"] == code_of("batch_try", "disc_mlp").key
+    assert trial["code"] != search["code"] != made.trial({**CELL, "workload": "higgs_mlp"})["code"]
+    assert (trial["torch"], trial["driver"]) == ("2.13.0", "580.1")
+    assert made.trial(CPU)["driver"] is None
+
+
+def test_the_time_limit_of_a_study_replaces_that_of_the_run() -> None:
+    made = with_study(jobs(time_limit_s=90), quality={"seeds": 1})
+    own = with_study(made, time_limit_s=45)
+    for kind in ("trial", "search", "training"):
+        assert "--time-limit-s=90.0" in str(getattr(made, kind)(CELL)["options"])
+        assert "--time-limit-s=45" in str(getattr(own, kind)(CELL)["options"])
+
+
+def test_the_studys_latencies_reach_its_trials() -> None:
+    made = with_study(jobs(), latency_steps=500, latency_mistakes=True)
+    assert {"--latency-steps=500", "--latency-mistakes"} <= set(made.settings["disc_depth"])
+
+
+@pytest.mark.parametrize(
+    ("made", "on_cpu", "on_gpu"),
+    [
+        (jobs(cores=8), 8, 1),
+        (jobs(cores=1), 1, 1),
+        (jobs(cores=8, cpu_threads=3), 8, 3),
+        (jobs(cores=2, cpu_threads=3), 3, 3),
+        (jobs(cores=8, cluster={"side_by_side": False}), 8, 8),
+        (jobs(KNOWN_NODES, None), 64, 16),
+        (jobs(KNOWN_NODES, None, cpu_threads=8), 64, 8),
+        (jobs(KNOWN_NODES, None, cluster={"side_by_side": False}), 64, 16),
+    ],
+)
+def test_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share(made: Jobs, on_cpu: int, on_gpu: int) -> None:
+    assert (made.threads(CPU), made.threads({**CPU, "device": "cpu-1"}), made.threads(CELL)) == (on_cpu, on_cpu, on_gpu)
+
+
+def test_a_gpu_is_asked_for_by_cells_that_run_on_one() -> None:
+    asked = {device: jobs().gpus({**CELL, "device": device}) for device in ("cuda", "xpu", "cpu", "cpu-half")}
+    assert asked == {"cuda": 1, "xpu": 1, "cpu": None, "cpu-half": None}
+
+
+def test_a_class_gives_its_jobs_resources_and_cores() -> None:
+    made = jobs(KNOWN_NODES, None, devices=["cpu", "cuda"], cluster={"classes": CLASSES})
+    asked = made.class_resources()
+    found = {
+        (machine, device): {name: value({"machine": machine, "device": device}) for name, value in asked.items()}
+        for machine, device in (("a100", "cpu"), ("a100", "cuda"), ("h200", "cuda"))
+    }
+    assert found == {
+        ("a100", "cpu"): {"gpu_model": None, "slurm_partition": "gpu-a"},
+        ("a100", "cuda"): {"gpu_model": "a100", "slurm_partition": "gpu-a"},
+        ("h200", "cuda"): {"gpu_model": None, "slurm_partition": "gpu-h"},
+    }
+    assert [made.threads({**CPU, "machine": name}) for name in CLASSES] == [48, 64]
+    assert jobs().class_resources() == {}
+
+
+def test_memory_grows_with_the_model_and_with_each_attempt() -> None:
+    made = jobs()
+    assert made.mem_mb(CELL, 1) == 4001
+    assert made.mem_mb(CELL, 2) == 8002
+    assert made.mem_mb({**CELL, "workload": "higgs_mlp", "size": "20000"}, 1) > 10_000
+
+
+@pytest.mark.parametrize("limit_s", [1.0, 60.0, 299.0, 301.0, 3600.0])
+def test_a_trial_that_is_measured_twice_ends_before_its_job_does(limit_s: float) -> None:
+    made = jobs(time_limit_s=limit_s)
+    assert 60 * made.trial_min(CELL, 1) >= 2 * (START_LIMIT_S + limit_s + ENDING_LIMIT_S)
+    assert made.trial_min(CELL, 2) == 2 * made.trial_min(CELL, 1)
+
+
+def test_minutes_are_whole_ones_of_the_time_limit_and_a_start() -> None:
+    made = jobs(time_limit_s=301)
+    assert made.training_min(CELL, 1) == 6 + 6
+    assert made.trial_min(CELL, 1) == 2 * (6 + 6)
+    assert made.search_min(CELL, 3) == 3 * (6 + 60)
+
+
+def test_versions_are_those_that_the_main_process_found() -> None:
+    assert jobs(replace(HERE, torch_version="3.0")).trial(CELL)["torch"] == "3.0"

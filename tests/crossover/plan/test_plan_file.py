@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from crossover.config.studies import Cell
+from crossover.errors import UserError
+from crossover.plan import plan_file
+from crossover.plan.plan_file import asked_rows
+from crossover.plan.stages import StagePlan, write_stage
+from plans import configured, jobs, planned
+from write_plan import write_plan
+
+
+def written(folder: Path, **values: object) -> Path:
+    """The plan of a run of two sizes, as its rule writes it."""
+    config = configured(trials=2, **values)
+    run = planned(config)
+    run = replace(run, studies=(replace(run.studies[0], sizes=(2, 3)),))
+    path = folder / "plan.json"
+    write_plan(run, config.complete, jobs().settings, True, "no GPU", path)
+    return path
+
+
+def test_a_plan_says_what_was_asked_for(tmp_path: Path) -> None:
+    plan = plan_file.read(written(tmp_path, seed=5))
+    assert (plan.trials, plan.several_hosts, plan.note) == (2, True, "no GPU")
+    assert plan.devices == ["cpu", "cuda"]
+    assert plan.config["seed"] == 5
+    assert plan.studies["disc_depth"]["sizes"] == [2, 3]
+    assert len(plan.cells) == 4
+    assert len(plan.rows) == 4 * 2
+    assert f"results/cells/{Cell(**plan.cells[0]).path}/trial-1.parquet" == plan.rows[0]
+    assert (plan.trainings, plan.searches) == ([], [])
+    assert "--seed=0" in plan.settings["disc_depth"]
+
+
+def test_rows_asked_for_lie_in_the_runs_folder_wherever_it_was_copied_to(tmp_path: Path) -> None:
+    plan = plan_file.read(written(tmp_path))
+    rows = asked_rows(plan, tmp_path)
+    assert [f"results/{row.relative_to(tmp_path)}" for row in rows] == plan.rows
+
+
+def test_rows_of_a_stage_are_asked_for_once_it_is_planned(tmp_path: Path) -> None:
+    plan = plan_file.read(written(tmp_path))
+    cell = Cell(**plan.cells[0])
+    new, gone = replace(cell, size=7), replace(cell, study="gone")
+    write_stage(StagePlan(1, {cell: [1, 3], new: [1], gone: [1]}, []), tmp_path / "refinement" / "stage-1.json")
+    added = set(asked_rows(plan, tmp_path)) - {tmp_path / Path(row).relative_to("results") for row in plan.rows}
+    assert added == {tmp_path / f"cells/{cell.path}/trial-3.parquet", tmp_path / f"cells/{new.path}/trial-1.parquet"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"config": {}}'])
+def test_a_file_that_is_no_plan_is_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match=r"plan\.json: not (a readable plan|the plan of a run); delete it"):
+        plan_file.read(path)
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    plan = plan_file.read(written(tmp_path))
+    plan_file.write(plan, tmp_path / "again.json")
+    assert asdict(plan_file.read(tmp_path / "again.json")) == asdict(plan)

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, replace
+
+import pytest
+
+from crossover.plan.run_plan import RunPlan, cell_of
+from plans import CLASSES, configured, planned
+
+STUDIES = ["disc_depth", "hsf_width"]
+
+
+def plan(**values: object) -> RunPlan:
+    return planned(configured(**{"studies": STUDIES, "trials": 2, **values}))
+
+
+def of_one_study(**changes: object) -> RunPlan:
+    """One study with two sizes on a CPU and a GPU."""
+    whole = plan()
+    return replace(whole, studies=(replace(whole.studies[0], sizes=(2, 3), **changes),))
+
+
+def test_every_cell_has_a_row_for_each_trial() -> None:
+    found = of_one_study()
+    assert [(cell.size, cell.device) for cell in found.cells] == [(2, "cpu"), (2, "cuda"), (3, "cpu"), (3, "cuda")]
+    rows = found.rows(found.trials_of_grid)
+    assert len(rows) == len(set(rows)) == 4 * 2
+    folder = "results/cells/disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-2/cpu"
+    assert rows[:2] == [f"{folder}/trial-1.parquet", f"{folder}/trial-2.parquet"]
+    assert found.rows(found.trials_of_grid * 2) == rows
+
+
+@pytest.mark.parametrize("classes", [None, CLASSES])
+def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str, object]] | None) -> None:
+    found = replace(plan(devices=["cpu", "cuda"]), classes=classes)
+    for cell in found.cells:
+        wildcards = {axis: str(value) for axis, value in asdict(cell).items()}
+        assert cell_of(wildcards) == cell
+        assert found.rows([(cell, 1)]) == [found.row_pattern.format(**wildcards, trial=1)]
+
+
+def test_a_log_lies_where_its_result_does() -> None:
+    found = plan()
+    row = found.row_pattern.removeprefix("results/cells/").removesuffix(".parquet")
+    assert found.log_pattern("measure_cell", found.row_pattern) == f"results/logs/measure_cell/{row}.log"
+
+
+def test_without_a_machine_level_a_cell_is_here() -> None:
+    (cell, *_) = plan().cells
+    wildcards = {axis: str(value) for axis, value in asdict(cell).items() if axis != "machine"}
+    assert cell_of(wildcards) == cell
+
+
+def test_a_class_without_devices_takes_those_of_the_run() -> None:
+    found = replace(of_one_study(), classes=CLASSES)
+    assert Counter((cell.machine, cell.device) for cell in found.cells) == {
+        ("a100", "cpu"): 2,
+        ("a100", "cuda"): 2,
+        ("h200", "cuda"): 2,
+    }
+
+
+def test_the_largest_batch_is_searched_once_for_all_batch_sizes_and_threads() -> None:
+    found = of_one_study(batch_sizes=(50, 100), cpu_threads=(1, "half"))
+    assert len(found.cells) == 2 * 2 * 4
+    folder = "results/largest_batch/disc_depth/disc_mlp/plain/resident/fp32/eager"
+    assert list(found.searches) == [f"{folder}/size-{size}/{d}.json" for size in (2, 3) for d in ("cpu", "cuda")]
+    assert found.searches_asked == []
+    asked = of_one_study(largest_batch=True)
+    assert asked.searches_asked == list(asked.searches)
+
+
+def test_a_training_has_a_row_for_each_seed_whatever_is_timed() -> None:
+    found = of_one_study(quality={"seeds": 2}, timed=False, executions=("eager", "compile"))
+    assert (found.cells, found.measured, found.searches) == ([], [], {})
+    folder = "results/trainings/disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-2/cpu"
+    assert found.trainings[:2] == [f"{folder}/seed-1.parquet", f"{folder}/seed-2.parquet"]
+    assert len(found.trainings) == 2 * 2 * 2
+    assert plan().trainings == []
+    assert replace(found, seed=10).trainings[0].endswith("seed-11.parquet")
+
+
+def test_only_refined_studies_start_a_stage() -> None:
+    found = plan()
+    assert found.stages == {"disc_depth": 3, "hsf_width": 3}
+    assert found.last_stage == 3
+    fixed = replace(found, studies=(found.studies[0], replace(found.studies[1], refinement=None)))
+    assert fixed.stages == {"disc_depth": 3}
+    assert {cell.study for cell, _ in fixed.refined_trials()} == {"disc_depth"}
+    assert replace(found, own_devices=("cpu",)).last_stage == 0
+
+
+def test_rounds_come_one_by_one_and_what_refinement_adds_comes_last() -> None:
+    found = plan()
+    grid = {
+        trial: found.priority({**{axis: str(value) for axis, value in asdict(trial[0]).items()}, "trial": trial[1]})
+        for trial in found.trials_of_grid
+    }
+    assert len(set(grid.values())) == len(grid)
+    first, second = ([grid[trial] for trial in grid if trial[1] == number] for number in (1, 2))
+    assert min(first) > max(second) >= 1
+    assert found.first_priority > max(first)
+    late = {axis: str(value) for axis, value in asdict(found.cells[0]).items()} | {"trial": "3"}
+    assert 0 < found.priority(late) <= 1
+    ordered = sorted(found.cells, key=lambda cell: -grid[cell, 1])
+    assert ordered != found.cells
+    assert ordered != sorted(found.cells, key=lambda cell: -grid[cell, 2])
+
+
+def test_a_workload_reads_its_dataset() -> None:
+    assert plan().dataset("disc_mlp") == "results/datasets/disc.safetensors"
+    assert plan().dataset("linear_stack") is None
+
+
+def test_published_files_are_those_of_the_studies() -> None:
+    assert plan(studies=["hsf_width"]).published == ["hsf_width_runtime.csv"]
+    assert of_one_study(published=None).published == []
+
+
+def test_a_plan_is_made_of_its_values() -> None:
+    for found in (plan(), replace(plan(), classes=CLASSES)):
+        assert RunPlan.from_values(asdict(found)) == found

@@ -1,0 +1,49 @@
+"""Configs and plans of the shipped studies, and machines to plan for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from crossover.config.configuration import Configuration, read_configuration
+from crossover.machine.discovery import Machine, Nodes
+from crossover.plan.jobs import Jobs
+from crossover.plan.run_plan import RunPlan
+
+ROOT = Path(__file__).parents[1]
+HERE = Machine(devices=("cpu", "cuda"), torch_version="2.13.0", driver_version="580.1")
+UNKNOWN_NODES = Machine(devices=("cpu",), torch_version="2.13.0", driver_version=None, elsewhere=True)
+KNOWN_NODES = Machine(
+    devices=("cpu", "cuda"),
+    torch_version="2.13.0",
+    driver_version=None,
+    elsewhere=True,
+    nodes=Nodes(cpus=64, cpus_per_gpu=16),
+)
+CLASSES = {
+    "a100": {"slurm_partition": "gpu-a", "gpu_model": "a100", "cores": 48},
+    "h200": {"slurm_partition": "gpu-h", "devices": ["cuda"]},
+}
+
+
+def configured(**values: Any) -> Configuration:
+    """A config with these values, of one study unless they say otherwise."""
+    return read_configuration([("mine.yaml", {"studies": ["disc_depth"], **values})], ROOT / "config")
+
+
+def planned(config: Configuration, machine: Machine = HERE) -> RunPlan:
+    """The plan of a config, as the rules make it."""
+    return RunPlan(
+        studies=config.studies,
+        own_devices=config.devices or machine.devices,
+        trials=config.trials,
+        seed=config.seed,
+        results=config.results,
+        refinement=config.refinement,
+        classes=config.classes,
+    )
+
+
+def jobs(machine: Machine = HERE, cores: int | None = 2, **values: Any) -> Jobs:
+    """The jobs of a config with these values."""
+    return Jobs(configured(**values), machine, cores)
