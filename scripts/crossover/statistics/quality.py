@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 from sklearn.metrics import classification_report
 
-from crossover.config.trainings import Training
 from crossover.config.words import BASELINE
 from crossover.errors import UserError
 from crossover.statistics.quality_pairs import (
@@ -19,6 +18,7 @@ from crossover.statistics.quality_pairs import (
     is_baseline,
     paired_by_seed,
 )
+from crossover.tables.columns import Training
 from crossover.tables.frames import CELL_AXES
 
 METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "weighted_f1": "weighted F1"}

@@ -22,7 +22,7 @@ import torch
 from torch import nn
 from torch.autograd.graph import _engine_run_backward
 
-from crossover.machine.available_memory import available_bytes
+from crossover.machine.kernel import available_bytes
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic

@@ -29,7 +29,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import nn
 
-from crossover.config.studies import Cell, workload_traits
+from crossover.config.studies import Cell
+from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task

@@ -1,4 +1,4 @@
-"""The host as it was while a trial ran: what would explain a number, years later."""
+"""The host of a trial: what would explain a number, years later."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 
 import crossover
-from crossover.machine.processor import cpu_model, governor, has_cpu_flag, numa_nodes, turbo
-from crossover.machine.threads import cgroup_quota, usable_cores, usable_cpus
+from crossover.machine.kernel import cgroup_quota, cpu_model, governor, has_cpu_flag, numa_nodes, turbo
+from crossover.machine.threads import usable_cores, usable_cpus
 
 
 def describe_host(root: Path = Path("/")) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def describe_host(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
-    """The same without what only torch knows."""
+    """The same without what only torch knows, and without importing it."""
     cpus = usable_cpus()
     return {
         "hostname": platform.node(),

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from crossover.measurement.host import host
-from crossover.measurement.host.host import describe_host
+from crossover.measurement.host import description
+from crossover.measurement.host.description import describe_host
 from crossover.tables.columns import COLUMNS
 
 
@@ -23,7 +23,7 @@ def test_the_cpu_is_described_under_the_names_of_the_columns(tmp_path: Path, mon
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(host, "usable_cpus", lambda: {0, 1, 2, 3})
+    monkeypatch.setattr(description, "usable_cpus", lambda: {0, 1, 2, 3})
     monkeypatch.delenv("SLURM_CPUS_PER_TASK", raising=False)
     facts = describe_host(tmp_path)
     assert facts.keys() <= set(COLUMNS)

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossover.tables.columns import COLUMNS, Measurement, arrow_schema
-from crossover.tables.row_files import write_record
+from crossover.tables.rows import write_record
 
 
 def test_a_row_survives_the_way_to_parquet(tmp_path: Path) -> None:
