@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from crossover.config import studies
-from crossover.config.studies import Traits
-from crossover.config.workloads import workload_traits
+from crossover.config import workloads as offered
 from crossover.measurement import workloads
 
 
@@ -23,11 +21,11 @@ def test_the_example_is_a_workload_and_its_own_test_passes(
     section = readme.partition("## A workload of your own\n")[2].partition("\n## ")[0]
     module, test = re.findall(r"^```python\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "repeat.py").write_text(module)
-    monkeypatch.setattr(studies, "WORKLOADS_FOLDER", tmp_path)
+    monkeypatch.setattr(offered, "WORKLOADS_FOLDER", tmp_path)
     monkeypatch.setattr(workloads, "__path__", [str(tmp_path)])
     monkeypatch.delitem(sys.modules, f"{workloads.__name__}.repeat", raising=False)
-    assert studies.known_workloads() == ["repeat"]
-    assert workload_traits("repeat") == Traits("features", (1, 32768), None, ("resident",))
+    assert offered.known_workloads() == ["repeat"]
+    assert offered.workload_traits("repeat") == offered.Traits("features", (1, 32768), None, ("resident",))
 
     names: dict[str, Any] = {}
     exec(test, names)
