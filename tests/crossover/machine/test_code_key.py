@@ -33,7 +33,6 @@ OF_ALL = (
 OF_A_STEP = (
     "crossover/measurement/step/conditions.py",
     "crossover/measurement/step/execution.py",
-    "crossover/measurement/step/switches.py",
 )
 OF_A_TRIAL = (
     "crossover/machine/lease.py",  # tells a trial how many others hold a GPU
