@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,6 +53,7 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
         facts = cell.columns | {
             "size_name": workload_traits(job.cell.workload).size_name,
             "parameters": count_parameters(job.cell),
+            "effort": json.dumps(asdict(job.effort)),
             "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "load_before": surroundings.counters_before.load,
         }
