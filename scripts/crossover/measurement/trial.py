@@ -236,7 +236,7 @@ def first_updates(task: Task, step: Step, watch: Stopwatch) -> tuple[float, ...]
 def step_with_transfers(task: Task, execution: str) -> Step | None:
     """The step with transfers; None for a training, a workload that offers no batch in host memory, and a CUDA graph.
 
-    A graph's result lies in the graph's own memory, where nobody who replays it would think of taking it from.
+    A graph leaves its result in its own memory, so a replay has no result to transfer.
     """
     if not isinstance(task, InferenceTask) or execution == "cuda-graph":
         return None
