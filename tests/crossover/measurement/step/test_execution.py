@@ -88,17 +88,6 @@ def test_a_compiled_step_computes_what_the_eager_one_does(model: Callable[[], nn
     check_compiled(model())
 
 
-@pytest.mark.usefixtures("dynamo")
-def test_a_new_shape_is_compiled_anew() -> None:
-    task = TinyTraining(sequential(), [torch.randn(40, 3), torch.randn(7, 3)])
-    ready = prepare(task, "compile")
-    counts = [ready.compilations()]
-    for _ in range(4):
-        ready.step()
-        counts.append(ready.compilations())
-    assert [later - counts[0] for later in counts] == [0, 1, 2, 2, 2]
-
-
 def test_the_check_leaves_the_timed_graph_in_use(dynamo: pytest.MonkeyPatch) -> None:
     """Its batch is smaller; no graph for batches of any size may replace the one that was timed."""
     shapes: list[Any] = []

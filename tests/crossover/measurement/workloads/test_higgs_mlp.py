@@ -68,5 +68,6 @@ def test_resident_trains_on_full_batches_in_order() -> None:
         optimizer.step()
     assert same_weights(ours.model, model)
     assert torch.equal(ours.loss_sum, losses)
+    assert not ours.loss_sum.requires_grad  # or the graphs of all steps would stay
     assert 0 < ours.accuracy_sum <= 5
     assert not ours.reads_back

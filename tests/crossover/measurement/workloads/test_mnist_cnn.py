@@ -111,6 +111,7 @@ def test_resident_trains_on_whole_batches_in_order() -> None:
         losses += train(net, optimizer, images[first : first + 16], DATA["labels"][first : first + 16])
     assert same_weights(ours.model, net)
     assert torch.equal(ours.loss_sum, losses)
+    assert not ours.loss_sum.requires_grad  # or the graphs of all steps would stay
     assert ours.cycle_steps == 1
     assert not ours.reads_back
 
