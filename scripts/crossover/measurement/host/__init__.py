@@ -1,1 +1,1 @@
-"""The host around a trial: its state, energy, and CPUs."""
+"""The host of a trial: its description, its counters, and energy."""

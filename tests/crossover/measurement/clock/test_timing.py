@@ -6,17 +6,21 @@ import gc
 import random
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
+from crossover.config.words import FLAGS
+from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import relative_half_width
-from crossover.measurement.clock.time_limit import TooSlowError
 from crossover.measurement.clock.timing import (
+    Timing,
     find_flags,
-    summarise_samples,
     time_steps,
+    timing_columns,
     without_garbage_collection,
 )
+from crossover.tables.columns import COLUMNS
 from fake_device import EFFORT, MICROSECOND, MILLISECOND, SECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")
@@ -34,9 +38,14 @@ def test_a_steady_step_is_timed_exactly() -> None:
     assert timing.first_step_s == pytest.approx(1e-3)
     assert timing.timed_cpu_s == pytest.approx(2.0)
     assert timing.device_samples_s is None
+    assert timing_columns(timing)["device_time_s"] is None
     assert timing.steady
     assert find_flags(timing) == []
     assert device.steps == timing.warmup_steps + timing.timed_steps
+    # Before and after two single steps, 100 of warm-up, two tries, and each timed block.
+    assert device.synchronisations == 2 * (2 + 100 + 2 + 50)
+    assert timing.counted == {"recompiles": 0, "involuntary_switches": 3 * 1000}
+    assert device.counted_at == [timing.warmup_steps, timing.warmup_steps + timing.timed_steps]
 
 
 def test_a_block_waits_for_the_device() -> None:
@@ -46,26 +55,12 @@ def test_a_block_waits_for_the_device() -> None:
     assert timing.samples_s == pytest.approx([1e-3 + 1e-5 / timing.block_steps] * len(timing.samples_s))
 
 
-def test_a_block_is_synchronised_once_before_and_once_after() -> None:
-    device = FakeDevice(MILLISECOND)
-    timing = device.time()
-    # Two single steps, 100 of warm-up, two tries, and the timed blocks.
-    assert device.synchronisations == 2 * (2 + 100 + 2 + len(timing.samples_s))
-
-
 def test_device_samples_span_what_lies_between_two_marks() -> None:
     """With a wait of 5 ms at each synchronisation the wall time is longer than what the device sees."""
     timing = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, wait_ns=5 * MILLISECOND).time(marks=True)
     steps = timing.block_steps
     assert timing.device_samples_s == pytest.approx([1e-3 + 1e-5 / steps] * len(timing.samples_s))
     assert timing.samples_s == pytest.approx([1e-3 + (1e-5 + 5e-3) / steps] * len(timing.samples_s))
-
-
-def test_counters_are_read_around_the_timed_blocks_alone() -> None:
-    device = FakeDevice(MILLISECOND)
-    timing = device.time()
-    assert timing.counted == {"recompiles": 0, "involuntary_switches": 3 * 1000}
-    assert device.counted_at == [timing.warmup_steps, timing.warmup_steps + timing.timed_steps]
 
 
 def test_the_first_step_is_kept_apart() -> None:
@@ -106,12 +101,6 @@ def test_a_warm_up_that_is_never_steady_is_capped_and_flagged() -> None:
     assert "warmup_capped" in find_flags(timing)
 
 
-def test_a_warm_up_too_short_for_its_steps_is_capped_and_flagged() -> None:
-    timing = FakeDevice(SECOND).time()
-    assert timing.warmup_steps == 2 + 2  # 3 s after the first step
-    assert "warmup_capped" in find_flags(timing)
-
-
 def noisy(spread: float) -> FakeDevice:
     """Steps of 25 ms, give or take `spread`."""
     draw = random.Random(3)
@@ -136,12 +125,9 @@ def test_a_very_noisy_step_is_timed_until_the_cap() -> None:
     assert timing.timed_s - timing.block_steps * timing.samples_s[-1] < 9.9995
 
 
-def test_timing_ends_at_the_cap_with_few_blocks() -> None:
-    assert len(FakeDevice(SECOND).time().samples_s) == 10
-
-
-def test_at_least_two_blocks_are_timed() -> None:
-    assert len(FakeDevice(20 * SECOND).time().samples_s) == 2
+@pytest.mark.parametrize(("step_s", "blocks"), [(1, 10), (20, 2)])
+def test_timing_ends_at_the_cap_with_few_blocks_but_two(step_s: int, blocks: int) -> None:
+    assert len(FakeDevice(step_s * SECOND).time().samples_s) == blocks
 
 
 def test_a_slow_first_step_in_a_long_cycle_makes_no_short_blocks() -> None:
@@ -183,53 +169,48 @@ def test_no_sample_is_dropped() -> None:
         *[0.001] * (len(timing.samples_s) - 5),
     ]
     assert timing.timed_s == pytest.approx(len(timing.samples_s) * 0.02 + 3)
-    assert summarise_samples(timing.samples_s).severe_outliers == 1
+    assert timing_columns(timing)["severe_outliers"] == 1
     assert device.steps == timing.warmup_steps + timing.timed_steps
 
 
+def slow(pauses_s: dict[int, int]) -> FakeDevice:
+    """Steps of 1 s, with pauses after some of them."""
+    return FakeDevice(SECOND, pauses_ns={step: seconds * SECOND for step, seconds in pauses_s.items()})
+
+
 @pytest.mark.parametrize(
-    ("cycle_steps", "least_s", "said_s"),
+    ("pauses_s", "options", "least_s", "said"),
     [
         # Two steps have run, in the end three; a cycle of warm-up, two blocks, and 5 steps of the passes after it.
-        (1, 2 + 8, 3 + 8),
-        (5, 5 + 3 * 5 + 5, 5 + 3 * 5 + 5),
+        ({}, {}, 2 + 8, "a step takes 1 s, .* at least 11 s"),
+        ({}, {"cycle_steps": 5}, 5 + 3 * 5 + 5, "at least 25 s"),
+        ({}, {"later_steps": 300}, 10 + 300, "at least 311 s"),
+        # 5 and 2 s have passed, and one or two probes.
+        ({}, {"ran_s": (5.0, 2.0)}, 8 + 8, "at least 17 s"),
+        # The first step counts, but not for the rate.
+        ({0: 100}, {}, 101 + 1 + 8, "a step takes 1 s"),
+        # A stall is no slow step: eleven such would take 200 s, and all took 31 s.
+        ({1: 20}, {}, 31, "a step takes 1 s"),
     ],
 )
-def test_a_step_too_slow_for_the_limit_is_given_up_at_once(cycle_steps: int, least_s: int, said_s: int) -> None:
-    FakeDevice(SECOND).time(cycle_steps=cycle_steps, time_limit_s=least_s)
-    device = FakeDevice(SECOND)
-    with pytest.raises(TooSlowError, match=f"a step takes 1 s, .* at least {said_s} s, more than the limit of"):
-        device.time(cycle_steps=cycle_steps, time_limit_s=least_s - 0.001)
-    assert device.steps == 3
+def test_steps_too_slow_for_the_limit_are_given_up_at_once(
+    pauses_s: dict[int, int], options: dict[str, Any], least_s: int, said: str
+) -> None:
+    timing = slow(pauses_s).time(**options, time_limit_s=least_s)
+    assert timing.samples_s == (1.0,) * len(timing.samples_s)
+    given_up = slow(pauses_s)
+    with pytest.raises(TooSlowError, match=said):
+        given_up.time(**options, time_limit_s=least_s - 0.001)
+    assert given_up.steps <= 3
     assert gc.isenabled()
 
 
-def test_a_stall_is_no_slow_step() -> None:
-    """Steps of 1 s, one of which stalled for 20 s: eleven such would take 200 s, and all took 35 s."""
-    timing = FakeDevice(SECOND, pauses_ns={1: 20 * SECOND}).time(time_limit_s=35)
-    assert timing.samples_s == (1.0,) * len(timing.samples_s)
-    with pytest.raises(TooSlowError, match="a step takes 21 s"):
-        FakeDevice(SECOND, pauses_ns={1: 20 * SECOND, 2: 20 * SECOND}).time(time_limit_s=35)
-
-
-def test_nothing_is_probed_again_beyond_the_limit() -> None:
-    device = FakeDevice(SECOND, pauses_ns={1: 40 * SECOND})
-    with pytest.raises(TooSlowError, match="a step takes 41 s"):
+@pytest.mark.parametrize(("pauses_s", "steps"), [({1: 20, 2: 20}, 3), ({1: 40}, 2)])
+def test_two_slow_steps_in_a_row_or_the_limit_end_it(pauses_s: dict[int, int], steps: int) -> None:
+    device = slow(pauses_s)
+    with pytest.raises(TooSlowError, match=r"a step takes (21|41) s"):
         device.time(time_limit_s=35)
-    assert device.steps == 2
-
-
-def test_the_first_step_counts_for_the_limit_but_not_for_the_rate() -> None:
-    device = FakeDevice(SECOND, pauses_ns={0: 100 * SECOND})
-    device.time(time_limit_s=101 + 1 + 8)
-    with pytest.raises(TooSlowError, match="a step takes 1 s"):
-        FakeDevice(SECOND, pauses_ns={0: 100 * SECOND}).time(time_limit_s=109.999)
-
-
-def test_steps_to_come_after_the_timing_count_for_the_limit() -> None:
-    FakeDevice(SECOND).time(time_limit_s=10 + 300, later_steps=300)
-    with pytest.raises(TooSlowError, match="at least 311 s"):
-        FakeDevice(SECOND).time(time_limit_s=309.999, later_steps=300)
+    assert device.steps == steps
 
 
 def test_steps_that_have_run_are_part_of_the_warm_up_all_but_the_first() -> None:
@@ -248,13 +229,6 @@ def test_blocks_begin_with_a_cycle_however_many_steps_have_run(ran: int, cycle_s
     timing = device.time(cycle_steps=cycle_steps, ran_s=(1e-3,) * ran)
     assert timing.warmup_steps % cycle_steps == 0
     assert device.steps == timing.warmup_steps - ran + timing.timed_steps
-
-
-def test_a_step_too_slow_is_given_up_after_steps_that_have_run() -> None:
-    """5 and 2 s have passed, and one or two probes; a cycle to warm up, two blocks and 5 steps are to come."""
-    FakeDevice(SECOND).time(ran_s=(5.0, 2.0), time_limit_s=8 + 8)
-    with pytest.raises(TooSlowError, match="at least 17 s"):
-        FakeDevice(SECOND).time(ran_s=(5.0, 2.0), time_limit_s=15.999)
 
 
 def test_the_garbage_collector_rests_while_timing() -> None:
@@ -279,3 +253,60 @@ def test_a_garbage_collector_at_rest_is_left_at_rest() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+MADE_UP = Timing(
+    first_step_s=9.0,
+    warmup_s=8.0,
+    warmup_steps=77,
+    steady=True,
+    block_steps=10,
+    samples_s=(1.0, 2.0, 3.0, 4.0, 100.0),
+    device_samples_s=(0.5, 1.0, 9.0, 2.0, 0.5),
+    timed_cpu_s=6.0,
+    counted={"recompiles": 1, "involuntary_switches": 5},
+)
+
+
+def test_the_columns_by_hand() -> None:
+    columns = timing_columns(MADE_UP)
+    assert columns == {
+        "step_time_s": 3,
+        "step_time_mean_s": 22,
+        "step_time_iqr_s": 2,  # quartiles 2 and 4
+        "severe_outliers": 1,  # 100 > 4 + 3 * 2
+        "samples_s": [1.0, 2.0, 3.0, 4.0, 100.0],
+        "block_steps": 10,
+        "timed_s": 1100,
+        "timed_steps": 50,
+        "timed_cpu_s": 6.0,
+        "first_step_s": 9.0,
+        "warmup_s": 8.0,
+        "warmup_steps": 77,
+        "device_time_s": 1.0,
+        "device_samples_s": [0.5, 1.0, 9.0, 2.0, 0.5],
+        "recompiles": 1,
+        "involuntary_switches": 5,
+    }
+    assert set(columns) <= set(COLUMNS)
+
+
+@pytest.mark.parametrize(("sample", "outliers"), [(10.0, 0), (10.1, 1), (-90.0, 0)])
+def test_only_slow_samples_beyond_the_outer_fence_are_severe(sample: float, outliers: int) -> None:
+    timing = replace(MADE_UP, samples_s=(1.0, 2.0, 3.0, 4.0, sample))
+    assert timing_columns(timing)["severe_outliers"] == outliers
+
+
+@pytest.mark.parametrize(
+    ("samples", "steady", "flags"),
+    [
+        ([1.0] * 20 + [1.26] * 10, True, ["drift"]),
+        ([1.0] * 20 + [0.74] * 10, True, ["drift"]),
+        ([1.0] * 20 + [1.24] * 10, True, []),
+        ([1.0, 1.6] * 15, True, []),  # scattered, but nowhere bound
+        ([1.0] * 30, False, ["warmup_capped"]),
+    ],
+)
+def test_flags_of_samples(samples: list[float], steady: bool, flags: list[str]) -> None:
+    assert find_flags(replace(MADE_UP, samples_s=tuple(samples), steady=steady)) == flags
+    assert set(flags) <= set(FLAGS)

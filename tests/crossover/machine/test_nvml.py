@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pynvml
+import pytest
+
+from crossover.machine.nvml import GpuState, foreign_processes, gpu_between, list_gpus, read_gpu, with_threads
+from crossover.tables.columns import COLUMNS
+
+Fake = Callable[..., Any]
+
+SM, CURRENT, DEFAULT = (
+    pynvml.NVML_CLOCK_SM,
+    pynvml.NVML_CLOCK_ID_APP_CLOCK_TARGET,
+    pynvml.NVML_CLOCK_ID_APP_CLOCK_DEFAULT,
+)
+
+
+def process(pid: int, memory: int | None = 100) -> SimpleNamespace:
+    return SimpleNamespace(pid=pid, usedGpuMemory=memory)
+
+
+def answers(**changes: Any) -> dict[str, Any]:
+    """A GPU that answers everything, at its power cap."""
+    return {
+        "nvmlDeviceGetEnforcedPowerLimit": 650_000,
+        "nvmlDeviceGetPowerManagementDefaultLimit": 700_000,
+        f"nvmlDeviceGetClockInfo({SM})": 1500,
+        f"nvmlDeviceGetClock({SM}, {CURRENT})": 1700,
+        f"nvmlDeviceGetClock({SM}, {DEFAULT})": 1800,
+        f"nvmlDeviceGetMaxClockInfo({SM})": 1980,
+        f"nvmlDeviceGetTemperatureV({pynvml.NVML_TEMPERATURE_GPU})": 61,
+        "nvmlDeviceGetCurrentClocksEventReasons": 0x4 | 0x8000,
+        f"nvmlDeviceGetViolationStatus({pynvml.NVML_PERF_POLICY_POWER})": SimpleNamespace(violationTime=5),
+        f"nvmlDeviceGetViolationStatus({pynvml.NVML_PERF_POLICY_THERMAL})": SimpleNamespace(violationTime=7),
+        "fields": {pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN: 11},
+        "nvmlDeviceGetComputeRunningProcesses_v3": [process(42, 2**30), process(43, None)],
+        "nvmlDeviceGetMemoryInfo": SimpleNamespace(used=3 * 2**30),
+        "nvmlDeviceGetMigMode": [0, 1],
+        "nvmlDeviceGetPersistenceMode": 1,
+        "nvmlDeviceGetTotalEnergyConsumption": 123_456,
+    } | changes
+
+
+def test_everything_that_nvml_says_is_read(fake_nvml: Fake) -> None:
+    nvml = fake_nvml({"GPU-1": answers()})
+    assert read_gpu("GPU-1", nvml) == GpuState(
+        uuid="GPU-1",
+        power_limit_w=650.0,
+        power_limit_default_w=700.0,
+        sm_clock_mhz=1500,
+        sm_clock_target_mhz=1700,
+        sm_clock_default_mhz=1800,
+        sm_clock_max_mhz=1980,
+        temperature_c=61,
+        reasons=("sw_power_cap", "0x8000"),
+        violations_ns={"sw_power_cap": 5, "thermal": 7, "hw_thermal_slowdown": 11},
+        processes=((42, 2**30), (43, None)),
+        memory_used_bytes=3 * 2**30,
+        mig=False,
+        persistence=True,
+        energy_mj=123_456,
+    )
+    assert nvml.opened == 0
+
+
+def test_a_gpu_that_answers_nothing_has_a_state_of_nothing(fake_nvml: Fake) -> None:
+    nvml = fake_nvml({"GPU-1": {}})
+    assert read_gpu("GPU-1", nvml) == GpuState("GPU-1")
+    assert nvml.opened == 0
+
+
+def test_older_drivers_are_asked_by_the_older_names(fake_nvml: Fake) -> None:
+    old = {
+        f"nvmlDeviceGetClockInfo({pynvml.NVML_CLOCK_GRAPHICS})": 1500,
+        f"nvmlDeviceGetTemperature({pynvml.NVML_TEMPERATURE_GPU})": 61,
+        "nvmlDeviceGetCurrentClocksThrottleReasons": 0x40,
+        "fields": {pynvml.NVML_FI_DEV_PERF_POLICY_THERMAL: 7},
+        "nvmlDeviceGetComputeRunningProcesses_v2": [process(42)],
+    }
+    state = read_gpu("GPU-1", fake_nvml({"GPU-1": old}))
+    assert state == GpuState(
+        "GPU-1",
+        sm_clock_mhz=1500,
+        temperature_c=61,
+        reasons=("hw_thermal_slowdown",),
+        violations_ns={"thermal": 7},
+        processes=((42, 100),),
+    )
+
+
+@pytest.mark.parametrize("uuid", [None, "GPU-2", ""])
+def test_a_gpu_that_nvml_does_not_know_has_no_state(fake_nvml: Fake, uuid: str | None) -> None:
+    nvml = fake_nvml({"GPU-1": answers()})
+    assert read_gpu(uuid, nvml) is None
+    assert nvml.opened == 0
+
+
+def test_without_nvml_there_is_no_gpu(fake_nvml: Fake) -> None:
+    nvml = fake_nvml({"GPU-1": answers()}, installed=False)
+    assert read_gpu("GPU-1", nvml) is None
+    assert list_gpus(nvml) == []
+
+
+def test_gpus_are_listed(fake_nvml: Fake) -> None:
+    nvml = fake_nvml({"GPU-1": {}, "GPU-2": {}})
+    assert list_gpus(nvml) == ["GPU-1", "GPU-2"]
+    assert nvml.opened == 0
+
+
+@pytest.mark.parametrize("uuid", ["MIG-7", "GPU-7"])
+def test_a_mig_instance_has_its_own_processes_and_the_clocks_of_its_gpu(fake_nvml: Fake, uuid: str) -> None:
+    instance = {
+        "nvmlDeviceGetDeviceHandleFromMigDeviceHandle": "GPU-1",
+        "nvmlDeviceGetComputeRunningProcesses_v3": [process(7)],
+        "nvmlDeviceGetTotalEnergyConsumption": 5,
+    }
+    state = read_gpu(uuid, fake_nvml({"GPU-1": answers(), "MIG-7": instance}))
+    assert state is not None
+    assert (state.sm_clock_mhz, state.processes, state.mig, state.energy_mj) == (1500, ((7, 100),), True, None)
+
+
+def state(*pids: int, **values: Any) -> GpuState:
+    return GpuState("GPU-1", processes=tuple((pid, None) for pid in pids), **values)
+
+
+UNKNOWN = GpuState("GPU-1")
+OWN = {10, 11}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "foreign"),
+    [
+        # our ids are listed
+        (state(), state(10), 0),
+        (state(), state(11), 0),
+        (state(), state(10, 11), 0),
+        (state(10), state(10), 0),
+        (state(99), state(10), 1),
+        (state(99), state(99, 10), 1),
+        (state(98, 99), state(99, 10, 97), 3),
+        (state(0, 0), state(0, 10), 2),
+        # a container: ids of the host, where the new one is ours
+        (state(), state(5000), 0),
+        (state(99), state(99, 5000), 1),
+        (state(99), state(5000), 1),
+        (state(99), state(99, 5000, 5001), 2),
+        (state(0), state(0, 0), 1),
+        # a container that does not show ours, but others
+        (state(99), state(99), 1),
+        (state(99), state(), 1),
+        # nothing to see, or nothing asked
+        (state(), state(), None),
+        (UNKNOWN, state(10), None),
+        (state(), UNKNOWN, None),
+    ],
+)
+def test_foreign_processes_are_those_that_cannot_be_ours(
+    before: GpuState, after: GpuState, foreign: int | None
+) -> None:
+    assert foreign_processes(before, after, OWN) == foreign
+    assert gpu_between(before, after, OWN)["foreign_processes"] == foreign
+
+
+def test_the_threads_of_a_process_are_its_own(tmp_path: Path) -> None:
+    for task in (10, 11, 12):
+        (tmp_path / f"proc/10/task/{task}").mkdir(parents=True)
+    assert with_threads({10, 20}, tmp_path) == {10, 11, 12, 20}
+
+
+def test_the_columns_between_two_states() -> None:
+    before = state(
+        sm_clock_mhz=345,
+        temperature_c=30,
+        reasons=("gpu_idle",),
+        power_limit_w=700.0,
+        violations_ns={"sw_power_cap": 10**9, "thermal": 0, "hw_thermal_slowdown": 5 * 10**8, "reliability": 1},
+    )
+    after = state(
+        10,
+        sm_clock_mhz=1200,
+        sm_clock_default_mhz=1800,
+        sm_clock_max_mhz=1980,
+        temperature_c=88,
+        reasons=("sw_power_cap", "applications_clocks"),
+        power_limit_w=650.0,
+        mig=False,
+        violations_ns={"sw_power_cap": 4 * 10**9, "thermal": 10**9, "hw_thermal_slowdown": 2 * 10**9, "reliability": 1},
+    )
+    columns = gpu_between(before, after, OWN)
+    assert columns.keys() <= set(COLUMNS)
+    assert columns == {
+        "foreign_processes": 0,
+        "mig": False,
+        "power_limit_w": 650.0,
+        "sm_clock_before_mhz": 345,
+        "sm_clock_after_mhz": 1200,
+        "sm_clock_default_mhz": 1800,
+        "sm_clock_max_mhz": 1980,
+        "temperature_before_c": 30,
+        "temperature_after_c": 88,
+        "throttle_reasons": ["applications_clocks", "hw_thermal_slowdown", "sw_power_cap", "thermal"],
+        "slowdown_s": 1.5,
+        "power_capped_s": 3.0,
+    }
+
+
+def test_limits_of_the_voltage_are_no_slowdown() -> None:
+    before = state(violations_ns={"reliability": 0, "board_limit": 0, "thermal": 3})
+    after = state(violations_ns={"reliability": 9, "board_limit": 9, "thermal": 3})
+    columns = gpu_between(before, after, OWN)
+    assert columns["slowdown_s"] == 0
+    assert columns["throttle_reasons"] == ["board_limit", "reliability"]
+
+
+def test_a_gpu_without_counters_says_nothing_about_slowdown() -> None:
+    columns = gpu_between(state(), state(10, reasons=()), OWN)
+    assert (columns["slowdown_s"], columns["power_capped_s"], columns["throttle_reasons"]) == (None, None, [])
+
+
+def test_without_a_gpu_every_column_is_empty() -> None:
+    assert set(map(str, gpu_between(None, None, OWN).values())) == {"None"}
