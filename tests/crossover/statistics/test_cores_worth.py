@@ -23,12 +23,6 @@ def test_a_power_law_is_read_exactly(gpu_s: float, cores: float) -> None:
     assert found.cores == pytest.approx(cores)
 
 
-def test_between_two_points_there_is_a_straight_line() -> None:
-    """From 8 to 16 cores the time falls from 2 to 1.5 s; its geometric mean lies at 8 x sqrt(2)."""
-    found = worth_in_cores({8: [2.0], 16: [1.5]}, [math.sqrt(2.0 * 1.5)])
-    assert found.cores == pytest.approx(8 * math.sqrt(2))
-
-
 @pytest.mark.parametrize("true", [1.5, 2, 4, 6, 11])
 def test_a_curve_that_bends_is_followed_and_trusted_less(true: float) -> None:
     """A tenth of the work is not shared (Amdahl): the straight line from 1 to 8 cores puts 4 of them at 4.5."""
@@ -143,12 +137,6 @@ def test_sides_of_as_many_threads_count_as_one(measurements: pd.DataFrame) -> No
     )
     assert table["measured_cores"].tolist() == [[1, 16]] * 2
     assert table["cores"].iloc[0] == pytest.approx(16 ** (1 / 3))
-
-
-def test_a_trial_that_is_not_ok_counts_for_nothing(measurements: pd.DataFrame) -> None:
-    broken = measurements["device"] == "cpu-half"
-    table = cores_worth_of(measurements.assign(status=measurements["status"].mask(broken, "unsupported")))
-    assert table["measured_cores"].tolist() == [[1, 16]] * 2
 
 
 def test_a_size_that_refinement_added_has_no_row(measurements: pd.DataFrame) -> None:

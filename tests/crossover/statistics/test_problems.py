@@ -65,11 +65,6 @@ def test_a_flag_of_a_cell_counts_all_of_its_trials(row: Row) -> None:
     assert (entry["kind"], entry["count"], entry["reason"].split(":")[0]) == ("flagged", 3, "trials_differ")
 
 
-def test_a_flag_of_a_trial_that_must_not_count_is_not_listed(row: Row) -> None:
-    (entry,) = found([row(status="invalid", reason="foreign work", flags=["quota"], step_time_s=None)])
-    assert (entry["kind"], entry["reason"]) == ("invalid", "foreign work")
-
-
 def test_what_failed_comes_first_and_flags_last(row: Row) -> None:
     rows = [row(flags=["quota"]), row(size=5, status="oom", reason="full", step_time_s=None)]
     lack = [lacking(row, 6), lacking(row, 7, "failed", "no such file")]

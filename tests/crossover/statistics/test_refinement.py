@@ -180,12 +180,6 @@ def test_two_accelerators_are_each_compared_with_the_cpu(rows: Rows) -> None:
         for size, other in ((141, "cuda"), (1131, "xpu"))
         for device in ("cpu", other)
     }
-    table += rows((141,), {"cuda": 1e-4}) + rows((1131,), {"xpu": 1e-3})
-    _, why = plan_stage(pd.DataFrame(table), 2, ONE_STAGE, OVER_SIZE, 2)
-    assert [(one["contender"], one["status"], one["bracket"]) for one in why] == [
-        ("cuda", "bracketed", [50, 141]),
-        ("xpu", "bracketed", [400, 1131]),
-    ]
 
 
 def test_the_cpu_on_fewer_cores_is_not_refined(rows: Rows) -> None:
@@ -319,16 +313,4 @@ def test_precisions_of_a_gpu_alone_are_planned_until_the_last_stage(row: Row) ->
         for other, sizes in (("amp-bf16", (50, 141)), ("fp64", (400, 1131)))
         for size in sizes
         for precision in ("fp32", other)
-    }
-
-
-def test_executions_keep_the_precision_of_their_line(row: Row) -> None:
-    """Eager and a CUDA graph cross at 100; compile is not supported here, so there is nothing to say of it."""
-    times = {("cuda", "fp32", "eager"): 1e-6, ("cuda", "fp32", "cuda-graph"): 1e-4}
-    table = on_devices(row, (50, 400), times)
-    lacking = on_devices(row, (50, 400), {("cuda", "fp32", "compile"): 1e-4})
-    table += [{**one, "status": "unsupported", "step_time_s": None} for one in lacking]
-    table = [{**one, "precision": "bf16"} for one in table]
-    assert planned_cells(table, "execution") == {
-        ("cuda", "bf16", execution, 141): [1, 2] for execution in ("eager", "cuda-graph")
     }
