@@ -68,7 +68,7 @@ def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Key, float]]:
         key = Key(*(values[rows[0]] for values in axes))
         own_s = times_s[rows[is_ok[rows] & ~np.isnan(times_s[rows])]].tolist()
         cells[key] = LogMean.of(own_s) if own_s else None
-        parameters[key] = counts[rows].max()
+        parameters[key] = np.fmax.reduce(counts[rows])
     return cells, parameters
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.statistics.ratios import ratios_of
+from crossover.statistics.ratios import Key, ratios_of
 from crossover.tables.frames import records
+from crossover.tables.registry import CELL_AXES
 
 Row = Callable[..., dict[str, Any]]
 
@@ -20,6 +21,10 @@ def ratios(rows: list[dict[str, Any]], pair: str) -> list[dict[str, Any]]:
 def values(found: list[dict[str, Any]], *columns: str) -> dict[tuple[Any, ...], float]:
     """The ratios by these columns."""
     return {tuple(one[column] for column in columns): pytest.approx(one["ratio"]) for one in found}
+
+
+def test_a_cells_key_has_the_axes_of_a_cell() -> None:
+    assert list(Key._fields) == CELL_AXES
 
 
 def test_each_accelerator_is_compared_with_each_cpu_side(row: Row) -> None:
