@@ -22,7 +22,8 @@ TRANSFERS, RESIDENT = "as_published", "resident"
 def crossover_answers(own: RunTables) -> list[Row]:
     """One answer for each crossover of a study's tables, those to its question first.
 
-    These compare devices in all costs, or precisions and executions where the CPU has no time. Money is left out where both sides ran on one device: there it is the time at one price.
+    These compare devices in all costs, or precisions and executions where the CPU has no time. Money is left out where
+    both sides ran on one device: there it is the time at one price.
     """
     asked = own.crossovers[(own.crossovers["pair"] == "device") | (own.crossovers["cost"] != "money")]
     pairs = asked[(asked["pair"] != "device") & (asked["cost"] == "time")]

@@ -1,0 +1,66 @@
+"""The data that the page carries for its charts and its table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.report.page_data import encoded, page_data, plain
+from report_pages import study, tables_of
+
+Row = Callable[..., dict[str, Any]]
+
+
+def data_of(rows: pd.DataFrame, **changes: Any) -> dict[str, Any]:
+    studies = {name: study(**changes) for name in rows["study"].unique()}
+    found: dict[str, Any] = json.loads(page_data(studies, tables_of(rows, studies)))
+    return found
+
+
+def test_columns_are_written_without_repetition() -> None:
+    assert encoded([3, 3]) == {"all": 3}
+    assert encoded(["a", "b", "a", "a"]) == {"values": ["a", "b"], "at": [0, 1, 0, 0]}
+    assert encoded([1, 2, 2]) == [1, 2, 2]
+
+
+def test_values_become_what_json_holds() -> None:
+    found = plain([pd.NA, float("nan"), float("inf"), 1 / 3, 2.0, True, ["a", "b"], "x"])
+    assert found == [None, None, None, 0.33333333, 2, True, "a b", "x"]
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_cells_lines_and_crossovers(power_laws: Callable[..., pd.DataFrame], trials: int) -> None:
+    """A CPU of 1 us a parameter beside a GPU of 1 ms: they cross at 1,000 parameters."""
+    found = data_of(power_laws({2: 10, 3: 100, 4: 10_000}, trials=trials), x_axis="parameters")
+    assert found["count"] == 6
+    assert "machine" not in found["axes"]
+    assert [(line["device"], line["cells"]) for line in found["lines"]] == [
+        ("CPU (Brand C1)", [0, 2, 4]),
+        ("GPU (Brand G1)", [1, 3, 5]),
+    ]
+    (crossover,) = found["crossovers"]
+    value, low, high, words = crossover["on"]["parameters"]
+    assert value == pytest.approx(1000)
+    assert crossover["cell"] == 1
+    assert (low is None, high is None) == (trials == 1, trials == 1)
+    assert words.startswith("1,000")
+    assert [metric["key"] for metric in found["metrics"]] == ["step_time_s", "samples_per_s"]
+    assert found["metrics"][0]["interval"] == ["step_time_low_s", "step_time_high_s"]
+
+
+def test_each_cell_has_the_command_of_its_first_trial(row: Row) -> None:
+    commands = [f"python3 a --size={size} --trial=1" for size in (2, 3)]
+    rows = [row(size=size, command=command) for size, command in zip((2, 3), commands, strict=True)]
+    parts = data_of(pd.DataFrame(rows))["commands"]
+    whole = ["".join(part["all"] if "all" in part else part[place] for part in parts) for place in (0, 1)]
+    assert whole == commands
+
+
+def test_no_element_can_end_in_the_data(row: Row) -> None:
+    text = page_data({"disc_depth": study()}, tables_of(pd.DataFrame([row(device_name="</script>")])))
+    assert "<" not in text
+    assert json.loads(text)["cells"]["device_name"] == {"all": "</script>"}

@@ -1,0 +1,211 @@
+"""The report of made-up runs: what it says, what it leaves out, and that words of others stay text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crossover.answers.vocabulary import DOUBTS, KINDS
+from crossover.claims.findings import REASONS
+from crossover.config.words import FLAGS
+from crossover.errors import UserError
+from crossover.report.report import Run, trust_of, write_report
+from crossover.tables.columns import COLUMNS
+from report_pages import INVOCATION, TEMPLATES, Page, study, tables_of, write_page
+
+Row = Callable[..., dict[str, Any]]
+GOLDEN = Path(__file__).parent / "golden"
+HOSTILE = "<script>alert(1)</script>|*x*\n"
+
+
+@pytest.fixture(scope="module")
+def rows(row: Row) -> pd.DataFrame:
+    """Widths on a CPU of 1 us a neuron and a GPU of 2 ms that runs out of memory last, and a flagged single cell."""
+    widths = [
+        row(
+            study="widths",
+            size=size,
+            parameters=7 * size,
+            size_name="neurons",
+            device=device,
+            trial=trial,
+            step_time_s=(size * 1e-6 if device == "cpu" else 2e-3) * 1.01 ** (trial - 2),
+            peak_allocated_bytes=1000 * size if device == "cuda" else None,
+            device_memory_bytes=8_000_000 if device == "cuda" else None,
+            command=f"python3 scripts/measure_cell.py --size={size}",
+            torch_version="2.13.0",
+        )
+        for size in (100, 1000, 4000, 8000)
+        for device in ("cpu", "cuda")
+        for trial in (1, 2, 3)
+    ]
+    for one in widths[-3:]:
+        one |= {"status": "oom", "reason": "8 GB wanted", "step_time_s": None, "peak_allocated_bytes": None}
+    alone = row(study="alone", device="cuda", size=2, flags=["drift"], torch_version="2.13.0")
+    return pd.DataFrame([*widths, alone])
+
+
+@pytest.fixture(scope="module")
+def page(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return write_page(rows, tmp_path_factory.mktemp("page"))
+
+
+def visible(html: str) -> str:
+    """The page from its head to the provenance, without pictures and the time."""
+    body = html[html.index("<header>") : html.index('<section class="provenance"')]
+    body = re.sub(r"data:image/svg\+xml;base64,[\w+/=]+", "FIGURE", body)
+    return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME", body)
+
+
+def golden(name: str, text: str) -> str:
+    """The text that was accepted; delete its file to accept another one, and read the difference."""
+    path = GOLDEN / name
+    if not path.is_file():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        pytest.fail(f"{path} was missing and is written now: read it")
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_page_says_what_it_said(page: Page) -> None:
+    text = visible(page.path.read_text())
+    assert text == golden("report.html", text)
+
+
+def test_the_summary_says_what_it_said(page: Page) -> None:
+    text = re.sub(r"\d{4}-.* UTC", "TIME", (page.folder / "summary.md").read_text())
+    assert text == golden("summary.md", text)
+
+
+def test_the_terminal_gives_the_answers_and_where_the_report_is(page: Page) -> None:
+    lines = (page.folder / "summary.txt").read_text().splitlines()
+    assert lines[0].startswith("widths: GPU faster than CPU from 2,000 neurons on (95 %: 1,")
+    assert lines[-2] == f"Report: {page.folder}/report.html (one file; open it in a browser)"
+
+
+def test_every_kind_status_doubt_and_reason_has_words() -> None:
+    """The statuses left out are those of a template's last branch, or change no words."""
+    said = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))
+    assert set(KINDS) - {"claim"} <= said
+    others = {"apart", "indicative", "slows", "none_found", "best", "measured", "unknown_capacity", "differ"}
+    others |= {"not_found", "same", "see_figures"}
+    assert {status for statuses in KINDS.values() for status in statuses} - others <= said
+    assert set(DOUBTS) - set(FLAGS) <= said
+    assert set(REASONS) <= said
+
+
+def test_what_most_answers_share_is_said_once(rows: pd.DataFrame, tmp_path: Path) -> None:
+    html = visible(write_page(rows[rows["trial"] == 1], tmp_path).path.read_text())
+    answers = html[html.index('<section id="answers"') : html.index('<section id="size-box"')]
+    assert "one trial a cell, so every number is indicative" in html
+    assert "indicative" not in answers
+
+
+def test_words_of_others_are_text_in_the_page_and_in_markdown(rows: pd.DataFrame, tmp_path: Path) -> None:
+    changed = rows.assign(device_name=HOSTILE, hostname=HOSTILE, size_name=HOSTILE, command=HOSTILE)
+    page = write_page(changed, tmp_path, HOSTILE)
+    html = page.path.read_text()
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    markdown = (page.folder / "summary.md").read_text()
+    table = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {4}
+    assert not re.search(r"(?<!\\)<script", markdown)
+
+
+def test_a_partial_report_says_how_much_has_finished(rows: pd.DataFrame, tmp_path: Path) -> None:
+    page = write_page(rows, tmp_path, progress={"trial": (25, 40), "training": (0, 1)})
+    said = "25 of 40 trials and 0 of 1 training have finished."
+    assert f"This report is partial: {said}" in page.path.read_text()
+    assert (page.folder / "summary.txt").read_text().startswith(f"Partial: {said}")
+    known = json.loads((page.folder / "provenance.json").read_text())
+    assert known["progress"] == {"trial": [25, 40], "training": [0, 1]}
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_run_without_a_gpu_says_that_half_of_the_answer_is_missing(
+    rows: pd.DataFrame, tmp_path: Path, finished: bool
+) -> None:
+    page = write_page(rows[rows["device"] == "cpu"], tmp_path, progress=None if finished else {"trial": (12, 40)})
+    said = "This run used the CPU only" in page.path.read_text()
+    assert said is finished  # the other half of a run that has not finished may still come
+
+
+def test_a_run_without_rows_has_a_report(tmp_path: Path) -> None:
+    studies = {"widths": study()}
+    write_report(Run(tables_of(pd.DataFrame(columns=list(COLUMNS)), studies), studies), tmp_path, TEMPLATES)
+    html = (tmp_path / "report.html").read_text()
+    assert "No trial has a time, so there is no answer yet" in html
+    assert "Not measured here" in html
+
+
+def test_machines_side_by_side(rows: pd.DataFrame, tmp_path: Path) -> None:
+    slow = rows.assign(machine="laptop", step_time_s=2 * rows["step_time_s"], torch_version="2.12.0")
+    html = write_page(pd.concat([rows.assign(machine="h200"), slow]), tmp_path).path.read_text()
+    assert "This report holds 2 machines: h200, laptop." in html
+    assert "2.13.0 on h200, 2.12.0 on laptop" in html
+    beside = html[html.index("Machines side by side") :]
+    assert re.search(r"<bdi>laptop</bdi></td><td><bdi>h200</bdi></td>.*<td>0\.500 \(", beside)
+
+
+def test_trust_counts_cells_by_flag_and_failure(rows: pd.DataFrame) -> None:
+    assert trust_of(tables_of(rows).cells) == {
+        "cells": 9,
+        "timed": True,
+        "trials_low": 1,
+        "trials_high": 3,
+        "flagged": 1,
+        "flags": [("drift", 1)],
+        "lost": 1,
+        "statuses": [("oom", 1)],
+    }
+
+
+def test_the_trainings_of_a_study_are_a_table(row: Row, tmp_path: Path) -> None:
+    one = row()
+    trained = [
+        one | {"device": device, "seed": seed, "labels": np.array([0, 1]), "predictions": np.array([0, 1])}
+        for device in ("cpu", "cuda")
+        for seed in (1, 2)
+    ]
+    studies = {"disc_depth": study(figures=[])}
+    write_report(Run(tables_of(pd.DataFrame([one]), studies, trainings=trained), studies), tmp_path, TEMPLATES)
+    html = (tmp_path / "report.html").read_text()
+    assert "1.00000" in html
+    assert "+0.00000 (+0.00000 to +0.00000)" in html
+
+
+def test_provenance_has_what_is_needed_to_doubt_a_number(page: Page) -> None:
+    known = json.loads((page.folder / "provenance.json").read_text())
+    assert known["run"] == {"command": INVOCATION.command, "folder": INVOCATION.folder}
+    assert known["rerun"] == [f"git checkout {'d' * 40}", "pip install -r requirements.txt", "snakemake --cores 1"]
+    assert known["config"] == {"seed": 0}
+    assert known["example"] == "python3 scripts/measure_cell.py --size=100"
+    assert known["sources"] == ["Somebody (2019)"]
+    gpu, cpu = known["machines"]
+    assert (gpu["device"], gpu["rows"], cpu["device"], cpu["rows"]) == ("GPU (Brand G1)", 13, "CPU (Brand C1)", 12)
+    assert (gpu["facts"]["torch_version"], gpu["facts"]["device_memory_bytes"]) == ("2.13.0", "8.00 MB")
+
+
+def test_files_are_listed_with_their_checksums(rows: pd.DataFrame, tmp_path: Path) -> None:
+    (tmp_path / "cells.csv").write_text("abc")
+    write_page(rows, tmp_path)
+    (file,) = json.loads((tmp_path / "provenance.json").read_text())["files"]
+    # Of "abc", as FIPS 180-2 gives it.
+    sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert file == {"name": "cells.csv", "link": "cells.csv", "bytes": 3, "sha256": sha256}
+
+
+def test_a_figure_that_is_cut_off_is_an_error_that_names_it(page: Page, tmp_path: Path) -> None:
+    figure = tmp_path / "widths" / "times.svg"
+    figure.parent.mkdir()
+    figure.write_text("<svg")
+    with pytest.raises(UserError, match=r"times\.svg"):
+        write_report(Run(page.tables, {}, figures=[figure]), tmp_path, TEMPLATES)
