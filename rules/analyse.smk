@@ -1,100 +1,90 @@
-rule summarise_cells:
+# From rows to tables.
+
+from crossover.plan.outputs import TABLES
+
+# Rooms of the library that tables depend on.
+COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")
+
+
+rule write_plan:
     input:
-        measurements=rules.collect_measurements.output.measurements,
-        library=ANALYSIS_LIBRARY,
+        library=library("config", "plan"),
     output:
-        parquet=kept("{results}/cells.parquet"),
-        csv=report(
-            kept("{results}/cells.csv"),
-            caption="../report/cells.rst",
-            category="Tables",
-            labels={"table": "cells"},
-        ),
+        plan=f"{RESULTS}/plan.json",
     log:
-        "{results}/logs/summarise_cells.log",
+        f"{RESULTS}/logs/write_plan.log",
+    # Before any trial, so that what has finished can be reported at any moment.
+    priority: PLAN.first_priority
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
-        failures=failures_of("{results}/logs/summarise_cells.log"),
-        # Where runs are merged, the sizes of their own studies are not known.
-        sizes=None if MERGED else {name: study.sizes for name, study in STUDIES.items()},
+        run=asdict(PLAN),
+        config=CONFIG.complete,
+        settings=JOBS.settings,
+        several_hosts=SEVERAL_HOSTS,
+        note=MACHINE.note,
     message:
-        "Summarising trials into cells"
+        "Writing what the run is asked for"
     script:
-        "../scripts/summarise_cells.py"
+        "../scripts/write_plan.py"
 
 
-rule estimate_crossovers:
+rule collect_measurements:
     input:
-        measurements=rules.collect_measurements.output.measurements,
-        library=ANALYSIS_LIBRARY,
+        rows=measured_rows,
+        library=library("config", "machine", "tables"),
     output:
-        parquet=kept("{results}/crossovers.parquet"),
-        csv=report(
-            kept("{results}/crossovers.csv"),
-            caption="../report/crossovers.rst",
-            category="Tables",
-            labels={"table": "crossovers"},
-        ),
+        measurements=kept(f"{RESULTS}/measurements.parquet"),
     log:
-        "{results}/logs/estimate_crossovers.log",
+        f"{RESULTS}/logs/collect_measurements.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
-        failures=failures_of("{results}/logs/estimate_crossovers.log"),
-        x_axes={name: study.x_axis for name, study in STUDIES.items()},
-        price_per_hour=CONFIG.prices,
+        failures=failures_of(f"{RESULTS}/logs/collect_measurements.log"),
+        several_hosts=SEVERAL_HOSTS,
     message:
-        "Estimating crossovers"
+        "Collecting the rows of all trials"
     script:
-        "../scripts/estimate_crossovers.py"
+        "../scripts/collect_measurements.py"
 
 
-rule fit_cost_models:
+rule analyse_run:
     input:
+        plan=rules.write_plan.output.plan,
         measurements=rules.collect_measurements.output.measurements,
-        library=ANALYSIS_LIBRARY,
+        trainings=PLAN.trainings,
+        searches=PLAN.searches_asked,
+        published=[house(f"config/published/{file}") for file in PLAN.published],
+        library=library(*COMPUTING),
     output:
-        parquet=kept("{results}/cost_models.parquet"),
-        csv=report(
-            kept("{results}/cost_models.csv"),
-            caption="../report/cost_models.rst",
-            category="Tables",
-            labels={"table": "cost models"},
-        ),
+        **{name: kept(f"{RESULTS}/{name}.parquet") for name in TABLES},
+        **{
+            f"{name}_csv": report(
+                kept(f"{RESULTS}/{name}.csv"),
+                caption="../report/table.rst",
+                category="Tables",
+                labels={"table": name.replace("_", " ")},
+            )
+            for name in TABLES
+        },
     log:
-        "{results}/logs/fit_cost_models.log",
+        f"{RESULTS}/logs/analyse_run.log",
+    localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
-        failures=failures_of("{results}/logs/fit_cost_models.log"),
-        steps_per_run={name: study.steps_per_run for name, study in STUDIES.items()},
+        failures=failures_of(f"{RESULTS}/logs/analyse_run.log"),
+        several_hosts=SEVERAL_HOSTS,
     message:
-        "Fitting cost models"
+        "Computing all tables of the run"
     script:
-        "../scripts/fit_cost_models.py"
+        "../scripts/analyse_run.py"
 
 
-rule estimate_cores_worth:
-    input:
-        measurements=rules.collect_measurements.output.measurements,
-        library=ANALYSIS_LIBRARY,
-    output:
-        parquet=kept("{results}/cores_worth.parquet"),
-        csv=report(
-            kept("{results}/cores_worth.csv"),
-            caption="../report/cores_worth.rst",
-            category="Tables",
-            labels={"table": "cores worth"},
-        ),
-    log:
-        "{results}/logs/estimate_cores_worth.log",
-    conda:
-        "../envs/analysis.yaml"
-    params:
-        failures=failures_of("{results}/logs/estimate_cores_worth.log"),
-        studies=ON_FEWER_CORES,
-    message:
-        "Estimating how many CPU cores each accelerator is worth"
-    script:
-        "../scripts/estimate_cores_worth.py"
+# All tables of a run by name, as later rules take them.
+RUN_TABLES = {
+    "measurements": rules.collect_measurements.output.measurements,
+    **{name: f"{RESULTS}/{name}.parquet" for name in TABLES},
+}

@@ -1,25 +1,96 @@
+# What takes time: trials, trainings, searches for the largest batch, and the datasets that they read.
+
+
+rule make_dataset:
+    input:
+        library=library("datasets"),
+        real_files=lambda wildcards: real_files(CONFIG.datasets[wildcards.dataset]),
+    output:
+        dataset=f"{RESULTS}/datasets/{{dataset}}.safetensors",
+    log:
+        f"{RESULTS}/logs/make_dataset/{{dataset}}.log",
+    # Trials that wait for their dataset would fall behind their round.
+    priority: PLAN.first_priority
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        options=lambda wildcards: CONFIG.datasets[wildcards.dataset],
+    message:
+        "Making dataset {wildcards.dataset}"
+    script:
+        "../scripts/make_dataset.py"
+
+
 rule measure_cell:
     input:
         script=house("scripts/measure_cell.py"),
-        code=measuring_code("trial", "cells/*/{workload}/**/*.parquet"),
-        dataset=dataset_of,
+        dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
     output:
-        f"{RESULTS}/cells/{PLACED_CELL}/trial-{{trial}}.parquet",
+        PLAN.row_pattern,
     log:
-        f"{RESULTS}/logs/measure_cell/{PLACED_CELL}/trial-{{trial}}.log",
-    priority: turn_of
+        PLAN.log_pattern("measure_cell", PLAN.row_pattern),
+    priority: PLAN.priority
     conda:
         "../envs/benchmark.yaml"
-    threads: threads_of
+    threads: JOBS.threads
     resources:
-        **CLASS_RESOURCES,
-        gpu=gpus_of,
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
+        **JOBS.class_resources(),
+        gpu=JOBS.gpus,
+        mem_mb=JOBS.mem_mb,
+        runtime=JOBS.trial_min,
     params:
-        trial=trial_of,
+        job=JOBS.trial,
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}"
     shell:
-        "python3 {input.script:q} {params.trial[options]} --trial={wildcards.trial}"
+        "python3 {input.script:q} {params.job[options]} --trial={wildcards.trial}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
+
+
+rule train_model:
+    input:
+        script=house("scripts/train_model.py"),
+        dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
+    output:
+        PLAN.training_pattern,
+    log:
+        PLAN.log_pattern("train_model", PLAN.training_pattern),
+    conda:
+        "../envs/benchmark.yaml"
+    threads: JOBS.threads
+    resources:
+        **JOBS.class_resources(),
+        gpu=JOBS.gpus,
+        mem_mb=JOBS.mem_mb,
+        runtime=JOBS.training_min,
+    params:
+        job=JOBS.training,
+    message:
+        f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
+    shell:
+        "python3 {input.script:q} {params.job[options]} --seed={wildcards.seed}"
+        " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
+
+
+rule find_largest_batch:
+    input:
+        script=house("scripts/find_largest_batch.py"),
+        dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
+    output:
+        PLAN.search_pattern,
+    log:
+        PLAN.log_pattern("find_largest_batch", PLAN.search_pattern),
+    conda:
+        "../envs/benchmark.yaml"
+    threads: JOBS.threads
+    resources:
+        **JOBS.class_resources(),
+        gpu=JOBS.gpus,
+        mem_mb=JOBS.mem_mb,
+        runtime=JOBS.search_min,
+    params:
+        job=JOBS.search,
+    message:
+        f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
+    shell:
+        "python3 {input.script:q} {params.job[options]} --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"

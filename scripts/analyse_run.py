@@ -39,9 +39,9 @@ def analyse(
     """All tables of a run; the arguments are those of `crossover.statistics.run.tables_of`."""
     tables = tables_of(measurements, trainings, searches, studies, prices, missing, grids_known=grids_known)
     claims = [
-        {**claim, "study": name, "source": claim.get("source") or (study["published"] or {}).get("source")}
+        {**claim, "study": name, "source": claim.get("source") or (study.get("published") or {}).get("source")}
         for name, study in studies.items()
-        for claim in study["claims"]
+        for claim in study.get("claims") or ()
     ]
     steps = {name: study.get("steps_per_run") for name, study in studies.items()}
     tables = replace(tables, claims=check_claims(claims, tables, steps))

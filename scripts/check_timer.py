@@ -27,11 +27,10 @@ def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFram
 
     from crossover.measurement.clock.agreement import STEP_S, harness_cost_s, three_ways
     from crossover.measurement.clock.timing import Stopwatch
-    from crossover.measurement.step.dataset_file import read_dataset
+    from crossover.measurement.step.conditions import set_switches
     from crossover.measurement.step.devices import open_device
     from crossover.measurement.step.precision import arithmetic_of
-    from crossover.measurement.step.switches import set_switches
-    from crossover.measurement.workloads import build_task
+    from crossover.measurement.workloads import build_task, read_dataset
 
     target = open_device(device)
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise, target.mark, target.between_s)

@@ -8,7 +8,7 @@ Every try is a measuring process of its own that builds the cell and runs three 
 fit, bisection finds the last that does, and it has to fit twice more. Only memory that ran out counts as not fitting:
 the time limit, a crash, or a precision that the device lacks stops the search, with status 0 and a result that says so.
 A last process times batches of the size that was found: batches x batch size / seconds.
-Where the dataset has fewer rows than the batch, its rows are repeated.
+If the dataset has fewer rows than the batch, its rows are repeated.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from crossover.errors import one_line_errors
 from crossover.files import atomic_path
 
 CPU_SHARE = 0.8
-"""Of the memory that is available when the search starts; the rest is for whoever needs some meanwhile."""
+"""Share of the available memory that a search may take by default; the rest is for other programs."""
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """Parse the command line; ends the program with status 2 and one line where it is wrong."""
+    """Parse the command line; ends the program with status 2 and one line if it is wrong."""
     parser = new_parser(__doc__)
     add_cell_options(parser)
     search = parser.add_argument_group("search")
@@ -78,32 +78,21 @@ def main(arguments: list[str]) -> None:
     cell = cell_of(options, batch_size=options.start)
     check_writable(options.output, begins=b"{")
 
-    from crossover.machine.available_memory import available_bytes
-    from crossover.measurement.largest_batch import describe, search_largest, time_largest
-    from crossover.measurement.process.attempts import choose_isolation, run_supervised
-    from crossover.measurement.process.holding import holding
-    from crossover.measurement.process.requests import BatchTry
+    from crossover.machine.kernel import available_bytes
+    from crossover.measurement.process.attempts import run_supervised
+    from crossover.measurement.process.holding import holding, job_fields
+    from crossover.measurement.process.jobs import TryJob
+    from crossover.measurement.search import describe, search_largest, time_largest
 
     memory_limit = options.memory_limit
     if memory_limit is None and is_cpu(cell.device):
         memory_limit = int(CPU_SHARE * available_bytes())
     with holding(cell.device, options.cpu_threads, f"{options.output}, search for the largest batch") as held:
-        first = BatchTry(
-            cell=cell,
-            seed=options.seed,
-            dataset=options.dataset,
-            threads=held.threads,
-            time_limit_s=options.time_limit_s,
-            memory_limit_bytes=memory_limit,
-            isolation=choose_isolation(options.isolation, os.environ),
-            uuid=held.uuid,
-            cpus=held.cpus,
-        )
+        first = TryJob(**job_fields(cell, options, held), memory_limit_bytes=memory_limit)
         attempt = partial(run_supervised, environment=os.environ)
         found = search_largest(first, options.limit, attempt, tell)
         found = time_largest(first, found, options.timed_batches, attempt, tell)
-    command = shlex.join(["python3", sys.argv[0], *arguments])
-    result = describe(first, options.limit, found, command)
+    result = describe(first, options.limit, found, shlex.join(["python3", sys.argv[0], *arguments]))
     with atomic_path(options.output) as temporary:
         temporary.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 

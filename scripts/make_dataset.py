@@ -11,7 +11,7 @@ import psutil
 from crossover.datasets import MAKERS
 from crossover.errors import UserError, logged
 from crossover.files import atomic_path
-from crossover.machine.available_memory import available_bytes
+from crossover.machine.kernel import available_bytes
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -48,7 +48,7 @@ LATENCY_STEPS_MAX = 1_000_000
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """Parse the command line; ends the program with status 2 and one line where it is wrong."""
+    """Parse the command line; ends the program with status 2 and one line if it is wrong."""
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     trial = parser.add_argument_group("trial")
@@ -72,45 +72,39 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
+def _kind(field: Field[Any]) -> Callable[[str], int | float]:
+    """What an option of the effort may be."""
+    if isinstance(field.default, int):
+        return whole_number(2, MOST) if field.name == "blocks_min" else positive
+    if field.name.endswith("tolerance"):
+        return tolerance
+    return seconds if field.name in ("warmup_min_s", "timed_min_s") else seconds_above_0
+
+
 def main(arguments: list[str]) -> None:
     """Measure the trial that the command line describes."""
     options = parse_arguments(arguments)
     cell = cell_of(options)
     check_writable(options.output)
 
-    from crossover.measurement.process.attempts import choose_isolation, measure
-    from crossover.measurement.process.holding import holding
-    from crossover.measurement.process.requests import Request
+    from crossover.measurement.process.attempts import measure
+    from crossover.measurement.process.holding import holding, job_fields
+    from crossover.measurement.process.jobs import TrialJob
+    from crossover.tables.columns import Measurement
 
     with holding(cell.device, options.cpu_threads, f"{cell.path}, trial {options.trial}") as held:
-        request = Request(
-            cell=cell,
+        job = TrialJob(
+            **job_fields(cell, options, held),
             trial=options.trial,
-            seed=options.seed,
-            dataset=options.dataset,
             output=str(options.output),
-            threads=held.threads,
-            time_limit_s=options.time_limit_s,
             effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
             latency_steps=options.latency_steps,
             latency_mistakes=options.latency_mistakes,
             command=shlex.join(["python3", sys.argv[0], *arguments]),
-            isolation=choose_isolation(options.isolation, os.environ),
-            uuid=held.uuid,
-            cpus=held.cpus,
             lease_wait_s=held.lease_wait_s,
             code_version=code_version(os.environ),
         )
-        measure(request, os.environ)
-
-
-def _kind(of: Field[Any]) -> Callable[[str], int | float]:
-    """What an option of the effort may be."""
-    if isinstance(of.default, int):
-        return whole_number(2, MOST) if of.name == "blocks_min" else positive
-    if of.name.endswith("tolerance"):
-        return tolerance
-    return seconds if of.name in ("warmup_min_s", "timed_min_s") else seconds_above_0
+        measure(job, Measurement, os.environ)
 
 
 if __name__ == "__main__":

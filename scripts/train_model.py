@@ -36,7 +36,7 @@ MOST_EPOCHS = 1_000_000
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """Parse the command line; ends the program with status 2 and one line where it is wrong."""
+    """Parse the command line; ends the program with status 2 and one line if it is wrong."""
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     training = parser.add_argument_group("training")
@@ -66,27 +66,21 @@ def main(arguments: list[str]) -> None:
     cell = cell_of(options)
     check_writable(options.output)
 
-    from crossover.measurement.process.attempts import choose_isolation, train
-    from crossover.measurement.process.holding import holding
-    from crossover.measurement.process.requests import TrainingRun
+    from crossover.measurement.process.attempts import measure
+    from crossover.measurement.process.holding import holding, job_fields
+    from crossover.measurement.process.jobs import TrainingJob
+    from crossover.tables.columns import Training
 
     with holding(cell.device, options.cpu_threads, f"{cell.path}, training with seed {options.seed}") as held:
-        job = TrainingRun(
-            cell=cell,
-            seed=options.seed,
+        job = TrainingJob(
+            **job_fields(cell, options, held),
             epochs=options.epochs,
             test_share=options.test_share,
-            dataset=options.dataset,
             output=str(options.output),
-            threads=held.threads,
-            time_limit_s=options.time_limit_s,
             command=shlex.join(["python3", sys.argv[0], *arguments]),
-            isolation=choose_isolation(options.isolation, os.environ),
             code_version=code_version(os.environ),
-            uuid=held.uuid,
-            cpus=held.cpus,
         )
-        train(job, os.environ)
+        measure(job, Training, os.environ)
 
 
 if __name__ == "__main__":

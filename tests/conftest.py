@@ -68,8 +68,8 @@ def own_servers() -> Iterator[None]:
         for process in started_by(str(os.getpid())) if any(Path(folder).iterdir()) else []:
             if any(folder in part for part in process.info["cmdline"]):
                 process.kill()
-        forking = sys.modules.get("crossover.measurement.process.forking")
-        for server in forking.STARTED if forking else ():
+        children = sys.modules.get("crossover.measurement.process.children")
+        for server in children.STARTED if children else ():
             server.kill()
             server.wait()
 

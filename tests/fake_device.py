@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from crossover.config.studies import Effort
-from crossover.measurement.clock.stopping import Course
 from crossover.measurement.clock.timing import Stopwatch, Timing, time_steps
 
 MICROSECOND, MILLISECOND, SECOND = 10**3, 10**6, 10**9
@@ -78,11 +77,3 @@ class FakeDevice:
 
     def time(self, effort: Effort = EFFORT, cycle_steps: int = 1, marks: bool = False, **others: Any) -> Timing:
         return time_steps(self.step, cycle_steps, effort, self.watch(marks), **others)
-
-
-def course_of(samples_s: list[float]) -> Course:
-    """A course of single steps."""
-    course = Course()
-    for sample_s in samples_s:
-        course.add(sample_s, 1)
-    return course

@@ -40,49 +40,30 @@ def measure(
 
 
 def test_the_command_line_gives_back_the_cell() -> None:
-    options = trial_options(CELL, seed=5, cpu_threads=3, time_limit_s=1.5, effort=EFFORT)
+    shared: dict[str, Any] = {"seed": 5, "cpu_threads": 3, "time_limit_s": 1.5, "effort": EFFORT}
+    options = trial_options(CELL, **shared, latency_steps=300, latency_mistakes=True)
     parsed = parse_arguments([*options, "--dataset=a", "--output=b"])
+    assert (parsed.latency_steps, parsed.latency_mistakes) == (300, True)
     assert {axis: getattr(parsed, axis) for axis in AXES} == {axis: getattr(CELL, axis) for axis in AXES}
     assert (parsed.seed, parsed.cpu_threads, parsed.time_limit_s) == (5, 3, 1.5)
     assert {name: getattr(parsed, name) for name in vars(EFFORT)} == vars(EFFORT)
 
 
-def test_mistakes_of_the_latency_need_steps(capsys: pytest.CaptureFixture[str]) -> None:
-    shared: dict[str, Any] = {"seed": 5, "cpu_threads": 3, "time_limit_s": 1.5, "effort": EFFORT}
-    files = ["--dataset=a", "--output=b"]
-    options = trial_options(CELL, **shared, latency_steps=300, latency_mistakes=True)
-    parsed = parse_arguments([*options, *files])
-    assert (parsed.latency_steps, parsed.latency_mistakes) == (300, True)
-    assert parse_arguments([*trial_options(CELL, **shared), *files]).latency_mistakes is False
-    with pytest.raises(SystemExit):
-        parse_arguments([*trial_options(CELL, **shared, latency_mistakes=True), *files])
-    assert "--latency-mistakes: needs --latency-steps; allowed: at least 300" in capsys.readouterr().err
-
-
 def test_one_trial_is_one_row(dataset: Path, tmp_path: Path) -> None:
     row = measure(dataset, tmp_path / "deep" / "row.parquet", CELL, "--trial=2")
-    assert row["status"] == "ok"
+    assert (row["status"], row["trial"], row["parameters"]) == ("ok", 2, 70)
     assert {axis: row[axis] for axis in AXES} == {axis: getattr(CELL, axis) for axis in AXES}
-    assert (row["trial"], row["parameters"]) == (2, 70)
     samples = row["samples_s"]
     assert len(samples) >= 3
     assert row["step_time_s"] == pytest.approx(float(np.median(samples)))
-    assert row["step_time_mean_s"] == pytest.approx(float(np.mean(samples)))
-    assert row["timed_steps"] == len(samples) * row["block_steps"]
     assert row["timed_s"] == pytest.approx(sum(samples) * row["block_steps"])
-    assert row["block_steps"] % 10 == 0
-    assert row["warmup_steps"] >= 5
     assert 0 < row["warmup_s"] + row["timed_s"] < row["process_s"]
-    assert row["first_step_s"] > 0
     switches = json.loads(row["backend_settings"])
     leaves = [value for name, value in switches.items() if name.endswith("fp32_precision") and name.count(".") == 2]
     assert leaves == ["ieee"] * 6
     assert (switches["threads"], switches["interop_threads"]) == (row["threads"], row["interop_threads"])
-    assert row["relative_error"] < 1e-6
-    assert row["parameter_bytes"] == 4 * 70
     assert row["peak_rss_bytes"] >= row["base_rss_bytes"] > 0
     assert json.loads(row["effort"]) == vars(EFFORT)
-    assert row["cpu_model"] == row["device_name"]
     assert "--trial=2" in row["command"]
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["row.parquet"]
 
@@ -102,13 +83,6 @@ def test_affinity_limits_the_threads(dataset: Path, tmp_path: Path) -> None:
     assert row["threads"] == row["physical_cores"] == 1
 
 
-def test_an_unsupported_precision_is_a_row(dataset: Path, tmp_path: Path) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", replace(CELL, precision="tf32"))
-    assert (row["status"], row["parameters"]) == ("unsupported", 70)
-    assert "tf32 needs an NVIDIA GPU" in row["reason"]
-    assert row["samples_s"] is None
-
-
 def test_running_out_of_memory_is_a_row(dataset: Path, tmp_path: Path) -> None:
     """The weights of sixteen layers take 11 GB, and this process may map 4."""
     limit = ("prlimit", f"--as={4 * 2**30}")
@@ -124,50 +98,24 @@ def test_the_time_limit_is_a_row(dataset: Path, tmp_path: Path) -> None:
     assert "not done after 0.001 s" in row["reason"] or "more than the limit of 0.001 s" in row["reason"]
 
 
-def test_the_measuring_process_imports_nothing_it_does_not_use(dataset: Path, tmp_path: Path) -> None:
-    output = tmp_path / "row.parquet"
-    options = [*trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT, isolation="none")]
-    options.append(f"--dataset={dataset}")
-    code = (
-        f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import measure_cell; "
-        f"measure_cell.main({[*options, f'--output={output}']!r}); assert 'torch' in sys.modules; "
-        "print([m for m in ('pandas', 'scipy', 'matplotlib', 'sklearn', 'snakemake', 'yaml', 'jsonschema') "
-        "if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
-    assert done.stdout.strip() == "[]", done.stderr
-
-
-def test_the_parent_never_imports_torch(dataset: Path, tmp_path: Path) -> None:
-    options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT, isolation="process")
+@pytest.mark.parametrize(
+    ("isolation", "unwanted"),
+    [
+        ("none", ("pandas", "scipy", "matplotlib", "sklearn", "snakemake", "yaml", "jsonschema")),
+        ("process", ("torch", "numpy", "pyarrow")),
+    ],
+)
+def test_neither_the_measuring_process_nor_its_parent_imports_what_it_does_not_use(
+    dataset: Path, tmp_path: Path, isolation: str, unwanted: tuple[str, ...]
+) -> None:
+    options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT, isolation=isolation)
     arguments = [*options, f"--dataset={dataset}", f"--output={tmp_path / 'row.parquet'}"]
     code = (
         f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import measure_cell; "
-        f"measure_cell.main({arguments!r}); print([m for m in ('torch', 'numpy', 'pyarrow') if m in sys.modules])"
+        f"measure_cell.main({arguments!r}); print('torch' in sys.modules, [m for m in {unwanted} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
-    assert done.stdout.strip() == "[]", done.stderr
-
-
-def test_latencies_are_single_steps(dataset: Path, tmp_path: Path) -> None:
-    # A busy machine may stall the step that is looked at for whether 300 of its kind fit into the limit.
-    row = measure(dataset, tmp_path / "row.parquet", CELL, "--latency-steps=300", "--time-limit-s=600")
-    assert row["status"] == "ok", row["reason"]
-    assert len(row["latencies_s"]) == 300
-    for percent in (50, 95, 99):
-        assert row[f"latency_p{percent}_s"] == pytest.approx(np.percentile(row["latencies_s"], percent))
-
-
-@pytest.mark.parametrize("precision", ["amp-bf16", "amp-fp16", "bf16", "fp16", "fp64"])
-def test_precisions_of_the_cpu(dataset: Path, tmp_path: Path, precision: str) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", replace(CELL, precision=precision))
-    assert row["status"] == "ok"
-    assert row["parameter_bytes"] == 70 * {"fp64": 8, "bf16": 2, "fp16": 2}.get(precision, 4)
-
-
-def test_a_cuda_graph_on_the_cpu_is_a_row(dataset: Path, tmp_path: Path) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", replace(CELL, execution="cuda-graph"))
-    assert (row["status"], row["reason"]) == ("unsupported", "cuda-graph needs a CUDA device; this is cpu")
+    assert done.stdout.strip() == f"{isolation == 'none'} []", done.stderr
 
 
 def test_help_works_in_a_bare_environment() -> None:
@@ -184,32 +132,40 @@ def test_help_works_in_a_bare_environment() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"--size": "99"},
-            "error: --size: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16",
-        ),
-        ({"--size": "0"}, "argument --size"),
-        ({"--size": "big"}, "argument --size: 'big' is not allowed; allowed: a whole number from 1 to 1000000000"),
-        ({"--protocol": "as_published"}, "error: --protocol: 'as_published' is not offered by workload 'disc_mlp'"),
-        ({"--time-limit-s": "0"}, "argument --time-limit-s"),
-        ({"--time-limit-s": "inf"}, "argument --time-limit-s"),
-        ({"--output": "/proc/nowhere/row.parquet"}, "error: --output: /proc/nowhere/row.parquet cannot be written"),
-        ({"--blocks-min": "1"}, "argument --blocks-min: '1' is not allowed; allowed: a whole number from 2 to"),
-        ({"--block-min-s": "nan"}, "argument --block-min-s: 'nan' is not allowed; allowed: seconds above 0"),
-        ({"--latency-steps": "299"}, "argument --latency-steps: '299' is not allowed; allowed: a whole number from 3"),
-        ({"--isolation": "jail"}, "argument --isolation: invalid choice: 'jail'"),
-        ({"--device": "tpu"}, "argument --device: 'tpu' is not allowed; allowed: cpu, cuda"),
-        ({"--precision": "fp8"}, "argument --precision: invalid choice: 'fp8'"),
-        ({"--batch-size": "5000"}, "error: batch size 5000 is larger than the dataset"),
-        ({"--dataset": "nowhere.safetensors"}, "error: --dataset: nowhere.safetensors does not exist"),
-        ({"--dataset": __file__}, "is not a readable safetensors file"),
+        ("--size=0", "argument --size"),
+        ("--size=big", "argument --size: 'big' is not allowed; allowed: a whole number from 1 to 1000000000"),
+        ("--time-limit-s=0", "argument --time-limit-s"),
+        ("--time-limit-s=inf", "argument --time-limit-s"),
+        ("--blocks-min=1", "argument --blocks-min: '1' is not allowed; allowed: a whole number from 2 to"),
+        ("--block-min-s=nan", "argument --block-min-s: 'nan' is not allowed; allowed: seconds above 0"),
+        ("--latency-steps=299", "argument --latency-steps: '299' is not allowed; allowed: a whole number from 3"),
+        ("--latency-mistakes", "argument --latency-mistakes: needs --latency-steps; allowed: at least 300"),
+        ("--isolation=jail", "argument --isolation: invalid choice: 'jail'"),
+        ("--device=tpu", "argument --device: 'tpu' is not allowed; allowed: cpu, cuda"),
+        ("--precision=fp8", "argument --precision: invalid choice: 'fp8'"),
     ],
 )
-def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path, change: dict[str, str], message: str) -> None:
+def test_an_option_that_is_wrong_is_one_line(capsys: pytest.CaptureFixture[str], change: str, message: str) -> None:
+    options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
+    with pytest.raises(SystemExit):
+        parse_arguments([*options, "--dataset=a", "--output=b", change])
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("--size=99", "error: --size: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
+        ("--output=/proc/nowhere/row.parquet", "error: --output: /proc/nowhere/row.parquet cannot be written"),
+        ("--batch-size=5000", "error: batch size 5000 is larger than the dataset"),
+        ("--dataset=nowhere.safetensors", "error: --dataset: nowhere.safetensors does not exist"),
+        (f"--dataset={__file__}", "is not a readable safetensors file"),
+    ],
+)
+def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path, change: str, message: str) -> None:
     output = tmp_path / "row.parquet"
     options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
-    given = dict(option.split("=", 1) for option in [*options, f"--dataset={dataset}", f"--output={output}"])
-    done = run_script([f"{key}={value}" for key, value in {**given, **change}.items()])
+    done = run_script([*options, f"--dataset={dataset}", f"--output={output}", change])
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert message in done.stderr.splitlines()[-1]

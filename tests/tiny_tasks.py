@@ -1,14 +1,18 @@
-"""Small tasks and arithmetics, for what runs, compiles, captures and checks any task."""
+"""Small tasks, and tasks of the shipped workloads, for tests on the CPU."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import nn
 
-from crossover.measurement.step.precision import Arithmetic
+from crossover.config.studies import Cell
+from crossover.measurement.step.correctness import Answer, compare_with_reference
+from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import InferenceTask, TrainingTask
+from crossover.measurement.workloads import build_model, build_task
 
 CPU = torch.device("cpu")
 FP32 = Arithmetic(CPU)
@@ -21,8 +25,12 @@ def mean_output(model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, 
     return (model(*inputs).float().mean(),)
 
 
+def squared(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (model(inputs).square().mean(),)
+
+
 class TinyTraining(TrainingTask):
-    """Trains any model on the batches of a list, one after the other; says in `events` what it does."""
+    """Trains any model on the batches of a list in turn, and notes its actions in `events`."""
 
     def __init__(
         self,
@@ -55,14 +63,11 @@ class TinyTraining(TrainingTask):
 
 
 class TinyInference(InferenceTask):
-    """Runs a model on one batch; keeps what came out."""
+    """Runs a model on one batch and keeps its outputs."""
 
     def __init__(self, model: nn.Module, batch: torch.Tensor, arithmetic: Arithmetic = FP32) -> None:
         super().__init__(model, arithmetic, (batch,))
         self.seen: list[torch.Tensor] = []
-
-    def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        return self.resident
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (model(*inputs),)
@@ -76,3 +81,23 @@ def linear(weight: float) -> nn.Linear:
     layer = nn.Linear(1, 1, bias=False)
     nn.init.constant_(layer.weight, weight)
     return layer
+
+
+def cell_of(workload: str, size: int, batch_size: int = 2, **values: str) -> Cell:
+    plain = {"protocol": "resident", "precision": "fp32", "execution": "eager", "device": "cpu"} | values
+    return Cell("study", workload, size=size, batch_size=batch_size, **plain)
+
+
+def task_of(cell: Cell, data: Mapping[str, torch.Tensor] | None = None, seed: int = 0) -> Any:
+    """A cell's task in its precision, from this seed."""
+    torch.manual_seed(seed)
+    return build_task(cell, data or {}, arithmetic_of(cell.precision, CPU))
+
+
+def answer_of(cell: Cell, task: Any) -> Answer:
+    """The numerical check of a cell's task."""
+    return compare_with_reference(task, lambda: build_model(cell), cell.precision)
+
+
+def same_weights(one: nn.Module, other: nn.Module) -> bool:
+    return all(torch.equal(mine, theirs) for mine, theirs in zip(one.parameters(), other.parameters(), strict=True))

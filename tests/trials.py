@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from safetensors.numpy import save_file
 
 from crossover.config.studies import Cell, Effort
-from crossover.measurement.process.requests import Request
+from crossover.measurement.process.jobs import TrialJob
 from crossover.tables.columns import COLUMNS
 
 ROOT = Path(__file__).parents[1]
@@ -40,7 +40,7 @@ def write_points(path: Path, rows: int = 1000) -> Path:
     return path
 
 
-def request(dataset: Path, output: Path, **values: Any) -> Request:
+def trial_job(dataset: Path | str, output: Path, **values: Any) -> TrialJob:
     """A short trial in a fresh process, but for what is given."""
     plain: dict[str, Any] = {
         "cell": CELL,
@@ -53,7 +53,7 @@ def request(dataset: Path, output: Path, **values: Any) -> Request:
         "effort": EFFORT,
         "command": "the command",
     }
-    return Request(**{**plain, **values})
+    return TrialJob(**{**plain, **values})
 
 
 def read_row(path: Path) -> dict[str, Any]:

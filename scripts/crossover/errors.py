@@ -1,4 +1,4 @@
-"""Errors that a user can cause, shown as one line."""
+"""Errors that a user can cause, shown as one line, and errors that end a measurement early as a result of its own."""
 
 from __future__ import annotations
 
@@ -15,6 +15,18 @@ from crossover.failures import counted_failure
 
 class UserError(Exception):
     """A mistake that the user can mend, as one line: what, where, what is allowed, what to do."""
+
+
+class UnsupportedError(Exception):
+    """The device cannot do what the cell asks for."""
+
+
+class TooSlowError(Exception):
+    """The measurement would exceed its time limit."""
+
+
+class InvalidError(Exception):
+    """What was measured must not count."""
 
 
 LONGEST_SHOWN = 100

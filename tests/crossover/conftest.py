@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pynvml
 import pytest
-from matplotlib import pyplot as plt
-
-from crossover.figures.views import StudyView, study_view
-from crossover.statistics.comparisons import compare_lines
-from crossover.statistics.summary import summarise
-from crossover.tables.published import PUBLISHED_COLUMNS
 
 Answers = dict[str, Any]
 
@@ -84,20 +76,3 @@ class FakeNvml:
 def fake_nvml() -> Callable[..., FakeNvml]:
     """Builds an NVML of made-up GPUs."""
     return FakeNvml
-
-
-@pytest.fixture
-def view_of() -> Iterator[Callable[..., StudyView]]:
-    """Builds the view of study disc_depth from its rows and published results; keywords replace the file's values."""
-
-    def build(rows: Sequence[dict[str, Any]], published: Sequence[dict[str, Any]] = (), **changes: Any) -> StudyView:
-        table = pd.DataFrame(rows)
-        spec = {"name": "disc_depth", "title": "A title", "x_axis": "size", "steps_per_run": None, "published": None}
-        spec |= changes
-        crossovers = compare_lines(table, dict.fromkeys(table["study"], spec["x_axis"]))
-        view = study_view(table, summarise(table), crossovers, spec, None)
-        results = pd.DataFrame(published, columns=list(PUBLISHED_COLUMNS)) if published else None
-        return replace(view, published_results=results)
-
-    yield build
-    plt.close("all")

@@ -15,6 +15,7 @@ from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin, S
 from crossover.config.words import HERE
 from crossover.tables.columns import Measurement
 from crossover.tables.frames import of_study, on_all_cores
+from crossover.tables.labels import axis_label
 from crossover.tables.registry import CELLS, QUALITY_METRICS, WAYS, table_of
 from crossover.tables.run_tables import RunTables
 
@@ -71,7 +72,7 @@ def check_claims(
                     **_measure(claim.form),
                     "tested_low": getattr(claim.form, "low", None),
                     "tested_high": getattr(claim.form, "high", None),
-                    "x_axis": _x_axis(claim, tables.crossovers),
+                    **_x_axis(claim, tables.crossovers),
                     "verdict": found.verdict,
                     "reason": found.reason,
                     "place": found.place,
@@ -122,7 +123,9 @@ def _measure(form: CrossoverBetween | RatioWithin | SameQuality) -> dict[str, st
     }
 
 
-def _x_axis(claim: Claim, crossovers: pd.DataFrame) -> str | None:
-    """What a study's crossovers are read over; None for other forms, and if nothing of the study was measured."""
+def _x_axis(claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
+    """What a study's crossovers are read over; nothing for other forms, and if nothing of the study was measured."""
     lines = of_study(crossovers, claim.study)
-    return str(lines["x_axis"].iloc[0]) if isinstance(claim.form, CrossoverBetween) and len(lines) else None
+    if not isinstance(claim.form, CrossoverBetween) or lines.empty:
+        return {}
+    return {"x_axis": str(lines["x_axis"].iloc[0]), "unit": axis_label(dict(lines.iloc[0]))}

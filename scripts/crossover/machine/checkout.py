@@ -1,4 +1,4 @@
-"""Which code ran: the commit of this checkout, and whether it was changed; without git, that is not known."""
+"""Which code ran: the commit of this checkout, and whether files differ from it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-"""The checkout that this file belongs to."""
+"""The checkout that this package lies in."""
 
 PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "requirements.txt")
-"""What of the checkout can change a number or a page; a file of results or notes beside it cannot."""
+"""The parts of the checkout that can change a number or a page; results or notes beside them cannot."""
 
 MOST_NAMED = 100
 
 LONGEST_S = 20
-"""A file system that takes longer to tell is not waited for."""
+"""Longest wait for git on a slow file system."""
 
 
 @dataclass(frozen=True)
@@ -25,28 +25,28 @@ class Checkout:
     """A checkout as git sees it."""
 
     commit: str | None = None
-    """The whole hash; None where it is not known."""
+    """The whole hash; None if it is not known."""
     branch: str | None = None
-    """None where no branch is checked out."""
+    """None if no branch is checked out."""
     tag: str | None = None
-    """A tag of this very commit."""
+    """A tag of this commit."""
     changed: tuple[str, ...] = ()
-    """Files of PARTS that differ from the commit, or that git does not know; the first MOST_NAMED."""
+    """Files of PARTS that differ from the commit or are not in git, at most MOST_NAMED."""
     remote: str | None = None
-    """Where it was cloned from, without user and password."""
+    """The URL it was cloned from, without user and password."""
     unknown: str | None = None
     """Why the commit is not known."""
 
     @property
     def code_version(self) -> str | None:
-        """The commit, and `-dirty` behind it where files were changed; None where it is not known."""
+        """The commit, with `-dirty` if files were changed; None if it is not known."""
         return self.commit and self.commit + ("-dirty" if self.changed else "")
 
 
 def find_checkout(root: Path = ROOT) -> Checkout:
     """Ask git about the checkout in a folder."""
     try:
-        # A copy within a repository of something else has none of that one's commits.
+        # A copy inside another repository does not have that one's commits.
         _git(root, "ls-files", "--error-unmatch", "Snakefile")
         commit = _git(root, "rev-parse", "HEAD")
         changed = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *PARTS)
@@ -66,12 +66,12 @@ def find_checkout(root: Path = ROOT) -> Checkout:
 
 
 def without_password(address: str | None) -> str | None:
-    """An address without the user and password that may stand in it."""
+    """A URL without user and password."""
     return address and re.sub(r"^(\w+://)[^/@]*@", r"\1", address)
 
 
 def _answer(root: Path, *arguments: str) -> str | None:
-    """What git says; None where it has no answer."""
+    """What git says; None if it has no answer."""
     try:
         return _git(root, *arguments) or None
     except (subprocess.SubprocessError, OSError):
@@ -79,7 +79,7 @@ def _answer(root: Path, *arguments: str) -> str | None:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    # Within a hook of git these variables name another repository, and a lock would disturb who works in this one.
+    # In a git hook these variables name another repository, and a lock would disturb whoever works in this one.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
         ["git", "-C", str(root), *arguments],

@@ -1,8 +1,8 @@
-"""The key of the code that makes a result: one for Snakemake's re-run, for the trial server, and for the result itself.
+"""The key of the code that makes a result, for Snakemake's re-run, the trial server and the result's row.
 
-Import statements are followed from the modules that a job of a kind starts with, wherever in a file they stand, and
-nothing is imported for that. A file counts by what it says, the user's own as this library's; comments, docstrings and
-layout do not count. What is installed counts by its version, and only where the workload imports it.
+Imports are followed from the modules that a kind of job starts with, wherever in a file they stand; nothing is imported
+for that. Files count by their content, this library's and the user's own; comments, docstrings and layout do not
+count. Installed packages count by their version, and only if the workload imports them.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ MEASUREMENT = "crossover.measurement"
 WORK = {
     "trial": (f"{MEASUREMENT}.trial", "run_trial"),
     "training": (f"{MEASUREMENT}.training", "run_training"),
-    "batch_try": (f"{MEASUREMENT}.batch_try", "run_try"),
+    "batch_try": (f"{MEASUREMENT}.search", "run_try"),
 }
-"""The module and the function that do each kind of job. The measuring process finds them here, by name, so that no kind
-of job imports what only another one needs."""
+"""The module and function that do each kind of job. The measuring process looks them up by name, so that no kind of job
+imports what only another one needs."""
 NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
 SERVER = f"{MEASUREMENT}.process.server"
-"""A measuring process is its fork, or imports a part of what it does."""
-CHOOSING = {"batch_try": (f"{MEASUREMENT}.largest_batch", "crossover.machine.available_memory")}
-"""What chooses, in the process that starts the measuring ones, what they try."""
-CPUS = "crossover.machine.gpu_cpus"
-"""Chooses there on which CPUs, and on how many threads, they run. The rest of that process, which leases, starts and
-watches, chooses nothing that a number depends on, and does not count."""
+"""A measuring process is its fork, or imports a part of it."""
+STARTER = {"batch_try": ("crossover.machine.kernel",)}
+"""Modules of the process that starts the measuring ones and chooses what they try."""
+CPUS = "crossover.machine.threads"
+"""Chooses in that process their CPUs and their number of threads. The rest of it leases, starts and watches; no number
+depends on that, so it does not count."""
 
 INSTALLED = {"site-packages", "dist-packages"}
 STANDARD = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
@@ -52,9 +52,9 @@ class Code:
     """The code that does one kind of job for one workload."""
 
     files: Mapping[str, Path]
-    """By the name of their module."""
+    """By module name."""
     digests: Mapping[str, str]
-    """Of what these files say."""
+    """Of the files' content."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
 
@@ -65,12 +65,12 @@ class Code:
 
 
 Import = tuple[int, str, tuple[str, ...]]
-"""Of an import statement the leading dots, the module, and what is taken from it."""
+"""An import statement: its leading dots, its module, and the names taken from it."""
 
 
 @dataclass(frozen=True)
 class _Source:
-    """What a file says."""
+    """The content of a file."""
 
     digest: str
     imports: tuple[Import, ...] = ()
@@ -81,9 +81,9 @@ class _Place:
     """Where a module is."""
 
     file: Path | None
-    """None of a folder without `__init__`, and of what is in an archive."""
+    """None for a folder without `__init__`, and for a module in an archive."""
     folders: tuple[str, ...]
-    """Where a package has its own modules; none of another module."""
+    """The folders of a package's own modules; empty for a module."""
 
     @property
     def found_in(self) -> Path | None:
@@ -92,14 +92,14 @@ class _Place:
 
 
 def work_of(kind: str, workload: str) -> tuple[str, str]:
-    """The module and the function that do a kind of job for a workload."""
+    """The module and function that do a kind of job for a workload."""
     return NULL_TRIAL if (kind, workload) == ("trial", NULL) else WORK[kind]
 
 
 def code_of(kind: str, workload: str, modules: Modules | None = None) -> Code:
-    """The code that does a kind of job for a workload, as its files are now; `modules` are known from a moment ago."""
+    """The code that does a kind of job for a workload, as its files are now; `modules` may be shared between calls."""
     modules = modules or Modules()
-    files, _ = modules.imported_by(SERVER, CPUS, *CHOOSING.get(kind, ()), work_of(kind, workload)[0])
+    files, _ = modules.imported_by(SERVER, CPUS, *STARTER.get(kind, ()), work_of(kind, workload)[0])
     of_workload, packages = modules.imported_by(f"{MEASUREMENT}.workloads.{workload}", known=files)
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     for package in sorted({"torch", *packages}):  # those of the other files read the host and write the row
@@ -109,7 +109,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None) -> Code:
 
 
 def digests_of(*modules: str) -> dict[str, str]:
-    """Digests of the files of modules and of all that they import, by name."""
+    """Digests of the files of modules and all that they import, by module name."""
     return _digests(Modules().imported_by(*modules)[0])
 
 
@@ -118,7 +118,7 @@ def _digests(files: Mapping[str, Path]) -> dict[str, str]:
 
 
 class Modules:
-    """Finds modules as a measuring process does: in this library, in its working directory, then on Python's path."""
+    """Finds modules as a measuring process does: in this library, the working directory, then on Python's path."""
 
     def __init__(self) -> None:
         self.path = [str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
@@ -126,9 +126,9 @@ class Modules:
         self.ours: dict[str, bool] = {}
 
     def imported_by(self, *roots: str, known: Collection[str] = ()) -> tuple[dict[str, Path], set[str]]:
-        """The files of modules and of all that they import, by name, and the installed packages that these import.
+        """The files of modules and all that they import, by module name, and the installed packages they import.
 
-        What is known already is left out.
+        Modules in `known` are left out.
         """
         todo, met = list(roots), set(known)
         files: dict[str, Path] = {}
@@ -150,7 +150,7 @@ class Modules:
         return files, packages
 
     def _imports(self, file: Path, package: str) -> Iterator[str]:
-        """The modules that a file of a package imports; what it takes from one may be a module, too."""
+        """The modules that a file of a package imports; a name taken from one may be a module too."""
         for dots, module, taken in _read(file).imports:
             above = package.split(".")[: package.count(".") + 2 - dots] if dots else []
             name = ".".join([*above, *([module] if module else [])])
@@ -159,15 +159,15 @@ class Modules:
                 yield from (one for one in (f"{name}.{attribute}" for attribute in taken) if self._place(one))
 
     def _place(self, name: str) -> _Place | None:
-        """Where a module is; None where there is none, or Python itself holds it."""
+        """Where a module is; None if there is none, or if it is built into Python."""
         if name not in self.places:
             parent, _, own_name = name.rpartition(".")
             above = self._place(parent) if parent else _Place(None, tuple(self.path))
-            # By its own name alone: Python's finder would look for the parent among the modules that are imported.
+            # By its own name alone: Python's finder would look for the parent among the imported modules.
             spec = PathFinder.find_spec(own_name, above.folders) if above and above.folders else None
             if spec is None and not parent:
                 with suppress(ValueError):
-                    spec = importlib.util.find_spec(name)  # by a finder of its own, as one installed for editing has
+                    spec = importlib.util.find_spec(name)  # an editable install has a finder of its own
             self.places[name] = None
             if spec is not None:
                 file = Path(spec.origin or "")
@@ -177,7 +177,7 @@ class Modules:
         return self.places[name]
 
     def _is_ours(self, top: str) -> bool:
-        """Whether a top-level module is neither installed nor Python's own."""
+        """Whether a top-level module is neither installed nor part of Python."""
         if top not in self.ours:
             place = self._place(top)
             folder = place.found_in if place else None
@@ -186,7 +186,7 @@ class Modules:
 
 
 def _is_installed(folder: Path) -> bool:
-    """Whether a folder of Python's path holds what was installed, or what belongs to Python."""
+    """Whether a folder on Python's path belongs to Python or holds installed packages."""
     return (
         not INSTALLED.isdisjoint(folder.parts)
         or any(map(folder.is_relative_to, STANDARD))
@@ -201,11 +201,11 @@ def _read(file: Path) -> _Source:
 
 @cache
 def _read_once(file: Path, _size: int, _changed_ns: int) -> _Source:
-    """What a file says, read anew when it has changed by the signs that Python itself goes by."""
+    """The content of a file, read again when its size or time changes, as Python itself does."""
     text = file.read_bytes()
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):  # compiled code; or whoever imports it will say what is wrong
+    except (SyntaxError, ValueError):  # compiled code, or the import will fail with a better message
         return _Source(hashlib.sha256(text).hexdigest())
     imports: list[Import] = []
     for node in ast.walk(tree):
@@ -230,7 +230,7 @@ def _imported_by_name(call: ast.Call) -> str | None:
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """Whether a statement is nothing but a text, as a docstring is."""
+    """Whether a statement is only a text, as a docstring is."""
     return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
@@ -241,6 +241,6 @@ def _versions(package: str) -> dict[str, str]:
 
     try:
         return {package: metadata.version(package)}
-    except metadata.PackageNotFoundError:  # named otherwise, or not there
+    except metadata.PackageNotFoundError:  # its distribution has another name, or is missing
         names = metadata.packages_distributions().get(package, [])
         return {name: metadata.version(name) for name in sorted(set(names))} or {package: "not installed"}

@@ -1,4 +1,4 @@
-"""The host's cumulative counters before and after a trial, and what others did meanwhile."""
+"""The host's cumulative counters before and after a trial, and what others did in between."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from crossover.machine.kernel import cpu_control_groups, read_kernel
+from crossover.machine.kernel import control_groups, read_kernel, statistic
 from crossover.machine.threads import usable_cpus
 
 MICRO, NANO = 1e-6, 1e-9
@@ -24,17 +24,17 @@ class CpuTicks:
     cpus: int
     total: int
     busy: int
-    """Running tasks and interrupts; neither idle, nor waiting for disks, nor taken by the hypervisor."""
+    """Running tasks and interrupts; not idle, waiting for disks, or taken by the hypervisor."""
     stolen: int
     own: int
     """Used by this process and its threads."""
     children: int
-    """Used by what it has started, data loaders and compilers, running or waited for."""
+    """Used by what it started, such as data loaders and compilers, running or waited for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """The host's counters at one moment; None where the kernel does not give one."""
+    """The host's counters at one moment; None if the kernel does not give one."""
 
     monotonic_s: float
     load: float | None
@@ -50,7 +50,7 @@ def read_counters(
 ) -> Counters:
     """Read the counters of the host, and of the CPUs that this process may run on (`cpus`: by affinity).
 
-    `descendants` lists the processes that this one and its children have started; in tests it is another.
+    `descendants` lists the processes that this one and its children have started; tests pass another.
     """
     return Counters(
         monotonic_s=time.monotonic(),
@@ -62,12 +62,11 @@ def read_counters(
 
 
 def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
-    """Columns of `Measurement` that say what the host did between two readings.
+    """The columns of `Measurement` on what the host did between two readings.
 
-    `others_cpus` is the busy time of the CPUs that we may run on, less our own and our children's. A load average
-    cannot say this: it is an average over the last minute, which still holds our own previous trial, and it counts our
-    own threads. Where /proc/stat shows a container's own time only (lxcfs), others cannot be seen and `others_cpus` is
-    near 0.
+    `others_cpus` is the busy time of the CPUs that we may run on, less our own and our children's. A load average does
+    not tell this: it still holds our previous trial, and it counts our own threads. If /proc/stat shows a container's
+    own time only (lxcfs), others cannot be seen and `others_cpus` is near 0.
     """
     elapsed_s = after.monotonic_s - before.monotonic_s
     waited_s = _rise(before.cpu_pressure_s, after.cpu_pressure_s)
@@ -81,10 +80,10 @@ def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
 
 
 def involuntary_switches() -> int | None:
-    """How often the kernel has taken a CPU away from this process's threads so far; None where it does not count."""
+    """How often the kernel has taken a CPU away from this process so far; None on Windows."""
     try:
         import resource
-    except ImportError:  # Windows
+    except ImportError:
         return None
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
@@ -93,7 +92,7 @@ def _shares(before: CpuTicks | None, after: CpuTicks | None) -> Mapping[str, flo
     if before is None or after is None or before.cpus != after.cpus or after.total <= before.total:
         return {"steal_share": None, "others_cpus": None, "children_cpus": None}
     total = after.total - before.total
-    children = max(0, after.children - before.children)  # one that nobody waited for takes its time with it
+    children = max(0, after.children - before.children)  # a child that nobody waited for takes its time with it
     others = (after.busy - before.busy) - (after.own - before.own) - children
     return {
         "steal_share": (after.stolen - before.stolen) / total,
@@ -116,15 +115,13 @@ def _cpu_pressure_s(root: Path) -> float | None:
 
 
 def _throttled_s(root: Path) -> float | None:
-    """Seconds of being held back by a CPU quota, summed over CPUs; a quota further up holds back as well."""
+    """Seconds of being held back by a CPU quota, this group's or a parent's, summed over CPUs."""
     found = []
-    for level in cpu_control_groups(root):
-        for line in (read_kernel(level / "cpu.stat") or "").splitlines():
-            name, _, value = line.partition(" ")
-            if name == "throttled_usec":  # control groups of version 2
-                found.append(int(value) * MICRO)
-            elif name == "throttled_time":  # version 1
-                found.append(int(value) * NANO)
+    for level in control_groups("cpu", root):
+        for name, unit_s in (("throttled_usec", MICRO), ("throttled_time", NANO)):  # version 2; version 1
+            value = statistic(level / "cpu.stat", name)
+            if value is not None:
+                found.append(value * unit_s)
     return sum(found) if found else None
 
 
@@ -132,7 +129,7 @@ def _ticks(root: Path, cpus: Iterable[int], descendants: Callable[[], Iterable[i
     """Ticks of some CPUs from /proc/stat, and our own, which the kernel counts in the same unit (man 5 proc)."""
     names = {f"cpu{cpu}" for cpu in cpus}
     rows = [line.split() for line in (read_kernel(root / "proc/stat") or "").splitlines()]
-    # user, nice, system, idle, iowait, irq, softirq, steal; what a guest uses is in user and nice already
+    # user, nice, system, idle, iowait, irq, softirq, steal; a guest's time is in user and nice already
     times = [[int(value) for value in row[1:9]] for row in rows if row and row[0] in names]
     own = _used(root / "proc/self/stat")
     if not times or own is None or any(len(row) < 8 for row in times):
@@ -154,7 +151,7 @@ def _descendants() -> list[int]:
 
 
 def _used(stat: Path) -> tuple[int, int] | None:
-    """Ticks that a process has used, and those of the children that it has waited for; None where it is gone."""
+    """Ticks that a process has used, and those of the children it has waited for; None if it is gone."""
     text = read_kernel(stat)
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""What this machine has, found without importing torch."""
+"""What this machine and its cluster's nodes have, found without importing torch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import importlib.util
 import json
 import os
 import platform
+import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -15,10 +18,23 @@ from pathlib import Path
 
 from crossover.config.words import WORKFLOW
 from crossover.machine.gpus import find_gpus
-from crossover.machine.nodes import Nodes
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
 """The environment variable that carries a machine from the main process to its jobs."""
+
+
+PATIENCE_S = 10
+"""Longest wait for Slurm's answer."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """What every node of a Slurm cluster has at least, in CPUs as Slurm counts them."""
+
+    cpus: int
+    """Of a node that CPU cells go to."""
+    cpus_per_gpu: int | None
+    """A GPU's share of its node's CPUs; None: no node has a GPU."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +45,17 @@ class Machine:
     torch_version: str
     driver_version: str | None
     note: str | None = None
-    """Why a device that the machine has cannot be used, if so."""
+    """Why the machine has a device that cannot be used; None if it has none."""
     nodes: Nodes | None = None
-    """Those of the cluster that jobs are sent to, as far as Slurm knows them."""
+    """The nodes of the cluster that jobs are sent to, if Slurm knows them."""
     elsewhere: bool = False
-    """Whether jobs are sent to other machines than this one."""
+    """Whether jobs are sent to other machines."""
     gpus: int = 0
-    """NVIDIA GPUs, or instances of them, that may be used."""
+    """Number of NVIDIA GPUs, or MIG instances, that may be used."""
 
 
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
-    """The same where a cluster runs the jobs: with the devices of its nodes, if Slurm knows these."""
+    """The machine as its jobs see it on a cluster: with the devices of its nodes, if Slurm knows these."""
     if nodes is None:
         return replace(machine, elsewhere=True)
     devices = ("cpu", "cuda") if nodes.cpus_per_gpu else ("cpu",)
@@ -47,7 +63,7 @@ def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
 
 
 def hand_down(machine: Machine) -> None:
-    """Tell the jobs of this workflow, wherever they run, what the main process found, and which process that is."""
+    """Tell the jobs of this workflow, wherever they run, what the main process found, and its process id."""
     os.environ[HANDED_DOWN] = json.dumps(asdict(machine))
     os.environ[WORKFLOW] = str(os.getpid())
 
@@ -60,7 +76,7 @@ def handed_down() -> Machine:
 
 
 def prefer_this_environment() -> None:
-    """Let jobs that say `python3` use the interpreter of this process, whether its environment was activated or not."""
+    """Make `python3` in jobs the interpreter of this process, even if its environment is not activated."""
     here = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != here:
         os.environ["PATH"] = os.pathsep.join([here, os.environ.get("PATH", "")])
@@ -93,26 +109,19 @@ def find_machine(environment: Mapping[str, str] = os.environ) -> Machine:
 
 
 def torch_built_for() -> dict[str, str]:
-    """Versions of the accelerators' software that torch is built for, read from its version module, not imported."""
+    """Versions of CUDA, HIP or XPU that torch is built for, read from its version module without importing it."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return {}
     source = Path(next(iter(spec.submodule_search_locations)), "version.py").read_text(encoding="utf-8")
     built_for = {}
     for node in ast.parse(source).body:
-        target: ast.expr | None = None
-        if isinstance(node, ast.AnnAssign):
-            target = node.target
-        elif isinstance(node, ast.Assign):
-            target = node.targets[0]
-        if isinstance(target, ast.Name) and target.id in ("cuda", "hip", "xpu") and (version := _constant(node)):
-            built_for[target.id] = version
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        value = getattr(node, "value", None)
+        if names and names[0] in ("cuda", "hip", "xpu") and isinstance(value, ast.Constant) and value.value:
+            built_for[names[0]] = str(value.value)
     return built_for
-
-
-def _constant(node: ast.stmt) -> str | None:
-    value = getattr(node, "value", None)
-    return str(value.value) if isinstance(value, ast.Constant) and value.value else None
 
 
 @dataclass(frozen=True)
@@ -143,3 +152,34 @@ def _version_of(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def find_nodes(partition: str | None) -> Nodes | None:
+    """Ask Slurm for its nodes; None without Slurm, or if it does not answer.
+
+    `partition` is the one that CPU cells go to; None: Slurm's default. GPUs are looked for in all partitions.
+    """
+    if shutil.which("sinfo") is None:
+        return None
+    command = ["sinfo", "--noheader", "--exact", "--format=%P %c %G"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
+    except (subprocess.SubprocessError, OSError):
+        return None
+    return read_nodes(answer, partition)
+
+
+def read_nodes(answer: str, partition: str | None) -> Nodes | None:
+    """Read sinfo's lines: a partition (a star marks the default), CPUs and generic resources of identical nodes.
+
+    None if the partition has no nodes.
+    """
+    rows = [line.split(maxsplit=2) for line in answer.splitlines()]
+    cpus = [int(cpus) for name, cpus, _ in rows if name.rstrip("*") == partition or (not partition and "*" in name)]
+    shares = [int(cpus) // gpus for _, cpus, resources in rows if (gpus := _gpus(resources))]
+    return Nodes(min(cpus), max(1, min(shares)) if shares else None) if cpus else None
+
+
+def _gpus(resources: str) -> int:
+    """GPUs in a list such as gpu:a100:4(S:0-1),shard:8."""
+    return sum(int(count) for count in re.findall(r"\bgpu:(?:[^:,(]+:)?([0-9]+)", resources))

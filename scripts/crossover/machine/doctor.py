@@ -1,4 +1,4 @@
-"""What would make numbers measured on this machine worse, and what to do about each; needs neither torch nor a GPU."""
+"""What would make numbers measured on this machine worse, and what to do about it; needs neither torch nor a GPU."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import psutil
 
 from crossover.config.words import BASELINE
 from crossover.machine.counters import counters_between, read_counters
-from crossover.machine.gpu_state import SLOWDOWN, GpuState, read_gpu
-from crossover.machine.nvml import list_gpus
-from crossover.machine.processor import governor, turbo
-from crossover.machine.threads import cgroup_quota, usable_cores, usable_cpus
+from crossover.machine.kernel import cgroup_quota, governor, turbo
+from crossover.machine.nvml import SLOWDOWN, GpuState, list_gpus, read_gpu
+from crossover.machine.threads import usable_cores, usable_cpus
 from crossover.machine.trust import others_disturb
 
 THREAD_SETTINGS = (
@@ -28,27 +27,14 @@ THREAD_SETTINGS = (
     "KMP_AFFINITY",
     "KMP_HW_SUBSET",
 )
-"""Not OMP_NUM_THREADS and its kind: every trial sets those itself, and Snakemake exports them to all its jobs."""
+"""Without OMP_NUM_THREADS and its kind: every trial sets those itself, and Snakemake exports them to all its jobs."""
 
 LOOK_S = 1.0
 SWAP_MAX_SHARE = 0.01
 """A system moves a few idle pages to swap at any time."""
 STOLEN_MAX_SHARE = 0.01
 UNSEEN_MEMORY_BYTES = 2**30
-"""A desktop keeps some hundred MiB on its GPU; more without a process in sight belongs to a hidden one."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that makes numbers worse."""
-
-    what: str
-    value: str
-    remedy: str
-
-    def __str__(self) -> str:
-        """One line."""
-        return f"{self.what}: {self.value}; {self.remedy}"
+"""A desktop keeps some hundred MiB on its GPU; more without a visible process belongs to a hidden one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,110 +92,95 @@ def look_around(
     )
 
 
-def examine(facts: Facts) -> list[Finding]:
-    """Everything that would make numbers worse, in the order: CPU time, clock, memory, GPUs."""
-    return [*_cpu_time(facts), *_clock_and_memory(facts), *(finding for gpu in facts.gpus for finding in _gpu(gpu))]
+def examine(facts: Facts) -> list[str]:
+    """Everything that would make numbers worse, each as one line: what, its value, what to do."""
+    return [*_cpu_time(facts), *_clock_and_memory(facts), *(line for gpu in facts.gpus for line in _gpu(gpu))]
 
 
-def _cpu_time(facts: Facts) -> Iterator[Finding]:
+def _cpu_time(facts: Facts) -> Iterator[str]:
     whole = f"of {facts.cpus} logical CPUs"
     if facts.usable_cpus < facts.cpus:
-        yield Finding(
-            "CPU affinity",
-            f"{facts.usable_cpus} {whole}",
-            "the CPU is timed on these alone: start without taskset, or ask the scheduler for the whole machine",
+        yield (
+            f"CPU affinity: {facts.usable_cpus} {whole}; the CPU is timed on these alone: start without taskset, or "
+            "ask the scheduler for the whole machine"
         )
     if facts.quota_cpus is not None and facts.quota_cpus < facts.usable_cpus:
-        yield Finding(
-            "CPU quota",
-            f"{facts.quota_cpus:g} {whole}",
-            "the control group holds the CPU back in bursts: raise the container's or the service's CPU limit",
+        yield (
+            f"CPU quota: {facts.quota_cpus:g} {whole}; the control group holds the CPU back in bursts: raise the "
+            "container's or the service's CPU limit"
         )
     if facts.slurm_cpus is not None and facts.slurm_cpus < facts.usable_cpus:
-        yield Finding(
-            "Slurm allocation",
-            f"{facts.slurm_cpus} {whole}",
-            "the CPU is timed on these alone: ask for all of the node's (--exclusive and --cpus-per-task)",
+        yield (
+            f"Slurm allocation: {facts.slurm_cpus} {whole}; the CPU is timed on these alone: ask for all of the node's "
+            "(--exclusive and --cpus-per-task)"
         )
     for name, value in facts.thread_settings.items():
-        yield Finding(name, value, "it changes how many threads run, and where: unset it before the run")
+        yield f"{name}: {value}; it changes how many threads run, and where: unset it before the run"
     cores = {"device": BASELINE, "threads": facts.usable_cores, "physical_cores": facts.usable_cores}
     if others_disturb({**cores, "others_cpus": facts.others_cpus}):
-        yield Finding(
-            "load by others",
-            f"{facts.others_cpus:.1f} CPUs busy",
-            "stop other programs, or reserve the whole machine; `top` shows who it is",
+        yield (
+            f"load by others: {facts.others_cpus:.1f} CPUs busy; stop other programs, or reserve the whole machine; "
+            "`top` shows who it is"
         )
     if facts.stolen_share is not None and facts.stolen_share > STOLEN_MAX_SHARE:
-        yield Finding(
-            "virtual machine",
-            f"its host took {facts.stolen_share:.1%} of the CPU time asked for",
-            "use a machine with CPUs of its own, or a dedicated instance",
+        yield (
+            f"virtual machine: its host took {facts.stolen_share:.1%} of the CPU time asked for; use a machine with "
+            "CPUs of its own, or a dedicated instance"
         )
 
 
-def _clock_and_memory(facts: Facts) -> Iterator[Finding]:
+def _clock_and_memory(facts: Facts) -> Iterator[str]:
     if facts.on_battery:
-        yield Finding("power supply", "battery", "the clocks are held low: plug the machine in")
+        yield "power supply: battery; the clocks are held low: plug the machine in"
     if facts.governor not in (None, "performance"):
-        yield Finding(
-            "CPU governor",
-            str(facts.governor),
-            "the clock lags behind the load: sudo cpupower frequency-set --governor performance",
+        yield (
+            f"CPU governor: {facts.governor}; the clock lags behind the load: sudo cpupower frequency-set --governor "
+            "performance"
         )
     if facts.turbo:
-        yield Finding(
-            "CPU turbo",
-            "on",
-            "the clock depends on heat and on the cores in use: for the steadiest numbers switch it off (write 1 to "
-            "/sys/devices/system/cpu/intel_pstate/no_turbo, or 0 to /sys/devices/system/cpu/cpufreq/boost)",
+        yield (
+            "CPU turbo: on; the clock depends on heat and on the cores in use: for the steadiest numbers switch it off "
+            "(write 1 to /sys/devices/system/cpu/intel_pstate/no_turbo, or 0 to /sys/devices/system/cpu/cpufreq/boost)"
         )
     if facts.swap_used_bytes > SWAP_MAX_SHARE * facts.memory_bytes:
-        yield Finding(
-            "swap",
-            f"{facts.swap_used_bytes / 2**30:.1f} GiB in use",
-            "memory is or was short: stop what fills it, then sudo swapoff -a && sudo swapon -a",
+        yield (
+            f"swap: {facts.swap_used_bytes / 2**30:.1f} GiB in use; memory is or was short: stop what fills it, then "
+            "sudo swapoff -a && sudo swapon -a"
         )
 
 
-def _gpu(gpu: GpuState) -> Iterator[Finding]:
+def _gpu(gpu: GpuState) -> Iterator[str]:
     name = gpu.uuid
     if gpu.processes:
         listed = ", ".join(f"{pid} ({_gib(memory)})" for pid, memory in gpu.processes)
-        yield Finding(
-            name, f"compute processes {listed}", "its results would be invalid: stop them, or use another GPU"
-        )
+        yield f"{name}: compute processes {listed}; its results would be invalid: stop them, or use another GPU"
     elif (gpu.memory_used_bytes or 0) > UNSEEN_MEMORY_BYTES:
-        yield Finding(
-            name,
-            f"{_gib(gpu.memory_used_bytes)} in use by what cannot be seen from here",
-            "look for its owner outside of this container, or for programs that draw on this GPU",
+        yield (
+            f"{name}: {_gib(gpu.memory_used_bytes)} in use by a process that cannot be seen from here; look for it "
+            "outside of this container, or for programs that draw on this GPU"
         )
     limit, default = gpu.power_limit_w, gpu.power_limit_default_w
     if limit is not None and default is not None and round(limit) < round(default):
-        yield Finding(
-            name,
-            f"power limit {limit:.0f} W, by default {default:.0f} W",
-            f"raise it: sudo nvidia-smi --id={name} --power-limit={default:.0f}",
+        yield (
+            f"{name}: power limit {limit:.0f} W, by default {default:.0f} W; raise it: sudo nvidia-smi --id={name} "
+            f"--power-limit={default:.0f}"
         )
     target, usual = gpu.sm_clock_target_mhz, gpu.sm_clock_default_mhz
     if target is not None and usual is not None and target < usual:
-        yield Finding(
-            name,
-            f"clock of applications set to {target:.0f} MHz, by default {usual:.0f} MHz",
-            f"reset it: sudo nvidia-smi --id={name} --reset-applications-clocks",
+        yield (
+            f"{name}: application clock set to {target:.0f} MHz, by default {usual:.0f} MHz; reset it: sudo nvidia-smi "
+            f"--id={name} --reset-applications-clocks"
         )
     slowed = sorted(set(SLOWDOWN) & set(gpu.reasons or ()))
     if slowed:
-        yield Finding(name, f"clock held down now by {', '.join(slowed)}", "see to its cooling and its power supply")
+        yield f"{name}: clock held down now by {', '.join(slowed)}; see to its cooling and its power supply"
     if gpu.persistence is False:
-        yield Finding(
-            name,
-            "persistence mode off",
-            f"the driver may be loaded anew for each trial: sudo nvidia-smi --id={name} --persistence-mode=1",
+        yield (
+            f"{name}: persistence mode off; the driver may be loaded anew for each trial: sudo nvidia-smi --id={name} "
+            "--persistence-mode=1"
         )
     if gpu.mig:
-        yield Finding(name, "partitioned (MIG)", "a trial gets one instance: to measure the whole GPU, switch MIG off")
+        yield f"{name}: partitioned (MIG); a trial gets one instance: to measure the whole GPU, switch MIG off"
 
 
 def _gib(size: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Which NVIDIA GPUs a process may use: the rules of CUDA_VISIBLE_DEVICES, said once."""
+"""Which NVIDIA GPUs a process may use, by the rules of CUDA_VISIBLE_DEVICES."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from crossover.errors import UserError
 
 WORD_BITS = 64
 CPU_WORDS = 128
-"""NVML's sets of CPUs are arrays of words; so many hold the 8192 CPUs that Linux can have."""
+"""NVML's sets of CPUs are arrays of 64-bit words; 128 of them hold the 8192 CPUs that Linux can have."""
 
 
 @dataclass(frozen=True)
 class VisibleGpu:
-    """A GPU, or one instance of a GPU that MIG splits."""
+    """A GPU, or a MIG instance of one."""
 
     id: str
-    """What CUDA_VISIBLE_DEVICES calls it: `GPU-...` or `MIG-...`."""
+    """Its name in CUDA_VISIBLE_DEVICES: `GPU-...` or `MIG-...`."""
     name: str
 
 
 @dataclass(frozen=True)
 class InstalledGpu:
-    """A physical GPU: what may be used of it, and everything that CUDA_VISIBLE_DEVICES may call that."""
+    """A physical GPU: its usable parts, and all names that CUDA_VISIBLE_DEVICES may give them."""
 
     usable: tuple[VisibleGpu, ...]
     names: Mapping[str, tuple[VisibleGpu, ...]]
     near: frozenset[int] = frozenset()
-    """Logical CPUs of the NUMA node that it is attached to; empty where the driver does not say."""
+    """Logical CPUs of its NUMA node; empty if the driver does not say."""
 
 
 @dataclass(frozen=True)
@@ -39,22 +39,22 @@ class Gpus:
     """The NVIDIA GPUs of a machine."""
 
     installed: tuple[InstalledGpu, ...] = ()
-    """All that the driver shows, in the order of the PCI bus."""
+    """All GPUs that the driver shows, in the order of the PCI bus."""
     visible: tuple[VisibleGpu, ...] = ()
-    """Those that this process may use, in CUDA's order."""
+    """The GPUs that this process may use, in CUDA's order."""
 
 
 def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
-    """List the NVIDIA GPUs of this machine, and which of them a process with this environment may use.
+    """The NVIDIA GPUs of this machine, and those that a process with this environment may use.
 
-    `nvml` is the module pynvml, initialised. Raises `nvml.NVMLError` where the driver cannot count its GPUs.
+    `nvml` is the module pynvml, initialised. Raises `nvml.NVMLError` if the driver cannot count its GPUs.
     """
     installed = _installed(nvml)
     return Gpus(tuple(installed), tuple(_visible(installed, environment.get("CUDA_VISIBLE_DEVICES"))))
 
 
 def several_gpus(visible: int, limit: int | None) -> int:
-    """The number of visible GPUs within a limit; raises UserError where that is fewer than two."""
+    """The number of visible GPUs within a limit; raises UserError if it is less than two."""
     allowed = visible if limit is None else min(visible, limit)
     if allowed < 2:
         why = f"--resources gpu={limit} allows {limit} of {visible}" if allowed < visible else f"there are {visible}"
@@ -63,10 +63,10 @@ def several_gpus(visible: int, limit: int | None) -> int:
 
 
 def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[VisibleGpu]:
-    """What CUDA_VISIBLE_DEVICES leaves; all where it is not set.
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves; all if it is not set.
 
-    An index counts in the order of the PCI bus, as NVML and nvidia-smi do. CUDA counts so too where the GPUs are alike
-    or CUDA_DEVICE_ORDER=PCI_BUS_ID. Source of the rules: "CUDA Environment Variables" in the CUDA Programming Guide,
+    An index counts in the order of the PCI bus, as NVML and nvidia-smi do. CUDA does the same if the GPUs are alike or
+    CUDA_DEVICE_ORDER=PCI_BUS_ID. Source of the rules: "CUDA Environment Variables" in the CUDA Programming Guide,
     and for repeated names and `1st`, which is 1, `_parse_visible_devices` of torch 2.13.
     """
     if chosen is None:
@@ -86,7 +86,7 @@ def _installed(nvml: Any) -> list[InstalledGpu]:
         try:
             found.append(_describe(nvml.nvmlDeviceGetHandleByIndex(index), nvml))
         except nvml.NVMLError:
-            continue  # off the bus, or closed to this process: CUDA does not count it either
+            continue  # off the bus, or not open to this process: CUDA does not count it either
     return found
 
 
@@ -102,7 +102,7 @@ def _describe(handle: Any, nvml: Any) -> InstalledGpu:
             instance = _identify(part, nvml)
             within = f"{nvml.nvmlDeviceGetGpuInstanceId(part)}/{nvml.nvmlDeviceGetComputeInstanceId(part)}"
         except nvml.NVMLError:
-            continue  # the instances need not be numbered without gaps
+            continue  # the numbers of the instances may have gaps
         instances.append(instance)
         names |= {instance.id: (instance,), f"MIG-{gpu.id}/{within}": (instance,)}
     return InstalledGpu(tuple(instances), names | {gpu.id: tuple(instances)}, near)
@@ -113,7 +113,7 @@ def _identify(handle: Any, nvml: Any) -> VisibleGpu:
 
 
 def _near(handle: Any, nvml: Any) -> frozenset[int]:
-    """The CPUs of a GPU's NUMA node; of an older driver, those that it calls ideal for the GPU."""
+    """The CPUs of a GPU's NUMA node; with an older driver, those it calls ideal for the GPU."""
     words: list[int] = []
     with suppress(nvml.NVMLError):
         words = list(nvml.nvmlDeviceGetCpuAffinity(handle, CPU_WORDS))
@@ -125,13 +125,13 @@ def _near(handle: Any, nvml: Any) -> frozenset[int]:
 def _is_split(handle: Any, nvml: Any) -> bool:
     try:
         current, _ = nvml.nvmlDeviceGetMigMode(handle)
-    except nvml.NVMLError:  # a GPU that knows no MIG
+    except nvml.NVMLError:  # a GPU without MIG
         return False
     return bool(current)
 
 
 def _find(name: str, installed: Sequence[InstalledGpu]) -> tuple[VisibleGpu, ...] | None:
-    """What an entry of CUDA_VISIBLE_DEVICES stands for; None where it ends the list."""
+    """The GPUs that an entry of CUDA_VISIBLE_DEVICES names; None if it ends the list."""
     if number := re.match(r"\+?(\d+)", name):
         index = int(number[1])
         return installed[index].usable if index < len(installed) else None

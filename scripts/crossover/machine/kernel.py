@@ -1,32 +1,36 @@
-"""What the Linux kernel tells in small files under /proc and /sys; elsewhere, and where it is kept, nothing."""
+"""What the Linux kernel says about this host in /proc and /sys; None on other systems, and for what is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import platform
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+CPUS = "sys/devices/system/cpu"
+
+MEMORY_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+"""Limit, use, and the part of the use that is a cache; of control groups of version 2 and 1."""
 
 
 def read_kernel(path: Path) -> str | None:
-    """The stripped text of a kernel file; None where it is missing, kept from us, or cannot answer."""
+    """The stripped text of a kernel file; None if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:  # a file may be there and still refuse to be read, as PSI does when it is switched off
+    except OSError:  # a file may exist and still refuse to be read, as PSI does when it is switched off
         return None
 
 
 def read_number(path: Path) -> int | None:
-    """The whole number in a kernel file; None where there is none."""
+    """The whole number in a kernel file; None if there is none."""
     text = read_kernel(path)
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
 
-def cpu_control_groups(root: Path = Path("/")) -> Iterator[Path]:
-    """Folders of this process's control group and of those above it, for each hierarchy that governs the CPU."""
-    return control_groups("cpu", root)
-
-
 def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
-    """Folders of this process's control group and of those above it, for each hierarchy with a controller."""
+    """Folders of this process's control group and its parents, for each hierarchy with a controller."""
     for line in (read_kernel(root / "proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers == "":
@@ -37,3 +41,87 @@ def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
             continue
         folder = base / group.lstrip("/")
         yield from (level for level in (folder, *folder.parents) if level.is_relative_to(base))
+
+
+def cgroup_quota(root: Path = Path("/")) -> float | None:
+    """The smallest CPU quota of this process's control group and its parents, in CPUs; None without a quota."""
+    quotas = []
+    for level in control_groups("cpu", root):
+        quota, _, period = (read_kernel(level / "cpu.max") or "").partition(" ")  # version 2: a quota may be "max"
+        if quota.isdigit():
+            quotas.append(int(quota) / int(period))
+        quota_us = read_number(level / "cpu.cfs_quota_us")  # version 1: -1 without a quota
+        period_us = read_number(level / "cpu.cfs_period_us")
+        if quota_us is not None and period_us and quota_us >= 0:
+            quotas.append(quota_us / period_us)
+    return min(quotas, default=None)
+
+
+def available_bytes(root: Path = Path("/"), host_bytes: int | None = None) -> int:
+    """Memory that this process may still take, on the host and in its control groups; `host_bytes` is for tests."""
+    import psutil  # a trial's parent should start quickly
+
+    left = [psutil.virtual_memory().available if host_bytes is None else host_bytes]
+    for level in control_groups("memory", root):
+        for limit, used, cache in MEMORY_FILES:
+            limit_bytes, used_bytes = read_number(level / limit), read_number(level / used)
+            if limit_bytes is not None and used_bytes is not None:
+                dropped = statistic(level / "memory.stat", cache) or 0  # the kernel drops a cache on demand
+                left.append(limit_bytes - used_bytes + dropped)
+    return max(0, min(left))
+
+
+def statistic(path: Path, name: str) -> int | None:
+    """A number of a control group's statistics, by its name; None if there is none."""
+    lines = [line.split() for line in (read_kernel(path) or "").splitlines()]
+    return next((int(line[1]) for line in lines if len(line) == 2 and line[0] == name), None)
+
+
+def cpu_model(root: Path = Path("/")) -> str:
+    """The CPU's name, or the architecture if the kernel does not name it."""
+    return _cpuinfo("model name", root) or platform.processor() or platform.machine()
+
+
+def has_cpu_flag(flag: str, root: Path = Path("/")) -> bool | None:
+    """Whether the CPU has a feature, by the kernel's name of it; None if the kernel lists none (not x86)."""
+    flags = _cpuinfo("flags", root)
+    return None if flags is None else flag in flags.split()
+
+
+def governor(root: Path = Path("/")) -> str | None:
+    """The frequency governor of the first CPU; None if the system does not choose the clock."""
+    return read_kernel(root / CPUS / "cpu0/cpufreq/scaling_governor")
+
+
+def turbo(root: Path = Path("/")) -> bool | None:
+    """Whether the CPU may raise its clock above its base; None if the kernel does not say."""
+    forbidden = read_kernel(root / CPUS / "intel_pstate/no_turbo")
+    if forbidden in ("0", "1"):
+        return forbidden == "0"
+    for switch in ("cpufreq/boost", "cpufreq/policy0/boost"):  # acpi-cpufreq; amd-pstate has one per policy
+        allowed = read_kernel(root / CPUS / switch)
+        if allowed in ("0", "1"):
+            return allowed == "1"
+    return None
+
+
+def numa_nodes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
+    """Number of NUMA nodes that hold some logical CPUs; None if the kernel names no nodes."""
+    wanted = set(cpus)
+    lists = [read_kernel(path) for path in (root / "sys/devices/system/node").glob("node[0-9]*/cpulist")]
+    return sum(bool(wanted & _numbers(text)) for text in lists if text is not None) or None
+
+
+def _numbers(ranges: str) -> set[int]:
+    """The numbers in a kernel list such as 0-3,8; empty for a node that has memory only."""
+    pairs = [part.split("-") for part in ranges.split(",") if part]
+    return {number for pair in pairs for number in range(int(pair[0]), int(pair[-1]) + 1)}
+
+
+def _cpuinfo(key: str, root: Path) -> str | None:
+    """The first value of a key in /proc/cpuinfo."""
+    for line in (read_kernel(root / "proc/cpuinfo") or "").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value.strip()
+    return None

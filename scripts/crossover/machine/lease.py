@@ -1,26 +1,31 @@
-"""The lease of a particular GPU: never two trials on one, be they of two workflows or of two users."""
+"""The lease of a particular GPU: never two trials on one, whichever workflow or user started them."""
 
 from __future__ import annotations
 
+import getpass
 import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from crossover.config.words import is_cpu
 from crossover.errors import UserError
 from crossover.machine.gpus import Gpus, find_gpus
-from crossover.machine.holders import is_held, read_holder, write_holder
 
 LEASES = "CROSSOVER_LEASES"
 """The environment variable that names another folder for the locks."""
 
 TELL_AGAIN_S = 60.0
-"""Seconds after which a waiting trial says again for whom it waits."""
+"""Seconds after which a waiting trial says again what it waits for."""
+
+LONGEST_NOTE = 4096
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""In a folder that all may write in, a file may be a link to elsewhere, or a pipe that never answers."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +33,9 @@ class Lease:
     """What a trial may use until it gives it back."""
 
     uuid: str | None
-    """Of the GPU or MIG instance; None for a device that has no such name."""
+    """Of the GPU or MIG instance; None for a device without one."""
     environment: dict[str, str]
-    """Variables to set for the process that measures, so that it finds this GPU and no other."""
+    """Variables with which the measuring process finds this GPU and no other."""
     waited_s: float
     gpus: Gpus
     """All NVIDIA GPUs of the machine, with which this one shares its CPUs."""
@@ -49,14 +54,14 @@ def lease(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Lease]:
-    """Hold the first free GPU of a kind of device while the block runs, and wait where all are held.
+    """Hold the first free GPU while the block runs; wait if all are held.
 
     `holder` is what others read while they wait for this trial; `tell` takes the line that this trial prints while it
-    waits. `nvml` stands in for the module pynvml. The locks lie in `folder`, else where CROSSOVER_LEASES says, else in
-    one folder for all users of this machine. The kernel frees a lock when its process ends, however it ends.
+    waits. `nvml` stands in for the module pynvml. The locks lie in `folder`, by default `folder_of_locks`. The kernel
+    frees a lock when its process ends, however it ends.
 
-    Nothing is held for the CPU, nor where no GPU is visible: then the process that measures says what is missing.
-    Raises UserError where the folder cannot hold locks.
+    Nothing is held for the CPU, or if no GPU is visible: then the measuring process says what is missing. Raises
+    UserError if the folder cannot hold locks.
     """
     offered, gpus = _offered(device, environment, nvml)
     if not offered:
@@ -66,30 +71,35 @@ def lease(
     started = clock()
     taken = _take_one([_Seat(name, shared) for name in offered], tell, poll_s, sleep, clock)
     try:
-        write_holder(taken.path, holder)
+        _write_note(taken.path, holder)
         uuid = taken.name if taken.name.startswith(("GPU-", "MIG-")) else None
         yield Lease(uuid, {"CUDA_VISIBLE_DEVICES": uuid} if uuid else {}, clock() - started, gpus)
     finally:
-        write_holder(taken.path, None)
+        _write_note(taken.path, None)
         taken.lock.release()
 
 
 def others_held(uuid: str, environment: Mapping[str, str]) -> int:
-    """How many other GPUs, or instances of GPUs, are leased on this machine just now, as far as their holders say.
+    """How many other GPUs or MIG instances are leased on this machine now, by their holders' notes.
 
-    Only the holders' notes are read: to try a lock would keep others from it for a moment.
+    Trying a lock would keep others from it for a moment. A holder in another PID namespace is not seen.
     """
     own = _path_of_lock(folder_of_locks(environment), uuid)
-    return sum(path != own and is_held(path) for path in own.parent.glob("*.lock"))
+    notes = [_read_note(path) for path in own.parent.glob("*.lock") if path != own]
+    return sum(note is not None and _runs(note[0]) for note in notes)
 
 
 def folder_of_locks(environment: Mapping[str, str]) -> Path:
     """The folder that CROSSOVER_LEASES names, or one for all users of this machine."""
-    return Path(environment.get(LEASES) or _default_folder())
+    if named := environment.get(LEASES):
+        return Path(named)
+    # Not TMPDIR: it may differ between users and between jobs, and then nobody would see the others' locks.
+    shared = Path("/tmp")
+    return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / "crossover-leases"
 
 
 def make_folder(folder: Path) -> Path:
-    """Make the folder of the locks, in which all users may write, unless it is there; raises UserError if it cannot."""
+    """Make the folder of the locks, in which all users may write, unless it exists; raises UserError."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError), _for_everyone():
@@ -105,7 +115,7 @@ def make_folder(folder: Path) -> Path:
 
 
 class _Seat:
-    """One lock, named as the GPU or the kind of device that it guards."""
+    """One lock, named after the GPU or the kind of device that it guards."""
 
     def __init__(self, name: str, folder: Path) -> None:
         from filelock import FileLock  # not for a CPU trial, which should start quickly
@@ -147,14 +157,14 @@ def _take_one(
             if seat.take():
                 return seat
         if (now := clock()) >= tell_at:
-            held = "; ".join(f"{seat.name} is held by {read_holder(seat.path)}" for seat in seats)
+            held = "; ".join(f"{seat.name} is held by {_holder_words(seat.path)}" for seat in seats)
             tell(f"waiting for a GPU, {now - started:.0f} s so far: {held}")
             tell_at = now + TELL_AGAIN_S
         sleep(poll_s)
 
 
 def _offered(device: str, environment: Mapping[str, str], nvml: Any) -> tuple[list[str], Gpus]:
-    """Names of the locks that will do: NVIDIA's GPUs have one each, every other kind of device one for the machine."""
+    """Names of the locks that will do: one per NVIDIA GPU; for other kinds of device one for the whole machine."""
     if is_cpu(device):
         return [], Gpus()
     gpus = _nvidia_gpus(environment, nvml) if device == "cuda" else None
@@ -181,15 +191,9 @@ def _nvidia_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus | None:
         nvml.nvmlShutdown()
 
 
-def _default_folder() -> Path:
-    # Not TMPDIR: it may differ between users and between jobs, and then nobody would see the others' locks.
-    shared = Path("/tmp")
-    return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / "crossover-leases"
-
-
 @contextmanager
 def _for_everyone() -> Iterator[None]:
-    """Make files open to all users from their first moment; a later chmod would refuse a user who comes between."""
+    """Make files open to all users from the start; a later chmod would refuse a user who comes in between."""
     umask = os.umask(0)
     try:
         yield
@@ -207,3 +211,54 @@ def _unfit(folder: Path, reason: str) -> UserError:
         "allowed: a folder on a local drive in which all may write (`chmod 1777`), no link; "
         f"mend it or set {LEASES} to another one"
     )
+
+
+def _write_note(path: Path, holder: str | None) -> None:
+    """Note this process in its lock's file; None wipes the note. A note that cannot be written is left out.
+
+    The file is written in place: where the sticky bit is set, no user may replace another's.
+    """
+    lines = [str(os.getpid()), _user(), datetime.now().astimezone().isoformat(" ", "seconds"), _plain(holder or "")]
+    with suppress(OSError), os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC | _SAFELY), "w", encoding="utf-8") as file:
+        file.write("" if holder is None else "\n".join(lines))
+
+
+def _holder_words(path: Path) -> str:
+    """Which process holds a lock, in one line, as far as it left a note."""
+    if (note := _read_note(path)) is None:
+        return "a process that left no note"
+    pid, user, since, holder = note
+    noted = f"{holder} (pid {pid}, user {user}, since {since})"
+    # A holder that was killed wipes nothing, and the next one may not have written yet.
+    return noted if _runs(pid) else f"a process that left no note; the last note is of {noted}"
+
+
+def _read_note(path: Path) -> tuple[str, str, str, str] | None:
+    """Process id, user, time and holder; None if there is no note."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | _SAFELY), "rb") as file:
+            lines = file.read(LONGEST_NOTE).decode("utf-8", errors="replace").split("\n")
+    except OSError:
+        return None
+    if len(lines) != 4 or not (lines[0].isascii() and lines[0].isdigit() and len(lines[0]) < 10):
+        return None
+    pid, user, since, holder = map(_plain, lines)
+    return pid, user, since, holder
+
+
+def _runs(pid: str) -> bool:
+    import psutil  # only who waits or measures needs it: a trial should start quickly
+
+    return psutil.pid_exists(int(pid))
+
+
+def _plain(text: str) -> str:
+    """Text for one line of a terminal, whoever wrote it."""
+    return "".join(character if character.isprintable() else " " for character in text)[:200]
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container's user need not have a name
+        return str(os.getuid())

@@ -1,30 +1,56 @@
-"""NVML, opened for one device; a query that a GPU, a driver or a container cannot answer is None, never a failure."""
+"""NVIDIA GPUs through NVML: their state before and after a trial, and who else computes on them.
+
+A query that a GPU, a driver or a container cannot answer is None, never a failure.
+"""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 
+MILLI, NANO = 1e-3, 1e-9
+
+EVENT_REASONS = {
+    "GpuIdle": "gpu_idle",
+    "ApplicationsClocksSetting": "applications_clocks",
+    "SwPowerCap": "sw_power_cap",
+    "HwSlowdown": "hw_slowdown",
+    "SyncBoost": "sync_boost",
+    "SwThermalSlowdown": "sw_thermal_slowdown",
+    "HwThermalSlowdown": "hw_thermal_slowdown",
+    "HwPowerBrakeSlowdown": "hw_power_brake",
+    "DisplayClockSetting": "display_clocks",
+}
+"""Why a clock is below its highest, by the end of NVML's name for the bit."""
+
+SLOWDOWN = ("thermal", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake")
+"""Counters of heat and of the hardware's own protection. Without `board_limit` and `reliability`: voltage limits hold
+back the clock of many a healthy GPU all the time."""
+
+POWER_CAP = "sw_power_cap"
+
 
 @dataclass(frozen=True)
 class OpenGpu:
-    """Handles of one GPU, or of one MIG instance and the GPU that it is a part of."""
+    """Handles of a GPU, or of a MIG instance and the GPU around it."""
 
     device: Any
     board: Any
-    """What has the clocks, the power and the temperature; the same as `device` without MIG."""
+    """The GPU with the clocks, the power and the temperature; the same as `device` without MIG."""
     is_instance: bool
 
 
 @contextmanager
 def session(nvml: types.ModuleType) -> Iterator[bool]:
-    """Keep NVML open, and tell whether there is one; a session within another costs nothing."""
+    """Keep NVML open, and yield whether there is one; a session within another costs nothing."""
     try:
         nvml.nvmlInit()
     except nvml.NVMLError:
@@ -38,7 +64,7 @@ def session(nvml: types.ModuleType) -> Iterator[bool]:
 
 @contextmanager
 def open_gpu(uuid: str | None, nvml: types.ModuleType) -> Iterator[OpenGpu | None]:
-    """Open NVML for a GPU or a MIG instance by its UUID; None where there is no NVML or no such device."""
+    """Open NVML for a GPU or a MIG instance by its UUID; None without NVML or without such a device."""
     if uuid is None:
         yield None
         return
@@ -47,7 +73,7 @@ def open_gpu(uuid: str | None, nvml: types.ModuleType) -> Iterator[OpenGpu | Non
 
 
 def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None:
-    """The answer of the first query that NVML can answer, None if it can answer none."""
+    """The answer of the first query that NVML can answer; None if it can answer none."""
     for query in queries:
         try:
             return query()
@@ -57,16 +83,22 @@ def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None
 
 
 def list_gpus(nvml: types.ModuleType) -> list[str]:
-    """UUIDs of the GPUs that NVML sees, in its order; none where there is no NVML."""
+    """UUIDs of the GPUs that NVML sees, in its order; empty without NVML."""
 
     def uuid_of(index: int) -> str:
-        uuid = nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetHandleByIndex(index))
-        return uuid.decode() if isinstance(uuid, bytes) else str(uuid)
+        return str(nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetHandleByIndex(index)))
 
     with session(nvml) as there:
         count = (ask(nvml, nvml.nvmlDeviceGetCount) or 0) if there else 0
         found = [ask(nvml, partial(uuid_of, index)) for index in range(count)]
     return [uuid for uuid in found if uuid is not None]
+
+
+def driver_version(nvml: types.ModuleType) -> str | None:
+    """Version of the NVIDIA driver; None without NVML."""
+    with session(nvml) as there:
+        version = ask(nvml, nvml.nvmlSystemGetDriverVersion) if there else None
+    return None if version is None else str(version)
 
 
 def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
@@ -79,8 +111,189 @@ def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
     return OpenGpu(device, device if board is None else board, is_instance=board is not None)
 
 
-def driver_version(nvml: types.ModuleType) -> str | None:
-    """Version of the NVIDIA driver; None where there is no NVML."""
-    with session(nvml) as there:
-        version = ask(nvml, nvml.nvmlSystemGetDriverVersion) if there else None
-    return version.decode() if isinstance(version, bytes) else version
+@dataclass(frozen=True)
+class GpuState:
+    """One GPU at one moment; None where NVML does not answer. Counters are cumulative, in nanoseconds."""
+
+    uuid: str
+    power_limit_w: float | None = None
+    power_limit_default_w: float | None = None
+    sm_clock_mhz: float | None = None
+    sm_clock_target_mhz: float | None = None
+    """The setting of the application clock."""
+    sm_clock_default_mhz: float | None = None
+    sm_clock_max_mhz: float | None = None
+    temperature_c: float | None = None
+    reasons: tuple[str, ...] | None = None
+    violations_ns: Mapping[str, int] = field(default_factory=dict)
+    """Only the counters that the GPU has."""
+    processes: tuple[tuple[int, int | None], ...] | None = None
+    """Each compute process: its id, and its memory in bytes if known. An id may come twice (0: hidden)."""
+    memory_used_bytes: int | None = None
+    """Without the driver's own, where NVML tells them apart."""
+    mig: bool | None = None
+    persistence: bool | None = None
+    energy_mj: int | None = None
+    """Of the whole GPU since the driver was loaded; None for a MIG instance, whose share is not measured."""
+
+
+def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
+    """Read the state of a GPU, or of a MIG instance and the GPU around it; None if NVML does not know it.
+
+    A clock and its reasons mean something only while the device works: read them with steps still queued.
+    """
+    with open_gpu(uuid, nvml) as gpu:
+        return None if gpu is None or uuid is None else _read(uuid, gpu, nvml)
+
+
+def gpu_between(before: GpuState | None, after: GpuState | None, own_ids: set[int]) -> dict[str, Any]:
+    """The columns of `Measurement` about the GPU; all None if it could not be read.
+
+    Read `before` before the trial opens the device and `after` while it still has it open: see `foreign_processes`.
+    """
+    first, last = before or GpuState(""), after or GpuState("")
+    rises_ns = {
+        name: last.violations_ns[name] - first.violations_ns[name]
+        for name in first.violations_ns.keys() & last.violations_ns.keys()
+    }
+    slowdowns_ns = [rises_ns[name] for name in SLOWDOWN if name in rises_ns]
+    # Reasons that hold now, and those whose counter rose meanwhile.
+    reasons = {*(last.reasons or ()), *(name for name, rise in rises_ns.items() if rise > 0)}
+    return {
+        "foreign_processes": foreign_processes(first, last, own_ids),
+        "mig": last.mig,
+        "power_limit_w": last.power_limit_w,
+        "sm_clock_before_mhz": first.sm_clock_mhz,
+        "sm_clock_after_mhz": last.sm_clock_mhz,
+        "sm_clock_default_mhz": last.sm_clock_default_mhz,
+        "sm_clock_max_mhz": last.sm_clock_max_mhz,
+        "temperature_before_c": first.temperature_c,
+        "temperature_after_c": last.temperature_c,
+        "throttle_reasons": None if last.reasons is None and not rises_ns else sorted(reasons),
+        # One slowdown may count in several counters, so their sum would be too much.
+        "slowdown_s": max(slowdowns_ns) * NANO if slowdowns_ns else None,
+        "power_capped_s": rises_ns[POWER_CAP] * NANO if POWER_CAP in rises_ns else None,
+    }
+
+
+def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> int | None:
+    """Number of other compute processes on the device before or after a trial; None if that cannot be known.
+
+    If an own id is listed, the ids are of our namespace and every other one is foreign. A driver may name a process
+    by one of its threads, so `own_ids` should hold those too (`with_threads`). In a container the driver may list ids
+    of the host, ids of 0, or nothing. Then our own process, which was not there before and is there now, must be one
+    of those that are new. A list that stays empty while we compute is blind and says nothing.
+
+    Two things cannot be known from here: a driver that shows each container its own processes alone hides the others,
+    and a foreign process that came while ours is hidden counts as ours.
+    """
+    if before.processes is None or after.processes is None:
+        return None
+    was, now = (Counter(pid for pid, _ in state.processes or ()) for state in (before, after))
+    seen = was | now
+    if not seen:
+        return None
+    if own_ids & now.keys():
+        return sum(count for pid, count in seen.items() if pid not in own_ids)
+    ours_is_new = bool(now - was)
+    return sum(seen.values()) - ours_is_new
+
+
+def with_threads(pids: set[int], root: Path = Path("/")) -> set[int]:
+    """Ids of processes and of their threads, as they are now."""
+    tasks = (path.name for pid in pids for path in (root / f"proc/{pid}/task").glob("[0-9]*"))
+    return pids | {int(task) for task in tasks}
+
+
+def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
+    board, device = gpu.board, gpu.device
+
+    def query(name: str, *arguments: Any) -> Callable[[], Any]:
+        return lambda: getattr(nvml, name)(board, *arguments)
+
+    def scaled(name: str, factor: float) -> float | None:
+        value = ask(nvml, query(name))
+        return None if value is None else value * factor
+
+    def enabled(name: str) -> bool | None:
+        value = ask(nvml, query(name))
+        return None if value is None else bool(value[0] if isinstance(value, list) else value)
+
+    def clock(name: str, *more: int) -> float | None:
+        # Application clocks are documented for the graphics domain, which runs with the SMs.
+        return ask(nvml, query(name, nvml.NVML_CLOCK_SM, *more), query(name, nvml.NVML_CLOCK_GRAPHICS, *more))
+
+    # By their versioned names: the plain one fails with an error of another kind on an older driver.
+    processes = ask(
+        nvml,
+        lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v3(device),
+        lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v2(device),
+    )
+    memory = ask(
+        nvml,
+        lambda: nvml.nvmlDeviceGetMemoryInfo(device, version=nvml.nvmlMemory_v2),
+        lambda: nvml.nvmlDeviceGetMemoryInfo(device),
+    )
+    return GpuState(
+        uuid=uuid,
+        power_limit_w=scaled("nvmlDeviceGetEnforcedPowerLimit", MILLI),
+        power_limit_default_w=scaled("nvmlDeviceGetPowerManagementDefaultLimit", MILLI),
+        sm_clock_mhz=clock("nvmlDeviceGetClockInfo"),
+        sm_clock_target_mhz=clock("nvmlDeviceGetClock", nvml.NVML_CLOCK_ID_APP_CLOCK_TARGET),
+        sm_clock_default_mhz=clock("nvmlDeviceGetClock", nvml.NVML_CLOCK_ID_APP_CLOCK_DEFAULT),
+        sm_clock_max_mhz=clock("nvmlDeviceGetMaxClockInfo"),
+        temperature_c=ask(
+            nvml,
+            query("nvmlDeviceGetTemperatureV", nvml.NVML_TEMPERATURE_GPU),
+            query("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),  # older drivers
+        ),
+        reasons=_event_reasons(board, nvml),
+        violations_ns=_violations_ns(board, nvml),
+        processes=None if processes is None else tuple((one.pid, one.usedGpuMemory) for one in processes),
+        memory_used_bytes=None if memory is None else int(memory.used),
+        mig=True if gpu.is_instance else enabled("nvmlDeviceGetMigMode"),
+        persistence=enabled("nvmlDeviceGetPersistenceMode"),
+        energy_mj=None if gpu.is_instance else ask(nvml, query("nvmlDeviceGetTotalEnergyConsumption")),
+    )
+
+
+def _event_reasons(board: Any, nvml: types.ModuleType) -> tuple[str, ...] | None:
+    bits = ask(
+        nvml,
+        lambda: nvml.nvmlDeviceGetCurrentClocksEventReasons(board),
+        lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(board),  # older drivers
+    )
+    if bits is None:
+        return None
+    names = {getattr(nvml, f"nvmlClocksEventReason{end}"): name for end, name in EVENT_REASONS.items()}
+    single = [1 << place for place in range(int(bits).bit_length()) if bits >> place & 1]
+    return tuple(names.get(bit, f"{bit:#x}") for bit in single)
+
+
+def _violations_ns(board: Any, nvml: types.ModuleType) -> dict[str, int]:
+    """The counters of time lost to a limit, of the four classic policies and the three newer reasons.
+
+    Some drivers number the fields of the newer ones differently, and answer with a setting, which does not rise.
+    """
+    counters = {
+        POWER_CAP: (nvml.NVML_FI_DEV_PERF_POLICY_POWER, nvml.NVML_PERF_POLICY_POWER),
+        "thermal": (nvml.NVML_FI_DEV_PERF_POLICY_THERMAL, nvml.NVML_PERF_POLICY_THERMAL),
+        "board_limit": (nvml.NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT, nvml.NVML_PERF_POLICY_BOARD_LIMIT),
+        "reliability": (nvml.NVML_FI_DEV_PERF_POLICY_RELIABILITY, nvml.NVML_PERF_POLICY_RELIABILITY),
+        "sw_thermal_slowdown": (nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN, None),
+        "hw_thermal_slowdown": (nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, None),
+        "hw_power_brake": (nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN, None),
+    }
+    found = {name: _counter_ns(board, nvml, *ids) for name, ids in counters.items()}
+    return {name: count for name, count in found.items() if count is not None}
+
+
+def _counter_ns(board: Any, nvml: types.ModuleType, field_id: int, policy: int | None) -> int | None:
+    if policy is not None:
+        status = ask(nvml, lambda: nvml.nvmlDeviceGetViolationStatus(board, policy))
+        if status is not None:
+            return int(status.violationTime)
+    values = ask(nvml, lambda: nvml.nvmlDeviceGetFieldValues(board, [field_id]))
+    if values is None or values[0].nvmlReturn != nvml.NVML_SUCCESS:
+        return None
+    return int(values[0].value.ullVal)

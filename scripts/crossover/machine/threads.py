@@ -1,18 +1,23 @@
-"""How many threads a CPU measurement gets: the physical cores that this process may use.
+"""The cores and threads of a trial: the physical cores that this process may use, and a GPU's share of the CPUs.
 
 Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one thread makes every GPU look good; so the
-measuring process counts for itself and says so in its row.
+measuring process counts for itself and records it in its row.
+
+The same GPU always has the same CPUs, whether others are at work or not, so that a trial alone and a trial beside
+others differ as little as possible. All GPUs have equally many, so that their rows are alike.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain, combinations
 from pathlib import Path
 
 from crossover.config.words import HALF, threads_of_side
-from crossover.machine.kernel import cpu_control_groups, read_kernel
+from crossover.machine.gpus import Gpus, InstalledGpu
+from crossover.machine.kernel import CPUS, cgroup_quota, read_kernel
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -25,7 +30,7 @@ def usable_cpus() -> set[int]:
 
 
 def confine(cpus: Iterable[int] | None) -> None:
-    """Have this process, and what it starts from now on, run on some logical CPUs alone; None: as it is."""
+    """Restrict this process, and what it starts from now on, to some logical CPUs; None: leave it as it is."""
     if cpus is not None:
         os.sched_setaffinity(0, cpus)
 
@@ -51,9 +56,9 @@ def usable_cores(
 
 
 def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
-    """Threads that a trial on a device is to run on, of so many usable cores; at least 1.
+    """Threads of a trial on a device, with so many usable cores; at least 1.
 
-    A CPU side names its own; every other device has `cpu_threads`, a number, or auto for all usable cores.
+    A CPU side names its own number; every other device has `cpu_threads`, a number, or auto for all usable cores.
     """
     asked = threads_of_side(device)
     if asked == HALF:
@@ -63,7 +68,7 @@ def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
 
 
 def lacking_cores(device: str, cores: int) -> str | None:
-    """Why a CPU side cannot be measured on so many usable cores; None where it can, and for every other device."""
+    """Why a CPU side cannot be measured on so many usable cores; None if it can, and for other devices."""
     asked = threads_of_side(device)
     if not isinstance(asked, int) or asked <= cores:
         return None
@@ -71,17 +76,17 @@ def lacking_cores(device: str, cores: int) -> str | None:
 
 
 def physical_cores(cpus: Iterable[int], root: Path = Path("/")) -> int:
-    """Distinct cores behind logical CPUs, by the kernel's topology; without one, what psutil knows."""
+    """Distinct cores behind logical CPUs, by the kernel's topology, else by psutil."""
     siblings = [_siblings(cpu, root) for cpu in cpus]
     if None not in siblings:
         return len(set(siblings))
-    import psutil  # only where the kernel's topology is missing: a trial's parent should start quickly
+    import psutil  # only without the kernel's topology: a trial's parent should start quickly
 
     return min(len(siblings), psutil.cpu_count(logical=False) or len(siblings))
 
 
 def cores_of(cpus: Iterable[int], root: Path = Path("/")) -> list[list[int]]:
-    """Logical CPUs core by core, in the order of their numbers; without the kernel's topology each is a core."""
+    """Logical CPUs grouped by core, in the order of their numbers; without the kernel's topology each is a core."""
     cores: dict[str, list[int]] = {}
     for cpu in sorted(cpus):
         cores.setdefault(_siblings(cpu, root) or str(cpu), []).append(cpu)
@@ -90,28 +95,59 @@ def cores_of(cpus: Iterable[int], root: Path = Path("/")) -> list[list[int]]:
 
 def _siblings(cpu: int, root: Path) -> str | None:
     """The CPUs of one core, as the kernel lists them."""
-    return read_kernel(root / f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-
-
-def cgroup_quota(root: Path = Path("/")) -> float | None:
-    """The smallest CPU quota on the way up from this process's control group, in CPUs; None without a quota."""
-    quotas = [quota for level in cpu_control_groups(root) for quota in _quota_of(level)]
-    return min(quotas, default=None)
-
-
-def _quota_of(level: Path) -> list[float]:
-    """The quota of one control group, of version 2 or 1, as a list of at most one."""
-    if (unified := level / "cpu.max").is_file():
-        quota, period = unified.read_text(encoding="ascii").split()
-        return [] if quota == "max" else [int(quota) / int(period)]
-    if (legacy := level / "cpu.cfs_quota_us").is_file():
-        quota_us = int(legacy.read_text(encoding="ascii"))
-        period_us = int((level / "cpu.cfs_period_us").read_text(encoding="ascii"))
-        return [] if quota_us < 0 else [quota_us / period_us]
-    return []
+    return read_kernel(root / CPUS / f"cpu{cpu}/topology/thread_siblings_list")
 
 
 def export_threads(threads: int) -> None:
-    """Set the thread variables of this process; to be called before torch is imported, which reads them then."""
+    """Set the thread variables of this process. Call it before importing torch, which reads them then."""
     for name in THREAD_VARIABLES:
         os.environ[name] = str(threads)
+
+
+def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: Gpus) -> tuple[list[int] | None, int]:
+    """The CPUs and the number of threads of a trial on a device; `uuid` is its leased GPU, if any.
+
+    The CPUs are None if the GPU has none of its own, or if the system cannot restrict a process to CPUs.
+    """
+    cpus = None
+    if uuid is not None and hasattr(os, "sched_setaffinity"):
+        cpus = cpus_of_gpus(gpus, usable_cpus(), os.cpu_count() or 1).get(uuid)
+    cores = usable_cores(cpus, sharers=max(1, len(_visible_boards(gpus))))
+    return cpus, threads_for(device, cpu_threads, cores)
+
+
+def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path = Path("/")) -> dict[str, list[int]]:
+    """Logical CPUs for each visible GPU or MIG instance, by its id; empty if they are not shared out.
+
+    `allowed` are the CPUs that this process may run on, of `online` in the machine. Whole cores are shared out in the
+    order of the PCI bus: among all GPUs if the process may run on all CPUs, else among the visible ones. Nothing is
+    shared out for a single GPU, or with fewer cores than GPUs. MIG instances of one GPU use its share together.
+    """
+    sharing = gpus.installed if len(allowed) >= online else _visible_boards(gpus)
+    if len(sharing) < 2:
+        return {}
+    near = _near(sharing, frozenset(allowed))
+    groups = {cpus: [gpu for gpu, own in zip(sharing, near, strict=True) if own == cpus] for cpus in near}
+    cores = {cpus: cores_of(cpus, root) for cpus in groups}
+    each = min(len(cores[cpus]) // len(group) for cpus, group in groups.items())
+    if not each:
+        return {}
+    return {
+        one.id: sorted(chain.from_iterable(cores[cpus][place * each : (place + 1) * each]))
+        for cpus, group in groups.items()
+        for place, gpu in enumerate(group)
+        for one in gpu.usable
+    }
+
+
+def _visible_boards(gpus: Gpus) -> tuple[InstalledGpu, ...]:
+    """The physical GPUs that this process may use, wholly or in part."""
+    visible = {gpu.id for gpu in gpus.visible}
+    return tuple(board for board in gpus.installed if visible.intersection(gpu.id for gpu in board.usable))
+
+
+def _near(gpus: Collection[InstalledGpu], allowed: frozenset[int]) -> list[frozenset[int]]:
+    """The allowed CPUs near each GPU; all of them for every GPU unless those of any two are the same or apart."""
+    near = [gpu.near & allowed for gpu in gpus]
+    known = all(near) and all(one == other or not one & other for one, other in combinations(near, 2))
+    return near if known else [allowed] * len(near)

@@ -9,29 +9,30 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crossover.config.words import is_cpu
-from crossover.machine.gpu_state import SLOWDOWN
+from crossover.machine.nvml import SLOWDOWN
 
 CLOCK_MIN_SHARE = 0.75
-"""Below this share of its default clock, a GPU is not the one that its data sheet describes (nvbench's threshold)."""
+"""Below this share of its default clock, a GPU is not the one in its data sheet (nvbench's threshold)."""
 
 OTHERS_CPUS = 0.25
-"""Below it are a quiet machine's own tasks (0.01 CPUs on 2 cores, 0.02 to 0.07 on 16). Above it, 48 of 50 CPU trials
+"""A quiet machine's own tasks stay below it (0.01 CPUs on 2 cores, 0.02 to 0.07 on 16). Above it, 48 of 50 CPU trials
 were over 10 % slower than their cell's fastest, below it 6 of 87 (docs/method.md, "Trust")."""
 
 THROTTLED_SHARE = 0.01
-"""Time lost to a quota that a time known to 1 % would show."""
+"""Share of time lost to a quota that shows in a time known to 1 %."""
 
 HOST_BOUND_SHARE = 0.5
-"""Of a step: above it the GPU waits for the host for most of the time, and whatever slows the host down shows."""
+"""Share of a step above which the GPU mostly waits for the host, so that whatever slows the host down shows."""
 
 
 def host_flags(facts: Mapping[str, Any]) -> list[str]:
     """Why the host or the GPU makes an ok result deserve less trust; names as in `config.words.FLAGS`."""
+    throttled_s, timed_s = facts.get("cgroup_throttled_s"), facts.get("timed_s")
     checks = {
         "throttled": _clock_was_low(facts),
         "busy_host": others_disturb(facts),
         "side_by_side": bool(facts.get("leased_beside")) and (facts.get("host_bound_share") or 0) > HOST_BOUND_SHARE,
-        "quota": _per(facts, "cgroup_throttled_s", "timed_s") > THROTTLED_SHARE,
+        "quota": bool(throttled_s and timed_s and throttled_s / timed_s > THROTTLED_SHARE),
     }
     return [flag for flag, raised in checks.items() if raised]
 
@@ -44,13 +45,12 @@ def others_disturb(facts: Mapping[str, Any]) -> bool:
     others, cores = facts.get("others_cpus"), facts.get("physical_cores")
     if others is None or not cores:
         return False
-    needed = facts.get("threads") or cores if _on_cpu(facts) else 1
-    spare = max(0, cores - needed)
-    return bool(others > spare + OTHERS_CPUS)
+    needed = facts.get("threads") or cores if is_cpu(facts.get("device") or "") else 1
+    return bool(others > max(0, cores - needed) + OTHERS_CPUS)
 
 
 def why_invalid(facts: Mapping[str, Any]) -> str | None:
-    """Why a result must not count, in one line with the remedy; None where nothing speaks against it.
+    """Why a result must not count, in one line with the remedy; None if nothing speaks against it.
 
     The software power cap is no reason: it is how a GPU at its limit works.
     """
@@ -58,7 +58,7 @@ def why_invalid(facts: Mapping[str, Any]) -> str | None:
 
 
 def may_pass(facts: Mapping[str, Any]) -> bool:
-    """Whether something speaks against an invalid result that may be gone when it is measured again."""
+    """Whether an invalid result may become valid when it is measured again."""
     return facts.get("status") == "invalid" and any(passing for _, passing in _objections(facts))
 
 
@@ -86,13 +86,3 @@ def _clock_was_low(facts: Mapping[str, Any]) -> bool:
     if clock is None or not expected or "gpu_idle" in (facts.get("throttle_reasons") or ()):
         return False
     return bool(clock < CLOCK_MIN_SHARE * expected)
-
-
-def _on_cpu(facts: Mapping[str, Any]) -> bool:
-    return is_cpu(facts.get("device") or "")
-
-
-def _per(facts: Mapping[str, Any], counted: str, over: str) -> float:
-    """One column over another; 0 where either is not known."""
-    count, base = facts.get(counted), facts.get(over)
-    return 0.0 if count is None or not base else float(count / base)

@@ -1,4 +1,4 @@
-"""One trial: builds a cell's workload, measures it, and describes everything around it."""
+"""One trial: times a cell's step, then looks at it in passes that are never timed."""
 
 from __future__ import annotations
 
@@ -7,231 +7,244 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Any
 
 import pynvml
 import torch
 
-from crossover.config.studies import Cell
 from crossover.config.words import is_cpu
 from crossover.config.workloads import workload_traits
+from crossover.errors import InvalidError
 from crossover.machine.nvml import session
-from crossover.machine.threads import lacking_cores
-from crossover.measurement.clock.latency import measure_latencies, mistaken_ways, right_ways, time_cold
-from crossover.measurement.clock.passes import Columns, Passes
+from crossover.machine.trust import host_flags, may_pass, why_invalid
+from crossover.measurement.cell import Columns, OpenCell, open_cell
+from crossover.measurement.clock.latency import Way, measure_latencies, mistaken_ways, right_ways, time_cold
 from crossover.measurement.clock.profiling import busy_s
-from crossover.measurement.clock.timing import Stopwatch, find_flags, time_block, time_steps
-from crossover.measurement.clock.timing_columns import timing_columns
-from crossover.measurement.host.host import describe_host, process_age_s
+from crossover.measurement.clock.timing import Step, Stopwatch, find_flags, time_block, time_steps, timing_columns
+from crossover.measurement.host.description import process_age_s
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory
 from crossover.measurement.memory.memory_split import Subject
-from crossover.measurement.process.requests import Request
-from crossover.measurement.step.conditions import Conditions, set_conditions
+from crossover.measurement.process.jobs import TrialJob
+from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
-from crossover.measurement.step.dataset_file import read_dataset
-from crossover.measurement.step.devices import OpenDevice
-from crossover.measurement.step.endings import InvalidError, early_end, unless_out_of_memory
+from crossover.measurement.step.endings import early_end, unless_out_of_memory
 from crossover.measurement.step.execution import Execution, not_compiled, prepare
 from crossover.measurement.step.flops import SLOW_STEP_S, count_flops
-from crossover.measurement.step.judgement import Answer
-from crossover.measurement.step.precision import UnsupportedError, arithmetic_of
-from crossover.measurement.step.seeds import seed_all
-from crossover.measurement.step.switches import SwitchWatch, changes, read_switches
-from crossover.measurement.step.tasks import Task, TrainingTask
-from crossover.measurement.workloads import build_model, build_task, count_parameters
+from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
+from crossover.measurement.workloads import build_model, count_parameters
 from crossover.tables.columns import Measurement
 
+Tell = Callable[[dict[str, Any]], None]
 
-def run_trial(
-    request: Request,
-    begin: Callable[[Columns], None] = lambda _facts: None,
-    keep: Callable[[Columns], None] = lambda _kept: None,
-) -> Measurement:
+
+def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
     """Measure one trial in this process.
 
-    Out of memory, a precision or execution that the device lacks, a step too slow for the time limit and a wrong
-    answer are rows with a status and a reason. `begin` is told all columns that are known before the model is built,
-    `keep` at the start of each pass after the timing what to keep if the pass does not end. Raises UserError for a
+    Out of memory, a precision or execution that the device lacks, a step too slow for the time limit and a wrong answer
+    are rows with a status and a reason. `tell` takes the messages that `process.child.do` lists. Raises UserError for a
     device or a dataset that is not there.
     """
-    with session(pynvml) if request.uuid else nullcontext():  # opening NVML anew for each reading would cost time
-        surroundings = Surroundings(request.cell.device, request.uuid, pynvml)
-        conditions = set_conditions(request)
-        facts = _known(request, conditions.target, surroundings)
-        begin(facts)
-        columns: Columns = {}
+    with session(pynvml) if job.uuid else nullcontext():  # opening NVML anew for each reading would cost time
+        surroundings = Surroundings(job.cell.device, job.uuid, pynvml)
+        cell = open_cell(job)
+        facts = cell.columns | {
+            "size_name": workload_traits(job.cell.workload).size_name,
+            "parameters": count_parameters(job.cell),
+            "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "load_before": surroundings.counters_before.load,
+        }
+        tell({"begun": facts})
+        trial = Trial(job, cell, facts, surroundings)
         try:
-            outcome = _measure(request, conditions, surroundings, facts, columns, keep)
+            trial.measure_time()
+            trial.run_passes(tell)
+            outcome = trial.row()
         except Exception as error:
             if (end := early_end(error)) is None:
                 raise
-            outcome = {**columns, "status": end[0], "reason": end[1]}  # what was measured before it is kept
+            outcome = {**trial.columns, "status": end[0], "reason": end[1]}  # keeps what was measured before
     return Measurement(**{**facts, **outcome, "process_s": process_age_s()})
 
 
-def _known(request: Request, target: OpenDevice, surroundings: Surroundings) -> Columns:
-    """The columns that are known before anything is measured."""
-    host = describe_host()
-    return {
-        **asdict(request.cell),
-        **host,
-        "trial": request.trial,
-        "size_name": workload_traits(request.cell.workload).size_name,
-        "parameters": count_parameters(request.cell),
-        "seed": request.seed,
-        "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "load_before": surroundings.counters_before.load,
-        "device_name": target.name or host["cpu_model"],
-        "device_uuid": target.uuid,
-        "device_memory_bytes": target.memory_bytes,
-        "driver_version": surroundings.driver_version,
-        "cudnn_version": str(torch.backends.cudnn.version()) if target.device.type == "cuda" else None,
-        "backend_settings": json.dumps(read_switches()),
-        "effort": json.dumps(asdict(request.effort)),
-        "isolation": request.isolation,
-        "attempts": request.attempts,
-        "lease_wait_s": request.lease_wait_s,
-        "code_version": request.code_version,
-        "code_key": request.code_key,
-        "packages": request.packages,
-        "command": request.command,
-    }
+class Trial:
+    """A trial under way: its columns so far, and what is known about their worth."""
 
+    task: Task
+    execution: Execution
+    watch: Stopwatch
 
-def _measure(
-    request: Request,
-    conditions: Conditions,
-    surroundings: Surroundings,
-    facts: Columns,
-    columns: Columns,
-    keep: Callable[[Columns], None],
-) -> Columns:
-    """Fill `columns` with the time, then pass by pass; returns them with flags, status and reason."""
-    cell, target = request.cell, conditions.target
-    if reason := lacking_cores(cell.device, facts["physical_cores"]):
-        raise UnsupportedError(reason)
-    seed_all(request.seed + request.trial)
-    task = build_task(cell, read_dataset(request.dataset, cell.workload), arithmetic_of(cell.precision, target.device))
-    conditions.check(task)
-    execution = prepare(task, cell.execution)
-    watch = _stopwatch(target, surroundings, execution)
-    latency_steps, limit_s = request.latency_steps, request.time_limit_s
-    cold_s = time_cold(execution.step, latency_steps, watch, limit_s, latency_steps) if request.latency_mistakes else ()
-    columns["latencies_cold_s"] = list(cold_s) or None
-    ran_s = cold_s or _skipped_steps(task, execution, watch)
-    timing = time_steps(execution.step, task.cycle_steps, request.effort, watch, limit_s, ran_s, latency_steps)
-    for _ in range(timing.block_steps):  # keeps the device at work until its clock is read
-        execution.step()
-    surroundings.read_under_load()
-    target.synchronise()
-    columns |= timing_columns(timing) | {"compile_s": execution.compile_s()}
-    columns |= surroundings.columns(timing, facts["threads"], facts["physical_cores"])
-    columns["backend_settings"] = json.dumps(read_switches())
-    conditions.check(task)  # the steps may have moved the model, or have set something
-    flags = find_flags(timing)
-    if not unless_out_of_memory(lambda: _finite(task), True):
-        flags.append("diverged")
-    passes = Passes(facts, columns, flags, not_compiled(cell.execution, execution), keep)
+    def __init__(self, job: TrialJob, cell: OpenCell, facts: Columns, surroundings: Surroundings) -> None:
+        self.job = job
+        self.cell = cell
+        self.facts = facts
+        self.surroundings = surroundings
+        self.columns: Columns = {}
+        self.flags: list[str] = []
+        self.wrong: str | None = None
+        """Why another step was timed than the one asked for, or its answer is wrong."""
+        self.checked = False
+        """Whether the step's answer was compared."""
+        self.notes: list[str] = []
+        """Why the answer is unchecked although the check ended."""
+        self.undone: list[str] = []
+        """The passes that ended early, each with the reason."""
 
-    def latencies() -> Columns:
-        ways = right_ways(execution.step, watch)
-        if request.latency_mistakes and not is_cpu(cell.device):  # a CPU has nothing to wait for, and nothing to move
-            ways |= mistaken_ways(task, cell.execution, execution.step, watch)
-        found = measure_latencies(ways, latency_steps, request.seed + request.trial)
-        columns["backend_settings"] = json.dumps(read_switches())
-        conditions.check(task)
+    def measure_time(self) -> None:
+        """Build the task, warm up, and time it."""
+        job, target = self.job, self.cell.target
+        arithmetic = self.cell.arithmetic()
+        self.task = task = self.cell.build(self.cell.data(), arithmetic, job.seed + job.trial)
+        self.execution = execution = prepare(task, job.cell.execution)
+        self.watch = watch = Stopwatch(
+            wall_ns=time.perf_counter_ns,
+            cpu_ns=time.process_time_ns,
+            synchronise=target.synchronise,
+            mark=target.mark,
+            between_s=target.between_s,
+            counts=lambda: {"recompiles": execution.compilations(), **self.surroundings.counts()},
+        )
+        if job.latency_mistakes:
+            ran_s = time_cold(execution.step, job.latency_steps, watch, job.time_limit_s, job.latency_steps)
+            self.columns["latencies_cold_s"] = list(ran_s)
+        else:
+            ran_s = first_updates(task, execution.step, watch)
+        limits = (job.time_limit_s, ran_s, job.latency_steps)
+        timing = time_steps(execution.step, task.cycle_steps, job.effort, watch, *limits)
+        for _ in range(timing.block_steps):  # keeps the device at work until its clock is read
+            execution.step()
+        self.surroundings.read_under_load()
+        target.synchronise()
+        self.columns |= timing_columns(timing) | {"compile_s": execution.compile_s()}
+        cores = (self.facts["threads"], self.facts["physical_cores"])
+        self.columns |= self.surroundings.columns(timing.timed_s, timing.timed_steps, *cores)
+        self._read_back()  # the steps may have moved the model, or have set something
+        self.flags = find_flags(timing)
+        if not unless_out_of_memory(lambda: has_finite_weights(task), True):
+            self.flags.append("diverged")
+        self.wrong = not_compiled(job.cell.execution, execution)
+
+    def _read_back(self) -> None:
+        """Note the switches as they are; raises InvalidError if they or the device are not as they were asked for."""
+        self.columns["backend_settings"] = json.dumps(read_switches())
+        self.cell.conditions.check(self.task)
+
+    def run_passes(self, tell: Tell) -> None:
+        """Run the passes after the timing and add their columns; a pass that memory ends is left out.
+
+        Before each, tell the row to keep in case the pass does not end.
+        """
+        passes = self._passes()
+        pending = list(passes)
+        for name, measure in passes.items():
+            row = self.row()
+            tell({"passing": pending, "row": row, "transient": may_pass(row)})
+            try:
+                self.columns |= measure()
+            except Exception as error:
+                end = early_end(error)
+                if end is None or end[0] == "invalid":
+                    raise
+                self.undone.append(f"{name}: {end[1]}")
+            pending = pending[1:]
+
+    def _passes(self) -> dict[str, Callable[[], Columns]]:
+        """The passes of this trial, by name."""
+        passes: dict[str, Callable[[], Columns]] = {}
+        if self.job.latency_steps:
+            passes["latencies"] = self._latencies
+        passes |= {"numerical check": self._check, "memory pass": self._memory}
+        if self.job.trial == 1:  # the profiler takes a second to start, and its answer varies little between trials
+            passes["profile"] = self._profile
+        if self.job.trial == 1 or self.columns["step_time_s"] < SLOW_STEP_S:
+            passes["count of operations"] = self._count
+        return passes
+
+    def row(self) -> Columns:
+        """The columns so far with flags, status and reason."""
+        reason = self.wrong or why_invalid(self.columns)
+        more = {"unchecked": not self.checked, "incomplete": bool(self.undone)}
+        return {
+            **self.columns,
+            "flags": [*self.flags, *host_flags({**self.facts, **self.columns}), *(flag for flag in more if more[flag])],
+            "status": "invalid" if reason else "ok",
+            "reason": reason or "; ".join([*self.notes, *self.undone]) or None,
+        }
+
+    def _latencies(self) -> Columns:
+        ways: dict[str, Way] = right_ways(self.execution.step, self.watch)
+        if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # nothing to wait for, nothing to move
+            transferring = step_with_transfers(self.task, self.job.cell.execution)
+            ways |= mistaken_ways(self.execution.step, transferring, self.watch)
+        found = measure_latencies(ways, self.job.latency_steps, self.job.seed + self.job.trial)
+        self._read_back()
         return found
 
-    def check() -> Columns:
-        answer, checked = _check(task, cell)
-        passes.wrong = passes.wrong or answer.wrong
-        passes.checked = answer.unchecked is None
-        if answer.unchecked:
-            passes.notes.append(answer.unchecked)
-        return checked
+    def _check(self) -> Columns:
+        """The numerical check, and the workload's own, which is left out if it does not fit into memory."""
+        start_s, cell = time.perf_counter(), self.job.cell
+        answer = compare_with_reference(self.task, lambda: build_model(cell), cell.precision, cell.execution)
+        own = unless_out_of_memory(self.task.own_errors, None) or {}
+        self.wrong = self.wrong or answer.wrong
+        self.checked = answer.unchecked is None
+        self.notes += [answer.unchecked] if answer.unchecked else []
+        found = {"relative_error": answer.errors.get("result"), "gradient_error": answer.errors.get("gradient"), **own}
+        finite = {name: error if error is None or math.isfinite(error) else None for name, error in found.items()}
+        return {**finite, "check_s": time.perf_counter() - start_s}
 
-    step_time_s = columns["step_time_s"]
-    later = {"latencies": latencies} if latency_steps else {}
-    later |= {
-        "numerical check": check,
-        "memory pass": lambda: _memory_pass(task, execution, target, cell.execution),
-    }
-    if request.trial == 1:  # the profiler takes a second to start, and its answer varies little between trials
-        later["profile"] = lambda: _profile(execution, target, step_time_s)
-    if request.trial == 1 or step_time_s < SLOW_STEP_S:
-        later["count of operations"] = lambda: _count(task, cell.execution, conditions)
-    passes.run(later)
-    return passes.row()
+    def _memory(self) -> Columns:
+        start_s, task, step = time.perf_counter(), self.task, self.execution.step
+        task.arithmetic.run_until_updated(step)  # the check has left fresh weights, whose gradients may overflow
+        subject = Subject(
+            step=step,
+            model=task.model,
+            optimizers=() if task.optimizer is None else (task.optimizer,),
+            resident=task.resident,
+            eager_step=task.step if self.job.cell.execution == "eager" else None,
+        )
+        found = measure_memory(subject, self.cell.target.device, self.cell.target.uuid)
+        return {**found, "memory_pass_s": time.perf_counter() - start_s}
+
+    def _profile(self) -> Columns:
+        """Device time with a kernel running, and the share of a step without."""
+        target, step_time_s = self.cell.target, self.columns["step_time_s"]
+        busy = busy_s(self.execution.step, target.device, target.synchronise, step_time_s)
+        return {"device_busy_s": busy, "host_bound_share": None if busy is None else max(0.0, 1 - busy / step_time_s)}
+
+    def _count(self) -> Columns:
+        """Operations of a step; the watch also sees a switch that a step sets and sets back."""
+        with SwitchWatch(self.cell.conditions.switches) as seen:
+            flops = count_flops(self.task.step, self.job.cell.execution)
+        if reason := changes(seen.asked, seen.found):
+            raise InvalidError(reason)
+        return {"flops_per_step": flops}
 
 
-def _check(task: Task, cell: Cell) -> tuple[Answer, Columns]:
-    """The numerical check, and the workload's own, which is left out where it does not fit into memory."""
-    start_s = time.perf_counter()
-    answer = compare_with_reference(task, lambda: build_model(cell), cell.precision, cell.execution)
-    own = unless_out_of_memory(task.own_errors, None) or {}
-    found = {"relative_error": answer.errors.get("result"), "gradient_error": answer.errors.get("gradient"), **own}
-    return answer, {name: _number(error) for name, error in found.items()} | {"check_s": time.perf_counter() - start_s}
-
-
-def _skipped_steps(task: Task, execution: Execution, watch: Stopwatch) -> tuple[float, ...]:
+def first_updates(task: Task, step: Step, watch: Stopwatch) -> tuple[float, ...]:
     """Seconds of the first steps, up to one that a loss scaler lets update the weights; none without a scaler.
 
-    Else a slow step, of which few run, would be timed without its optimizer.
+    Otherwise a slow step, which runs only a few times, would be timed without its optimizer.
     """
     ran_s: list[float] = []
-    task.arithmetic.run_until_updated(lambda: ran_s.append(time_block(execution.step, 1, watch).wall_s))
+    task.arithmetic.run_until_updated(lambda: ran_s.append(time_block(step, 1, watch).wall_s))
     return tuple(ran_s)
 
 
-def _stopwatch(target: OpenDevice, surroundings: Surroundings, execution: Execution) -> Stopwatch:
-    return Stopwatch(
-        wall_ns=time.perf_counter_ns,
-        cpu_ns=time.process_time_ns,
-        synchronise=target.synchronise,
-        mark=target.mark,
-        between_s=target.between_s,
-        counts=lambda: surroundings.counts(execution.compilations),
-    )
+def step_with_transfers(task: Task, execution: str) -> Step | None:
+    """The step with transfers; None for a training, a workload that offers no batch in host memory, and a CUDA graph.
+
+    A graph's result lies in the graph's own memory, where nobody who replays it would think of taking it from.
+    """
+    if not isinstance(task, InferenceTask) or execution == "cuda-graph":
+        return None
+    try:
+        task.next_host_inputs()
+    except NotImplementedError:
+        return None
+    return task.step_with_transfers
 
 
-def _memory_pass(task: Task, execution: Execution, target: OpenDevice, how: str) -> Columns:
-    """Memory of a step; its seconds count as `memory_pass_s`. The parts of a step that is not eager are not known."""
-    start_s = time.perf_counter()
-    task.arithmetic.run_until_updated(execution.step)  # the check has left fresh weights, whose gradients may overflow
-    subject = Subject(
-        step=execution.step,
-        model=task.model,
-        optimizers=() if task.optimizer is None else (task.optimizer,),
-        resident=task.resident,
-        eager_step=task.step if how == "eager" else None,
-    )
-    found = measure_memory(subject, target.device)
-    return {**found, "memory_pass_s": time.perf_counter() - start_s}
-
-
-def _profile(execution: Execution, target: OpenDevice, step_time_s: float) -> Columns:
-    """Device time with a kernel running, and the share of a step in which there is none."""
-    busy = busy_s(execution.step, target.device, target.synchronise, step_time_s)
-    share = None if busy is None else max(0.0, 1 - busy / step_time_s)
-    return {"device_busy_s": busy, "host_bound_share": share}
-
-
-def _count(task: Task, how: str, conditions: Conditions) -> Columns:
-    """Operations of a step; on the way, that it leaves the switches alone also where it sets them back at its end."""
-    with SwitchWatch(conditions.switches) as seen:
-        flops = count_flops(task.step, how)
-    if reason := changes(seen.asked, seen.found):
-        raise InvalidError(reason)
-    return {"flops_per_step": flops}
-
-
-def _finite(task: Task) -> bool:
-    """Whether a training's weights are numbers still."""
+def has_finite_weights(task: Task) -> bool:
+    """Whether a training's weights are still numbers."""
     return not isinstance(task, TrainingTask) or all(bool(torch.isfinite(p).all()) for p in task.model.parameters())
-
-
-def _number(value: float | None) -> float | None:
-    """The value, or None where it is not a finite number: the row's reason says so."""
-    return value if value is None or math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Checks of the configuration against what other rooms know: this machine, the cluster, the columns of a row."""
+"""Checks of the config against what other rooms know: this machine, the nodes that jobs are sent to, a row's columns."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from collections.abc import Sequence
 from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin, claims_of, read_claim
 from crossover.config.configuration import Configuration
 from crossover.config.studies import Study
+from crossover.config.words import HERE
 from crossover.errors import UserError, did_you_mean
 from crossover.machine.discovery import Machine
+from crossover.plan.classes import Classes, resources_asked
 from crossover.tables.metrics import metrics
+
+FOR_ALL = ("slurm_partition", "slurm_account", "qos")
+"""If one class sets such a resource, every class must: the profile's own value then counts for none of them."""
 
 
 def check_metrics(studies: Sequence[Study]) -> None:
@@ -57,4 +62,29 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
         raise UserError(
             "cpu_threads: 'auto' takes the cores that Slurm says its nodes have, but sinfo does not know the jobs' "
             "partition; give the cores of a node that a job may have, as cpu_threads=8"
+        )
+
+
+def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> None:
+    """Raise UserError if a class has no usable name or lacks devices or a resource; `devices` None means auto."""
+    for name, one in (classes or {}).items():
+        if name == HERE:
+            raise UserError(f"cluster.classes.{name}: the name stands for a run without classes; choose another name")
+        if not one.get("devices") and devices is None:
+            raise UserError(
+                f"cluster.classes.{name}.devices: missing, and devices: auto cannot tell classes apart; name the "
+                "devices of these nodes, as [cpu, cuda]"
+            )
+        for missing in (key for key in FOR_ALL if key in resources_asked(classes) and key not in one):
+            raise UserError(
+                f"cluster.classes.{name}.{missing}: missing, but another class has it; give each class its own"
+            )
+
+
+def check_sent(classes: Classes | None, local: bool) -> None:
+    """Raise UserError if there are classes of nodes, but the jobs run on this machine."""
+    if classes and local:
+        raise UserError(
+            f"cluster.classes: {', '.join(classes)} are classes of a cluster's nodes, but the jobs would run here; "
+            "send them there with a profile, as --profile profiles/slurm, or set cluster.classes to null"
         )

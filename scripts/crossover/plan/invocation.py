@@ -51,10 +51,11 @@ def hand_down_invocation(invocation: Invocation) -> None:
 
 
 def handed_down_invocation(environment: Mapping[str, str] = os.environ) -> Invocation | None:
-    """The run that this process is a job of; None where it is none."""
-    if INVOCATION not in environment:
+    """The run that this process is a job of; None if it is not a job."""
+    handed_down = environment.get(INVOCATION)
+    if not handed_down:
         return None
-    fields = json.loads(environment[INVOCATION])
+    fields = json.loads(handed_down)
     own = fields.pop("checkout")
     return Invocation(**fields, checkout=Checkout(**{**own, "changed": tuple(own["changed"])}))
 

@@ -1,68 +1,26 @@
-"""How far a run is: the time left, told after a finished trial, and what failed.
+"""How far a run is: the time left after each measuring job, and what failed.
 
-Snakemake's own lines count jobs, of which a trial takes seconds and most others none.
+A handler of Snakemake's log, whose events are those that its logger plugins get.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import shlex
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from statistics import fmean
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
-"""The rules whose jobs take time, and what these are called."""
-
-TELLING_SHARE = 0.02
-"""Of the time that may go into telling: it looks at every waiting job, of which a large run has thousands."""
+"""The rules whose jobs take time, and what their jobs are called."""
 
 MOST_INPUTS = 3
-"""Inputs of a failed job that are shown."""
-
-Kinds = tuple[tuple[str, ...], ...]
-"""What a job is like, from its very cell to any of its rule."""
+"""Inputs of a failed job to show."""
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """The time that the waiting jobs will take, in seconds."""
-
-    left_s: float
-    rough: bool
-    """Whether some of them are of a study and device of which none has finished, so that others stand for them."""
-
-
-def kinds_of(rule: str, wildcards: Mapping[str, object]) -> Kinds:
-    """A job is like another trial of its cell, else like one of its study and device, else like any of its rule."""
-    values = {name: str(value) for name, value in wildcards.items()}
-    cell = tuple(value for name, value in sorted(values.items()) if name not in ("trial", "seed"))
-    return (rule, *cell), (rule, values.get("study", ""), values.get("device", "")), (rule,), ()
-
-
-def estimate_left(
-    waiting: Sequence[tuple[Kinds, float]], taken: Mapping[tuple[str, ...], Sequence[float]], elapsed_s: float
-) -> Estimate | None:
-    """How long the waiting jobs take if they go on as the finished ones did; None before one has finished.
-
-    `waiting` has for each job what it is like and the seconds that it has run for already, `taken` the seconds of the
-    finished jobs by what they are like, `elapsed_s` the time since the first began: the finished ones over it is how
-    many ran at once.
-    """
-    if () not in taken or elapsed_s <= 0:
-        return None
-    at_once = sum(taken[()]) / elapsed_s
-    mean_s = cache(lambda kind: fmean(taken[kind]))
-    total, rough = 0.0, False
-    for kinds, running_s in waiting:
-        known = next(kind for kind in kinds if kind in taken)
-        rough = rough or known not in kinds[:2]
-        total += max(mean_s(known) - running_s, 0.0)
-    return Estimate(total / at_once, rough) if at_once else None
+def left_s(done: int, left: int, elapsed_s: float) -> float:
+    """Seconds for the jobs left, if they go on as those done in the time that has elapsed."""
+    return left * elapsed_s / done
 
 
 def duration_words(seconds: float) -> str:
@@ -73,107 +31,79 @@ def duration_words(seconds: float) -> str:
     return f"about {minutes} min" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min"
 
 
-def failure_words(failed: Mapping[str, int], command: str) -> str:
-    """What a failed run ends with: `failed` counts the failed jobs by rule, `command` reports what has finished."""
+def failure_words(failed: Mapping[str, int], results: str) -> str:
+    """The last lines of a failed run; `failed` counts the failed jobs by rule."""
     counts = ", ".join(f"{rule} {count}" for rule, count in failed.items())
     total = sum(failed.values())
-    what = (
-        f"Failed: {total} job{'' if total == 1 else 's'} ({counts}); the line of each is above."
-        if failed
-        else "The run was stopped."
-    )
+    jobs = f"{total} job{'' if total == 1 else 's'}"
+    what = f"Failed: {jobs} ({counts}); see above." if failed else "The run was stopped."
     return (
         f"{what}\nThe same command again measures what is missing, and nothing else."
-        f"\nA report of what has finished: {command}\n"
+        f"\nA report of what has finished: python scripts/report_rows.py {results}\n"
     )
-
-
-def partial_command_of(configfiles: Iterable[object], typed: Iterable[str], config: Mapping[str, object]) -> str:
-    """The command that reports here what has finished of a run with these files, values as typed, and further ones."""
-    files = [f"--configfile={path}" for path in configfiles]
-    values = [*typed, *(f"{key}={json.dumps(value)}" for key, value in config.items())]
-    options = ["--nolock", "--cores", "1", *files, *(["--config", *values] if values else [])]
-    return shlex.join(["snakemake", *options, "--", "partial_report"])
 
 
 def cut_inputs(record: logging.LogRecord) -> bool:
-    """A filter that lets every event pass, but cuts the list of a failed job's inputs: beside it a line is not seen."""
+    """A filter that passes every event, but cuts the inputs of a failed job, which would hide its one line."""
     inputs: Sequence[str] = getattr(record, "input", None) or ()
-    if getattr(getattr(record, "event", None), "value", None) == "job_error" and len(inputs) > MOST_INPUTS:
+    if getattr(record, "event", None) == "job_error" and len(inputs) > MOST_INPUTS:
         record.input = [*inputs[:MOST_INPUTS], f"and {len(inputs) - MOST_INPUTS} more"]
     return True
 
 
-class ProgressTeller(logging.Handler):
-    """Listens to Snakemake's events; after a measuring job it says how many are done and how long the others take. Not
-    after each of many: telling takes no more than TELLING_SHARE of the time.
+class Progress(logging.Handler):
+    """Counts the jobs of a run, and says after each measuring one how long the others take."""
 
-    `waiting` gives the rule and the wildcards of each measuring job that has not finished, by its number, and whether
-    further ones will be planned.
-    """
-
-    def __init__(
-        self,
-        waiting: Callable[[], tuple[Mapping[int, tuple[str, Mapping[str, object]]], bool]],
-        say: Callable[[str], None],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
+        self.planned: Counter[str] = Counter()
+        """Jobs of the run by rule, as far as they are known at its start."""
+        self.finished: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
-        self._waiting, self._say, self._clock = waiting, say, clock
-        self._started: dict[int, float] = {}
-        self._like: dict[int, Kinds] = {}
-        self._taken: dict[tuple[str, ...], list[float]] = defaultdict(list)
-        self._begun = 0.0
-        self._done = 0
-        self._silent_until = 0.0
+        self._say, self._clock = say, clock
+        self._running: dict[int, str] = {}
+        self._began: float | None = None
+        self._totals: list[int] = []
+
+    def measures(self) -> bool:
+        """Whether the run has jobs that measure, or may come to have some."""
+        return any(self.planned[rule] for rule in (*MEASURING, "plan_refinement"))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take note of an event; a mistake in here must not disturb the run."""
         try:
-            self._note(getattr(getattr(record, "event", None), "value", None), record)
+            self._note(str(getattr(record, "event", "")), record.__dict__)
         except Exception:
             self.handleError(record)
 
-    def _note(self, event: str | None, record: logging.LogRecord) -> None:
-        facts = record.__dict__
-        if event == "job_info" and facts["rule_name"] in MEASURING:
-            now = self._clock()
-            self._begun = self._begun if self._started or self._done else now
-            self._started[facts["jobid"]] = now
-            self._kinds(facts["jobid"], facts["rule_name"], facts["wildcards"])
+    def _note(self, event: str, facts: Mapping[str, Any]) -> None:
+        if event == "run_info":
+            self.planned = Counter(facts["stats"])
+            del self.planned["total"]
+        elif event == "job_info":
+            self._running[facts["jobid"]] = facts["rule_name"]
+            if facts["rule_name"] in MEASURING and self._began is None:
+                self._began = self._clock()
         elif event == "job_error":
-            self.failed[facts["rule_name"]] += 1
-            self._started.pop(facts["jobid"], None)
-        elif event == "job_finished" and facts["job_id"] in self._started:
-            began = self._started.pop(facts["job_id"])
-            for kind in self._like[facts["job_id"]]:
-                self._taken[kind].append(self._clock() - began)
-            self._done += 1
-            if (now := self._clock()) >= self._silent_until:
-                self._tell(facts["job_id"], now)
-                told = self._clock()
-                self._silent_until = told + (told - now) / TELLING_SHARE
+            self.failed[self._running.pop(facts["jobid"], facts["rule_name"])] += 1
+        elif event == "job_finished" and facts["job_id"] in self._running:
+            rule = self._running.pop(facts["job_id"])
+            self.finished[rule] += 1
+            if rule in MEASURING:
+                self._tell()
+        elif event == "progress":
+            self._totals.append(facts["total"])
 
-    def _tell(self, finished: int, now: float) -> None:
-        jobs, more = self._waiting()
-        # Snakemake tells that a job has finished before it counts it as such.
-        jobs = {number: job for number, job in jobs.items() if number != finished}
-        waiting = [
-            (self._kinds(number, rule, wildcards), now - self._started.get(number, now))
-            for number, (rule, wildcards) in jobs.items()
-        ]
-        left = estimate_left(waiting, self._taken, now - self._begun)
-        if left is None or not (waiting or more):
-            return
-        names = {MEASURING[rule] for rule, _ in jobs.values()} or {"trials"}
-        text = f"Measured {self._done} of {self._done + len(waiting)} {' and '.join(sorted(names))}"
-        guess = "a first guess: " if left.rough else ""
-        text += f"; {guess}{duration_words(left.left_s)} left" if waiting else ""
-        self._say(f"{text}{', before what refinement adds' if more else ''}.")
+    def _tell(self) -> None:
+        done = sum(self.finished[rule] for rule in MEASURING)
+        added = self._totals[-1] - self._totals[0] if self._totals else 0  # by refinement
+        planned = sum(self.planned[rule] for rule in MEASURING) + added
+        left = planned - done - sum(self.failed[rule] for rule in MEASURING)
+        if left > 0 and self._began is not None:
+            names = " and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
+            seconds = left_s(done, left, self._clock() - self._began)
+            more = ", before what refinement adds" if self._refines() else ""
+            self._say(f"Measured {done} of {planned} {names or 'trials'}; {duration_words(seconds)} left{more}.")
 
-    def _kinds(self, number: int, rule: str, wildcards: Mapping[str, object]) -> Kinds:
-        """What a job is like, worked out once: of a large run there are many, and each finished one asks for all."""
-        if number not in self._like:
-            self._like[number] = kinds_of(rule, wildcards)
-        return self._like[number]
+    def _refines(self) -> bool:
+        return self.planned["plan_refinement"] > self.finished["plan_refinement"]

@@ -433,6 +433,7 @@ CLAIMS = {
     "tested_low": Column("lower end of the range that is tested; empty where the form has none"),
     "tested_high": Column("upper end of the range that is tested; empty where the form has none"),
     "x_axis": _text("what a crossover is read over: size or parameters; empty for other forms, or without rows"),
+    "unit": _text("what a crossover counts: parameters, or the name of the size"),
     "verdict": _text("reproduced, differs, or not_testable"),
     "reason": _text("why: a word of `crossover.claims.findings.REASONS`"),
     "place": _text("size, cell or value that the reason is about"),

@@ -21,7 +21,7 @@ from crossover.checks.pairs import (
     trial_commands,
 )
 from crossover.errors import UserError
-from crossover.measurement.step.dataset_file import read_dataset
+from crossover.measurement.workloads import read_dataset
 from measure_cell import parse_arguments
 
 TRIALS = ["--size=1", "--size=2"]

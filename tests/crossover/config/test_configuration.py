@@ -15,8 +15,7 @@ from crossover.config.validation import read_layers, read_mapping, read_yaml
 from crossover.config.words import DEVICES
 from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
-from crossover.machine.discovery import Machine, sent_elsewhere
-from crossover.machine.nodes import Nodes
+from crossover.machine.discovery import Machine, Nodes, sent_elsewhere
 from crossover.plan.checks import check_device_list, check_executor
 
 ROOT = Path(__file__).parents[3]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import psutil
 
-from crossover.machine.available_memory import available_bytes
+from crossover.machine.kernel import available_bytes
 
 UNLIMITED = 9223372036854771712  # what version 1 says where there is no limit
 

@@ -24,7 +24,7 @@ OF_ALL = (
     "crossover/tables/row_files.py",
     "crossover/config/studies.py",
     "crossover/machine/gpus.py",  # on which CPUs it runs
-    "crossover/machine/gpu_cpus.py",
+    "crossover/machine/threads.py",
     "crossover/measurement/process/server.py",
     "crossover/measurement/process/child.py",
     "crossover/measurement/clock/timing.py",
@@ -238,7 +238,7 @@ def test_what_a_trial_imports_counts_and_little_more(tmp_path: Path) -> None:
     assert set(imported) <= set(found.files)
     # What only a fork has, and what chose its CPUs.
     beyond = {f"crossover.measurement.process.{name}" for name in ("server", "server_key", "orders")}
-    beyond.add("crossover.machine.gpu_cpus")
+    beyond.add("crossover.machine.threads")
     assert set(found.files) - set(imported) == beyond
 
 

@@ -9,8 +9,15 @@ import pynvml
 import pytest
 
 from crossover.machine import discovery
-from crossover.machine.discovery import Machine, find_machine, hand_down, handed_down, sent_elsewhere, torch_built_for
-from crossover.machine.nodes import Nodes
+from crossover.machine.discovery import (
+    Machine,
+    Nodes,
+    find_machine,
+    hand_down,
+    handed_down,
+    sent_elsewhere,
+    torch_built_for,
+)
 from fake_nvml import FakeGpu, FakeNvml
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from crossover.machine import doctor
 from crossover.machine.doctor import Facts, Finding, examine, look_around
-from crossover.machine.gpu_state import GpuState
+from crossover.machine.nvml import GpuState
 
 GIB = 2**30
 GPU = GpuState(

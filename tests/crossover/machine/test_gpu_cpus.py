@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crossover.machine.gpu_cpus import cpus_of_gpus, visible_boards
 from crossover.machine.gpus import find_gpus
+from crossover.machine.threads import cpus_of_gpus, visible_boards
 from fake_nvml import FakeGpu, FakeNvml
 
 FIRST, SECOND = (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)

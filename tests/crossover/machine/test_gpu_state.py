@@ -8,8 +8,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from crossover.machine.gpu_state import GpuState, foreign_processes, gpu_between, read_gpu, with_threads
-from crossover.machine.nvml import list_gpus
+from crossover.machine.nvml import GpuState, foreign_processes, gpu_between, list_gpus, read_gpu, with_threads
 from crossover.tables.columns import COLUMNS
 
 Fake = Callable[..., Any]

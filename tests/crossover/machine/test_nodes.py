@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crossover.machine.nodes import Nodes, find_nodes, read_nodes
+from crossover.machine.discovery import Nodes, find_nodes, read_nodes
 
 SITE = """\
 short* 64 (null)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossover.machine.processor import cpu_model, governor, has_cpu_flag, numa_nodes, turbo
+from crossover.machine.kernel import cpu_model, governor, has_cpu_flag, numa_nodes, turbo
 
 CPUINFO = (
     "processor\t: 0\nmodel name\t: Brand C1\nflags\t\t: fpu amx_tile avx512f\n\nprocessor\t: 1\nmodel name\t: other\n"

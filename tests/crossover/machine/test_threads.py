@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from crossover.machine.kernel import cgroup_quota
 from crossover.machine.threads import (
     THREAD_VARIABLES,
-    cgroup_quota,
     cores_of,
     export_threads,
     lacking_cores,

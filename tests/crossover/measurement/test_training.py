@@ -11,12 +11,12 @@ from safetensors.torch import save_file
 from torch import nn
 
 from crossover.config.studies import Cell
-from crossover.errors import UserError
+from crossover.errors import TooSlowError, UserError
+from crossover.measurement import cell as prepared
 from crossover.measurement import training
-from crossover.measurement.clock.time_limit import TooSlowError
-from crossover.measurement.process.requests import TrainingRun
+from crossover.measurement.process.jobs import TrainingJob
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.training import predict, run_training, split
+from crossover.measurement.training import give_up_if_slow, predict, run_training, split
 from crossover.measurement.workloads.higgs_mlp import build_model
 from crossover.measurement.workloads.mnist_cnn import SIZE_RANGE
 from tiny_tasks import CPU, FP32, TinyInference, linear
@@ -31,9 +31,19 @@ def points() -> dict[str, torch.Tensor]:
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> TrainingRun:
+def job(tmp_path: Path) -> TrainingJob:
     save_file(points(), tmp_path / "points.safetensors")
-    return TrainingRun(CELL, 5, 2, 0.33, str(tmp_path / "points.safetensors"), "unused", 1, 60.0, "the command")
+    return TrainingJob(
+        cell=CELL,
+        seed=5,
+        epochs=2,
+        test_share=0.33,
+        dataset=str(tmp_path / "points.safetensors"),
+        output="unused",
+        threads=1,
+        time_limit_s=60.0,
+        command="the command",
+    )
 
 
 def by_hand(seed: int, epochs: int, batch: int, width: int) -> tuple[list[int], float]:
@@ -56,7 +66,7 @@ def by_hand(seed: int, epochs: int, batch: int, width: int) -> tuple[list[int], 
     return logits.argmax(1).tolist(), loss.item()
 
 
-def test_it_is_the_loop_that_anyone_would_write(job: TrainingRun) -> None:
+def test_it_is_the_loop_that_anyone_would_write(job: TrainingJob) -> None:
     row = run_training(job)
     predictions, loss = by_hand(seed=5, epochs=2, batch=8, width=16)
     assert (row.status, row.steps) == ("ok", 2 * 16)
@@ -66,14 +76,14 @@ def test_it_is_the_loop_that_anyone_would_write(job: TrainingRun) -> None:
     assert by_hand(seed=5, epochs=1, batch=8, width=16)[1] != pytest.approx(loss, rel=1e-6)
 
 
-def test_the_same_seed_gives_the_same_model_and_another_one_another(job: TrainingRun) -> None:
+def test_the_same_seed_gives_the_same_model_and_another_one_another(job: TrainingJob) -> None:
     first, again, other = (run_training(one) for one in (job, job, replace(job, seed=6)))
     assert first.loss == again.loss
     assert first.predictions == again.predictions
     assert other.loss != first.loss
 
 
-def test_the_row_says_what_ran(job: TrainingRun) -> None:
+def test_the_row_says_what_ran(job: TrainingJob) -> None:
     told: list[dict[str, Any]] = []
     row = run_training(job, told.append)
     assert (row.study, row.variant, row.precision, row.seed, row.epochs) == ("quality", "plain", "fp32", 5, 2)
@@ -81,11 +91,11 @@ def test_the_row_says_what_ran(job: TrainingRun) -> None:
     assert (row.threads, row.command, row.isolation, row.code_version) == (1, "the command", "process", None)
     assert row.train_s is not None
     assert row.train_s > 0
-    assert told[0]["hostname"] == row.hostname
-    assert "predictions" not in told[0]
+    assert told[0]["begun"]["hostname"] == row.hostname
+    assert "predictions" not in told[0]["begun"]
 
 
-def test_a_precision_that_the_device_lacks_is_a_row(job: TrainingRun) -> None:
+def test_a_precision_that_the_device_lacks_is_a_row(job: TrainingJob) -> None:
     row = run_training(replace(job, cell=replace(CELL, precision="tf32")))
     assert (row.status, row.predictions, row.loss) == ("unsupported", None, None)
     assert row.reason is not None
@@ -93,13 +103,13 @@ def test_a_precision_that_the_device_lacks_is_a_row(job: TrainingRun) -> None:
 
 
 @pytest.mark.parametrize("precision", ["amp-bf16", "amp-fp16", "fp64"])
-def test_another_precision_gives_nearly_the_same_model_but_not_the_same(job: TrainingRun, precision: str) -> None:
+def test_another_precision_gives_nearly_the_same_model_but_not_the_same(job: TrainingJob, precision: str) -> None:
     exact, rounded = run_training(job), run_training(replace(job, cell=replace(CELL, precision=precision)))
     assert rounded.loss == pytest.approx(exact.loss, rel=5e-3)
     assert rounded.loss != exact.loss
 
 
-def test_a_training_that_diverges_is_invalid(job: TrainingRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_that_diverges_is_invalid(job: TrainingJob, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "predict", lambda *_: torch.tensor([[0.0, float("nan")]] * 66))
     row = run_training(job)
     assert (row.status, row.predictions) == ("invalid", None)
@@ -107,17 +117,17 @@ def test_a_training_that_diverges_is_invalid(job: TrainingRun, monkeypatch: pyte
     assert "diverged" in row.reason
 
 
-@pytest.mark.parametrize("when", ["build_task", "fit", "predict"])
+@pytest.mark.parametrize(("module", "when"), [(prepared, "build_task"), (training, "fit"), (training, "predict")])
 def test_a_switch_that_the_workload_sets_makes_its_training_invalid(
-    job: TrainingRun, monkeypatch: pytest.MonkeyPatch, when: str
+    job: TrainingJob, monkeypatch: pytest.MonkeyPatch, module: Any, when: str
 ) -> None:
-    real = getattr(training, when)
+    real = getattr(module, when)
 
     def sneak(*given: Any) -> Any:
         torch.backends.cudnn.benchmark = True
         return real(*given)
 
-    monkeypatch.setattr(training, when, sneak)
+    monkeypatch.setattr(module, when, sneak)
     row = run_training(job)
     torch.backends.cudnn.benchmark = False
     assert (row.status, row.predictions) == ("invalid", None)
@@ -125,7 +135,7 @@ def test_a_switch_that_the_workload_sets_makes_its_training_invalid(
     assert json.loads(row.backend_settings or "")["cudnn.benchmark"] is True
 
 
-def test_memory_that_runs_out_is_a_row(job: TrainingRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_runs_out_is_a_row(job: TrainingJob, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError("out of memory, 8 GB wanted\nmore")
 
@@ -134,14 +144,14 @@ def test_memory_that_runs_out_is_a_row(job: TrainingRun, monkeypatch: pytest.Mon
     assert (row.status, row.reason) == ("oom", "out of memory, 8 GB wanted")
 
 
-def test_a_training_that_would_outlast_its_limit_ends_early(job: TrainingRun) -> None:
+def test_a_training_that_would_outlast_its_limit_ends_early(job: TrainingJob) -> None:
     row = run_training(replace(job, epochs=1000, time_limit_s=1e-4))
     assert row.status == "timeout"
     assert row.reason is not None
     assert "16000 steps would take" in row.reason
     with pytest.raises(TooSlowError, match=r"a step takes 0\.5 s, so that 3 steps would take 1\.5 s"):
-        training._give_up_if_slow(0.5, 3, 1.4)
-    training._give_up_if_slow(0.5, 3, 1.6)
+        give_up_if_slow(0.5, 3, 1.4)
+    give_up_if_slow(0.5, 3, 1.6)
 
 
 def test_the_last_rows_are_held_out() -> None:
@@ -157,12 +167,12 @@ def test_a_share_that_leaves_no_row_to_train_on_is_the_users_mistake() -> None:
         split({"features": torch.zeros(2, 2), "labels": torch.zeros(2)}, 0.9)
 
 
-def test_a_batch_larger_than_the_training_part_is_the_users_mistake(job: TrainingRun) -> None:
+def test_a_batch_larger_than_the_training_part_is_the_users_mistake(job: TrainingJob) -> None:
     with pytest.raises(UserError, match="batch size 135 is larger than the dataset; allowed: at most its 134 rows"):
         run_training(replace(job, cell=replace(CELL, batch_size=135)))
 
 
-def test_an_inference_is_no_training(job: TrainingRun) -> None:
+def test_an_inference_is_no_training(job: TrainingJob) -> None:
     with pytest.raises(UserError, match="'higgs_mlp' does not train on resident features and labels"):
         training.trainable(TinyInference(linear(1.0), torch.ones(1, 1)), job)
 
@@ -186,13 +196,13 @@ def test_predictions_are_made_without_dropout_in_parts_and_on_the_host(monkeypat
     assert predict(Doubling(), rows, Arithmetic(CPU, torch.float64)).dtype == torch.float64
 
 
-def test_images_are_predicted_in_the_form_that_their_model_takes(tmp_path: Path) -> None:
+def test_images_are_predicted_in_the_form_that_their_model_takes(job: TrainingJob, tmp_path: Path) -> None:
     """The digits lie on disk as whole numbers, (rows, 28, 28); the held-out ones are fewer than a batch."""
     pixels = torch.randint(0, 256, (20, 28, 28), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
     save_file({"features": pixels, "labels": torch.arange(20) % 10}, tmp_path / "digits.safetensors")
     cell = replace(CELL, workload="mnist_cnn", size=SIZE_RANGE[0])
     dataset = str(tmp_path / "digits.safetensors")
-    row = run_training(TrainingRun(cell, 1, 1, 0.25, dataset, "unused", 1, 60.0))
+    row = run_training(replace(job, cell=cell, epochs=1, test_share=0.25, dataset=dataset))
     assert (row.status, row.steps, row.labels) == ("ok", 1, [5, 6, 7, 8, 9])
     assert row.predictions is not None
     assert len(row.predictions) == 5

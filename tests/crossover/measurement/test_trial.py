@@ -16,17 +16,19 @@ from safetensors.torch import save_file
 from crossover.config.studies import Cell, Effort
 from crossover.config.words import FLAGS
 from crossover.errors import UserError
+from crossover.measurement import cell as prepared
 from crossover.measurement import trial
-from crossover.measurement.process.requests import Request
+from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.step import conditions
+from crossover.measurement.step.conditions import set_switches
 from crossover.measurement.step.devices import OpenDevice
 from crossover.measurement.step.execution import Execution
-from crossover.measurement.step.switches import set_switches
 from crossover.measurement.step.tasks import Task
-from crossover.measurement.trial import run_trial
+from crossover.measurement.trial import run_trial, step_with_transfers
 from crossover.measurement.workloads import build_task
 from crossover.tables.columns import Measurement
-from crossover.tables.row_files import write_record
+from crossover.tables.rows import write_record
+from tiny_tasks import TinyInference, TinyTraining, linear
 
 CELL = Cell("disc_depth", "disc_mlp", "resident", 10, "fp32", "eager", 3, "cpu")
 EFFORT = Effort(
@@ -44,6 +46,8 @@ CPU = torch.device("cpu")
 
 pytestmark = pytest.mark.usefixtures("light_heap")
 
+Change = Callable[[Task], None]
+
 
 @pytest.fixture(autouse=True)
 def own_switches() -> Iterator[None]:
@@ -58,13 +62,20 @@ def write_dataset(path: Path, features: torch.Tensor) -> None:
 
 
 @pytest.fixture
-def request_(tmp_path: Path) -> Request:
+def job(tmp_path: Path) -> TrialJob:
     path = tmp_path / "data.safetensors"
     write_dataset(path, torch.randn(100, 2))
-    return Request(CELL, 1, 0, str(path), "row.parquet", torch.get_num_threads(), 60, EFFORT, command="the command")
-
-
-Change = Callable[[Task], None]
+    return TrialJob(
+        cell=CELL,
+        trial=1,
+        seed=0,
+        dataset=str(path),
+        output="row.parquet",
+        threads=torch.get_num_threads(),
+        time_limit_s=60,
+        effort=EFFORT,
+        command="the command",
+    )
 
 
 @pytest.fixture
@@ -77,7 +88,7 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
             change(task)
             return task
 
-        monkeypatch.setattr(trial, "build_task", build)
+        monkeypatch.setattr(prepared, "build_task", build)
 
     return change_by
 
@@ -89,13 +100,20 @@ def failing(error: BaseException) -> Callable[..., Any]:
     return fail
 
 
-def test_a_good_trial_fills_its_row(request_: Request, tmp_path: Path) -> None:
-    row = run_trial(replace(request_, isolation="none", attempts=2, lease_wait_s=1.5, code_version="f00"))
+def kept(job: TrialJob) -> tuple[Measurement, list[dict[str, Any]]]:
+    """A trial's row, and what it told to keep before each pass."""
+    told: list[dict[str, Any]] = []
+    row = run_trial(job, lambda message: told.append(json.loads(json.dumps(message))))
+    assert list(told[0]) == ["begun"]
+    return row, told[1:]
+
+
+def test_a_good_trial_fills_its_row(job: TrialJob, tmp_path: Path) -> None:
+    row = run_trial(replace(job, isolation="none", attempts=2, lease_wait_s=1.5, code_version="f00"))
     assert (row.status, row.reason) == ("ok", None)
-    assert row.flags is not None
-    assert set(row.flags) <= set(FLAGS)
+    assert set(row.flags or [None]) <= set(FLAGS) | {None}
     assert {axis: getattr(row, axis) for axis in asdict(CELL)} == asdict(CELL)
-    assert (row.trial, row.seed, row.threads) == (1, 0, request_.threads)
+    assert (row.trial, row.seed, row.threads) == (1, 0, job.threads)
     assert (row.isolation, row.attempts, row.lease_wait_s, row.command) == ("none", 2, 1.5, "the command")
     assert row.code_version == "f00"
     assert (row.parameters, row.size_name) == (12 + 40 + 18, "linear layers")
@@ -103,11 +121,9 @@ def test_a_good_trial_fills_its_row(request_: Request, tmp_path: Path) -> None:
     assert json.loads(row.backend_settings or "")["mkldnn.matmul.fp32_precision"] == "ieee"
     assert row.device_name == row.cpu_model
 
-    assert row.samples_s is not None
-    assert row.timed_steps == (row.block_steps or 0) * len(row.samples_s)
+    assert row.timed_steps == (row.block_steps or 0) * len(row.samples_s or [])
     assert (row.block_steps or 0) % 10 == 0  # whole epochs
-    assert row.relative_error is not None
-    assert row.relative_error < 1e-4
+    assert 0 < (row.relative_error or 0) < 1e-4
     assert 0 < (row.gradient_error or 0) < 1e-3
     assert (row.parameter_bytes or 0) >= 70 * 4
     assert row.resident_bytes == 100 * 2 * 4 + 100 * 8
@@ -122,44 +138,23 @@ def test_a_good_trial_fills_its_row(request_: Request, tmp_path: Path) -> None:
     write_record(row, tmp_path / "row.parquet")
 
 
-def test_what_is_known_is_told_before_anything_is_built(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_known_is_told_before_anything_is_built(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[dict[str, Any]] = []
     error = MemoryError("no room")
-    monkeypatch.setattr(trial, "build_task", lambda *_: failing(error)() if told else pytest.fail("too early"))
-    row = run_trial(request_, told.append)
-    (facts,) = told
-    assert (row.status, row.reason) == ("oom", "no room")
+    monkeypatch.setattr(prepared, "build_task", lambda *_: failing(error)() if told else pytest.fail("too early"))
+    row = run_trial(job, told.append)
+    ((_, facts),) = told[0].items()
+    assert (row.status, row.reason, row.parameters, row.step_time_s) == ("oom", "no room", 70, None)
     assert {name: getattr(row, name) for name in facts} == facts
     assert {"parameters", "threads", "device_name", "backend_settings", "started_at", "load_before"} <= set(facts)
     json.dumps(facts)
 
 
-def test_latencies_give_percentiles(request_: Request) -> None:
-    row = run_trial(replace(request_, latency_steps=30))
-    assert row.latencies_s is not None
-    assert len(row.latencies_s) == 30
-    percentiles = (row.latency_p50_s or 0, row.latency_p95_s or 0, row.latency_p99_s or 0)
-    assert min(row.latencies_s) <= percentiles[0] <= percentiles[1] <= percentiles[2] <= max(row.latencies_s)
-
-
-def test_mistakes_are_measured_beside_the_right_latencies(request_: Request, tmp_path: Path) -> None:
-    row = run_trial(replace(request_, latency_steps=30, latency_mistakes=True))
-    assert row.status == "ok"
-    for found in (row.latencies_s, row.latencies_cold_s):
-        assert found is not None
-        assert len(found) == 30
-        assert min(found) > 0
-    assert row.first_step_s == (row.latencies_cold_s or [])[0]
-    # On a CPU there are no marks, nothing to wait for, and nothing to move.
-    assert row.latencies_device_s is row.latencies_unsynchronised_s is row.latencies_transfer_s is None
-    assert (row.warmup_steps or 0) >= 30
-    assert (row.warmup_steps or 0) % 10 == 0  # whole epochs
-    write_record(row, tmp_path / "row.parquet")
-
-
-def test_the_cold_steps_are_the_very_first(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, changed: Callable[..., None]
+@pytest.mark.parametrize("mistakes", [False, True])
+def test_latencies_and_mistakes(
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], tmp_path: Path, mistakes: bool
 ) -> None:
+    """The cold steps are the very first; on a CPU nothing else can be done wrong."""
     log: list[str] = []
 
     def logged(task: Task) -> None:
@@ -169,53 +164,83 @@ def test_the_cold_steps_are_the_very_first(
     changed(logged)
     real = trial.time_steps
     monkeypatch.setattr(trial, "time_steps", lambda *given: (log.append("timing"), real(*given))[1])
-    run_trial(replace(request_, latency_steps=3, latency_mistakes=True))
-    assert log[:4] == ["s", "s", "s", "timing"]
-    log.clear()
-    run_trial(replace(request_, latency_steps=3))
-    assert log[0] == "timing"
+    row = run_trial(replace(job, latency_steps=30, latency_mistakes=mistakes))
+    assert row.status == "ok"
+    assert log.index("timing") == (30 if mistakes else 0)
+    latencies_s, cold_s = row.latencies_s or [], row.latencies_cold_s or []
+    assert (len(latencies_s), len(cold_s)) == (30, 30 * mistakes)
+    percentiles = (row.latency_p50_s or 0, row.latency_p95_s or 0, row.latency_p99_s or 0)
+    assert min(latencies_s) <= percentiles[0] <= percentiles[1] <= percentiles[2] <= max(latencies_s)
+    assert not mistakes or row.first_step_s == cold_s[0]
+    assert row.latencies_device_s is row.latencies_unsynchronised_s is row.latencies_transfer_s is None
+    assert (row.warmup_steps or 0) >= 30 * mistakes
+    assert (row.warmup_steps or 0) % 10 == 0  # whole epochs
+    write_record(row, tmp_path / "row.parquet")
 
 
-def test_steps_of_the_latency_count_for_the_limit(request_: Request) -> None:
-    row = run_trial(replace(request_, latency_steps=10**9))
-    assert (row.status, row.latencies_cold_s) == ("timeout", None)
-    row = run_trial(replace(request_, latency_steps=10**9, latency_mistakes=True))
-    assert (row.status, row.first_step_s) == ("timeout", None)
+class FromHost(TinyInference):
+    """Has its batch in host memory."""
 
-
-@pytest.mark.parametrize(("number", "step_s", "counted"), [(1, 9.0, True), (2, 9.0, False), (2, 0.5, True)])
-def test_operations_of_a_slow_step_are_counted_once(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, number: int, step_s: float, counted: bool
-) -> None:
-    real = trial.timing_columns
-    monkeypatch.setattr(trial, "timing_columns", lambda timing: real(timing) | {"step_time_s": step_s})
-    assert (run_trial(replace(request_, trial=number)).flops_per_step is not None) is counted
-
-
-def test_the_workloads_own_errors_are_kept(request_: Request, changed: Callable[..., None]) -> None:
-    changed(lambda task: setattr(task, "own_errors", lambda: {"max_abs_error": 0.25, "max_relative_error": math.nan}))
-    row = run_trial(request_)
-    assert (row.status, row.max_abs_error, row.max_relative_error) == ("ok", 0.25, None)
+    def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
+        return (torch.tensor([[5.0]]),)
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"),
+    ("task", "execution", "offered"),
     [
-        (
-            torch.OutOfMemoryError("CUDA out of memory. Tried 8.00 GiB.\nSee docs"),
-            "CUDA out of memory. Tried 8.00 GiB.",
-        ),
-        (MemoryError(), "MemoryError"),
+        (FromHost(linear(3.0), torch.ones(1, 1)), "eager", True),
+        (FromHost(linear(3.0), torch.ones(1, 1)), "cuda-graph", False),
+        (TinyInference(linear(1.0), torch.ones(1, 1)), "eager", False),
+        (TinyTraining(linear(1.0), [torch.ones(1, 1)]), "eager", False),
     ],
 )
-def test_running_out_of_memory_is_a_row(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, error: BaseException, reason: str
+def test_transfers_are_timed_if_they_are_offered(task: Any, execution: str, offered: bool) -> None:
+    step = step_with_transfers(task, execution)
+    assert (step is not None) is offered
+    if step:
+        step()
+        assert [tensor.item() for tensor in task.seen] == [15.0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"time_limit_s": 1e-9},
+        {"latency_steps": 10**9},
+        {"latency_steps": 10**9, "latency_mistakes": True},
+    ],
+)
+def test_steps_too_slow_for_the_limit_are_a_row(job: TrialJob, changes: dict[str, Any]) -> None:
+    row = run_trial(replace(job, **changes))
+    assert (row.status, row.step_time_s, row.latencies_cold_s, row.first_step_s) == ("timeout", None, None, None)
+    assert (row.reason or "").startswith("a step takes")
+
+
+@pytest.mark.parametrize(
+    ("number", "step_s", "counted", "busy", "share"),
+    [(1, 9.0, True, 2.25, 0.75), (1, 9.0, True, 27.0, 0.0), (2, 9.0, False, None, None), (2, 0.5, True, None, None)],
+)
+def test_the_first_trial_is_profiled_and_counts_the_operations_of_a_slow_step(
+    monkeypatch: pytest.MonkeyPatch,
+    job: TrialJob,
+    number: int,
+    step_s: float,
+    counted: bool,
+    busy: float | None,
+    share: float | None,
 ) -> None:
-    monkeypatch.setattr(trial, "build_task", failing(error))
-    row = run_trial(request_)
-    assert (row.status, row.reason) == ("oom", reason)
-    assert row.step_time_s is None
-    assert row.parameters == 70
+    real = trial.timing_columns
+    monkeypatch.setattr(trial, "timing_columns", lambda timing: real(timing) | {"step_time_s": step_s})
+    monkeypatch.setattr(trial, "busy_s", lambda *_: busy if busy else pytest.fail("profiled"))
+    row = run_trial(replace(job, trial=number))
+    assert (row.flops_per_step is not None) is counted
+    assert (row.device_busy_s, row.host_bound_share) == (busy, share)
+
+
+def test_the_workloads_own_errors_are_kept(job: TrialJob, changed: Callable[..., None]) -> None:
+    changed(lambda task: setattr(task, "own_errors", lambda: {"max_abs_error": 0.25, "max_relative_error": math.nan}))
+    row = run_trial(job)
+    assert (row.status, row.max_abs_error, row.max_relative_error) == ("ok", 0.25, None)
 
 
 LATER = {
@@ -230,10 +255,10 @@ LATER = {
 
 @pytest.mark.parametrize(("work", "name", "missing"), [(work, *names) for work, names in LATER.items()])
 def test_no_memory_for_a_later_pass_leaves_the_time_and_the_other_passes(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, work: str, name: str, missing: str
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str, name: str, missing: str
 ) -> None:
     monkeypatch.setattr(trial, work, failing(torch.AcceleratorError("CUDA error: out of memory\nmore")))
-    row = run_trial(replace(request_, latency_steps=3))
+    row = run_trial(replace(job, latency_steps=3))
     assert (row.status, row.reason) == ("ok", f"{name}: CUDA error: out of memory")
     assert "incomplete" in (row.flags or [])
     assert ("unchecked" in (row.flags or [])) is (name == "numerical check")
@@ -243,110 +268,88 @@ def test_no_memory_for_a_later_pass_leaves_the_time_and_the_other_passes(
     assert (row.process_s or 0) > 0
 
 
-def test_what_is_kept_if_a_pass_does_not_end_grows_from_pass_to_pass(request_: Request) -> None:
-    told: list[dict[str, Any]] = []
-    row = run_trial(replace(request_, latency_steps=3), keep=lambda kept: told.append(json.loads(json.dumps(kept))))
+def test_what_is_kept_if_a_pass_does_not_end_grows_from_pass_to_pass(job: TrialJob) -> None:
+    row, told = kept(replace(job, latency_steps=3))
     names = [name for name, _ in LATER.values()]
-    assert [kept["passing"] for kept in told] == [names[place:] for place in range(5)]
-    assert {kept["row"]["status"] for kept in told} == {"ok"}
-    assert not any(kept["transient"] for kept in told)
-    rows = [kept["row"] for kept in told]
-    assert {kept["step_time_s"] for kept in rows} == {row.step_time_s}
-    assert ["latencies_s" in kept for kept in rows] == [False, True, True, True, True]
-    assert ["relative_error" in kept for kept in rows] == [False, False, True, True, True]
-    assert ["unchecked" in kept["flags"] for kept in rows] == [True, True, False, False, False]
+    assert [message["passing"] for message in told] == [names[place:] for place in range(5)]
+    assert not any(message["transient"] for message in told)
+    rows = [message["row"] for message in told]
+    assert {(one["status"], one["step_time_s"]) for one in rows} == {("ok", row.step_time_s)}
+    assert ["latencies_s" in one for one in rows] == [False, True, True, True, True]
+    assert ["relative_error" in one for one in rows] == [False, False, True, True, True]
+    assert ["unchecked" in one["flags"] for one in rows] == [True, True, False, False, False]
     assert rows[-1]["peak_rss_bytes"] == row.peak_rss_bytes
     assert row.reason is None
     assert not {"unchecked", "incomplete"} & set(row.flags or [])
 
 
-def test_a_wrong_answer_stays_wrong_if_the_next_pass_does_not_end(
-    request_: Request, changed: Callable[..., None]
-) -> None:
-    changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * 1.5) and None)
-    told: list[dict[str, Any]] = []
-    run_trial(request_, keep=told.append)
-    assert [kept["row"]["status"] for kept in told] == ["ok", "invalid", "invalid", "invalid"]
+def test_foreign_work_is_known_before_the_time_is_kept(monkeypatch: pytest.MonkeyPatch, job: TrialJob) -> None:
+    monkeypatch.setattr(trial.Surroundings, "columns", lambda *_: {"foreign_processes": 1})
+    _, told = kept(job)
+    assert {(message["row"]["status"], message["transient"]) for message in told} == {("invalid", True)}
 
 
-def test_foreign_work_is_known_before_the_time_is_kept(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
-    found = {"foreign_processes": 1}
-    monkeypatch.setattr(trial.Surroundings, "columns", lambda *_: found)
-    told: list[dict[str, Any]] = []
-    run_trial(request_, keep=told.append)
-    assert {(kept["row"]["status"], kept["transient"]) for kept in told} == {("invalid", True)}
-
-
-@pytest.mark.parametrize("work", ["measure_latencies", "compare_with_reference"])
-def test_a_bug_in_a_later_pass_is_no_row(monkeypatch: pytest.MonkeyPatch, request_: Request, work: str) -> None:
-    monkeypatch.setattr(trial, work, failing(RuntimeError("mat1 and mat2 shapes cannot be multiplied")))
+@pytest.mark.parametrize(
+    ("module", "work"),
+    [(prepared, "build_task"), (trial, "measure_latencies"), (trial, "compare_with_reference")],
+)
+def test_a_bug_is_no_row(monkeypatch: pytest.MonkeyPatch, job: TrialJob, module: Any, work: str) -> None:
+    monkeypatch.setattr(module, work, failing(RuntimeError("mat1 and mat2 shapes cannot be multiplied")))
     with pytest.raises(RuntimeError, match="shapes"):
-        run_trial(replace(request_, latency_steps=3))
+        run_trial(replace(job, latency_steps=3))
 
 
 def test_no_memory_for_the_reference_leaves_the_answer_unchecked(
-    monkeypatch: pytest.MonkeyPatch, request_: Request
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob
 ) -> None:
     monkeypatch.setattr(trial, "build_model", failing(MemoryError("no room")))
-    row = run_trial(request_)
+    row = run_trial(job)
     assert (row.status, row.relative_error) == ("ok", None)
     assert row.reason == "the comparison with double precision failed: memory ran out"
     assert "unchecked" in (row.flags or [])
     assert row.peak_rss_bytes is not None
 
 
-def test_a_bug_is_no_row(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
-    monkeypatch.setattr(trial, "build_task", failing(RuntimeError("mat1 and mat2 shapes cannot be multiplied")))
-    with pytest.raises(RuntimeError, match="shapes"):
-        run_trial(request_)
+@pytest.mark.parametrize(
+    ("axes", "reason"),
+    [
+        ({"precision": "tf32"}, "tf32 needs an NVIDIA GPU"),
+        ({"execution": "cuda-graph"}, "cuda-graph needs a CUDA"),
+        ({"device": "cpu-5000"}, "cpu-5000 needs 5000 physical cores, and this job may use "),
+    ],
+)
+def test_what_the_device_lacks_is_a_row(job: TrialJob, axes: dict[str, Any], reason: str) -> None:
+    row = run_trial(replace(job, cell=replace(CELL, **axes)))
+    assert (row.status, row.step_time_s) == ("unsupported", None)
+    assert (row.reason or "").startswith(reason)
 
 
 @pytest.mark.parametrize(
-    ("axes", "reason"),
-    [({"precision": "tf32"}, "tf32 needs an NVIDIA GPU"), ({"execution": "cuda-graph"}, "cuda-graph needs a CUDA")],
+    "move",
+    [lambda task: task.model.to("meta"), lambda task: setattr(task, "resident", (torch.ones(1, device="meta"),))],
 )
-def test_what_the_device_lacks_is_a_row(request_: Request, axes: dict[str, Any], reason: str) -> None:
-    row = run_trial(replace(request_, cell=replace(CELL, **axes)))
-    assert row.status == "unsupported"
-    assert (row.reason or "").startswith(reason)
-    assert row.step_time_s is None
-
-
-def test_a_step_too_slow_for_the_limit_is_a_row(request_: Request) -> None:
-    row = run_trial(replace(request_, time_limit_s=1e-9))
-    assert row.status == "timeout"
-    assert (row.reason or "").startswith("a step takes")
-    assert row.step_time_s is None
-
-
-def test_a_workload_that_lies_elsewhere_is_invalid_at_once(request_: Request, changed: Callable[..., None]) -> None:
-    changed(lambda task: task.model.to("meta"))
-    row = run_trial(request_)
-    assert (row.status, row.reason) == (
-        "invalid",
-        "tensors lie on meta, not on cpu: the workload must use its device",
-    )
-    assert row.step_time_s is None
-
-
-def test_data_that_lie_elsewhere_are_found(request_: Request, changed: Callable[..., None]) -> None:
-    changed(lambda task: setattr(task, "resident", (torch.ones(1, device="meta"),)))
-    assert "tensors lie on meta" in (run_trial(request_).reason or "")
+def test_a_workload_that_lies_elsewhere_is_invalid_at_once(
+    job: TrialJob, changed: Callable[..., None], move: Change
+) -> None:
+    changed(move)
+    row = run_trial(job)
+    assert (row.status, row.step_time_s) == ("invalid", None)
+    assert row.reason == "tensors lie on meta, not on cpu: the workload must use its device"
 
 
 @pytest.mark.parametrize(("ran", "status"), [("GPU-1", "ok"), ("GPU-2", "invalid"), (None, "invalid")])
 def test_another_gpu_than_the_leased_one_is_invalid(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, ran: str | None, status: str
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, ran: str | None, status: str
 ) -> None:
     monkeypatch.setattr(conditions, "open_device", lambda _: OpenDevice(CPU, lambda: None, uuid=ran))
-    row = run_trial(replace(request_, uuid="GPU-1"))
+    row = run_trial(replace(job, uuid="GPU-1"))
     assert row.status == status
     assert status == "ok" or "ran, not the leased GPU-1" in (row.reason or "")
 
 
-def test_what_cannot_be_checked_keeps_its_time_and_says_why(request_: Request, tmp_path: Path) -> None:
-    write_dataset(Path(request_.dataset), torch.full((100, 2), math.nan))
-    row = run_trial(request_)
+def test_what_cannot_be_checked_keeps_its_time_and_says_why(job: TrialJob, tmp_path: Path) -> None:
+    write_dataset(Path(job.dataset or ""), torch.full((100, 2), math.nan))
+    row = run_trial(job)
     assert (row.status, row.reason) == ("ok", "in double precision, too, the answer is not finite")
     assert "unchecked" in (row.flags or [])
     assert row.relative_error is row.gradient_error is None
@@ -354,41 +357,34 @@ def test_what_cannot_be_checked_keeps_its_time_and_says_why(request_: Request, t
     write_record(row, tmp_path / "row.parquet")
 
 
-def test_a_result_that_is_not_a_number_is_invalid(
-    request_: Request, changed: Callable[..., None], tmp_path: Path
+@pytest.mark.parametrize(
+    ("factor", "reason", "has_error"),
+    [(math.inf, "is not finite, in double precision it is", False), (1.5, "where rounding explains", True)],
+)
+def test_a_wrong_answer_is_invalid_also_if_the_next_pass_does_not_end(
+    job: TrialJob, changed: Callable[..., None], tmp_path: Path, factor: float, reason: str, has_error: bool
 ) -> None:
-    changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs / 0) and None)
-    row = run_trial(request_)
+    changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * factor) and None)
+    row, told = kept(job)
     assert row.status == "invalid"
-    assert (row.reason or "").startswith("the step's result is not finite, in double precision it is")
-    assert row.relative_error is row.gradient_error is None
+    assert reason in (row.reason or "")
+    assert (row.relative_error is not None) is has_error
+    assert not has_error or (row.relative_error or 0) > 1e-4
     assert (row.step_time_s or 0) > 0
+    assert "unchecked" not in (row.flags or [])
+    assert [message["row"]["status"] for message in told] == ["ok", "invalid", "invalid", "invalid"]
     write_record(row, tmp_path / "row.parquet")  # which refuses NaN
 
 
-def test_a_wrong_answer_is_invalid(request_: Request, changed: Callable[..., None]) -> None:
-    changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * 1.5) and None)
-    row = run_trial(request_)
-    assert row.status == "invalid"
-    assert "of its norm, where rounding explains" in (row.reason or "")
-    assert (row.relative_error or 0) > 1e-4
-    assert "unchecked" not in (row.flags or [])
-
-
-def test_a_training_that_diverged_is_flagged(request_: Request, changed: Callable[..., None]) -> None:
+def test_a_training_that_diverged_is_flagged(job: TrialJob, changed: Callable[..., None]) -> None:
     def hasten(task: Task) -> None:
         assert task.optimizer is not None
         task.optimizer.param_groups[0]["lr"] = 1e30
 
     changed(hasten)
-    row = run_trial(request_)
+    row = run_trial(job)
     assert row.status == "ok"  # with its fresh weights the step is right
     assert "diverged" in (row.flags or [])
-
-
-def compiled(counts: Iterator[int]) -> Callable[[Task, str], Execution]:
-    """An execution that says it compiles, and how often it has."""
-    return lambda task, _: Execution(task.step, lambda: 2.5, lambda: next(counts))
 
 
 @pytest.mark.parametrize(
@@ -400,17 +396,19 @@ def compiled(counts: Iterator[int]) -> Callable[[Task, str], Execution]:
     ],
 )
 def test_a_compiled_cell_must_be_compiled_before_it_is_timed(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, counts: list[int], status: str, reason: str
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, counts: list[int], status: str, reason: str
 ) -> None:
-    monkeypatch.setattr(trial, "prepare", compiled(iter(counts)))
-    row = run_trial(replace(request_, cell=replace(CELL, execution="compile")))
+    """By an execution that says it compiles, and how often it has."""
+    left = iter(counts)
+    monkeypatch.setattr(trial, "prepare", lambda task, _: Execution(task.step, lambda: 2.5, lambda: next(left)))
+    row = run_trial(replace(job, cell=replace(CELL, execution="compile")))
     assert row.status == status
     assert (row.reason or "").startswith(reason)
     assert (row.compile_s, row.recompiles) == (2.5, counts[1] - counts[0])
 
 
 def test_every_block_waits_for_the_device(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, changed: Callable[..., None]
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None]
 ) -> None:
     log: list[str] = []
     monkeypatch.setattr(conditions, "open_device", lambda _: OpenDevice(CPU, lambda: log.append("w")))
@@ -420,69 +418,31 @@ def test_every_block_waits_for_the_device(
         monkeypatch.setattr(task, "end_step", lambda: (log.append("s"), end_step()))
 
     changed(logged)
-    row = run_trial(request_)
+    row = run_trial(job)
     block = "w" + "s" * (row.block_steps or 0) + "w"
     assert "".join(log).count(block) >= len(row.samples_s or []) >= 2
 
 
-@pytest.mark.parametrize(("number", "busy", "share"), [(1, 0.25, 0.75), (1, 3.0, 0.0), (2, None, None)])
-def test_the_first_trial_is_profiled(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, number: int, busy: float | None, share: float | None
-) -> None:
-    monkeypatch.setattr(
-        trial, "timing_columns", lambda timing, real=trial.timing_columns: real(timing) | {"step_time_s": 1.0}
-    )
-    monkeypatch.setattr(trial, "busy_s", lambda *_: busy if busy else pytest.fail("profiled"))
-    row = run_trial(replace(request_, trial=number))
-    assert (row.device_busy_s, row.host_bound_share) == (busy, share)
-
-
-def test_the_weights_depend_on_seed_and_trial(request_: Request, changed: Callable[..., None]) -> None:
+def test_the_weights_depend_on_seed_and_trial(job: TrialJob, changed: Callable[..., None]) -> None:
     weights: list[float] = []
     changed(lambda task: weights.append(next(task.model.parameters()).sum().item()))
     for number, seed in ((1, 7), (1, 7), (2, 7), (1, 9)):
-        run_trial(replace(request_, trial=number, seed=seed))
+        run_trial(replace(job, trial=number, seed=seed))
     first, again, other_trial, other_seed = weights
     assert first == again
     assert len({first, other_trial, other_seed}) == 3
 
 
-def test_a_dataset_that_is_not_there_or_not_one_is_one_line(request_: Request, tmp_path: Path) -> None:
+def test_a_dataset_that_is_not_there_is_the_users_mistake(job: TrialJob, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"--dataset: .*none\.safetensors does not exist; make it with"):
-        run_trial(replace(request_, dataset=str(tmp_path / "none.safetensors")))
-    Path(request_.dataset).write_bytes(b"no tensors")
-    with pytest.raises(UserError, match=r"--dataset: .*data\.safetensors is not a readable safetensors file"):
-        run_trial(request_)
+        run_trial(replace(job, dataset=str(tmp_path / "none.safetensors")))
 
 
 @pytest.mark.parametrize("device", ["cpu-1", "cpu-half"])
-def test_a_trial_on_fewer_cores_runs_on_as_many_threads(request_: Request, device: str) -> None:
-    row = run_trial(replace(request_, cell=replace(CELL, device=device), threads=1))
+def test_a_trial_on_fewer_cores_runs_on_as_many_threads(job: TrialJob, device: str) -> None:
+    row = run_trial(replace(job, cell=replace(CELL, device=device), threads=1))
     assert (row.status, row.device, row.threads) == ("ok", device, 1)
     assert row.device_name == row.cpu_model
-
-
-def test_more_cores_than_there_are_is_unsupported(request_: Request) -> None:
-    row = run_trial(replace(request_, cell=replace(CELL, device="cpu-5000"), threads=5000))
-    assert (row.status, row.step_time_s) == ("unsupported", None)
-    assert (row.reason or "").startswith("cpu-5000 needs 5000 physical cores, and this job may use ")
-
-
-@pytest.mark.parametrize("when", ["while it is built", "in a step"])
-def test_threads_that_something_else_sets_make_a_cpu_trial_invalid(
-    request_: Request, changed: Callable[[Change], None], when: str
-) -> None:
-    def set_threads(task: Task) -> None:
-        step = task.step
-        task.step = lambda: (torch.set_num_threads(2), step())  # type: ignore[method-assign, assignment]
-        if when == "while it is built":
-            torch.set_num_threads(2)
-
-    changed(set_threads)
-    row = run_trial(replace(request_, threads=1))
-    assert row.status == "invalid"
-    assert row.reason == "threads changed from 1 to 2: the workload, or what it imports, must not set it"
-    assert (row.step_time_s is None) is (when == "while it is built")
 
 
 def set_benchmark() -> None:
@@ -493,9 +453,16 @@ def set_medium() -> None:
     torch.set_float32_matmul_precision("medium")
 
 
+def set_threads() -> None:
+    torch.set_num_threads(2)
+
+
 BENCHMARK = "cudnn.benchmark changed from False to True"
 MEDIUM = "cuda.matmul.fp32_precision changed from ieee to tf32, mkldnn.matmul.fp32_precision changed from ieee to bf16"
-SET = pytest.mark.parametrize(("setting", "named"), [(set_benchmark, BENCHMARK), (set_medium, MEDIUM)])
+SET = pytest.mark.parametrize(
+    ("setting", "named"),
+    [(set_benchmark, BENCHMARK), (set_medium, MEDIUM), (set_threads, "threads changed from 1 to 2")],
+)
 
 
 def assert_named(row: Measurement, named: str, timed: bool) -> None:
@@ -505,21 +472,20 @@ def assert_named(row: Measurement, named: str, timed: bool) -> None:
 
 @SET
 def test_a_switch_that_building_or_an_import_sets_is_seen_before_the_timing(
-    monkeypatch: pytest.MonkeyPatch, request_: Request, setting: Callable[[], None], named: str
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, setting: Callable[[], None], named: str
 ) -> None:
     count = trial.count_parameters
     monkeypatch.setattr(trial, "count_parameters", lambda cell: (setting(), count(cell))[1])  # which imports it
     monkeypatch.setattr(trial, "prepare", lambda *_: pytest.fail("a step was prepared"))
-    assert_named(run_trial(request_), named, timed=False)
+    assert_named(run_trial(replace(job, threads=1)), named, timed=False)
 
 
 @SET
 def test_a_switch_that_a_step_sets_is_seen_after_the_timing(
-    request_: Request, changed: Callable[..., None], setting: Callable[[], None], named: str
+    job: TrialJob, changed: Callable[..., None], setting: Callable[[], None], named: str
 ) -> None:
     changed(lambda task: task.model.register_forward_pre_hook(lambda *_: setting()) and None)
-    told: list[dict[str, Any]] = []
-    row = run_trial(request_, keep=told.append)
+    row, told = kept(replace(job, threads=1))
     assert_named(row, named, timed=True)
     assert told == []
     switches = json.loads(row.backend_settings or "")
@@ -527,15 +493,15 @@ def test_a_switch_that_a_step_sets_is_seen_after_the_timing(
     assert switches["mkldnn.matmul.fp32_precision"] == ("bf16" if named == MEDIUM else "ieee")
 
 
-def test_a_switch_that_a_pass_of_latencies_sets_is_seen(monkeypatch: pytest.MonkeyPatch, request_: Request) -> None:
+def test_a_switch_that_a_pass_of_latencies_sets_is_seen(monkeypatch: pytest.MonkeyPatch, job: TrialJob) -> None:
     real = trial.measure_latencies
     monkeypatch.setattr(trial, "measure_latencies", lambda *given: (set_benchmark(), real(*given))[1])
-    row = run_trial(replace(request_, latency_steps=3))
+    row = run_trial(replace(job, latency_steps=3))
     assert_named(row, BENCHMARK, timed=True)
     assert json.loads(row.backend_settings or "")["cudnn.benchmark"] is True
 
 
-def test_a_switch_that_a_step_sets_back_is_seen(request_: Request, changed: Callable[..., None]) -> None:
+def test_a_switch_that_a_step_sets_back_is_seen(job: TrialJob, changed: Callable[..., None]) -> None:
     def sneak(task: Task) -> None:
         forward = task.model.forward
 
@@ -548,10 +514,10 @@ def test_a_switch_that_a_step_sets_back_is_seen(request_: Request, changed: Call
         task.model.forward = between
 
     changed(sneak)
-    assert_named(run_trial(request_), "mkldnn.enabled changed from True to False", timed=True)
+    assert_named(run_trial(job), "mkldnn.enabled changed from True to False", timed=True)
 
 
-def test_no_step_is_timed_whose_update_the_loss_scaler_skips(request_: Request, changed: Callable[..., None]) -> None:
+def test_no_step_is_timed_whose_update_the_loss_scaler_skips(job: TrialJob, changed: Callable[..., None]) -> None:
     """A loss 2^8 times as large overflows at the first scale of 2^16."""
     scales: list[float] = []
 
@@ -568,7 +534,7 @@ def test_no_step_is_timed_whose_update_the_loss_scaler_skips(request_: Request, 
         task.step = lambda: (step(), scales.append(scaler.get_scale()))  # type: ignore[method-assign, assignment]
 
     changed(enlarge)
-    row = run_trial(replace(request_, cell=replace(CELL, precision="amp-fp16")))
+    row = run_trial(replace(job, cell=replace(CELL, precision="amp-fp16")))
     assert row.status == "ok", row.reason
     timed = scales[-(row.timed_steps or 0) :]
     assert scales[0] < 2.0**16

@@ -1,1 +1,1 @@
-"""Time: warm-up, blocks, stopping, latencies, profiler."""
+"""The clock: timing, warm-up, stopping, latencies, profiler."""

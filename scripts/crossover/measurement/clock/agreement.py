@@ -1,28 +1,25 @@
-"""The same step timed three ways in turn: as trials do, by a loop written by hand, and by torch's own timer."""
+"""The same step timed three ways in turn: as trials do, by a hand-written loop, and by torch's own timer."""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import torch
 from torch.utils.benchmark import Timer
 
 from crossover.config.studies import Effort
-from crossover.measurement.clock.timing import Stopwatch, time_block, time_steps
+from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
 
 EFFORT = Effort(warmup_min_steps=1, warmup_min_s=0.02, warmup_max_s=0.02, timed_min_s=0.1, timed_max_s=0.1)
 """Short, so that a machine whose speed drifts over seconds has little time for it within a round."""
 
 STEP_S = 100e-6
-"""The step that the harness's cost is put in relation to."""
+"""The step that the harness's cost is compared with."""
 
 
-def three_ways(
-    step: Callable[[], None], cycle_steps: int, watch: Stopwatch, threads: int, rounds: int
-) -> Iterator[dict[str, float]]:
+def three_ways(step: Step, cycle_steps: int, watch: Stopwatch, threads: int, rounds: int) -> Iterator[dict[str, float]]:
     """Yield, for each round, the seconds of a step by each way; the order rotates from round to round."""
     steps = time_steps(step, cycle_steps, EFFORT, watch).timed_steps
     timer = Timer("step()", globals={"step": step}, num_threads=threads)
@@ -37,7 +34,7 @@ def three_ways(
         torch.set_num_threads(threads)  # the timer sets them back to what it found
 
 
-def by_hand_s(step: Callable[[], Any], steps: int, synchronise: Callable[[], None]) -> float:
+def by_hand_s(step: Step, steps: int, synchronise: Step) -> float:
     """Seconds of a step: warm up a little, synchronise, run, synchronise, divide."""
     for _ in range(max(3, steps // 10)):
         step()
@@ -50,10 +47,6 @@ def by_hand_s(step: Callable[[], Any], steps: int, synchronise: Callable[[], Non
 
 
 def harness_cost_s(watch: Stopwatch, repeats: int = 500) -> float:
-    """Seconds that the harness adds to a step: a block of empty steps, as long as one of steps of 100 us would be."""
+    """Seconds that the harness adds to a step: a block of empty steps, as many as a block of 100 us steps has."""
     steps = round(EFFORT.block_min_s / STEP_S)
-    return statistics.median(time_block(_nothing, steps, watch).wall_s for _ in range(repeats)) / steps
-
-
-def _nothing() -> None:
-    """An empty step."""
+    return statistics.median(time_block(lambda: None, steps, watch).wall_s for _ in range(repeats)) / steps

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
+from crossover.measurement.clock.timing import Step
+
 PROFILED_STEPS = 20
 
 PROFILED_S = 0.2
-"""Of slow steps so many seconds' worth, at least one: torch takes long to read the events of a large model's step."""
+"""Slow steps are profiled for about this long, at least one: torch takes long to read a large model's events."""
 
 
-def busy_s(
-    step: Callable[[], None], device: torch.device, synchronise: Callable[[], None], step_time_s: float
-) -> float | None:
-    """Device time of one step in which at least one kernel or copy ran, in seconds; None for a device without kernels.
+def busy_s(step: Step, device: torch.device, synchronise: Step, step_time_s: float) -> float | None:
+    """Seconds of one step in which at least one kernel or copy ran; None for a device without kernels.
 
-    `step_time_s` is about what a step takes. What is missing to the wall time is the host's: Python, dispatch, waiting.
+    A step takes about `step_time_s`; the rest of it is the host's: Python, dispatch, waiting.
     """
     activities: dict[str, Any] = {
         "cuda": torch.profiler.ProfilerActivity.CUDA,
@@ -42,7 +42,7 @@ def busy_s(
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
-    """Length of the union of intervals, in their unit: what overlaps counts once."""
+    """Length of the union of intervals, in their unit: overlaps count once."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(spans):
         total += max(0.0, end - max(start, reached))

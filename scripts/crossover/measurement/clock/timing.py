@@ -11,29 +11,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from crossover.config.studies import Effort
-from crossover.measurement.clock.stopping import (
-    AnyOf,
-    Course,
-    precise_enough,
-    timing_cap,
-    warmed_up,
-    warmup_cap,
-)
-from crossover.measurement.clock.time_limit import too_slow
+from crossover.errors import TooSlowError
+from crossover.measurement.clock.stopping import Course, timed_enough, warmed_up
 
 NANO = 1e-9
 
 STEPS_AFTER_TIMING = 5
-"""Steps of the numerical check, of the memory pass, and of the count of operations."""
+"""Steps of the numerical check, the memory pass, and the count of operations."""
 
 PROBES = 2
 """Steps in a row that have to be too slow before a trial is given up: a stall of the machine is no slow step."""
 
 DRIFT_SHARE = 0.25
-"""A median that moved this far while it was timed is no steady state. Less says nothing about how a trial repeats."""
+"""A median that moved this far while it was timed is no steady state; less says nothing about how a trial repeats."""
 
 BLOCK_TRIES = 2
-"""How often a length of block is tried; the quicker one counts, since something slow in one must not shorten blocks."""
+"""Tries of each block length; the quicker one counts, because one stall must not shorten the blocks."""
+
+Step = Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ class Stopwatch:
     cpu_ns: Callable[[], int]
     synchronise: Callable[[], None]
     mark: Callable[[], Any] | None = None
-    """Puts a mark into the device's queue; None where a device has no such marks."""
+    """Puts a mark into the device's queue; None for a device without marks."""
     between_s: Callable[[Any, Any], float] | None = None
     """Device time between two marks, in seconds, once the device has passed both."""
     counts: Callable[[], Mapping[str, int]] = dict
@@ -53,7 +48,7 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class Block:
-    """Wall time of a block and the device time that its marks enclose, in seconds."""
+    """Wall time of a block, and device time between the marks around it, in seconds."""
 
     wall_s: float
     device_s: float | None
@@ -87,7 +82,7 @@ class Timing:
 
 
 def time_steps(
-    step: Callable[[], None],
+    step: Step,
     cycle_steps: int,
     effort: Effort,
     watch: Stopwatch,
@@ -98,24 +93,27 @@ def time_steps(
     """Time the first step apart, warm up until steady, choose the block, and time blocks until they are precise.
 
     A block is the smallest whole number of cycles that lasts `effort.block_min_s`; it is synchronised once before and
-    once after. No sample is dropped. `ran_s` are the seconds of the steps that have run already, the very first one
-    among them; all but that one count as warm-up. Raises TooSlowError where the next step shows that the least that a
-    trial needs, `later_steps` after the timing included, would outlast `time_limit_s`.
+    once after. No sample is dropped. `ran_s` holds the seconds of steps that ran before, the very first one included;
+    the others count as warm-up. Raises TooSlowError if the next step shows that the least a trial needs, with
+    `later_steps` after the timing, would outlast `time_limit_s`.
     """
-    ran_s = ran_s or (time_block(step, 1, watch).wall_s,)
+
+    def run(steps: int) -> Block:
+        return time_block(step, steps, watch)
+
+    ran_s = ran_s or (run(1).wall_s,)
     with without_garbage_collection():
-        first_step_s, *others_s = _probe(step, cycle_steps, watch, ran_s, time_limit_s, later_steps)
-        steps = 1 + len(others_s)
-        rest_steps = _steps_to_a_cycle(steps, cycle_steps)
-        rest_s = time_block(step, rest_steps, watch).wall_s if rest_steps else 0.0
-        course = Course(steps=steps + rest_steps, seconds=math.fsum(others_s) + rest_s)
-        steady = _warm_up(step, cycle_steps, effort, watch, course)
-        block_steps = _choose_block(step, cycle_steps, effort, watch, course)
+        first_step_s, *others_s = _probe(run, cycle_steps, ran_s, time_limit_s, later_steps)
+        course = Course(steps=1 + len(others_s), seconds=math.fsum(others_s))
+        if rest_steps := _steps_to_a_cycle(course.steps, cycle_steps):
+            course.steps += rest_steps
+            course.seconds += run(rest_steps).wall_s
+        steady = _warm_up(run, cycle_steps, effort, course)
+        block_steps = _choose_block(run, cycle_steps, effort, course)
         timed, device_s = Course(), []
-        ended = AnyOf((precise_enough(effort), timing_cap(effort)))
         counts, cpu_start_ns = watch.counts(), watch.cpu_ns()
-        while not ended.met(timed):
-            block = time_block(step, block_steps, watch)
+        while not timed_enough(timed, effort):
+            block = run(block_steps)
             timed.add(block.wall_s, block_steps)
             device_s.append(block.device_s)
         timed_cpu_s = (watch.cpu_ns() - cpu_start_ns) * NANO
@@ -134,20 +132,15 @@ def time_steps(
 
 
 def _probe(
-    step: Callable[[], None],
-    cycle_steps: int,
-    watch: Stopwatch,
-    ran_s: Sequence[float],
-    time_limit_s: float,
-    later_steps: int,
+    run: Callable[[int], Block], cycle_steps: int, ran_s: Sequence[float], time_limit_s: float, later_steps: int
 ) -> list[float]:
-    """Seconds of the steps that ran and of one more, or of as many as PROBES while these are too slow.
+    """Seconds of the steps that ran and of one more, or of PROBES more if the first of these is too slow.
 
-    Raises TooSlowError where the last one still is, or where the limit has passed.
+    Raises TooSlowError if the last one still is, or if the limit has passed.
     """
     probed_s = list(ran_s)
     while True:
-        probed_s.append(time_block(step, 1, watch).wall_s)
+        probed_s.append(run(1).wall_s)
         rest_steps = _steps_to_a_cycle(len(probed_s), cycle_steps)
         least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps  # one to warm up, two blocks
         spent_s = math.fsum(probed_s)
@@ -158,33 +151,46 @@ def _probe(
             raise slow
 
 
+def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> TooSlowError | None:
+    """The error if `steps` more steps, after the seconds spent so far, would outlast the limit."""
+    projected_s = spent_s + step_s * steps
+    if projected_s <= time_limit_s:
+        return None
+    return TooSlowError(
+        f"a step takes {step_s:.3g} s, so the trial would take at least {projected_s:.3g} s, "
+        f"more than the limit of {time_limit_s:g} s; raise time_limit_s, or leave the cell out"
+    )
+
+
 def _steps_to_a_cycle(steps: int, cycle_steps: int) -> int:
-    """Steps until the next cycle begins, as blocks do."""
+    """Steps until the next cycle begins, where blocks begin."""
     return -steps % cycle_steps
 
 
-def _warm_up(step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch, course: Course) -> bool:
-    """Run cycles, added to the course, until they are steady or the cap is reached; whether they are steady."""
-    warm, capped = warmed_up(effort, cycle_steps), warmup_cap(effort)
-    while not course.samples_s or not AnyOf((warm, capped)).met(course):
-        course.add(time_block(step, cycle_steps, watch).wall_s, cycle_steps)
-    return warm.met(course)
+def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> bool:
+    """Run cycles, added to the course, until they are steady or the cap is reached; returns whether they are steady."""
+    while True:
+        course.add(run(cycle_steps).wall_s, cycle_steps)
+        if warmed_up(course, effort, cycle_steps):
+            return True
+        if course.seconds >= effort.warmup_max_s:
+            return False
 
 
-def _choose_block(step: Callable[[], None], cycle_steps: int, effort: Effort, watch: Stopwatch, course: Course) -> int:
+def _choose_block(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> int:
     """Steps of a block that lasts long enough, tried and grown: a queued step is quicker in a block than alone."""
     block_s = min(course.samples_s) * cycle_steps  # one slow cycle must not make the blocks short
     cycles = 1
     while block_s < effort.block_min_s:
         cycles = max(cycles + 1, math.ceil(cycles * effort.block_min_s / max(block_s, NANO)))
-        tries_s = [time_block(step, cycles * cycle_steps, watch).wall_s for _ in range(BLOCK_TRIES)]
+        tries_s = [run(cycles * cycle_steps).wall_s for _ in range(BLOCK_TRIES)]
         for tried_s in tries_s:
             course.add(tried_s, cycles * cycle_steps)
         block_s = min(tries_s)
     return cycles * cycle_steps
 
 
-def time_block(step: Callable[[], None], steps: int, watch: Stopwatch) -> Block:
+def time_block(step: Step, steps: int, watch: Stopwatch) -> Block:
     """Time `steps` steps between two synchronisations."""
     watch.synchronise()
     begin = watch.mark() if watch.mark else None
@@ -199,32 +205,41 @@ def time_block(step: Callable[[], None], steps: int, watch: Stopwatch) -> Block:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Collect once, then let the collector rest: its pauses belong to no step."""
-    was_at_work = gc.isenabled()
+    """Collect once, then switch the collector off: its pauses belong to no step."""
+    was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
         yield
     finally:
-        if was_at_work:
+        if was_enabled:
             gc.enable()
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The samples of one trial in a few numbers. Times in seconds."""
+def timing_columns(timing: Timing) -> dict[str, Any]:
+    """The columns of `Measurement` about a trial's blocks.
 
-    median_s: float
-    mean_s: float
-    iqr_s: float
-    severe_outliers: int
-
-
-def summarise_samples(samples_s: tuple[float, ...]) -> Summary:
-    """Median, mean, interquartile range, and the number of samples beyond Q3 + 3 IQR (Tukey's outer fence)."""
+    Severe outliers are samples beyond Q3 + 3 IQR, Tukey's outer fence.
+    """
+    samples_s, device_s = timing.samples_s, timing.device_samples_s
     q1, median, q3 = statistics.quantiles(samples_s, n=4, method="inclusive")
-    severe = sum(sample > q3 + 3 * (q3 - q1) for sample in samples_s)
-    return Summary(median, statistics.fmean(samples_s), q3 - q1, severe)
+    return {
+        "step_time_s": median,
+        "step_time_mean_s": statistics.fmean(samples_s),
+        "step_time_iqr_s": q3 - q1,
+        "severe_outliers": sum(sample > q3 + 3 * (q3 - q1) for sample in samples_s),
+        "samples_s": list(samples_s),
+        "block_steps": timing.block_steps,
+        "timed_s": timing.timed_s,
+        "timed_steps": timing.timed_steps,
+        "timed_cpu_s": timing.timed_cpu_s,
+        "first_step_s": timing.first_step_s,
+        "warmup_s": timing.warmup_s,
+        "warmup_steps": timing.warmup_steps,
+        "device_time_s": statistics.median(device_s) if device_s else None,
+        "device_samples_s": list(device_s) if device_s else None,
+        **timing.counted,
+    }
 
 
 def find_flags(timing: Timing) -> list[str]:

@@ -1,1 +1,1 @@
-"""The host around a trial: its state, energy, and CPUs."""
+"""The host around a trial: what it is, what it did meanwhile, and energy."""

@@ -1,4 +1,4 @@
-"""Energy of the device over synchronised work, from its own counter; short or shared work gives none, never a guess."""
+"""Energy of the device over synchronised work, from its own counter; a short or shared window gives none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crossover.machine.nvml import ask, open_gpu
 MILLI, MICRO = 1e-3, 1e-6
 
 PACKAGE_MAX_W = 1000.0
-"""No CPU package draws more; a window in which one could have run its counter round more than once gives no energy."""
+"""No CPU package draws more; a window in which one could have wrapped its counter more than once gives no energy."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def read_gpu_energy_mj(uuid: str | None, nvml: types.ModuleType) -> int | None:
 
 
 def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
-    """Energy counters of all CPU packages by name; None where there is none, or one may not be read.
+    """Energy counters of all CPU packages by name; None if there are none, or one may not be read.
 
     Most systems let only the administrator read them. Domains inside a package and the whole platform (psys) are left
     out: they would count twice. Source: the kernel's Documentation/power/powercap.
@@ -55,47 +55,30 @@ def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
     return counters or None
 
 
-def energy_between(
-    before_mj: int | None, after_mj: int | None, window_s: float, steps: int, foreign: int | None
-) -> dict[str, Any]:
-    """Energy columns of `Measurement` from two readings of a GPU's counter around `steps` synchronised steps.
-
-    All None for a window under 10 s, with foreign processes on the device, or without a counter. Where nobody can know
-    of foreign processes (`foreign` is None), the device's energy is still given: `foreign_processes` says so.
-    """
-    used_j = None if before_mj is None or after_mj is None else (after_mj - before_mj) * MILLI
-    return _columns(used_j, "NVML", window_s, steps, foreign)
+def gpu_joules(before_mj: int | None, after_mj: int | None) -> float | None:
+    """Energy between two readings of a GPU's counter; None without one."""
+    return None if before_mj is None or after_mj is None else (after_mj - before_mj) * MILLI
 
 
-def cpu_energy_between(
-    before: Mapping[str, RaplCounter] | None,
-    after: Mapping[str, RaplCounter] | None,
-    window_s: float,
-    steps: int,
-    foreign: int | None,
-) -> dict[str, Any]:
-    """Energy columns of `Measurement` from two readings of all CPU packages around `steps` synchronised steps.
-
-    Rules as in `energy_between`; `foreign` is true where others kept the CPUs busy.
-    """
-    return _columns(_rapl_j(before, after, window_s), "RAPL", window_s, steps, foreign)
-
-
-def _columns(used_j: float | None, source: str, window_s: float, steps: int, foreign: int | None) -> dict[str, Any]:
-    if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or foreign:
-        return {"energy_j": None, "energy_per_step_j": None, "energy_source": None}
-    return {"energy_j": used_j, "energy_per_step_j": used_j / steps, "energy_source": source}
-
-
-def _rapl_j(
+def package_joules(
     before: Mapping[str, RaplCounter] | None, after: Mapping[str, RaplCounter] | None, window_s: float
 ) -> float | None:
+    """Energy of all CPU packages between two readings; None without counters, or if one may have wrapped twice."""
     if not before or not after or before.keys() != after.keys():
         return None
     if any(counter.range_uj * MICRO < PACKAGE_MAX_W * window_s for counter in after.values()):
         return None
-    return MICRO * sum(
-        # The counter starts again at 0 after its range.
-        (after[name].energy_uj - before[name].energy_uj) % (after[name].range_uj + 1)
-        for name in after
-    )
+    return MICRO * sum((after[name].energy_uj - before[name].energy_uj) % (after[name].range_uj + 1) for name in after)
+
+
+def energy_columns(
+    used_j: float | None, source: str, window_s: float, steps: int, foreign: int | None
+) -> dict[str, Any]:
+    """Energy columns of `Measurement` for `steps` synchronised steps.
+
+    All None for a window under 10 s, with foreign processes on the device, or without a counter. If nobody can know of
+    foreign processes (`foreign` is None), the energy is still given: `foreign_processes` says so.
+    """
+    if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or foreign:
+        return {"energy_j": None, "energy_per_step_j": None, "energy_source": None}
+    return {"energy_j": used_j, "energy_per_step_j": used_j / steps, "energy_source": source}

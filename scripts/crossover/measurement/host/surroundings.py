@@ -1,22 +1,25 @@
-"""What host and GPU did around one trial's measuring: read before the device is opened, while it works, and after."""
+"""What host and GPU did around a trial: read before the device is opened, while it works, and after."""
 
 from __future__ import annotations
 
 import os
 import types
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from crossover.config.words import is_cpu
 from crossover.machine.counters import Counters, counters_between, involuntary_switches, read_counters
-from crossover.machine.gpu_state import GpuState, gpu_between, read_gpu, with_threads
 from crossover.machine.lease import others_held
-from crossover.machine.nvml import driver_version
+from crossover.machine.nvml import GpuState, gpu_between, read_gpu, with_threads
 from crossover.machine.trust import others_disturb
-from crossover.measurement.clock.timing import Timing
-from crossover.measurement.host.energy import cpu_energy_between, energy_between, read_gpu_energy_mj, read_rapl
+from crossover.measurement.host.energy import (
+    energy_columns,
+    gpu_joules,
+    package_joules,
+    read_gpu_energy_mj,
+    read_rapl,
+)
 
 
 class Surroundings:
@@ -28,22 +31,17 @@ class Surroundings:
         self.nvml = nvml
         self.gpu_before = read_gpu(uuid, nvml)
         self.gpu_after: GpuState | None = None
-        self.counters_before: Counters = read_counters()
+        self.counters_before = read_counters()
         self.counters_after: Counters | None = None
         self.energy: list[Any] = []
         self.beside: list[int] = []
 
-    @property
-    def driver_version(self) -> str | None:
-        """The GPU driver; None for a CPU trial."""
-        return None if is_cpu(self.device) else driver_version(self.nvml)
-
-    def counts(self, compilations: Callable[[], int]) -> dict[str, int]:
-        """Counters to read before and after the timed blocks; the energy, and who is beside, are read with them."""
+    def counts(self) -> dict[str, int]:
+        """Counters to read right before and right after the timed blocks; energy and leases are read with them."""
         if self.uuid is not None:
             self.beside.append(others_held(self.uuid, os.environ))
         self.energy.append(read_rapl() if is_cpu(self.device) else read_gpu_energy_mj(self.uuid, self.nvml))
-        counts = {"recompiles": compilations()}
+        counts = {}
         if (switches := involuntary_switches()) is not None:
             counts["involuntary_switches"] = switches
         if self.device == "cuda":
@@ -51,19 +49,20 @@ class Surroundings:
         return counts
 
     def read_under_load(self) -> None:
-        """Read clock, reasons and processes; to be called with steps queued, since an idle GPU lowers its clock."""
+        """Read clock, reasons and processes; call it with steps queued, because an idle GPU lowers its clock."""
         self.gpu_after = read_gpu(self.uuid, self.nvml)
         self.counters_after = read_counters()
 
-    def columns(self, timing: Timing, threads: int, physical_cores: int) -> dict[str, Any]:
+    def columns(self, timed_s: float, timed_steps: int, threads: int, physical_cores: int) -> dict[str, Any]:
         """Columns of `Measurement` about the time between the readings."""
         assert self.counters_after is not None
         found = counters_between(self.counters_before, self.counters_after)
         found |= gpu_between(self.gpu_before, self.gpu_after, with_threads({os.getpid()}))
         found["leased_beside"] = max(self.beside, default=None)
         before, after = self.energy
-        window = (timing.timed_s, timing.timed_steps)
         if is_cpu(self.device):
             facts = {**found, "device": self.device, "threads": threads, "physical_cores": physical_cores}
-            return found | cpu_energy_between(before, after, *window, others_disturb(facts))
-        return found | energy_between(before, after, *window, found["foreign_processes"])
+            used_j = package_joules(before, after, timed_s)
+            return found | energy_columns(used_j, "RAPL", timed_s, timed_steps, others_disturb(facts))
+        used_j = gpu_joules(before, after)
+        return found | energy_columns(used_j, "NVML", timed_s, timed_steps, found["foreign_processes"])

@@ -1,4 +1,4 @@
-"""The search for the largest batch that fits: which sizes to try, not how.
+"""The search for the largest batch that fits: which sizes to try.
 
 A size that fits once may fail the next time (fragmentation, other processes), so the winner is tried again, and a
 failure there sends the search down. Sizes are assumed to fail above some threshold that may be blurred.
@@ -9,58 +9,51 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+CONFIRMATIONS = 2
+"""How often the winner must fit again."""
+
 
 @dataclass(frozen=True)
 class Search:
-    """What a search found."""
+    """The result of a search."""
 
     largest: int | None
-    """The largest size that fitted, every time it was tried; None where nothing does."""
+    """The largest size that fitted every time it was tried; None if nothing fits."""
     smallest_failing: int | None
-    """The smallest size that failed; None where everything fits up to the limit."""
-    tries: tuple[tuple[int, bool], ...]
-    """Every try in order: the size, and whether it fitted."""
+    """The smallest size that failed; None if everything fits up to the limit."""
 
 
-def find_largest(
-    fits: Callable[[int], bool], start: int, limit: int | None, confirmations: int = 2, granularity: int = 1
-) -> Search:
-    """Find the largest multiple of `granularity` up to `limit` that fits, and fits `confirmations` times more.
+def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> Search:
+    """Find the largest size up to `limit` that fits, and fits CONFIRMATIONS times more.
 
-    Sizes double from `start` until one fails; bisection finds the last that fits between. Where a confirmation fails,
-    that size counts as failing, and from then on a size has to fit 1 + `confirmations` times in a row: steps down that
-    double until one does, then bisection up. So the number of tries grows with the logarithm of the sizes, however
-    `fits` behaves. `start` is rounded to a multiple and cut to the limit. Without a limit the search ends only where
-    something fails. Raises ValueError for arguments that leave no size to try, and whatever `fits` raises.
+    Sizes double from `start` until one fails, then bisection finds the last that fits. If a confirmation fails, that
+    size counts as failing, and a size must now fit 1 + CONFIRMATIONS times in a row: steps down double until one does,
+    then bisection goes up. So the number of tries grows with the logarithm of the sizes, however `fits` behaves.
+    Without a limit the search ends only when something fails.
     """
-    if start < 1 or granularity < 1 or confirmations < 0 or (limit is not None and limit < granularity):
-        raise ValueError(f"no size to try: start {start}, limit {limit}, granularity {granularity}, {confirmations}")
-    tries: list[tuple[int, bool]] = []
+    failed: list[int] = []
 
-    def fits_times(units: int, times: int) -> bool:
+    def fits_times(size: int, times: int = 1) -> bool:
         for _ in range(times):
-            tries.append((units * granularity, bool(fits(units * granularity))))
-            if not tries[-1][1]:
+            if not fits(size):
+                failed.append(size)
                 return False
         return True
 
-    top = None if limit is None else limit // granularity
-    first = max(1, start // granularity)
-    low, high = _double(lambda units: fits_times(units, 1), first if top is None else min(first, top), top)
-    low = _bisect(lambda units: fits_times(units, 1), low, high)
-    if low and not fits_times(low, confirmations):
-        low = _step_down(lambda units: fits_times(units, 1 + confirmations), low)
-    failed = [size for size, fitted in tries if not fitted]
-    return Search(low * granularity or None, min(failed, default=None), tuple(tries))
+    low, high = _double(fits_times, start if limit is None else min(start, limit), limit)
+    low = _bisect(fits_times, low, high)
+    if low and not fits_times(low, CONFIRMATIONS):
+        low = _step_down(lambda size: fits_times(size, 1 + CONFIRMATIONS), low)
+    return Search(low or None, min(failed, default=None))
 
 
-def _double(fits: Callable[[int], bool], first: int, top: int | None) -> tuple[int, int]:
-    """The last size that fits and the first that fails; 0 where the first fails, top + 1 where none does."""
+def _double(fits: Callable[[int], bool], first: int, limit: int | None) -> tuple[int, int]:
+    """The last size that fits and the first that fails; 0 if the first fails, limit + 1 if none does."""
     low, size = 0, first
     while fits(size):
-        if size == top:
-            return top, top + 1
-        low, size = size, size * 2 if top is None else min(size * 2, top)
+        if size == limit:
+            return limit, limit + 1
+        low, size = size, size * 2 if limit is None else min(size * 2, limit)
     return low, size
 
 
@@ -73,7 +66,7 @@ def _bisect(fits: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _step_down(fits: Callable[[int], bool], failing: int) -> int:
-    """The largest size under a failing one that fits; 0 where none does."""
+    """The largest size below a failing one that fits; 0 if none does."""
     high, step = failing, 1
     while high > step:
         if fits(high - step):

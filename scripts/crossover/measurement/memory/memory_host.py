@@ -1,13 +1,13 @@
 """Resident memory of this process while a function runs.
 
-The kernel's own high-water mark is reset before and read after. `ru_maxrss` is not used: a process inherits it from its
-parent, through exec. Two things keep the growth from being what tensors need, to the byte:
+The kernel's high-water mark is reset before and read after. `ru_maxrss` would not do: a process inherits it from its
+parent, through exec. Two things keep the growth from being exactly what tensors need:
 
-- The mark comes from counters that each CPU keeps for itself and adds up only now and then. Since Linux 6.2 each of
-  them may lag by max(32, 2 CPUs) pages, at most 32 MiB in all on 64 CPUs; before, by 64 page faults a thread. On two
-  CPUs the mark was within 0.3 MB of the page tables.
-- The C library's heap keeps what tensors free for a while and leaves gaps. That is memory which the process really
-  takes: up to 13 MB more than the tensors on most models tried, twice as much on a deep one with middling layers.
+- The mark comes from counters that each CPU adds up only now and then. Since Linux 6.2 each may lag by
+  max(32, 2 CPUs) pages, at most 32 MiB in all on 64 CPUs; before, by 64 page faults a thread. On two CPUs the mark was
+  within 0.3 MB of the page tables.
+- The C library's heap keeps for a while what tensors free, and leaves gaps. The process really takes that memory: up to
+  13 MB more than the tensors on most models tried, twice as much on a deep one with middling layers.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ SAMPLING_INTERVAL_S = 0.001
 
 @dataclass(frozen=True)
 class HostPeak:
-    """Resident memory of the process before and at the peak, in bytes."""
+    """Resident memory of the process before a function and at its peak, in bytes."""
 
     base_bytes: int
     peak_bytes: int
     source: str
-    """`VmHWM`: the kernel's mark. `sampled RSS`: the largest of many readings, which a short peak slips through."""
+    """`VmHWM`: the kernel's mark. `sampled RSS`: the largest of many readings, which can miss a short peak."""
 
 
 def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> HostPeak:
-    """Run a function and measure its resident memory; raises what the function raises."""
+    """Run a function and measure the resident memory of this process."""
     gc.collect()
     trim_heap()
     base_bytes = status_bytes(process, "VmRSS")
@@ -50,7 +50,7 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
 
 
 def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> HostPeak:
-    """Run a function while a thread reads the resident memory again and again."""
+    """Run a function while a thread samples the resident memory."""
     base_bytes = read_rss()
     readings = [base_bytes]
     done = threading.Event()
@@ -70,9 +70,9 @@ def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> HostPea
 
 
 def trim_heap() -> None:
-    """Give freed memory back to the kernel, where the C library can (glibc).
+    """Return freed memory to the kernel, if the C library can (glibc).
 
-    Memory that earlier steps freed but the heap kept would count as the base, and the next step's need would not show.
+    Memory that earlier steps freed but the heap kept would count as the base and hide what the next step needs.
     """
     try:
         malloc_trim = ctypes.CDLL(None).malloc_trim
@@ -82,7 +82,7 @@ def trim_heap() -> None:
 
 
 def status_bytes(process: Path, key: str) -> int | None:
-    """A line of the kernel's status file, which counts in KiB; None where there is none."""
+    """A line of the kernel's status file, which counts in KiB; None if there is none."""
     status = process / "status"
     if not status.is_file():
         return None
@@ -94,7 +94,7 @@ def status_bytes(process: Path, key: str) -> int | None:
 
 
 def _reset_mark(process: Path) -> bool:
-    """Reset the high-water mark; False where the kernel does not offer that, or not to this user."""
+    """Reset the high-water mark; False if the kernel does not offer that, or not to this user."""
     try:
         descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # its owner may write it, but not read
     except OSError:

@@ -1,100 +1,128 @@
-"""The memory pass: what a step needs at its peak, and for what. It runs after the timing and is never timed."""
+"""The memory pass: how much a step needs at its peak, and for what. It runs after the timing and is never timed."""
 
 from __future__ import annotations
 
+import gc
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pynvml
 import torch
 
-from crossover.measurement.memory.memory_device import measure_allocator, measure_metal, process_bytes
+from crossover.machine.nvml import ask, open_gpu
 from crossover.measurement.memory.memory_host import measure_host
-from crossover.measurement.memory.memory_split import Split, Subject, split_step
+from crossover.measurement.memory.memory_split import Subject, split_step
 
 STEPS = 2
-"""Steps under each mark: what the first leaves behind is there when the second runs."""
+"""Steps under each mark: the second runs beside what the first leaves behind."""
 
 
 def measure_memory(
     subject: Subject,
     device: torch.device,
+    uuid: str | None = None,
     *,
     accelerator: Any = None,
-    nvml: Any = None,
+    nvml: Any = pynvml,
     process: Path = Path("/proc/self"),
 ) -> dict[str, Any]:
-    """Measure a step's memory on a device: the memory columns of `Measurement`, without those that do not apply.
+    """Measure a step's memory on a device: the memory columns of `Measurement` that apply.
 
-    `other_bytes` is the rest of the peak. On an accelerator it is the allocated peak without all parts: temporaries,
-    workspaces, rounding to blocks of 512 bytes. On the CPU it is the growth of the process from base to peak without
-    what the parts grew by: temporaries, workspaces, gaps in the heap. It is never negative: where a step run otherwise
-    than eagerly, or the lag of the kernel's counters, leaves less than the parts, it is 0.
+    `other_bytes` is the rest of the peak. On an accelerator it is the allocated peak without the parts: temporaries,
+    workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak without the
+    parts' growth: temporaries, workspaces, gaps in the heap. It is 0 if less than the parts is left, as in a step that
+    does not run eagerly, or by the lag of the kernel's counters.
 
-    `accelerator` (torch.cuda, torch.xpu or torch.mps), `nvml` (pynvml) and the folder of the process stand in for the
-    real ones in tests. Raises what the step raises, out of memory included.
+    `accelerator` (torch.cuda, torch.xpu or torch.mps), `nvml` and the folder of the process are for tests.
     """
+
+    def steps() -> None:
+        for _ in range(STEPS):
+            subject.step()
+
     if device.type == "cpu":
-        return _measure_cpu(subject, device, process)
-    accelerator = accelerator or torch.get_device_module(device)
-    if device.type == "mps":
-        return _measure_mps(subject, device, accelerator)
-    return _measure_accelerator(subject, device, accelerator, nvml)
-
-
-def _measure_cpu(subject: Subject, device: torch.device, process: Path) -> dict[str, Any]:
-    host = measure_host(_steps(subject.step), process)
-    found = {"base_rss_bytes": host.base_bytes, "peak_rss_bytes": host.peak_bytes, "memory_source": host.source}
-    if subject.eager_step is None:
+        host = measure_host(steps, process)
+        found: dict[str, Any] = {
+            "base_rss_bytes": host.base_bytes,
+            "peak_rss_bytes": host.peak_bytes,
+            "memory_source": host.source,
+        }
+        if subject.eager_step is not None:
+            split = split_step(subject, subject.eager_step, device)
+            other_bytes = max(0, host.peak_bytes - host.base_bytes - split.added_bytes)
+            found |= {**split.columns, "other_bytes": other_bytes}
         return found
-    split = split_step(subject, subject.eager_step, device)
-    other_bytes = max(0, host.peak_bytes - host.base_bytes - split.added_bytes)
-    return {**found, **_columns(split), "other_bytes": other_bytes}
+    accelerator = accelerator or torch.get_device_module(device)
+    gc.collect()
+    if device.type == "mps":
+        found = _measure_metal(steps, accelerator)
+        if subject.eager_step is not None:
+            found |= split_step(subject, subject.eager_step, device).columns
+        return found
+    found = _measure_allocator(steps, device, accelerator)
+    if device.type == "cuda":
+        found["process_device_bytes"] = process_bytes(uuid, nvml)
+    if subject.eager_step is not None:
+        accelerator.empty_cache()
+        accelerator.reset_peak_memory_stats(device)
+        split = split_step(subject, subject.eager_step, device, lambda: int(accelerator.max_memory_allocated(device)))
+        other_bytes = max(0, found["peak_allocated_bytes"] - sum(split.columns.values()))
+        found |= {**split.columns, "other_bytes": other_bytes}
+    return found
 
 
-def _measure_accelerator(subject: Subject, device: torch.device, accelerator: Any, nvml: Any) -> dict[str, Any]:
-    allocator = measure_allocator(_steps(subject.step), device, accelerator)
-    found = {
-        **allocator,
-        "process_device_bytes": _process_bytes(device, accelerator, nvml) if device.type == "cuda" else None,
+def _measure_allocator(run: Callable[[], None], device: torch.device, accelerator: Any) -> dict[str, Any]:
+    """Run a function and read the peaks of CUDA's or XPU's caching allocator.
+
+    The cache is emptied before, so that the reserved peak is what this function made the allocator take.
+    """
+    accelerator.synchronize(device)
+    accelerator.empty_cache()
+    base_bytes = accelerator.memory_allocated(device)
+    accelerator.reset_peak_memory_stats(device)
+    run()
+    accelerator.synchronize(device)
+    return {
+        "base_bytes": base_bytes,
+        "peak_allocated_bytes": accelerator.max_memory_allocated(device),
+        "peak_reserved_bytes": accelerator.max_memory_reserved(device),
+        "device_used_bytes": _used_bytes(device, accelerator),
         "memory_source": f"{device.type.upper()} allocator",
     }
-    if subject.eager_step is None:
-        return found
-    accelerator.empty_cache()
-    accelerator.reset_peak_memory_stats(device)
-    split = split_step(subject, subject.eager_step, device, lambda: int(accelerator.max_memory_allocated(device)))
-    peak_bytes = allocator["peak_allocated_bytes"] or 0
-    return {**found, **_columns(split), "other_bytes": max(0, peak_bytes - split.parts_bytes)}
 
 
-def _measure_mps(subject: Subject, device: torch.device, metal: Any) -> dict[str, Any]:
-    found = {**measure_metal(_steps(subject.step), metal), "memory_source": "Metal driver"}
-    if subject.eager_step is None:
-        return found
-    return {**found, **_columns(split_step(subject, subject.eager_step, device))}
+def _used_bytes(device: torch.device, accelerator: Any) -> int | None:
+    """Memory that all processes use on the device; None if the driver does not say."""
+    try:
+        free, total = accelerator.mem_get_info(device)
+    except RuntimeError:  # some of XPU's drivers
+        return None
+    return int(total - free)
 
 
-def _columns(split: Split) -> dict[str, int]:
-    return {
-        "parameter_bytes": split.parameter_bytes,
-        "gradient_bytes": split.gradient_bytes,
-        "optimizer_bytes": split.optimizer_bytes,
-        "activation_bytes": split.activation_bytes,
-        "resident_bytes": split.resident_bytes,
-    }
+def _measure_metal(run: Callable[[], None], metal: Any) -> dict[str, Any]:
+    """Run a function and read what Metal's driver took.
+
+    MPS keeps no peak. The driver's memory after the function serves as the reserved peak, since the cache, emptied
+    before, keeps what it takes while memory is not short.
+    """
+    metal.synchronize()
+    metal.empty_cache()
+    base_bytes = metal.current_allocated_memory()
+    run()
+    metal.synchronize()
+    peak_bytes = metal.driver_allocated_memory()
+    return {"base_bytes": base_bytes, "peak_reserved_bytes": peak_bytes, "memory_source": "Metal driver"}
 
 
-def _steps(step: Callable[[], None]) -> Callable[[], None]:
-    def run() -> None:
-        for _ in range(STEPS):
-            step()
+def process_bytes(uuid: str | None, nvml: Any) -> int | None:
+    """Memory of this process on an NVIDIA GPU by NVML: context, libraries and allocator together.
 
-    return run
-
-
-def _process_bytes(device: torch.device, accelerator: Any, nvml: Any) -> int | None:
-    import pynvml
-
-    uuid = getattr(accelerator.get_device_properties(device), "uuid", None)
-    return process_bytes(None if uuid is None else f"GPU-{str(uuid).removeprefix('GPU-')}", nvml or pynvml)
+    None if NVML does not know: no NVIDIA driver, a process number of another namespace (a container), Windows.
+    """
+    with open_gpu(uuid, nvml) as gpu:
+        found = None if gpu is None else ask(nvml, lambda: nvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
+    used = [process.usedGpuMemory for process in found or () if process.pid == os.getpid()]
+    return None if not used or None in used else int(sum(used))

@@ -1,13 +1,18 @@
 """What a step's memory is for, at the moment of the step's peak.
 
-The parts do not exist all at once: activations fall while gradients rise, and the largest values of each can sum to
-more than the peak. So one eager step runs under observation, and the parts are read at the operation that sets the
-peak. A step that is timed is never observed.
+Activations fall while gradients rise, so the largest values of each can sum to more than the peak. Therefore one eager
+step, never a timed one, runs under observation, and the parts are read at the operation that sets the peak.
+
+Memory belongs to storages, which several tensors may share, so every figure sums storages, each once. A storage's role
+often shows only after the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lives of
+storages are recorded first and read when the step is over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import weakref
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -15,51 +20,39 @@ from typing import Any
 import torch
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from crossover.measurement.memory.storages import Ledger, Observer
+PARTS = ("parameter", "gradient", "optimizer", "activation", "resident")
+
+ROLES = ("parameter", "resident", "optimizer", "gradient", "outside", "activation", "temporary")
+"""Roles of a storage; the first that holds counts. `outside`: it existed before the step."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What the memory pass looks at."""
+    """What the memory pass measures."""
 
     step: Callable[[], None]
     """One whole step of training or inference, as it was timed."""
     model: nn.Module
     optimizers: tuple[torch.optim.Optimizer, ...] = ()
-    """Empty for inference."""
     resident: tuple[torch.Tensor, ...] = ()
-    """The dataset's tensors that lie on the device."""
+    """Tensors of the dataset that lie on the device."""
     eager_step: Callable[[], None] | None = None
-    """The same step run eagerly; None where it cannot be, and then there is no split."""
+    """The same step run eagerly; None if it cannot be, and then there is no split."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Bytes at the peak of a step, by what they are for; each storage counts once, in the first part that fits."""
+    """Bytes at the peak of a step by role, each storage counted once."""
 
-    parameter_bytes: int
-    gradient_bytes: int
-    optimizer_bytes: int
-    activation_bytes: int
-    """Storages that the backward pass needs, among them the batch unless it is a view of resident data, and the copies
-    of the weights that autocast makes in its own precision."""
-    resident_bytes: int
-    """Resident data and the model's buffers."""
+    columns: dict[str, int]
+    """By column, as `parameter_bytes`. Activations are what the backward pass needs, with the batch unless it is a view
+    of resident data, and with autocast's copies of weights; resident are the dataset's tensors and the model's buffers.
+    """
     added_bytes: int
-    """What these parts grew by from the start of the step to its peak; negative where the step begins by freeing."""
-
-    @property
-    def parts_bytes(self) -> int:
-        """All parts together."""
-        return (
-            self.parameter_bytes
-            + self.gradient_bytes
-            + self.optimizer_bytes
-            + self.activation_bytes
-            + self.resident_bytes
-        )
+    """Growth of these parts from the start of the step to its peak; negative if the step begins by freeing."""
 
 
 def split_step(
@@ -67,13 +60,13 @@ def split_step(
 ) -> Split:
     """Run one step under observation and split its memory on `device` at the step's peak.
 
-    `level` reads the device's high-water mark; without one the peak is where the tensors' sum is largest, which leaves
-    out what kernels take for themselves. Raises what the step raises.
+    `level` reads the device's high-water mark. Without one the peak is where the tensors' sum is largest, which leaves
+    out what kernels take for themselves.
     """
     ledger = Ledger(device.type, level)
     parameters = _parameters(subject)
 
-    def claim_what_is_known() -> None:
+    def claim_known() -> None:
         ledger.claim(parameters, "parameter")
         ledger.claim((*subject.resident, *subject.model.buffers()), "resident")
         ledger.claim(tree_leaves([list(optimizer.state.values()) for optimizer in subject.optimizers]), "optimizer")
@@ -81,32 +74,122 @@ def split_step(
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         ledger.claim([tensor], "activation")
-        return tensor.detach()  # an output would hold the node that holds it, and neither would be freed
+        return tensor.detach()  # or an output would hold the node that holds it, and neither would be freed
 
-    claim_what_is_known()
+    claim_known()
     start = ledger.clock
     ledger.tick()
     with ExitStack() as stack:
         for parameter in parameters:
-            if parameter.requires_grad:  # seen here too, since the step may drop its gradients before it ends
+            if parameter.requires_grad:  # claimed here too, since the step may drop its gradients before it ends
                 hook = parameter.register_post_accumulate_grad_hook(lambda p: ledger.claim([p.grad], "gradient"))
                 stack.enter_context(hook)
         stack.enter_context(saved_tensors_hooks(keep, lambda kept: kept))
         stack.enter_context(Observer(ledger))
         eager_step()
-    claim_what_is_known()
-    return _read(ledger, start)
+    claim_known()
+    before, at_peak = ledger.bytes_at(start), ledger.bytes_at(ledger.peak_moment)
+    columns = {f"{part}_bytes": at_peak[part] for part in PARTS}
+    return Split(columns, sum(at_peak[part] - before[part] for part in PARTS))
 
 
 def _parameters(subject: Subject) -> list[torch.Tensor]:
-    """The model's parameters and whatever else the optimizers update, each once."""
+    """Parameters of the model and of the optimizers, each once."""
     groups = [group["params"] for optimizer in subject.optimizers for group in optimizer.param_groups]
     found: list[Any] = [*subject.model.parameters(), *(parameter for group in groups for parameter in group)]
     return list({id(parameter): parameter for parameter in found}.values())
 
 
-def _read(ledger: Ledger, start: int) -> Split:
-    roles = ("parameter", "gradient", "optimizer", "activation", "resident")
-    before, at_peak = ledger.bytes_at(start), ledger.bytes_at(ledger.peak_moment)
-    parts = {f"{role}_bytes": at_peak[role] for role in roles}
-    return Split(**parts, added_bytes=sum(at_peak[role] - before[role] for role in roles))
+@dataclass
+class _Life:
+    """A storage's size, and its life on the ledger's clock."""
+
+    nbytes: int
+    born: int
+    role: str
+    died: float = math.inf
+
+
+class Ledger:
+    """The lives of a device's storages, on a clock that ticks once an operation.
+
+    `level` reads the device's high-water mark; by default it is the sum of the living storages. The peak is at the
+    operation that raised it last.
+    """
+
+    def __init__(self, device_type: str, level: Callable[[], int] | None = None) -> None:
+        self.device_type = device_type
+        self.clock = 0
+        self.peak_moment = 0
+        self._highest = -1
+        self._sum = 0
+        self._level = level or (lambda: self._sum)
+        self._lives: list[_Life] = []
+        self._living: dict[int, tuple[_Life, weakref.ref[torch.UntypedStorage]]] = {}
+
+    def see(self, tensors: Iterable[Any], role: str = "temporary") -> None:
+        """Record storages that are new, with a role; values that are no tensors of this device are ignored."""
+        for tensor in tensors:
+            if isinstance(tensor, torch.Tensor):
+                self._life_of(tensor, role)
+
+    def claim(self, tensors: Iterable[Any], role: str) -> None:
+        """Give storages a role, new or not, unless they have one that goes first."""
+        for tensor in tensors:
+            life = self._life_of(tensor, role) if isinstance(tensor, torch.Tensor) else None
+            if life is not None:
+                life.role = min(life.role, role, key=ROLES.index)
+
+    def tick(self) -> None:
+        """End an operation, and note whether it was the peak."""
+        level = self._level()
+        if level > self._highest:
+            self._highest, self.peak_moment = level, self.clock
+        self.clock += 1
+
+    def bytes_at(self, moment: int) -> dict[str, int]:
+        """Bytes by role of the storages that existed at a tick."""
+        found = dict.fromkeys(ROLES, 0)
+        for life in self._lives:
+            if life.born <= moment < life.died:
+                found[life.role] += life.nbytes
+        return found
+
+    def _life_of(self, tensor: torch.Tensor, role: str) -> _Life | None:
+        if tensor.device.type != self.device_type or tensor.layout is not torch.strided:
+            return None  # a sparse tensor has no storage of its own
+        storage = tensor.untyped_storage()
+        key, nbytes = storage._cdata, storage.nbytes()
+        if key in self._living:
+            life, _ = self._living[key]
+            if life.nbytes == nbytes:
+                return life
+            role = life.role
+            self._end(key)  # resized
+        life = _Life(nbytes, self.clock, role)
+        self._lives.append(life)
+        self._living[key] = life, weakref.ref(storage, lambda _: self._end(key))
+        self._sum += nbytes
+        return life
+
+    def _end(self, key: int) -> None:
+        life, _ = self._living.pop(key)
+        life.died = self.clock
+        self._sum -= life.nbytes
+
+
+class Observer(TorchDispatchMode):
+    """Shows the tensors of every operation to a ledger, also those of the backward pass and the optimizer."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        TorchDispatchMode.__init__(self)
+        self.ledger = ledger
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        self.ledger.see(tree_leaves((args, kwargs)), "outside")
+        result = func(*args, **(kwargs or {}))
+        self.ledger.see(tree_leaves(result))
+        self.ledger.tick()
+        return result

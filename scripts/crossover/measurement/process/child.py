@@ -16,19 +16,19 @@ from typing import Any
 
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import code_of, work_of
+from crossover.measurement.process.jobs import Job, RowJob, job_from_json
 from crossover.measurement.process.messages import send
-from crossover.measurement.process.requests import BatchTry, Job, Request, job_from_json
-from crossover.tables.row_files import write_record
+from crossover.tables.rows import write_record
 
 KILLED_FIRST = 1000
-"""Score for the kernel's out-of-memory killer: this process, not its parent or the trial server."""
+"""Score for the kernel's out-of-memory killer: it ends this process, not its parent or the trial server."""
 
 
 def end_with_parent(lifeline: int) -> None:
     """Let the kernel end this process once the parent's end of the pipe closes, however busy it is.
 
-    The parent never writes: the pipe becomes readable only when the parent is gone, and then SIGIO comes, whose default
-    is to end the process. No thread is needed, and nothing runs while measuring.
+    The parent never writes: the pipe becomes readable only when the parent is gone, and then SIGIO comes, which by
+    default ends the process. No thread is needed, and nothing runs while measuring.
     """
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
@@ -40,47 +40,37 @@ def end_with_parent(lifeline: int) -> None:
         os._exit(1)
 
 
-def prefer_as_victim() -> None:
-    """Where memory runs out, this process is the one to end."""
-    score = Path("/proc/self/oom_score_adj")
-    with suppress(OSError):
-        score.write_text(str(KILLED_FIRST))
-
-
 def run_child(job: Job, lifeline: int, messages: int) -> None:
-    """Do a job and say how it ended; raises UserError for what a user can mend."""
+    """Do a job and tell the parent how it ended; raises UserError for what a user can mend."""
     end_with_parent(lifeline)
-    prefer_as_victim()
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))
     from crossover.machine.threads import confine, export_threads
 
     confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
     export_threads(job.threads)
-
-    def begin(facts: dict[str, Any]) -> None:
-        send(messages, {"begun": facts})
-
-    done = do(job, begin, partial(send, messages)) if isinstance(job, Request) else do(job, begin)
-    if isinstance(job, BatchTry):
-        status, reason, found = done
-        send(messages, {"done": status, "reason": reason, "found": found})
-    else:
-        write_record(done, Path(job.output))
+    result = do(job, partial(send, messages))
+    if isinstance(job, RowJob):
         from crossover.machine.trust import may_pass
 
-        send(messages, {"done": done.status, "reason": done.reason, "transient": may_pass(vars(done))})
+        write_record(result, Path(job.output))
+        send(messages, {"done": result.status, "reason": result.reason, "transient": may_pass(vars(result))})
+    else:
+        status, reason, found = result
+        send(messages, {"done": status, "reason": reason, "found": found})
 
 
-def do(job: Job, *tell: Callable[[dict[str, Any]], None]) -> Any:
-    """Do a job with the code as it is at this moment, and return what its function does: a record, or a try's outcome.
+def do(job: Job, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Any:
+    """Do a job with the code as it is at this moment; returns the result of its function, a row or a try's outcome.
 
-    `tell` takes the facts known at the beginning, and of a trial the row as it would be if a pass did not end. What
-    the job imports is imported here, so that a fork of the trial server has nothing of an older version, nor of what
-    another workload imports.
+    `tell` takes the job's messages: `begun`, with the facts known at the beginning, and before each later pass of a
+    trial `passing`, with the row to keep if the pass does not end. The job's imports happen here, so that a fork of the
+    trial server has nothing from an older version, nor from another workload.
     """
     code = code_of(job.kind, job.cell.workload)
     module, function = work_of(job.kind, job.cell.workload)
     work = getattr(importlib.import_module(module), function)
-    return work(replace(job, code_key=code.key, packages=json.dumps(code.packages)), *tell)
+    return work(replace(job, code_key=code.key, packages=json.dumps(code.packages)), tell)
 
 
 def main() -> None:

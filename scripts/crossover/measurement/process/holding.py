@@ -1,20 +1,34 @@
-"""What every measuring command does around its work: threads are exported, signals heard, and a GPU is held."""
+"""What every measuring command does around its work: it takes a GPU's lease, sets the threads, and hears signals.
+
+A CPU trial that has a Slurm node to itself must not be timed on a part of it: Slurm gives an exclusive job all CPUs of
+its node, but the step in which a trial runs only those that were asked for.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
-from collections.abc import Iterator, Mapping
+import re
+import subprocess
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from crossover.config.options import tell
-from crossover.machine.gpu_cpus import share_of_host
+from crossover.config.studies import Cell
+from crossover.config.words import HALF, is_cpu, threads_of_side
+from crossover.errors import UserError
 from crossover.machine.lease import lease
-from crossover.machine.threads import export_threads
-from crossover.measurement.host.whole_node import check_whole_node, takes_all_cores
-from crossover.measurement.process.attempts import BATCH_JOBS
+from crossover.machine.threads import export_threads, physical_cores, share_of_host, usable_cores, usable_cpus
 from crossover.measurement.process.supervision import exit_statuses, interruptible
+
+BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
+"""Variables of batch systems, in whose jobs a process must stay among the job's own."""
+
+SLURM_PATIENCE_S = 10
 
 
 @dataclass(frozen=True)
@@ -26,7 +40,7 @@ class Held:
     """The leased GPU; None for another device."""
     lease_wait_s: float | None
     cpus: list[int] | None
-    """Logical CPUs that the measuring process is to run on; None: those of this process."""
+    """Logical CPUs that the measuring process runs on; None: those of this process."""
 
 
 @contextmanager
@@ -34,9 +48,9 @@ def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
     """Hold a device while the block runs; `holder` is what others read while they wait for it.
 
     `cpu_threads` is a number, or auto for the usable cores, of a GPU those that `cpus_of_gpus` gives it; a CPU side has
-    its own. This process only says so: it runs where it ran before, as does a trial server that it may start. A signal,
-    or a measuring process that failed, ends the program with the status that a shell expects. Raises UserError where a
-    CPU that is to be timed on all cores has a part of its node.
+    its own. This process keeps running where it ran before, as does a trial server that it may start. A signal, or a
+    measuring process that failed, ends the program with the status that a shell expects. Raises UserError if a CPU that
+    is to be timed on all cores has only a part of its node.
     """
     if job := batch_job(os.environ):
         tell(f"{job} on {platform.node()}")
@@ -49,6 +63,74 @@ def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
         yield Held(threads, leased.uuid, leased.waited_s, cpus)
 
 
+def job_fields(cell: Cell, options: argparse.Namespace, held: Held) -> dict[str, Any]:
+    """The fields that every job has, from a command line and what its command holds."""
+    return {
+        "cell": cell,
+        "seed": options.seed,
+        "dataset": options.dataset,
+        "threads": held.threads,
+        "time_limit_s": options.time_limit_s,
+        "isolation": choose_isolation(options.isolation, os.environ),
+        "uuid": held.uuid,
+        "cpus": held.cpus,
+    }
+
+
 def batch_job(environment: Mapping[str, str]) -> str | None:
     """The batch system's number of this job, with the variable that holds it; None outside of any."""
     return next((f"{name}={environment[name]}" for name in BATCH_JOBS if name in environment), None)
+
+
+def choose_isolation(wanted: str, environment: Mapping[str, str]) -> str:
+    """What `auto` means here: the trial server on a Linux machine of one's own, a fresh process elsewhere."""
+    if wanted != "auto":
+        return wanted
+    return "server" if platform.system() == "Linux" and batch_job(environment) is None else "process"
+
+
+def takes_all_cores(device: str, cpu_threads: int | str) -> bool:
+    """Whether the number of threads of a trial follows from the number of cores."""
+    side = threads_of_side(device)
+    return is_cpu(device) and (side == HALF or (side is None and cpu_threads == "auto"))
+
+
+def ask_slurm(job: str) -> str:
+    """What Slurm says about a job; empty if it does not answer."""
+    command = ["scontrol", "--oneliner", "show", "job", job]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=SLURM_PATIENCE_S, check=True).stdout
+    except (subprocess.SubprocessError, OSError):
+        return ""
+
+
+def check_whole_node(
+    environment: Mapping[str, str] = os.environ,
+    cpus: Collection[int] | None = None,
+    machine_cpus: int | None = None,
+    root: Path = Path("/"),
+    ask: Callable[[str], str] = ask_slurm,
+) -> None:
+    """Raise UserError if this Slurm job has more CPUs of its node than its step may use.
+
+    CPUs as Slurm counts them, less those on cores that are in use already (a request is rounded up to whole cores).
+    Nothing is checked outside of Slurm, in a job of several nodes, or if Slurm does not answer.
+    """
+    job = environment.get("SLURM_JOB_ID")
+    answer = ask(job) if job else ""
+    found = re.search(r"\bNumCPUs=(\d+)", answer)
+    if found is None or not re.search(r"\bNumNodes=1\b", answer):
+        return
+    allowed = usable_cpus() if cpus is None else cpus
+    machine = range(machine_cpus or os.cpu_count() or 1)
+    cores_of_machine = physical_cores(machine, root)
+    asked = environment.get("SLURM_CPUS_PER_TASK", "")
+    of_job, of_step = int(found[1]), min(len(allowed), int(asked) if asked.isdigit() else len(allowed))
+    threads_per_core = len(machine) // cores_of_machine
+    if of_job - of_step < threads_per_core or usable_cores(allowed, environment, root) >= cores_of_machine:
+        return
+    raise UserError(
+        f"Slurm job {job}: it has {of_job} CPUs of its node, but its step may use {of_step}, and the CPU is to be "
+        f"timed on all; ask for {of_job}, by cluster.classes.<class>.cores in the config or cpus_per_task in the "
+        "profile, keep other nodes out by a partition or a constraint, or set cpu_threads in the config"
+    )

@@ -9,29 +9,101 @@ nothing once a file that it has imported was changed, and goes away by itself.
 from __future__ import annotations
 
 import gc
+import hashlib
 import importlib
+import json
 import os
+import re
+import resource
 import selectors
 import signal
 import socket
 import sys
+import sysconfig
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from crossover.config.workloads import NULL
 from crossover.errors import one_line_errors
-from crossover.machine.code_key import NULL_TRIAL, SERVER, WORK, code_of, digests_of
+from crossover.machine.code_key import LIBRARY, SERVER, code_of, digests_of
 from crossover.measurement.process.child import run_child
-from crossover.measurement.process.orders import Order, receive, tell
-from crossover.measurement.process.requests import job_from_json
-from crossover.measurement.process.server_key import WITHOUT_TORCH, server_key
+from crossover.measurement.process.jobs import job_from_json
+from crossover.measurement.process.messages import Order, receive_order, send
 from crossover.tables.columns import arrow_schema
 
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
+NOT_AN_ORDER = (OSError, ValueError, TypeError, KeyError)
+
+LOADED_ONCE = re.compile(
+    "ATEN|CUBLAS|CUDA|CUDNN|DNNL|GLIBC|GOMP|HIP|HSA|KMP|LD_|MALLOC|MKL|NCCL|NUMEXPR|NVIDIA|OMP|ONEDNN|OPENBLAS|PYTHON|"
+    "PYTORCH|ROC|TORCH|TRITON"
+)
+"""Prefixes of variables that are read when a library is loaded."""
+
+SET_LATER = {"CUDA_VISIBLE_DEVICES"}
+"""Read when a device is first used, so a fork can still set it."""
+
+
+def server_key(environment: Mapping[str, str], preloaded: str) -> str:
+    """The key of the server that has imported the module `preloaded`, as 32 hexadecimal digits.
+
+    It covers everything that a fork inherits and could not set for itself: user, interpreter, installed packages, the
+    folder of this library, variables that native libraries read when they are loaded, limits, control group, namespaces
+    and memory policy. So a changed package never meets an old server. The server itself notices changes of the
+    library's files.
+    """
+    facts = {
+        "preloaded": preloaded,
+        "user": os.getuid(),
+        "interpreter": [sys.executable, sys.version, sys.prefix],
+        "packages": _packages(),
+        "library": str(LIBRARY),
+        "environment": {
+            name: value
+            for name, value in sorted(environment.items())
+            if LOADED_ONCE.match(name) and name not in SET_LATER
+        },
+        "limits": [resource.getrlimit(getattr(resource, n)) for n in sorted(dir(resource)) if n.startswith("RLIMIT_")],
+        "niceness": os.nice(0),
+        "kernel": [_kernel_text(name) for name in ("cgroup", "numa_maps")],
+        "namespaces": [_link(f"/proc/self/ns/{name}") for name in ("mnt", "pid", "user", "net", "ipc")],
+    }
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+
+
+def _packages() -> list[tuple[str, int]]:
+    """Installed distributions and when their records were written, from the names of their folders."""
+    folders = {
+        sysconfig.get_path("purelib"),
+        sysconfig.get_path("platlib"),
+        *os.environ.get("PYTHONPATH", "").split(":"),
+    }
+    found = []
+    for folder in filter(None, folders):
+        with suppress(OSError):
+            found += [(one.path, one.stat().st_mtime_ns) for one in os.scandir(folder) if one.name.endswith("-info")]
+    return sorted(found)
+
+
+def _kernel_text(name: str) -> str:
+    """A file of /proc/self; of the memory map only the policy of its first line."""
+    try:
+        text = Path("/proc/self", name).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    return text.split(maxsplit=2)[1] if name == "numa_maps" and text else text
+
+
+def _link(path: str) -> str:
+    try:
+        return str(Path(path).readlink())
+    except OSError:
+        return ""
 
 
 class Server:
@@ -77,31 +149,29 @@ class Server:
         for pid, connection in list(self.children.items()):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
-                tell(connection, {"ended": os.waitstatus_to_exitcode(status)})
+                _tell(connection, {"ended": os.waitstatus_to_exitcode(status)})
                 connection.close()
                 del self.children[pid]
 
     def answer(self) -> None:
-        """Take one order; whatever is wrong with it, the next one finds the server well."""
+        """Take one order; whatever is wrong with it, the server is ready for the next one."""
         connection, _ = self.listener.accept()
         connection.settimeout(REQUEST_LIMIT_S)
         try:
-            order, descriptors = receive(connection)
-        except (OSError, ValueError, TypeError, KeyError):
+            order, descriptors = receive_order(connection)
+        except NOT_AN_ORDER:
             connection.close()
             return
         try:
             self.outdated = not self.is_up_to_date()
             if self.outdated or order.key != self.key:
-                tell(connection, {"refused": "another version of code, packages or environment"})
-                connection.close()
-                return
+                raise ValueError("another version of code, packages or environment")
             self._follow(order.workflow)
             pid = self._fork(order, descriptors, connection)
             self.children[pid] = connection
-            tell(connection, {"child": pid})
-        except (OSError, ValueError, TypeError, KeyError) as error:  # no more processes, or an order that is none
-            tell(connection, {"refused": f"{type(error).__name__}: {error}"})
+            _tell(connection, {"child": pid})
+        except NOT_AN_ORDER as error:  # also if there can be no more processes
+            _tell(connection, {"refused": str(error)})
             connection.close()
         finally:
             for descriptor in descriptors:
@@ -144,8 +214,14 @@ class Server:
             os._exit(code)
 
 
+def _tell(connection: socket.socket, message: Mapping[str, Any]) -> None:
+    """Send a message to a client, if it is still there."""
+    with suppress(OSError):
+        send(connection.fileno(), message)
+
+
 def become_child(order: Order, descriptors: list[int]) -> int:
-    """Put on what the client wears, measure, and return the exit code."""
+    """Take over the client's output, environment and folder, do its job, and return the exit code."""
     with suppress(PermissionError):
         os.setsid()
     output, error, lifeline, messages = descriptors
@@ -155,12 +231,10 @@ def become_child(order: Order, descriptors: list[int]) -> int:
     os.environ.update(order.environment)
     tempfile.tempdir = None  # the folder for temporary files is the client's, too
     os.umask(order.umask)
-    if order.affinity is not None:
-        os.sched_setaffinity(0, order.affinity)
     try:
         os.chdir(order.folder)
         with one_line_errors():
-            run_child(job_from_json(order.request), lifeline, messages)
+            run_child(job_from_json(order.job), lifeline, messages)
     except SystemExit as stop:
         if isinstance(stop.code, str):
             print(stop.code, file=sys.stderr)
@@ -174,36 +248,31 @@ def become_child(order: Order, descriptors: list[int]) -> int:
     return 0
 
 
-def preload(torch: bool) -> None:
-    """Import what every trial needs, and construct an optimizer, which imports the rest of torch.
+def preload(module: str) -> None:
+    """Import what every trial needs and, with torch, construct an optimizer, which imports the rest of it.
 
-    What only a workload needs is for its own trials to import: it may start threads, open the GPU or set variables.
+    What only a workload needs is imported by its own trials: it may start threads, open the GPU or set variables.
     """
     import pyarrow.json
     import pyarrow.parquet  # noqa: F401
 
-    importlib.import_module(preloaded(torch))
+    importlib.import_module(module)
     arrow_schema()
     code_of("trial", NULL)  # so that a fork finds its own key sooner
-    if torch:
+    if "torch" in sys.modules:
         from torch import nn, optim, zeros
 
         optim.SGD([nn.Parameter(zeros(1))], lr=0.1)
 
 
-def preloaded(torch: bool) -> str:
-    """The module whose imports a server has."""
-    return (WORK["trial"] if torch else NULL_TRIAL)[0]
-
-
 def main() -> None:
-    """Entry of the server process: its key, the path of its socket, and WITHOUT_TORCH perhaps are the arguments."""
-    key, place, torch = sys.argv[1], Path(sys.argv[2]), WITHOUT_TORCH not in sys.argv[3:]
+    """Entry of the server process, whose arguments are its key, the path of its socket, and the module to preload."""
+    key, place, preloaded = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
     environment = dict(os.environ)  # what is imported may add to it
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # or to ask for a GPU would open it, and no fork could use it
-    imported = digests_of(SERVER, preloaded(torch))
-    preload(torch)
-    if server_key(environment, torch=torch) != key:  # something changed while the imports ran
+    imported = digests_of(SERVER, preloaded)
+    preload(preloaded)
+    if server_key(environment, preloaded) != key:  # something changed while the imports ran
         sys.exit("the packages or the environment changed while the trial server started")
     gc.collect()
     gc.freeze()  # the children share these pages
@@ -214,7 +283,7 @@ def main() -> None:
         beside.rename(place)  # whoever finds the socket finds it listening
         own = place.stat().st_ino
         try:
-            Server(listener, key, lambda: digests_of(SERVER, preloaded(torch)) == imported).serve()
+            Server(listener, key, lambda: digests_of(SERVER, preloaded) == imported).serve()
         finally:
             with suppress(OSError):
                 if place.stat().st_ino == own:

@@ -8,18 +8,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from crossover.measurement.process.processes import Child, Ending, wait_readable
+from crossover.measurement.process.children import Child, Ending
+from crossover.measurement.process.jobs import Outcome
+from crossover.measurement.process.messages import wait_readable
 
 START_LIMIT_S = 300.0
 """Longest start of a measuring process: importing torch from a cold network file system takes minutes."""
 
 ENDING_LIMIT_S = 20.0
-"""Longest end of a measuring process after its last word: closing a CUDA context takes a second or two."""
+"""Longest end of a measuring process after its last message: closing a CUDA context takes a second or two."""
 
 POLL_S = 0.1
 """Between two looks at a child that cannot announce its end."""
@@ -48,31 +50,16 @@ class ChildLostError(Exception):
     """The child is gone and nobody can tell how."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a child ended. `facts` are the columns it knew when it began."""
-
-    status: str
-    reason: str | None
-    written: bool
-    """Whether the child has written its row."""
-    facts: dict[str, Any]
-    found: dict[str, Any] = field(default_factory=dict)
-    """What it told at its end, beside the row."""
-    transient: bool = False
-    """Whether what speaks against it may be gone when it is measured again."""
-
-
 def supervise(
     child: Child,
     time_limit_s: float,
     oom_kills: Callable[[], int | None],
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Wait for a child, at most `time_limit_s` from its beginning, and say how it ended.
+    """Wait for a child, at most `time_limit_s` from its beginning, and return how it ended.
 
     A trial that ends in a pass after its timing keeps what it has measured, and says which pass was not done.
-    Raises ChildFailedError where it ended by an error, ChildLostError where its end is unknown.
+    Raises ChildFailedError if it ended by an error, ChildLostError if its end is unknown.
     """
     kills_before = oom_kills()
     facts: dict[str, Any] | None = None
@@ -93,7 +80,7 @@ def supervise(
                 child.kill()
                 raise ChildLostError("the measuring process closed its messages, and its parent did not say why")
             ended = True
-        for message in _unread(child):
+        while (message := child.inbox.next(0)) is not None:
             if "begun" in message:
                 facts, deadline = message["begun"], clock() + time_limit_s
             if "passing" in message:
@@ -105,11 +92,40 @@ def supervise(
         child.kill()  # whatever it left behind: data loaders, or itself if it hangs on its way out
         found, transient = done.get("found", {}), done.get("transient", False)
         return Outcome(done["done"], done["reason"], True, facts or {}, found, transient)
-    return _with_kept(_verdict(ending, facts, kills_before, oom_kills()), kept)
+    if ending is None or ending == Ending():
+        raise ChildLostError("the measuring process is gone, and its parent did not say how")
+    if ending.signal is None:
+        raise ChildFailedError(f"the measuring process ended with status {ending.exit_code}", ending.exit_code)
+    if facts is None:
+        name = signal.Signals(ending.signal).name
+        raise ChildFailedError(f"the measuring process was ended by {name} before it began")
+    kills_after = oom_kills()
+    out_of_memory = kills_before is not None and kills_after is not None and kills_after > kills_before
+    return _with_kept(replace(_verdict(ending.signal, out_of_memory), facts=facts), kept)
+
+
+def _wait(child: Child, seconds: float) -> bool:
+    """Wait for a message or for the child's end; whether it has ended."""
+    end = child.fileno()
+    sources = [child.inbox.descriptor] if not child.inbox.closed else []
+    ready = wait_readable([*sources, *([] if end is None else [end])], min(seconds, POLL_S if end is None else seconds))
+    return end in ready if end is not None else child.ending(0) is not None
+
+
+def _verdict(number: int, out_of_memory: bool) -> Outcome:
+    """What it means that a signal ended the child; `out_of_memory` if the kernel's killer was at work meanwhile."""
+    name = signal.Signals(number).name
+    if number == signal.SIGKILL and out_of_memory:
+        reason = "ended by the kernel's out-of-memory killer: the host or the job's control group ran out of memory"
+        return Outcome("oom", reason, False, {})
+    if number in CRASHES:
+        reason = f"the measuring process crashed ({name}); run measure_cell.py with --isolation=none under a debugger"
+        return Outcome("invalid", reason, False, {})
+    return Outcome("invalid", f"something outside ended the measuring process ({name})", False, {}, transient=True)
 
 
 def _with_kept(outcome: Outcome, kept: dict[str, Any] | None) -> Outcome:
-    """How a trial ended, or, where its time was known by then, its row without the passes that were not done."""
+    """How a trial ended or, if its time was known by then, its row without the passes that were not done."""
     if kept is None:
         return outcome
     pass_, *later = kept["passing"]
@@ -121,46 +137,8 @@ def _with_kept(outcome: Outcome, kept: dict[str, Any] | None) -> Outcome:
     return Outcome(status, reasons, False, {**outcome.facts, **columns}, transient=kept["transient"])
 
 
-def _wait(child: Child, seconds: float) -> bool:
-    """Wait for a message or for the child's end; whether it has ended."""
-    end = child.fileno()
-    sources = [child.inbox.fileno()] if not child.inbox.closed else []
-    ready = wait_readable([*sources, *([] if end is None else [end])], min(seconds, POLL_S if end is None else seconds))
-    return end in ready if end is not None else child.ending(0) is not None
-
-
-def _unread(child: Child) -> Iterator[dict[str, Any]]:
-    """Messages that have arrived."""
-    while not child.inbox.closed and wait_readable([child.inbox.fileno()], 0):
-        yield from child.inbox.read()
-
-
-def _verdict(
-    ending: Ending | None, facts: dict[str, Any] | None, kills_before: int | None, kills_after: int | None
-) -> Outcome:
-    """What an end without a row means."""
-    if ending is None or ending == Ending():
-        raise ChildLostError("the measuring process is gone, and its parent did not say how")
-    if ending.signal is None:
-        raise ChildFailedError(f"the measuring process ended with status {ending.exit_code}", ending.exit_code)
-    name = signal.Signals(ending.signal).name
-    if facts is None:
-        raise ChildFailedError(f"the measuring process was ended by {name} before it began")
-    if ending.signal == signal.SIGKILL and kills_before is not None and (kills_after or 0) > kills_before:
-        return Outcome(
-            "oom",
-            "ended by the kernel's out-of-memory killer: the host or the job's control group ran out of memory",
-            False,
-            facts,
-        )
-    if ending.signal in CRASHES:
-        reason = f"the measuring process crashed ({name}); run measure_cell.py with --isolation=none under a debugger"
-        return Outcome("invalid", reason, False, facts)
-    return Outcome("invalid", f"something outside ended the measuring process ({name})", False, facts, transient=True)
-
-
 def kernel_oom_kills(root: Path = Path("/")) -> int | None:
-    """Processes that the kernel's out-of-memory killer has ended so far, on this host; None where it does not say."""
+    """Processes that the kernel's out-of-memory killer has ended so far on this host; None if it does not say."""
     statistics = root / "proc/vmstat"
     found = re.search(r"^oom_kill (\d+)$", statistics.read_text(), re.MULTILINE) if statistics.is_file() else None
     return int(found[1]) if found else None
@@ -179,7 +157,7 @@ def exit_statuses() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn signals that end a process into an exception, so that what is under way is cleaned up first."""
+    """Turn signals that end a process into an exception, so that everything under way is cleaned up first."""
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         for other in TERMINATING:

@@ -1,23 +1,53 @@
-"""What a job sets of torch and its device before it builds anything, and what must hold until its last timed step."""
+"""The conditions that a job sets before it imports a workload, and that must hold until its last timed step.
+
+They are the device, the threads and every switch that decides how torch computes. Defaults differ between backends
+(TF32 is on in cuDNN and off in cuBLAS), so each switch is set. Precisions are set on the leaves only: a setting higher
+up would reach every backend below it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
-from crossover.measurement.process.requests import Job
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from crossover.config.studies import Cell
+from crossover.config.words import DEVICES
+from crossover.errors import InvalidError
 from crossover.measurement.step.devices import OpenDevice, open_device
-from crossover.measurement.step.endings import InvalidError
-from crossover.measurement.step.switches import changes, read_switches, set_switches
 from crossover.measurement.step.tasks import Task
+
+PRECISION_LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
+
+PARENTS = ("fp32_precision", "cudnn.fp32_precision", "mkldnn.fp32_precision")
+"""Precision settings above the leaves, which inductor reads too."""
+
+DEFAULTS = {
+    "cuda.matmul.allow_fp16_reduced_precision_reduction": True,
+    "cuda.matmul.allow_bf16_reduced_precision_reduction": True,
+    "cuda.matmul.allow_fp16_accumulation": False,
+    "cudnn.enabled": True,
+    "cudnn.benchmark": False,
+    "cudnn.deterministic": False,
+    "mkldnn.enabled": True,
+    "mkldnn.deterministic": False,
+}
+"""Torch's documented defaults, set so that nothing else decides."""
 
 THREADS = ("threads", "interop_threads")
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The device that was opened, and threads and switches as they were set."""
+    """The opened device, and the switches and threads as they were set."""
 
     target: OpenDevice
     uuid: str | None
@@ -25,28 +55,119 @@ class Conditions:
     switches: Mapping[str, Any]
 
     def check(self, task: Task) -> None:
-        """Raise InvalidError where what ran, or is about to, is not what was asked for."""
+        """Raise InvalidError if the task runs elsewhere than asked, or a switch or the threads changed."""
         if reason := wrong_device(task, self.target, self.uuid) or changes(self.switches, read_switches()):
             raise InvalidError(reason)
 
 
-def set_conditions(job: Job) -> Conditions:
-    """Set threads and switches and open the device; raises UserError where torch cannot use it.
-
-    To be called before a workload is imported, so that what it sets then is seen.
-    """
-    switches = set_switches(job.cell.precision, job.threads)
-    target = open_device(job.cell.device)
-    if target.device.type != "cpu":  # a data loader's thread that pins memory sets them, and no step runs on them
+def set_conditions(cell: Cell, threads: int, uuid: str | None) -> Conditions:
+    """Set threads and switches and open the device; raises UserError if torch cannot use it."""
+    switches = set_switches(cell.precision, threads)
+    target = open_device(cell.device)
+    if target.device.type != "cpu":  # a loader's pinning thread changes them, and no step runs on them
         switches = {name: value for name, value in switches.items() if name not in THREADS}
-    return Conditions(target, job.uuid, switches)
+    return Conditions(target, uuid, switches)
 
 
 def wrong_device(task: Task, target: OpenDevice, uuid: str | None) -> str | None:
     """Why the device that ran is not the one asked for; None if it is."""
     found = {tensor.device.type for tensor in (*task.model.parameters(), *task.resident)}
-    if strangers := sorted(found - {target.device.type}):
-        return f"tensors lie on {', '.join(strangers)}, not on {target.device.type}: the workload must use its device"
+    if others := sorted(found - {target.device.type}):
+        return f"tensors lie on {', '.join(others)}, not on {target.device.type}: the workload must use its device"
     if uuid is not None and uuid.startswith("GPU-") and target.uuid != uuid:
         return f"{target.uuid} ran, not the leased {uuid}: something changed CUDA_VISIBLE_DEVICES"
     return None
+
+
+def seed_all(seed: int) -> None:
+    """Seed the generators of Python, NumPy and torch; a fork would else repeat the trial server's numbers."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+def set_switches(precision: str, threads: int) -> dict[str, Any]:
+    """Set the threads and all switches; returns what `read_switches` must find from now on."""
+    torch.set_num_threads(threads)
+    _set_old_names(precision == "tf32")
+    asked = _asked(precision)
+    for name, value in asked.items():
+        owner, key = _place(name)
+        setattr(owner, key, value)
+    return {**read_switches(), **asked, "threads": threads}
+
+
+def read_switches() -> dict[str, Any]:
+    """All switches and threads as torch has them now, as plain values."""
+    return _read([*_asked("fp32"), *PARENTS]) | {name: read() for name, read in _left_alone().items()}
+
+
+def changes(asked: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+    """The switches that differ from what was asked, in one line with the remedy; None if none does."""
+    changed = [f"{name} changed from {value} to {found[name]}" for name, value in asked.items() if found[name] != value]
+    return f"{', '.join(changed)}: the workload, or what it imports, must not set it" if changed else None
+
+
+class SwitchWatch(TorchDispatchMode):
+    """Reads switches and threads at every operation, to see a step that sets one and sets it back at its end."""
+
+    def __init__(self, asked: Mapping[str, Any]) -> None:
+        TorchDispatchMode.__init__(self)
+        self.asked = {name: asked[name] for name in (*_asked("fp32"), "threads") if name in asked}
+        self.found = dict(self.asked)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        now = _read(_asked("fp32")) | {"threads": torch.get_num_threads()}
+        self.found |= {name: now[name] for name, value in self.asked.items() if now[name] != value}
+        return func(*args, **(kwargs or {}))
+
+
+def _set_old_names(tf32: bool) -> None:
+    """Set the older names of the leaves too: torch refuses to read them if they disagree with the new ones, and
+    inductor and `torch.backends.cudnn.flags` read them.
+    """
+    with warnings.catch_warnings(action="ignore"):  # that there are newer names
+        torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        torch.backends.cudnn.allow_tf32 = tf32
+
+
+def _asked(precision: str) -> dict[str, Any]:
+    """The switches to set, by their path below torch.backends."""
+    wanted = "tf32" if precision == "tf32" else "ieee"
+    leaves = {f"{leaf}.fp32_precision": wanted if leaf.startswith("cu") else "ieee" for leaf in PRECISION_LEAVES}
+    return leaves | DEFAULTS
+
+
+def _read(names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(*_place(name)) for name in names}
+
+
+@cache
+def _place(name: str) -> tuple[Any, str]:
+    """The object that holds a switch, and the switch's name there."""
+    owner, _, key = name.rpartition(".")
+    return (attrgetter(owner)(torch.backends) if owner else torch.backends), key
+
+
+def _left_alone() -> dict[str, Callable[[], Any]]:
+    """How to read the switches that are not set: each has the same value in every fresh process and must keep it.
+
+    Gradient mode is not among them: a training fails without gradients, and an inference switches them off itself.
+    """
+    cuda = torch.backends.cuda
+    return {
+        "cuda.flash_sdp": cuda.flash_sdp_enabled,
+        "cuda.mem_efficient_sdp": cuda.mem_efficient_sdp_enabled,
+        "cuda.math_sdp": cuda.math_sdp_enabled,
+        "cuda.cudnn_sdp": cuda.cudnn_sdp_enabled,
+        "cuda.fp16_bf16_reduction_math_sdp": cuda.fp16_bf16_reduction_math_sdp_allowed,
+        "mha.fastpath": torch.backends.mha.get_fastpath_enabled,
+        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled,
+        "default_dtype": lambda: str(torch.get_default_dtype()),
+        "autocast": lambda: [device for device in DEVICES if torch.is_autocast_enabled(device)],
+        "anomaly_detection": torch.is_anomaly_enabled,
+        "threads": torch.get_num_threads,
+        "interop_threads": torch.get_num_interop_threads,
+    }

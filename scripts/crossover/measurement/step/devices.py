@@ -1,4 +1,4 @@
-"""Devices as a trial sees them: opened, synchronised and described."""
+"""Devices as torch opens them: how to wait for one, and how to time it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ from crossover.config.words import is_cpu
 from crossover.errors import UserError
 
 
-def _no_wait() -> None:
-    """The CPU has done its work when the call returns."""
-
-
 @dataclass(frozen=True)
 class OpenDevice:
-    """A device that is there, how to wait for it, and how to put marks into its queue."""
+    """A device that torch can use here."""
 
     device: torch.device
     synchronise: Callable[[], None]
@@ -27,23 +23,25 @@ class OpenDevice:
     uuid: str | None = None
     memory_bytes: int | None = None
     mark: Callable[[], Any] | None = None
+    """Puts a timestamp into the device's queue."""
     between_s: Callable[[Any, Any], float] | None = None
+    """Seconds between two marks."""
 
 
 def open_device(kind: str) -> OpenDevice:
-    """Open the first visible device of a kind, or a CPU side; raises UserError where torch cannot use one."""
+    """Open the first visible device of a kind, or the CPU; raises UserError if torch cannot use it."""
     if is_cpu(kind):
-        return OpenDevice(torch.device("cpu"), _no_wait)
+        return OpenDevice(torch.device("cpu"), lambda: None)  # the CPU is done when a call returns
     if kind == "cuda" and torch.cuda.is_available():
         properties = torch.cuda.get_device_properties(0)
         return OpenDevice(
             torch.device("cuda", 0),
             torch.cuda.synchronize,
             name=properties.name,
-            uuid=_uuid_of(properties),
+            uuid=f"GPU-{str(properties.uuid).removeprefix('GPU-')}",  # as the driver's own tools write it
             memory_bytes=properties.total_memory,
             mark=_cuda_mark,
-            between_s=_between_s,
+            between_s=lambda begin, end: float(begin.elapsed_time(end)) / 1000,
         )
     if kind == "mps" and torch.backends.mps.is_available():
         return OpenDevice(torch.device("mps"), torch.mps.synchronize, name="Apple GPU")
@@ -57,16 +55,7 @@ def open_device(kind: str) -> OpenDevice:
     )
 
 
-def _uuid_of(properties: Any) -> str:
-    """The UUID as the driver's own tools write it."""
-    return f"GPU-{str(properties.uuid).removeprefix('GPU-')}"
-
-
 def _cuda_mark() -> torch.cuda.Event:
     event = torch.cuda.Event(enable_timing=True)
     event.record()
     return event
-
-
-def _between_s(begin: torch.cuda.Event, end: torch.cuda.Event) -> float:
-    return float(begin.elapsed_time(end)) / 1000

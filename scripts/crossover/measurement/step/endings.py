@@ -1,4 +1,4 @@
-"""What an error says of how a trial ended: out of memory, unsupported, too slow, invalid; anything else is a bug."""
+"""How a job that ends early is recorded: unsupported, timeout, invalid or oom. Any other error is a bug."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TypeVar
 
 import torch
 
-from crossover.measurement.clock.time_limit import TooSlowError
-from crossover.measurement.step.precision import UnsupportedError
+from crossover.errors import InvalidError, TooSlowError, UnsupportedError
 
 Found = TypeVar("Found")
 
@@ -21,33 +20,29 @@ OUT_OF_MEMORY = re.compile(
     r"|Cannot allocate memory \(12\)"  # torch could not map a dataset's file
     r"|\bCU[A-Z]+_\w*ALLOC(ATION)?_FAILED"  # tensors left too little for a library's workspace (seen on an H200)
 )
-"""How memory that ran out reads where no type of error says it."""
+"""Messages of errors that mean out of memory although their type does not say so."""
 
 
-class InvalidError(Exception):
-    """What was measured must not count."""
+STATUSES = {UnsupportedError: "unsupported", TooSlowError: "timeout", InvalidError: "invalid"}
 
 
 def early_end(error: Exception) -> tuple[str, str] | None:
-    """Status and reason of the end that an error means; None where it means a bug, or a user's mistake."""
-    if isinstance(error, UnsupportedError):
-        return "unsupported", str(error)
-    if isinstance(error, TooSlowError):
-        return "timeout", str(error)
-    if isinstance(error, InvalidError):
-        return "invalid", str(error)
+    """The status and reason that an error stands for; None for a bug or a user's mistake."""
+    for kind, status in STATUSES.items():
+        if isinstance(error, kind):
+            return status, str(error)
     if is_out_of_memory(error):
         return "oom", str(error).partition("\n")[0] or type(error).__name__
     return None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out: by its type (torch's, Python's) or words (the others')."""
+    """Whether an error means that memory ran out, by its type (torch's, Python's) or its message (libraries')."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
 
 
 def unless_out_of_memory(measure: Callable[[], Found], otherwise: Found) -> Found:
-    """What `measure` returns; `otherwise` where it does not fit into memory beside what was measured before it."""
+    """The result of `measure`, or `otherwise` if it runs out of memory."""
     try:
         return measure()
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:

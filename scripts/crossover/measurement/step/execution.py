@@ -1,4 +1,4 @@
-"""Executions: a task's step as written, with its model compiled, or captured whole in a CUDA graph."""
+"""Executions: a task's step run eagerly, with its model compiled, or captured whole in a CUDA graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from crossover.measurement.step.precision import UnsupportedError
+from crossover.errors import UnsupportedError
 from crossover.measurement.step.tasks import Task, TrainingTask
 
 CAPTURE_WARMUP_STEPS = 3
@@ -22,13 +22,13 @@ class Execution:
 
     step: Callable[[], None]
     compile_s: Callable[[], float | None] = lambda: None
-    """Seconds spent compiling or capturing so far; None where nothing is compiled."""
+    """Seconds spent compiling or capturing so far; None for an eager step."""
     compilations: Callable[[], int] = lambda: 0
     """Graphs compiled so far."""
 
 
 def prepare(task: Task, execution: str) -> Execution:
-    """Make a task's step ready; raises UnsupportedError where this execution is not possible."""
+    """Make a task's step ready; raises UnsupportedError if it cannot run in this execution."""
     if execution == "compile":
         return _compiled(task)
     if execution == "cuda-graph":
@@ -37,14 +37,14 @@ def prepare(task: Task, execution: str) -> Execution:
 
 
 def not_compiled(asked: str, execution: Execution) -> str | None:
-    """Why a compiled cell measured the eager step; None if it did not."""
+    """Why a cell of `compile` measured the eager step; None if it did not."""
     if asked == "compile" and execution.compilations() == 0:
         return "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
     return None
 
 
 def _compiled(task: Task) -> Execution:
-    """The model compiled by torch.compile; loss, optimizer and the step's frame stay eager, as users write it."""
+    """The step with its model compiled; loss and optimizer stay eager, as users write it."""
     import torch._dynamo.utils
     import torch._inductor.config
 
@@ -53,8 +53,8 @@ def _compiled(task: Task) -> Execution:
     inductor: Any = torch._inductor.config
     inductor.force_disable_caches = True  # or the second trial would seem to compile in no time
     model: Any = task.model
-    # Not model.compile(), which compiles nothing where the model's own forward is torch's, as a Sequential's is. Not
-    # dynamic: else the smaller batch of the numerical check would leave a graph for any batch to the passes after it.
+    # Not model.compile(), which compiles nothing if the model's own forward is torch's, as a Sequential's is. Not
+    # dynamic, or the numerical check's smaller batch would leave a graph for any batch to the passes after it.
     model.forward = torch.compile(model.forward, dynamic=False)
     dynamo: Any = torch._dynamo.utils
     return Execution(
@@ -83,21 +83,12 @@ def _compiler_missing(device: torch.device) -> str | None:
 
 def _captured(task: Task) -> Execution:
     """The device's work of a whole step, captured once and replayed; inputs are copied into its buffers."""
+    if (reason := _why_not_captured(task)) is not None:
+        raise UnsupportedError(f"cuda-graph {reason}")
     device = task.arithmetic.device
-    if device.type != "cuda":
-        raise UnsupportedError(f"cuda-graph needs a CUDA device; this is {device.type}")
-    if task.reads_back:
-        raise UnsupportedError("cuda-graph cannot hold a step whose results the host reads in its midst")
-    if task.arithmetic.scaler is not None and isinstance(task, TrainingTask):
-        raise UnsupportedError("cuda-graph cannot hold amp-fp16: the host reads the loss scaler's verdict in each step")
-    if task.optimizer is not None and not all(group.get("capturable", True) for group in task.optimizer.param_groups):
-        name = type(task.optimizer).__name__
-        raise UnsupportedError(
-            f"cuda-graph cannot hold {name} as this workload sets it: its steps are counted on the host"
-        )
     start_s = time.perf_counter()
     buffers = tuple(tensor.clone() for tensor in task.next_inputs())
-    # What a workload sums up over steps keeps the graph of the steps on the side stream, which is harmless here.
+    # A workload's sums over steps keep the graph of the steps on the side stream, which is harmless here.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))
@@ -117,3 +108,17 @@ def _captured(task: Task) -> Execution:
         task.end_step()
 
     return Execution(step, lambda: capture_s)
+
+
+def _why_not_captured(task: Task) -> str | None:
+    arithmetic, optimizer = task.arithmetic, task.optimizer
+    if arithmetic.device.type != "cuda":
+        return f"needs a CUDA device; this is {arithmetic.device.type}"
+    if task.reads_back:
+        return "cannot hold a step whose results the host reads in its midst"
+    if arithmetic.scaler is not None and isinstance(task, TrainingTask):
+        return "cannot hold amp-fp16: the host reads the loss scaler's verdict in each step"
+    if optimizer is not None and not all(group.get("capturable", True) for group in optimizer.param_groups):
+        name = type(optimizer).__name__
+        return f"cannot hold {name} as this workload sets it: its steps are counted on the host"
+    return None

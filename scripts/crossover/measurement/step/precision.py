@@ -1,4 +1,4 @@
-"""Precisions: the numbers that a task computes with, and which devices have them."""
+"""Precisions: the number formats that a task computes in, and which devices support them."""
 
 from __future__ import annotations
 
@@ -9,30 +9,28 @@ from typing import Any
 
 import torch
 
+from crossover.errors import UnsupportedError
+
 PURE = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 SKIPPED_MAX = 30
-"""Steps in a row that a loss scaler may skip, halving from 2^16: at 2^-14 it is not the scale that overflows."""
-
-
-class UnsupportedError(Exception):
-    """This device cannot do what the cell asks for; a result, not a failure."""
+"""Updates in a row that a loss scaler may skip. It halves from 2^16: at 2^-14 the scale is not what overflows."""
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """The numbers that a task computes with, on its device."""
+    """A device and the number formats that a task uses on it."""
 
     device: torch.device
     dtype: torch.dtype = torch.float32
-    """Type of parameters and of floating-point inputs."""
+    """Type of parameters and floating-point inputs."""
     autocast_dtype: torch.dtype | None = None
     scaler: torch.amp.GradScaler | None = None
-    """Scales the loss of a training step in amp-fp16, whose small gradients would become zero."""
+    """Scales the loss in amp-fp16, where small gradients would become zero."""
 
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The tensor on the device; floating-point ones in `dtype`, others as they are."""
+        """The tensor on the device; floating-point tensors are converted to `dtype`."""
         return tensor.to(self.device, self.dtype) if tensor.is_floating_point() else tensor.to(self.device)
 
     def autocast(self) -> AbstractContextManager[Any]:
@@ -42,11 +40,11 @@ class Arithmetic:
         return torch.autocast(self.device.type, self.autocast_dtype)
 
     def backward(self, loss: torch.Tensor) -> None:
-        """Backward pass, of the scaled loss where there is a scaler; gradients add up over several."""
+        """Run the backward pass of the loss, scaled if there is a scaler."""
         (loss if self.scaler is None else self.scaler.scale(loss)).backward()
 
     def step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Optimizer step on the gradients of one or more backward passes."""
+        """Run an optimizer step on the gradients of one or more backward passes."""
         if self.scaler is None:
             optimizer.step()
         else:
@@ -54,10 +52,10 @@ class Arithmetic:
             self.scaler.update()
 
     def run_until_updated(self, step: Callable[[], object]) -> bool:
-        """Run a step again and again until the loss scaler skips no update of it; without a scaler nothing runs.
+        """Repeat a step until the loss scaler skips no update; False if SKIPPED_MAX in a row were skipped.
 
-        A step without its update is not the one asked for: the optimizer's state is first allocated by an update. False
-        where SKIPPED_MAX in a row were skipped.
+        The first update allocates the optimizer's state, so a step without one is not the step to measure. Without a
+        scaler nothing runs.
         """
         if self.scaler is None:
             return True
@@ -70,8 +68,8 @@ class Arithmetic:
 
 
 def arithmetic_of(precision: str, device: torch.device) -> Arithmetic:
-    """The arithmetic of a precision; raises UnsupportedError where the device lacks it."""
-    if (reason := _missing(precision, device)) is not None:
+    """The arithmetic of a precision; raises UnsupportedError if the device lacks it."""
+    if (reason := _why_unsupported(precision, device)) is not None:
         raise UnsupportedError(reason)
     return Arithmetic(
         device,
@@ -81,8 +79,7 @@ def arithmetic_of(precision: str, device: torch.device) -> Arithmetic:
     )
 
 
-def _missing(precision: str, device: torch.device) -> str | None:
-    """Why a device lacks a precision; None if it has it."""
+def _why_unsupported(precision: str, device: torch.device) -> str | None:
     if precision == "tf32" and not _has_tf32(device):
         return f"tf32 needs an NVIDIA GPU of compute capability 8.0 or newer; this is {device.type}"
     if precision.endswith("bf16") and device.type == "cuda" and not _has_bf16():

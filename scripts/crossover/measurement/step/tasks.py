@@ -1,7 +1,7 @@
-"""Tasks: a workload on its device, cut into the parts that timing, CUDA graphs and the numerical check need.
+"""Tasks: a workload on its device, in the parts that timing, CUDA graphs and the numerical check need.
 
-A workload's class says where a step's inputs come from (`next_inputs`) and what is computed from them (`forward`);
-the rest has defaults. One step is then: inputs, device work (`run`), what the host does at its end (`end_step`).
+A workload's class says where a step's inputs come from (`next_inputs`) and what is computed from them (`forward`). A
+step takes inputs, runs the device's work (`run`), then the host's (`end_step`).
 """
 
 from __future__ import annotations
@@ -20,28 +20,31 @@ class Task(ABC):
     cycle_steps: int = 1
     """Steps after which the work repeats; a block holds whole cycles, so that all blocks do the same work."""
     reads_back: bool = False
-    """Whether the host reads results in the midst of a step, which no CUDA graph can hold."""
+    """Whether the host reads results in the middle of a step, which no CUDA graph can hold."""
     optimizer: torch.optim.Optimizer | None = None
     checked_rows: int = 32
-    """Rows of a batch that the numerical check compares, a training's first ones, an inference's spread over the batch:
-    enough to see a wrong kernel, few enough for a CPU."""
+    """Rows of a batch that the numerical check compares: enough to see a wrong kernel, few enough for a CPU."""
     not_comparable: str | None = None
-    """Why the numerical check is to be left out, where a step has no answer that a second run would give again."""
+    """Why the numerical check is left out, for a step whose answer a second run would not repeat."""
 
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         self.arithmetic = arithmetic
         self.model = model.to(arithmetic.device, arithmetic.dtype)
         self.resident = tuple(arithmetic.place(tensor) for tensor in resident)
-        """The dataset's tensors that lie on the device."""
+        """Tensors of the dataset that stay on the device."""
 
-    @abstractmethod
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next batch on the device; every tensor has the batch as its first dimension."""
+        """The next batch on the device, along each tensor's first dimension; by default always the resident tensors."""
+        return self.resident
+
+    def nth_batch(self, number: int, batch_size: int) -> tuple[torch.Tensor, ...]:
+        """A batch of the resident tensors in the dataset's order, counted from 0."""
+        return tuple(tensor.narrow(0, number * batch_size, batch_size) for tensor in self.resident)
 
     @abstractmethod
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """What the model makes of a batch. First the result that is checked: a training's loss (a scalar), an
-        inference's outputs, a row for each of the batch's that depends on no other; then whatever else `observe` needs.
+        """The model's results for a batch, first the one that is checked: a training's loss (a scalar), or an
+        inference's outputs, of which each row depends on its own input row only. `observe` gets all of them.
         """
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most have nothing to do
@@ -60,9 +63,7 @@ class Task(ABC):
         self.end_step()
 
     def own_errors(self) -> dict[str, float] | None:
-        """The workload's own measure of error, after its source: `max_abs_error` and `max_relative_error`, or either;
-        None where it has none.
-        """
+        """The error as the workload's source defines it: `max_abs_error`, `max_relative_error` or both."""
         return None
 
 
@@ -70,21 +71,19 @@ class GradientTask(Task):
     """Forward and backward pass; the gradients are dropped at the end of the step."""
 
     def run(self, *inputs: torch.Tensor) -> None:
-        """Both passes over a batch, then what becomes of the gradients; they are gone at the end."""
+        """Both passes over a batch, then the use of the gradients."""
         self.add_gradients(*inputs)
         self.use_gradients()
 
     def add_gradients(self, *inputs: torch.Tensor, parts: int = 1) -> None:
-        """Forward pass, what is observed of it, backward pass. For one of several equal `parts` of a batch, its share:
-        the gradients of all parts add up to the batch's.
-        """
+        """Both passes over a batch, or over one of its equal `parts`, whose gradients add up to the batch's."""
         with self.arithmetic.autocast():
             results = self.forward(self.model, *inputs)
         self.observe(*results)
         self.arithmetic.backward(results[0] if parts == 1 else results[0] / parts)
 
     def use_gradients(self) -> None:
-        """Drop them."""
+        """Drop the gradients."""
         self.model.zero_grad(set_to_none=True)
 
 
@@ -106,15 +105,15 @@ class InferenceTask(Task):
         super().__init__(model.eval(), arithmetic, resident)
 
     def run(self, *inputs: torch.Tensor) -> None:
-        """Forward pass and what is observed of it."""
+        """The forward pass."""
         self.observe(*self._results(*inputs))
 
     def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next batch in pageable host memory; raises NotImplementedError where a workload does not offer it."""
+        """The next batch in pageable host memory; raises NotImplementedError if the workload does not offer it."""
         raise NotImplementedError
 
     def step_with_transfers(self) -> None:
-        """One step whose batch comes from host memory and whose result goes back there, which waits for it."""
+        """One step that copies its batch from the host and its result back, and so waits for the device."""
         results = self._results(*map(self.arithmetic.place, self.next_host_inputs()))
         self.observe(*results)
         results[0].to("cpu")

@@ -3,34 +3,42 @@
 A workload's module states four literal constants, which are read without importing it:
 
 - SIZE_NAME: what its size axis counts, in the plural
-- SIZE_RANGE: smallest and largest size it can build
+- SIZE_RANGE: the smallest and the largest size
 - DATASET: the dataset it reads, a key of `crossover.datasets.MAKERS`
 - PROTOCOLS: the protocols it offers
 
-and, where it needs them, SIZES and BATCH_SIZES (the only ones that it can build), GRANULARITY (of which every size that
-it can build is a multiple), VARIANTS (where it offers more than the plain one) and CLASSES (how many the labels of its
-dataset have, where a study names them). It defines
-`build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`, and, where its model can grow to fill a
-host's memory, `parameter_count(size) -> int`: plain arithmetic, which is read without importing the module, too.
+and, where it needs them, SIZES and BATCH_SIZES (if it can build only some), GRANULARITY (if sizes must be a multiple of
+it), VARIANTS (if it offers more than the plain one) and CLASSES (how many classes the labels of its dataset have). It
+defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can grow to fill a
+host's memory, it also defines `parameter_count(size) -> int`, plain arithmetic that is read without importing it too.
 
-For a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds features, as its
-model takes them, and labels, in the dataset's order; its model maps them to scores of the classes, or to a tuple that
-starts with those.
+In a study with `quality`, the resident task is a `TrainingTask` whose `resident` holds features, in the form that its
+model takes, and labels, in the dataset's order. Its model returns scores of the classes, or a tuple that starts with
+them.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
 from torch import nn
 
 from crossover.config.studies import Cell
+from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task
+
+
+def workload_code(workload: str) -> Any:
+    """The imported module of a workload."""
+    return importlib.import_module(f"{__name__}.{workload}")
 
 
 def build_model(cell: Cell) -> nn.Module:
@@ -52,13 +60,38 @@ def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithme
     return task
 
 
-def workload_code(workload: str) -> Any:
-    """The imported module of a workload."""
-    return importlib.import_module(f"{__name__}.{workload}")
+def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
+    """The tensors of a workload's safetensors file, on the host; none without a path.
+
+    Raises UserError for an unreadable file, and for the file of another workload's dataset.
+    """
+    if path is None:
+        return {}
+    if not Path(path).is_file():
+        state = "is no file" if Path(path).exists() else "does not exist"
+        raise UserError(f"--dataset: {path} {state}; make it with scripts/make_dataset.py's rule")
+    try:
+        with safe_open(path, framework="pt") as file:
+            held = (file.metadata() or {}).get("dataset")
+        data = load_file(path)
+    except SafetensorError as error:
+        raise UserError(
+            f"--dataset: {path} is not a readable safetensors file: {error}; delete it, and the run makes it again"
+        ) from None
+    wanted = workload_traits(workload).dataset
+    if wanted is not None and held not in (None, wanted):
+        raise UserError(f"--dataset: {path} holds '{held}', but workload '{workload}' reads '{wanted}'; give its file")
+    counts = {name: tensor.shape[0] for name, tensor in data.items() if tensor.ndim}
+    if wanted is not None and not 0 < counts.get("features", 0) == counts.get("labels", 0):
+        raise UserError(
+            f"--dataset: {path} holds no 'features' and 'labels' with equally many rows, which workload '{workload}' "
+            "reads; delete it, and the run makes it again"
+        )
+    return data
 
 
 def whole_batches(data: Mapping[str, torch.Tensor], batch_size: int) -> int:
-    """Number of full batches in the dataset; raises UserError where there is none."""
+    """Number of full batches in the dataset; raises UserError if there is none."""
     rows = data["features"].shape[0]
     if batch_size > rows:
         raise UserError(f"batch size {batch_size} is larger than the dataset; allowed: at most its {rows} rows")

@@ -1,4 +1,4 @@
-"""Inputs that a workload draws itself, on the device, with torch's seeded generator of that device."""
+"""Inputs that a workload draws itself on the device, with torch's seeded generator of that device."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import torch
 
 from crossover.measurement.step.precision import Arithmetic
 
-CLASSES = 1000
-"""Classes of ImageNet, for which the image classifiers have their last layer."""
+IMAGENET_CLASSES = 1000
 
 
 def draw_normal(arithmetic: Arithmetic, *shape: int) -> torch.Tensor:
@@ -15,11 +14,6 @@ def draw_normal(arithmetic: Arithmetic, *shape: int) -> torch.Tensor:
     return torch.randn(shape, device=arithmetic.device, dtype=arithmetic.dtype)
 
 
-def draw_images(arithmetic: Arithmetic, batch_size: int, side: int) -> torch.Tensor:
-    """Images of `side` x `side` pixels: (batch, 3, side, side)."""
-    return draw_normal(arithmetic, batch_size, 3, side, side)
-
-
 def draw_integers(arithmetic: Arithmetic, below: int, *shape: int) -> torch.Tensor:
-    """Whole numbers from 0 to below - 1, int64."""
+    """Integers from 0 to below - 1, int64."""
     return torch.randint(below, shape, device=arithmetic.device)

@@ -1,15 +1,14 @@
-"""Training of a BERT classifier on sequences of 512 tokens, with ways to need less memory (Hugging Face Transformers
-docs, "Efficient Training on a Single GPU").
+"""Training of a BERT classifier on 512 tokens, with ways to need less memory (Hugging Face Transformers docs,
+"Efficient Training on a Single GPU").
 
-What the source's Trainer computes, in a plain loop: loss, backward, AdamW (learning rate 5e-5, no weight decay), on
-random tokens with random labels; a batch is what one optimizer step is made of. The Trainer also clips the gradients to
-a norm of 1 (its `max_grad_norm` by default) and lowers the learning rate from step to step; neither is done here. With
-24 layers the model is bert-large-uncased. Attention is transformers' default today, torch's fused one, which keeps less
-for the backward pass than what the source ran.
+It is what the source's Trainer computes, as a plain loop: loss, backward, AdamW (learning rate 5e-5, no weight decay),
+on random tokens with random labels. The Trainer also clips gradients to a norm of 1 and lowers the learning rate from
+step to step; neither is done here. 24 layers make bert-large-uncased. Attention is transformers' present default,
+torch's fused one, which keeps less for the backward pass than what the source ran.
 
-Variants: `accumulate` (one sequence at a time, gradients added up), `checkpoint` (each layer's activations computed
-again in the backward pass instead of kept), `adafactor` (torch's Adafactor, whose state is two vectors for a matrix),
-and their combinations as the source has them. The source's 8-bit Adam is left out: it needs bitsandbytes or torchao.
+Variants: `accumulate` (one sequence at a time, gradients added up), `checkpoint` (activations of each layer recomputed
+in the backward pass), `adafactor` (torch's Adafactor, whose state is two vectors for a matrix), and the source's
+combinations. Its 8-bit Adam is left out, since it needs bitsandbytes or torchao.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ VARIANTS = ("plain", "accumulate", "accumulate_checkpoint", "adafactor", "accumu
 
 SEQUENCE_LENGTH = 512
 SHAPE = {"hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 4096, "vocab_size": 30522}
-"""Of bert-large-uncased."""
+"""As in bert-large-uncased."""
 LABELS = 2
 LEARNING_RATE = 5e-5
 
 
 def parameter_count(size: int) -> int:
-    """Trainable parameters: of the embeddings and the head, and of each layer."""
+    """Trainable parameters: embeddings and head, and each layer."""
     return 32_834_562 + 12_596_224 * size
 
 
@@ -52,10 +51,10 @@ def build_model(encoder_layers: int) -> nn.Module:
 
 
 class Training(TrainingTask):
-    """Trains on the same batch of random tokens and labels again and again."""
+    """Trains on one batch of random tokens and labels."""
 
     checked_rows = 1
-    """512 tokens through 24 layers in double precision are seconds enough (12 s for four such rows on 16 cores)."""
+    """One sequence: four take 12 s through 24 layers in double precision on 16 cores."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         tokens = draw_integers(arithmetic, SHAPE["vocab_size"], cell.batch_size, SEQUENCE_LENGTH)
@@ -69,13 +68,9 @@ class Training(TrainingTask):
         weights = self.model.parameters()
         if "adafactor" in ways:
             self.optimizer = torch.optim.Adafactor(weights, lr=LEARNING_RATE)
-            self.reads_back = True  # norms of weights and of updates
+            self.reads_back = True  # norms of weights and updates
         else:
             self.optimizer = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=0.0)
-
-    def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The (batch, 512) tokens and (batch,) labels."""
-        return self.resident
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Cross entropy of a batch, or of a part of it."""
@@ -89,6 +84,6 @@ class Training(TrainingTask):
         self.use_gradients()
 
 
-def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Training:  # noqa: ARG001
-    """The training of a model of `cell.size` encoder layers, in the cell's variant."""
+def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Training:
+    """The training of `cell.size` encoder layers in the cell's variant."""
     return Training(cell, arithmetic)

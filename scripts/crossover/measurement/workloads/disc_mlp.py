@@ -1,8 +1,8 @@
 """A classifier of points whose layers double in width (Penny Xu, "When to use GPU for training?", 2019).
 
-With L linear layers the widths are 2, 4, ..., 2^L, then 2. One step: forward, error count kept as a tensor, loss
-accumulated as a tensor, backward, SGD. At the end of each epoch the source prints both sums, which waits for the
-device; the text is formatted here too, but not printed.
+With L linear layers the widths are 2, 4, ..., 2^L, then 2. A step is forward, backward and SGD, with the loss and the
+number of errors summed up as tensors. At the end of each epoch the source prints both sums, which waits for the device;
+here the text is formatted but not printed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEARNING_RATE = 0.1
 
 
 def parameter_count(size: int) -> int:
-    """Trainable parameters: of widths 2, 4, ..., 2^size, and 2."""
+    """Trainable parameters of widths 2, 4, ..., 2^size, and 2."""
     return ((2 << 2 * size) - 8) // 3 + (4 << size) - 2
 
 
@@ -42,7 +42,7 @@ def build_model(linear_layers: int) -> nn.Sequential:
 
 
 class DiscTraining(TrainingTask):
-    """The source's training loop on resident data."""
+    """The source's training loop on resident data, in the dataset's order."""
 
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         self.batch_size = cell.batch_size
@@ -55,10 +55,8 @@ class DiscTraining(TrainingTask):
         self.errors = torch.zeros((), dtype=torch.int64, device=arithmetic.device)
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next (batch, 2) features and (batch,) labels, in the dataset's order."""
-        first = self.batch * self.batch_size
-        features, labels = (tensor.narrow(0, first, self.batch_size) for tensor in self.resident)
-        return features, labels
+        """The next (batch, 2) features and (batch,) labels."""
+        return self.nth_batch(self.batch, self.batch_size)
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Loss and number of errors."""
@@ -68,7 +66,7 @@ class DiscTraining(TrainingTask):
         return self.criterion(output, labels), errors
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Accumulate both, as tensors: nothing waits for the device."""
+        """Sum up both as tensors, without waiting for the device."""
         loss, errors = results
         self.accumulated_loss += loss
         self.errors += errors
@@ -85,5 +83,5 @@ class DiscTraining(TrainingTask):
 
 
 def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> DiscTraining:
-    """The training of a model of `cell.size` linear layers."""
+    """The training of `cell.size` linear layers."""
     return DiscTraining(cell, data, arithmetic)

@@ -2,7 +2,7 @@
 
 Deci's post on measuring a network's inference time takes this model as its example: resident images, evaluation mode,
 no gradients. The model is transformers' (5,288,548 parameters, as torchvision's and timm's) with random weights.
-Variant `channels_last`: weights and images lie in memory with the channels as the innermost dimension.
+Variant `channels_last` stores weights and images with the channels as the innermost dimension.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import nn
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask
-from crossover.measurement.workloads._inputs import CLASSES, draw_images
+from crossover.measurement.workloads._inputs import IMAGENET_CLASSES, draw_normal
 from crossover.measurement.workloads._transformers import EfficientNetConfig, EfficientNetForImageClassification
 
 SIZE_NAME = "pixels on each side of an image"
@@ -26,17 +26,16 @@ PROTOCOLS = ("resident",)
 VARIANTS = ("plain", "channels_last")
 
 SETTLING_SIDE = 256
-"""Pixels on each side of a square that holds the random images on which the batch norms are settled, two at least."""
+"""The batch norms are settled on as many random images as fit into a square of so many pixels a side, at least two."""
 
 
 def build_model(side: int) -> nn.Module:
     """EfficientNet-b0: (batch, 3, side, side) -> (batch, 1000) logits.
 
-    It ends in `AdaptiveAvgPool2d(1)`, as torchvision's, timm's and efficientnet_pytorch's do, and not in transformers'
-    `AvgPool2d(1280, ceil_mode=True)`: the same mean, but torch's compiler makes a loop over all 1280 x 1280 places of
-    that window, of which the map has 7 x 7. The pooling of 4 images took 2.8 s compiled, 0.17 ms eager (one thread of a
-    CPU); on an H200 the compiled network took 0.99 s for 1024 images, 0.05 s eager. The adaptive one takes the CPU
-    0.07 ms compiled, 0.04 ms eager.
+    It pools with `AdaptiveAvgPool2d(1)`, as torchvision's and timm's do. transformers' AvgPool2d with a window of 1280
+    gives the same mean, but torch's compiler loops over all 1280 x 1280 places of that window, of which the map has
+    7 x 7: on one CPU thread the pooling of 4 images took 2.8 s compiled and 0.17 ms eager (the adaptive one 0.07 ms and
+    0.04 ms), on an H200 the compiled network took 0.99 s for 1024 images, the eager one 0.05 s.
     """
     config = EfficientNetConfig(
         image_size=side,
@@ -44,7 +43,7 @@ def build_model(side: int) -> nn.Module:
         depth_coefficient=1.0,
         hidden_dim=1280,
         dropout_rate=0.2,
-        num_labels=CLASSES,
+        num_labels=IMAGENET_CLASSES,
     )
     network = EfficientNetForImageClassification(config)
     network.efficientnet.pooler = nn.AdaptiveAvgPool2d(1)
@@ -54,12 +53,12 @@ def build_model(side: int) -> nn.Module:
 
 
 def _draw_weights(model: nn.Module, side: int) -> None:
-    """Weights as torchvision draws them, and batch norms that bring random images to a mean square of 1.
+    """Draw weights as torchvision does, and set the batch norms so that they bring random images to a mean square of 1.
 
-    transformers draws the batch norms' weights around 0, so that nothing but zeros leaves the eleventh block; with
-    fresh statistics, which fit no input, fp16 would compute zeros. Both would flatter: zeros cost a GPU less power, and
-    no error could be seen in them. The images are as large as the model's: statistics of smaller ones left channels
-    that grew from block to block, and bf16 was off by 17 % (measured; by 4 % so).
+    transformers draws the batch norms' weights around 0, so that only zeros leave the eleventh block; and with fresh
+    statistics, which fit no input, fp16 would compute zeros. Zeros cost a GPU less power and hide every error. The
+    images are as large as the model's: with smaller ones some channels grew from block to block, and bf16 was off by
+    17 % instead of 4 % (measured).
     """
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     for module in model.modules():
@@ -77,24 +76,20 @@ def _draw_weights(model: nn.Module, side: int) -> None:
 
 
 def _settle(norm: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-    """Give a batch norm the mean squares of its input's channels for their variance."""
+    """Set a batch norm's variances to the mean squares of its input's channels."""
     assert isinstance(norm.running_var, torch.Tensor)
     norm.running_var.copy_(inputs[0].square().mean(dim=(0, 2, 3)))
 
 
 class Classification(InferenceTask):
-    """Classifies the same batch of random images again and again."""
+    """Classifies one batch of random images."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         layout = torch.channels_last if cell.variant == "channels_last" else torch.contiguous_format
-        images = draw_images(arithmetic, cell.batch_size, cell.size).contiguous(memory_format=layout)
+        images = draw_normal(arithmetic, cell.batch_size, 3, cell.size, cell.size).contiguous(memory_format=layout)
         super().__init__(build_model(cell.size), arithmetic, (images,))
-        convolutions: nn.Module = self.model
-        convolutions.to(memory_format=layout)  # type: ignore[call-overload]
-
-    def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The (batch, 3, side, side) images."""
-        return self.resident
+        model: nn.Module = self.model
+        model.to(memory_format=layout)  # type: ignore[call-overload]
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The (batch, 1000) logits."""
@@ -109,6 +104,6 @@ class Classification(InferenceTask):
         return self.resident[0].to("cpu", copy=True)
 
 
-def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Classification:  # noqa: ARG001
+def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Classification:
     """The inference on images of `cell.size` pixels a side."""
     return Classification(cell, arithmetic)

@@ -1,9 +1,9 @@
-"""Training of one GPT-2 block of growing width on random hidden states, to follow random targets.
+"""Training of one GPT-2 block of growing width, to map random hidden states to random targets.
 
 The block is transformers': causal attention with heads of 64 and a perceptron four times as wide, each behind a layer
-norm; 12 width^2 + 13 width parameters. No embeddings and no logits, whose cost follows the vocabulary and not the
-width. The optimizer is SGD, since it serves every cell alike: Adam's epsilon is 0 in fp16, so that pure fp16 would
-divide by zero, and a CUDA graph would need another Adam than the one that eager steps take.
+norm; 12 width^2 + 13 width parameters. It has no embeddings and no logits, whose cost follows the vocabulary. The
+optimizer is SGD, which works in every cell: with Adam, pure fp16 would divide by zero, as its epsilon is 0 there, and a
+CUDA graph would need another Adam than eager steps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROTOCOLS = ("resident",)
 SEQUENCE_LENGTH = 256
 HEAD_WIDTH = 64
 LEARNING_RATE = 1e-5
-"""So small that no width diverges: the curvature grows with it."""
+"""Small enough for every width to converge: the curvature grows with it."""
 
 
 class Block(nn.Module):
@@ -41,7 +41,7 @@ class Block(nn.Module):
             n_head=width // HEAD_WIDTH,
             n_layer=1,
             n_positions=SEQUENCE_LENGTH,
-            attn_implementation="sdpa",  # as in a whole model; a block by itself would attend to what comes later
+            attn_implementation="sdpa",  # as in a whole model; a block by itself would not be causal
         )
         self.block = GPT2Block(config, layer_idx=0)
 
@@ -56,12 +56,12 @@ def parameter_count(size: int) -> int:
 
 
 def build_model(width: int) -> Block:
-    """The block in training mode, its dropout as GPT-2's."""
+    """The block in training mode, with GPT-2's dropout."""
     return Block(width)
 
 
 class Training(TrainingTask):
-    """Trains on the same batch of random hidden states and targets again and again."""
+    """Trains on one batch of random hidden states and targets."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         shape = (cell.batch_size, SEQUENCE_LENGTH, cell.size)
@@ -69,19 +69,15 @@ class Training(TrainingTask):
         super().__init__(build_model(cell.size), arithmetic, resident)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
 
-    def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The (batch, 256, width) hidden states and targets."""
-        return self.resident
-
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Squared distance of a token's output to its target, averaged over tokens.
 
-        Not over the width as well: a gradient that small would be lost in pure fp16.
+        It is not averaged over the width: gradients that small would be lost in pure fp16.
         """
         hidden, targets = inputs
         return ((model(hidden) - targets).square().sum(dim=-1).mean(),)
 
 
-def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Training:  # noqa: ARG001
+def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Training:
     """The training of a block of width `cell.size`."""
     return Training(cell, arithmetic)

@@ -2,7 +2,7 @@
 
 Protocol `as_published`: each step takes a batch from a shuffled DataLoader, moves it to the device, and reads accuracy
 and loss back with `.item()`. Protocol `resident`: the same arithmetic on data that lies on the device, in the dataset's
-(random) order, with accuracy and loss summed there; so the difference between the two is loading and waiting.
+(random) order, with accuracy and loss summed there. So the difference between the two is loading and waiting.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def build_model(hidden_width: int) -> Classifier:
 
 
 class _HiggsTraining(TrainingTask):
-    """What both protocols share: model, optimizer, loss and accuracy."""
+    """Model, optimizer, loss and accuracy of both protocols."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         super().__init__(build_model(cell.size), arithmetic, resident)
@@ -70,7 +70,7 @@ class _HiggsTraining(TrainingTask):
 
 
 class AsPublished(_HiggsTraining):
-    """Batches from the shuffled loader; accuracy and loss read back in each step."""
+    """Batches from the shuffled loader; accuracy and loss are read back in each step."""
 
     reads_back = True
 
@@ -98,7 +98,7 @@ class AsPublished(_HiggsTraining):
 
 
 class Resident(_HiggsTraining):
-    """Batches from data that lie on the device; accuracy and loss summed there."""
+    """Batches from resident data; accuracy and loss are summed on the device."""
 
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         super().__init__(cell, arithmetic, (data["features"], data["labels"]))
@@ -109,21 +109,20 @@ class Resident(_HiggsTraining):
         self.loss_sum = torch.zeros((), device=arithmetic.device)
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next (batch, 2) features and (batch,) labels, in the dataset's (random) order."""
-        first = self.batch * self.batch_size
+        """The next (batch, 2) features and (batch,) labels."""
+        inputs = self.nth_batch(self.batch, self.batch_size)
         self.batch = (self.batch + 1) % self.batches
-        features, labels = (tensor.narrow(0, first, self.batch_size) for tensor in self.resident)
-        return features, labels
+        return inputs
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum both, as tensors: nothing waits for the device."""
+        """Sum up both as tensors, without waiting for the device."""
         loss, accuracy = results
         self.accuracy_sum += accuracy
         self.loss_sum += loss.detach()
 
 
 def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> TrainingTask:
-    """The training of a model of hidden width `cell.size` under the cell's protocol."""
+    """The training of hidden width `cell.size` under the cell's protocol."""
     whole_batches(data, cell.batch_size)
     protocol = AsPublished if cell.protocol == "as_published" else Resident
     return protocol(cell, data, arithmetic)

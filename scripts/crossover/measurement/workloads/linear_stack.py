@@ -1,8 +1,8 @@
 """Three wide linear layers (PyTorch's recipe "Automatic Mixed Precision", as leolui2004/tensorcore ran it, 2022).
 
-One step: forward, mean squared error against random targets, backward, SGD, `zero_grad` with torch's default, which
-frees the gradients (`set_to_none=True` since torch 2.0). The published peaks are of torch 1.11, which kept them: there
-the backward pass held a new gradient beside each old one.
+A step is forward, mean squared error against random targets, backward, SGD and `zero_grad`, which frees the gradients
+since torch 2.0. The published peaks are from torch 1.11, which kept them, so that its backward pass held each new
+gradient beside the old one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torch import nn
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
+from crossover.measurement.workloads._inputs import draw_normal
 
 SIZE_NAME = "neurons in each layer"
 SIZE_RANGE = (1, 32768)
@@ -40,34 +41,31 @@ def build_model(width: int) -> nn.Sequential:
 
 
 class LinearTraining(TrainingTask):
-    """The recipe's training loop over inputs and targets that are drawn on the device and stay there.
+    """The recipe's training loop over resident random inputs and targets.
 
     A cycle is one step, not the 50 of an epoch: all batches are alike, and nothing happens at an epoch's end.
     """
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
-        def draw() -> torch.Tensor:
-            return torch.randn(cell.batch_size, cell.size, device=arithmetic.device, dtype=arithmetic.dtype)
-
-        inputs, targets = ([draw() for _ in range(BATCHES)] for _ in range(2))
-        super().__init__(build_model(cell.size), arithmetic, (*inputs, *targets))
+        tensors = [draw_normal(arithmetic, cell.batch_size, cell.size) for _ in range(2 * BATCHES)]
+        super().__init__(build_model(cell.size), arithmetic, tuple(tensors))
         self.criterion = nn.MSELoss()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
         self.batch = 0
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next (batch, width) inputs and targets, in the order in which they were drawn."""
+        """The next (batch, width) inputs and targets; all inputs come before all targets."""
         inputs, targets = self.resident[self.batch], self.resident[BATCHES + self.batch]
         self.batch = (self.batch + 1) % BATCHES
         return inputs, targets
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Loss and output: like the recipe's variable, the output stays through the backward pass, and its peak."""
+        """Loss and output: as in the recipe, the output stays alive through the backward pass and its peak."""
         features, targets = inputs
         output = model(features)
         return self.criterion(output, targets), output
 
 
 def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> LinearTraining:
-    """The training of three layers of `cell.size` neurons; reads no dataset."""
+    """The training of three layers of `cell.size` neurons."""
     return LinearTraining(cell, arithmetic)

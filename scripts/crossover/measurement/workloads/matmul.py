@@ -1,8 +1,8 @@
 """Product of two standard-normal n x n matrices (PyTorch docs, "CUDA semantics", note on TF32), with its error.
 
-The speed of a large product is also what a device can give at most in a precision: 2 n^3 operations over its time. The
-error is the note's: against the product in double precision of matrices that were drawn in it, so that the rounding of
-what is multiplied counts as well. The left matrix is the batch (its n rows), the right one the model's only parameter.
+A large product also shows the most that a device can do in a precision: 2 n^3 operations over its time. The error is
+the note's: against the product in double precision of matrices that were drawn in it, so that rounding the inputs
+counts as well. The left matrix is the batch (its n rows), the right one the model's only parameter.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 from crossover.config.studies import Cell
-from crossover.errors import UserError
-from crossover.measurement.step.precision import Arithmetic, UnsupportedError, arithmetic_of
+from crossover.errors import UnsupportedError, UserError
+from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import InferenceTask
 from crossover.measurement.workloads._inputs import draw_normal
 
@@ -25,10 +25,10 @@ PROTOCOLS = ("resident",)
 BATCH_SIZES = (1,)
 
 CHUNK_ROWS = 1024
-"""Rows of the exact product that are there at a time."""
+"""Rows of the exact product that are computed at a time."""
 
 HOST_ROWS = 256
-"""Rows that are compared where a CPU computes the exact product, which takes it seconds for these alone."""
+"""Rows that are compared if a CPU computes the exact product: these alone take it seconds."""
 
 
 class Product(nn.Module):
@@ -53,7 +53,7 @@ def build_model(n: int) -> Product:
 
 
 class Multiplication(InferenceTask):
-    """Multiplies the same two matrices again and again."""
+    """Multiplies the same two matrices."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         if cell.batch_size not in BATCH_SIZES:
@@ -62,20 +62,15 @@ class Multiplication(InferenceTask):
         super().__init__(model, arithmetic, (draw_normal(arithmetic, cell.size, cell.size),))
         self.right = model.matrix
 
-    def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The (n, n) left matrix."""
-        return self.resident
-
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The (n, n) product."""
         return (model(*inputs),)
 
     @torch.no_grad()
     def own_errors(self) -> dict[str, float]:
-        """Largest error of the product, and that over the mean of the exact one's entries without their signs.
+        """The product's largest error, and its ratio to the mean absolute entry of the exact product.
 
-        All rows are compared, but only HOST_ROWS where a CPU computes the exact product. Leaves another matrix in the
-        model.
+        All rows are compared, or HOST_ROWS if a CPU computes the exact product. Leaves another matrix in the model.
         """
         n = len(self.right)
         doubles = _doubles(self.arithmetic.device)
@@ -95,13 +90,13 @@ class Multiplication(InferenceTask):
 
 
 def _doubles(device: torch.device) -> Arithmetic:
-    """Double precision on the device where it has that, else on the CPU."""
+    """Double precision on the device if it has that, else on the CPU."""
     try:
         return arithmetic_of("fp64", device)
     except UnsupportedError:
         return arithmetic_of("fp64", torch.device("cpu"))
 
 
-def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Multiplication:  # noqa: ARG001
+def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Multiplication:
     """The product of two matrices of `cell.size` rows; raises UserError for a batch size other than 1."""
     return Multiplication(cell, arithmetic)

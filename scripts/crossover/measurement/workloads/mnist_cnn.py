@@ -3,8 +3,7 @@
 Protocol `as_published`: two worker processes read, transform and collate shuffled images one by one; each step moves a
 batch to the device and reads the loss back, and each epoch starts the workers anew. Protocol `resident`: the same
 arithmetic on normalised images that lie on the device, in whole batches and in the dataset's order, with the loss
-summed there; so the difference between the two is loading and waiting. Of the loader's memory only what the measuring
-process holds is measured.
+summed there. So the difference between the two is loading and waiting. The workers' own memory is not measured.
 """
 
 from __future__ import annotations
@@ -35,18 +34,17 @@ CLASSES = 10
 
 LEARNING_RATE = 1e-3
 DECAY = 0.8
-"""Of the learning rate, after each epoch."""
+"""Factor on the learning rate after each epoch."""
 
 MEAN, DEVIATION = (0.1307,), (0.3081,)
-"""Of MNIST's pixels, from 0 to 1."""
+"""MNIST's pixels, from 0 to 1."""
 
 PR_SET_PDEATHSIG = 1
 """From linux/prctl.h."""
 
 WORKERS = 2
 START_METHOD = "fork" if sys.platform == "linux" else None
-"""How workers start: as under the source's Python on Linux, where 3.14 would import torch anew in each; elsewhere by
-default."""
+"""On Linux as under the source's Python; the default of Python 3.14 would import torch in each worker anew."""
 
 
 class Network(nn.Module):
@@ -62,29 +60,26 @@ class Network(nn.Module):
         self.fc2 = nn.Linear(4 * channels, 10)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = self.conv1(x)
-        x = functional.relu(x)
-        x = self.conv2(x)
-        x = functional.relu(x)
+        x = functional.relu(self.conv1(x))
+        x = functional.relu(self.conv2(x))
         x = functional.max_pool2d(x, 2)
         x = self.dropout1(x)
         x = torch.flatten(x, 1)
-        x = self.fc1(x)
-        x = functional.relu(x)
+        x = functional.relu(self.fc1(x))
         x = self.dropout2(x)
         x = self.fc2(x)
         return functional.log_softmax(x, dim=1)
 
 
 def build_model(channels: int) -> Network:
-    """The source's model; it has 32 channels there."""
+    """The source's model, which has 32 channels there."""
     return Network(channels)
 
 
 class Images(Dataset[tuple[torch.Tensor, int]]):
-    """Rows of (28, 28) uint8 images with the source's transform (torchvision's ToTensor and Normalize).
+    """(28, 28) uint8 images with the source's transform, torchvision's ToTensor and Normalize.
 
-    The transform goes through the same operations for each image, since these are what bounds the run.
+    Each image goes through the source's own operations, since these bound the run.
     """
 
     def __init__(self, images: torch.Tensor, labels: torch.Tensor) -> None:
@@ -101,17 +96,17 @@ class Images(Dataset[tuple[torch.Tensor, int]]):
 
 
 def normalised(images: torch.Tensor) -> torch.Tensor:
-    """(..., 1, 28, 28) images from 0 to 1, less MNIST's mean, over its deviation."""
+    """(..., 1, 28, 28) images from 0 to 1, minus MNIST's mean, divided by its deviation."""
     images = images.clone()
     mean = torch.as_tensor(MEAN, dtype=images.dtype)
     deviation = torch.as_tensor(DEVIATION, dtype=images.dtype)
-    if (deviation == 0).any():  # what the source's transform asks of each image
+    if (deviation == 0).any():  # the source's transform checks this for each image
         raise ValueError("a deviation of 0")
     return images.sub_(mean.view(-1, 1, 1)).div_(deviation.view(-1, 1, 1))
 
 
 class _MnistTraining(TrainingTask):
-    """What both protocols share: model, loss, optimizer, and the learning rate's schedule."""
+    """Model, loss, optimizer and learning rate of both protocols."""
 
     def __init__(
         self, cell: Cell, epoch_steps: int, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()
@@ -123,7 +118,7 @@ class _MnistTraining(TrainingTask):
         self.scheduler = StepLR(self.optimizer, step_size=1, gamma=DECAY)
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Cross entropy of a batch, which is moved where and when the source moves it: in the midst of the pass.
+        """Cross entropy of a batch, which moves to the device here, as in the source.
 
         So the images in float32 are gone by the backward pass of autocast, whose peak they would raise.
         """
@@ -145,7 +140,7 @@ class _MnistTraining(TrainingTask):
 
 
 def _end_with(parent: int, _worker: int) -> None:
-    """Have the kernel end this worker with its parent: torch's own look at it misses one that died before the first."""
+    """Have the kernel end this worker with its parent; torch's own check misses a parent that died before the first."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -153,7 +148,7 @@ def _end_with(parent: int, _worker: int) -> None:
 
 
 class AsPublished(_MnistTraining):
-    """Batches from two workers; the loss read back at the end of each step.
+    """Batches from two workers; the loss is read back at the end of each step.
 
     A cycle is an epoch, with the start and the end of its workers and its last, partial batch.
     """
@@ -176,7 +171,7 @@ class AsPublished(_MnistTraining):
         self.running_loss = 0.0
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The workers' next (batch, 1, 28, 28) images and (batch,) labels, in host memory: `forward` moves them."""
+        """The workers' next (batch, 1, 28, 28) images and (batch,) labels, in host memory."""
         batch = None if self.batches is None else next(self.batches, None)
         if batch is None:
             self.batches = iter(self.loader)
@@ -194,7 +189,7 @@ class AsPublished(_MnistTraining):
         super().end_step()
 
     def end_epoch(self) -> None:
-        """Ask for a batch more, whereupon the workers end; their time belongs to this epoch."""
+        """Ask for one more batch, which ends the workers within this epoch."""
         if self.batches is not None:
             next(self.batches, None)
         self.batches = None
@@ -203,7 +198,7 @@ class AsPublished(_MnistTraining):
 
 
 class Resident(_MnistTraining):
-    """Batches from images that lie on the device; the loss summed there."""
+    """Batches from images that lie on the device; the loss is summed there."""
 
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         images = normalised(data["features"].unsqueeze(1).to(torch.float32).div_(255))
@@ -212,18 +207,16 @@ class Resident(_MnistTraining):
         self.loss_sum = torch.zeros((), device=arithmetic.device)
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next (batch, 1, 28, 28) images and (batch,) labels, in the dataset's order."""
-        first = self.epoch_step * self.batch_size
-        images, labels = (tensor.narrow(0, first, self.batch_size) for tensor in self.resident)
-        return images, labels
+        """The next (batch, 1, 28, 28) images and (batch,) labels."""
+        return self.nth_batch(self.epoch_step, self.batch_size)
 
     def observe(self, *results: torch.Tensor) -> None:
-        """Sum the loss, as a tensor: nothing waits for the device."""
+        """Sum up the loss as a tensor, without waiting for the device."""
         self.loss_sum += results[0].detach()
 
 
 def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> TrainingTask:
-    """The training of a network of `cell.size` channels under the cell's protocol."""
+    """The training of `cell.size` channels under the cell's protocol."""
     whole_batches(data, cell.batch_size)
     protocol = AsPublished if cell.protocol == "as_published" else Resident
     return protocol(cell, data, arithmetic)

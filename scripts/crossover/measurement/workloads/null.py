@@ -1,7 +1,4 @@
-"""Nothing: a step without work, measured without torch. What its trials take is what the workflow itself takes.
-
-It tells what the workflow costs, and there is nothing to build: see `null_trial`.
-"""
+"""No work at all, measured without torch: its trials show what the workflow itself costs (see `null_trial`)."""
 
 SIZE_NAME = "numbers of cells"
 SIZE_RANGE = (1, 1000000)

@@ -1,9 +1,9 @@
-"""Forward and backward pass of a ResNet on random images (jcjohnson/cnn-benchmarks), without an optimizer's step.
+"""Forward and backward pass of a ResNet on random images (jcjohnson/cnn-benchmarks), without an optimizer.
 
-The source times both passes on resident images, 16 at a time, and drops the gradients. The models are transformers',
-with torchvision's numbers of parameters (11,689,512 with 18 layers, 25,557,032 with 50) and, as the source's, with the
-stride in the 3x3 convolution of a bottleneck; batch norm is in training mode. Here the gradient comes from a cross
-entropy with random labels, in the source from random numbers: what follows it is the same. The source's ResNet-200 and
+The source times both passes on 16 resident images and drops the gradients. The models are transformers', with
+torchvision's numbers of parameters (11,689,512 with 18 layers, 25,557,032 with 50) and, like the source's, with the
+stride in the 3x3 convolution of a bottleneck and batch norm in training mode. The gradient starts from a cross entropy
+with random labels, in the source from random numbers, which does not change what follows. The source's ResNet-200 and
 VGG are not among transformers' ResNets of published sizes, so they are left out.
 """
 
@@ -18,7 +18,7 @@ from torch.nn import functional
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import GradientTask
-from crossover.measurement.workloads._inputs import CLASSES, draw_images, draw_integers
+from crossover.measurement.workloads._inputs import IMAGENET_CLASSES, draw_integers, draw_normal
 from crossover.measurement.workloads._transformers import ResNetConfig, ResNetForImageClassification
 
 SIZE_NAME = "layers"
@@ -31,12 +31,11 @@ SIDE = 224
 """Pixels on each side of an image."""
 
 DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
-"""Blocks in each of the four stages (He et al. 2015, table 1); of two layers each up to 34 layers, of three beyond."""
+"""Blocks in each of the four stages (He et al. 2015, table 1), each of two layers up to 34 layers, of three beyond."""
 
 BLOCK_SHARE = 0.2
-"""Weight with which a fresh block is added to what it is given. With torch's 1, gradients of a batch norm's training
-double from block to block, and fp32 is off by 1 % of their norm (measured), where no wrong kernel would be seen.
-"""
+"""Weight with which a fresh block is added to its input. With torch's 1, gradients double from block to block in
+training mode, and fp32 is off by 1 % of their norm (measured), which would hide a wrong kernel."""
 
 
 def build_model(layers: int) -> nn.Module:
@@ -46,7 +45,7 @@ def build_model(layers: int) -> nn.Module:
         layer_type="basic" if basic else "bottleneck",
         depths=DEPTHS[layers],
         hidden_sizes=(64, 128, 256, 512) if basic else (256, 512, 1024, 2048),
-        num_labels=CLASSES,
+        num_labels=IMAGENET_CLASSES,
     )
     model: nn.Module = ResNetForImageClassification(config)
     last_norm = f".layer.{1 if basic else 2}.normalization.weight"
@@ -57,16 +56,7 @@ def build_model(layers: int) -> nn.Module:
 
 
 class Passes(GradientTask):
-    """Both passes over the same batch of random images with random labels."""
-
-    def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
-        images = draw_images(arithmetic, cell.batch_size, SIDE)
-        labels = draw_integers(arithmetic, CLASSES, cell.batch_size)
-        super().__init__(build_model(cell.size), arithmetic, (images, labels))
-
-    def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The (batch, 3, 224, 224) images and (batch,) labels."""
-        return self.resident
+    """Both passes over one batch of random images with random labels."""
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Cross entropy of a batch."""
@@ -74,6 +64,8 @@ class Passes(GradientTask):
         return (functional.cross_entropy(model(images).logits, labels),)
 
 
-def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Passes:  # noqa: ARG001
+def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Passes:
     """The passes of a ResNet of `cell.size` layers."""
-    return Passes(cell, arithmetic)
+    images = draw_normal(arithmetic, cell.batch_size, 3, SIDE, SIDE)
+    labels = draw_integers(arithmetic, IMAGENET_CLASSES, cell.batch_size)
+    return Passes(build_model(cell.size), arithmetic, (images, labels))

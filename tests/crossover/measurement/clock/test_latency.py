@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
-import torch
 
+from crossover.errors import TooSlowError
 from crossover.measurement.clock.latency import (
     TURN_STEPS,
     measure_latencies,
@@ -20,13 +19,10 @@ from crossover.measurement.clock.latency import (
     time_device_latencies,
     time_latencies,
     time_unsynchronised,
-    transfer_step,
 )
-from crossover.measurement.clock.time_limit import TooSlowError
 from crossover.measurement.clock.timing import Stopwatch
 from crossover.tables.columns import COLUMNS
 from fake_device import MICROSECOND, MILLISECOND, SECOND, FakeDevice
-from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear
 
 pytestmark = pytest.mark.usefixtures("light_heap")
 
@@ -74,12 +70,6 @@ def test_the_order_of_what_is_done(way: Callable[..., Any], order: str) -> None:
     assert log.text == order
 
 
-def test_latencies_are_those_of_steps_synchronised_one_by_one() -> None:
-    device = gpu()
-    assert time_latencies(device.step, 5, device.watch()) == pytest.approx([1.01e-3] * 5)
-    assert (device.steps, device.synchronisations) == (5, 10)
-
-
 def test_the_devices_latency_lies_between_two_marks() -> None:
     """It begins when the step begins to be queued, and has nothing of the wait's 5 ms, which the host's clock shows."""
     device = gpu(wait_ns=5 * MILLISECOND)
@@ -92,8 +82,6 @@ def test_the_first_steps_of_all_are_slow() -> None:
     device = gpu(pauses_ns={0: SECOND // 2, 2: 20 * MILLISECOND})
     latencies_s = time_cold(device.step, 4, device.watch(marks=True))
     assert latencies_s == pytest.approx([0.50001, 1.01e-3, 0.02001, 1.01e-3])
-    assert time_cold(device.step, 0, device.watch()) == ()
-    assert len(time_cold(device.step, 1, device.watch())) == 1
 
 
 def test_cold_steps_that_would_outlast_the_limit_are_given_up() -> None:
@@ -157,12 +145,16 @@ def test_columns_of_the_right_ways() -> None:
     assert set(columns) <= set(COLUMNS)
 
 
-def test_no_steps_no_columns() -> None:
+def test_a_device_without_marks_has_no_latency_between_two() -> None:
     device = gpu()
-    ways = right_ways(device.step, device.watch())
-    assert list(ways) == ["latencies_s"]  # a device without marks has no latency between two
-    assert measure_latencies(ways, 0, seed=0) == {}
-    assert device.steps == device.synchronisations == 0
+    assert list(right_ways(device.step, device.watch())) == ["latencies_s"]
+
+
+def test_percentiles_by_hand() -> None:
+    """Of 0, 1, ..., 100 the p-th percentile is p."""
+    numbers = iter([0.0, *range(50), 0.0, *range(50, 100), 0.0, 100])
+    found = measure_latencies({"latencies_s": lambda steps: [float(next(numbers)) for _ in range(steps)]}, 101, seed=0)
+    assert [found[f"latency_p{percent}_s"] for percent in (50, 95, 99)] == [50, 95, 99]
 
 
 def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:
@@ -196,12 +188,9 @@ def test_ways_take_turns_by_lot_and_back_again() -> None:
     assert set(columns["U"]) == kept
 
 
-def test_the_order_of_turns_comes_from_the_seed() -> None:
+def test_the_order_of_turns_comes_from_the_seed_and_the_last_takes_what_is_left() -> None:
     assert turns(seed=1) == turns(seed=1)
     assert len({turns(seed)[0] for seed in range(9)}) > 3
-
-
-def test_a_last_turn_takes_what_is_left() -> None:
     _, columns = turns(seed=0, steps=2 * TURN_STEPS + 7)
     assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [2 * TURN_STEPS + 7] * 3
 
@@ -216,7 +205,7 @@ def test_a_machine_that_slows_down_makes_no_mistake(pace: Callable[[int], float]
     """
     cpu = FakeDevice(lambda _, now: MILLISECOND * pace(now))
     ways = right_ways(cpu.step, cpu.watch())
-    ways |= mistaken_ways(FromHost(cpu), "eager", cpu.step, cpu.watch())
+    ways |= mistaken_ways(cpu.step, cpu.step, cpu.watch())
     columns = measure_latencies(ways, 6 * TURN_STEPS, seed=0)
     means = [sum(columns[way]) for way in ways]
     assert len(means) == 3
@@ -224,83 +213,11 @@ def test_a_machine_that_slows_down_makes_no_mistake(pace: Callable[[int], float]
     assert max(means) < most * min(means)
 
 
-class FromHost(TinyInference):
-    """Has its batch in host memory, and says in `moved` what is moved where."""
-
-    def __init__(self, device: FakeDevice | None = None) -> None:
-        super().__init__(linear(3.0), torch.tensor([[2.0]]))
-        self.device = device
-        self.moved: list[Any] = []
-        self.ended = 0
-
-    def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
-        if self.device:
-            self.device.step()
-        return (torch.tensor([[5.0]]),)
-
-    def forward(self, model: Any, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        (result,) = super().forward(model, *inputs)
-
-        class Result:
-            to = staticmethod(lambda where: self.moved.append((where, result.item())))
-
-        return (Result(),)  # type: ignore[return-value]
-
-    def end_step(self) -> None:
-        self.ended += 1
-
-
-def test_a_step_with_transfers_takes_its_batch_from_the_host_and_gives_its_result_back() -> None:
-    task = FromHost()
-    placed: list[float] = []
-    real = FP32
-
-    class Arithmetic:
-        autocast = real.autocast
-        place = staticmethod(lambda tensor: (placed.append(tensor.item()), real.place(tensor))[1])
-
-    task.arithmetic = Arithmetic()  # type: ignore[assignment]
-    step = transfer_step(task, "eager")
-    assert step is not None
-    step()
-    step()
-    assert placed == [5.0, 5.0]
-    assert task.moved == [("cpu", 15.0)] * 2
-    assert len(task.seen) == task.ended == 2
-
-
 def test_mistakes_of_a_warm_trial() -> None:
-    device = gpu()
-    task = FromHost(device)
-    ways = mistaken_ways(task, "compile", device.step, device.watch(marks=True))
-    found = {name: way(4) for name, way in ways.items()}
-    assert found == {
-        "latencies_unsynchronised_s": pytest.approx([1e-5] * 4),
-        "latencies_transfer_s": pytest.approx([1.01e-3] * 4),
-    }
-    assert len(task.moved) == 4
-    assert set(found) <= set(COLUMNS)
-
-
-@pytest.mark.parametrize(
-    ("task", "execution"),
-    [
-        (TinyInference(linear(1.0), torch.ones(1, 1)), "eager"),
-        (TinyTraining(linear(1.0), [torch.ones(1, 1)]), "eager"),
-        (FromHost(), "cuda-graph"),
-    ],
-)
-def test_transfers_that_are_not_offered_are_none(task: Any, execution: str) -> None:
-    assert transfer_step(task, execution) is None
-    device = gpu()
-    assert list(mistaken_ways(task, execution, device.step, device.watch())) == ["latencies_unsynchronised_s"]
-
-
-def test_transfers_keep_the_cells_arithmetic() -> None:
-    class Half(TinyInference):
-        def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
-            return (torch.ones(1, 1),)
-
-    task = Half(linear(3.0), torch.ones(1, 1), replace(FP32, device=CPU, dtype=torch.bfloat16))
-    task.step_with_transfers()
-    assert [(tensor.dtype, tensor.requires_grad) for tensor in task.seen] == [(torch.bfloat16, False)]
+    device, other = gpu(), gpu()
+    ways = mistaken_ways(device.step, other.step, device.watch(marks=True))
+    assert ways["latencies_unsynchronised_s"](4) == pytest.approx([1e-5] * 4)
+    ways["latencies_transfer_s"](4)
+    assert (device.steps, other.steps) == (4, 4)
+    assert set(ways) <= set(COLUMNS)
+    assert list(mistaken_ways(device.step, None, device.watch())) == ["latencies_unsynchronised_s"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,20 +14,13 @@ from scipy import stats
 from crossover.config.studies import Effort
 from crossover.measurement.clock.stopping import (
     T_975_19,
-    AllOf,
-    AnyOf,
-    AtLeast,
     Course,
-    Precise,
-    Rule,
-    Steady,
-    precise_enough,
+    is_precise,
+    is_steady,
     relative_half_width,
-    timing_cap,
+    timed_enough,
     warmed_up,
-    warmup_cap,
 )
-from fake_device import course_of
 
 
 def test_the_quantile_is_that_of_the_t_distribution() -> None:
@@ -38,28 +32,6 @@ def test_a_course_adds_up() -> None:
     course.add(6.0, 3)
     course.add(4.0, 1)
     assert (course.samples_s, course.steps, course.seconds) == ([2.0, 4.0], 4, 10.0)
-
-
-@pytest.mark.parametrize(
-    ("rule", "met"),
-    [
-        (AtLeast(), True),
-        (AtLeast(samples=3, steps=3, seconds=3.0), True),
-        (AtLeast(samples=4), False),
-        (AtLeast(steps=4), False),
-        (AtLeast(seconds=3.1), False),
-    ],
-)
-def test_at_least_asks_for_all_three(rule: Rule, met: bool) -> None:
-    assert rule.met(course_of([1.0, 1.0, 1.0])) is met
-
-
-def test_all_of_and_any_of() -> None:
-    yes, no, course = AtLeast(), AtLeast(samples=1), Course()
-    assert AllOf((yes, yes)).met(course)
-    assert not AllOf((yes, no)).met(course)
-    assert AnyOf((no, yes)).met(course)
-    assert not AnyOf((no, no)).met(course)
 
 
 def reference_half_width(samples: list[float]) -> float:
@@ -105,12 +77,12 @@ def test_batches_make_the_interval_honest_where_neighbours_are_correlated() -> N
     assert 0.50 <= single / runs <= 0.68
 
 
-def first_met(rule: Rule, samples: Iterator[float] | list[float]) -> int:
-    """How many samples the rule takes until it is met."""
+def first_met(rule: Callable[[Course], bool], samples: list[float]) -> int:
+    """How many samples it takes until the rule is met."""
     course = Course()
     for sample in samples:
         course.add(sample, 1)
-        if rule.met(course):
+        if rule(course):
             return len(course.samples_s)
     raise AssertionError("never met")
 
@@ -118,9 +90,10 @@ def first_met(rule: Rule, samples: Iterator[float] | list[float]) -> int:
 def test_most_timings_that_end_hold_the_true_median() -> None:
     """To stop as soon as an interval is narrow picks the lucky ones; two checks in a row keep that within bounds."""
     random, held = np.random.default_rng(2), 0
+    effort = Effort(blocks_min=30, timed_min_s=0.0, timed_max_s=1e9, timed_tolerance=0.01)
     for _ in range(200):
         samples = ar1(random, 1200, 0.3, 0.04).tolist()
-        count = first_met(AllOf((AtLeast(samples=30), Precise(0.01))), samples)
+        count = first_met(lambda course: timed_enough(course, effort), samples)
         held += abs(np.median(samples[:count]) - 1) <= 0.01
     assert held / 200 >= 0.8
 
@@ -130,28 +103,27 @@ def test_a_narrow_interval_must_be_found_twice_in_a_row() -> None:
     narrow = [1.0] * 20
     assert relative_half_width(wild + narrow[:10]) > 0.01
     assert relative_half_width(wild + narrow) == 0  # only the last 20 of 30 are whole batches
-    assert not Precise(0.01).met(course_of(wild + narrow))
-    assert Precise(0.01).met(course_of([1.0] * 30))
-    assert not Precise(0.01).met(course_of([1.0] * 20))  # the first check cannot be the second
+    assert not is_precise(wild + narrow, 0.01)
+    assert not is_precise([1.0] * 20, 0.01)  # the first check cannot be the second
 
 
 @pytest.mark.parametrize(("count", "due"), [(30, True), (31, False), (39, False), (40, True)])
 def test_precision_is_checked_every_ten_samples(count: int, due: bool) -> None:
-    assert Precise(0.01).met(course_of([1.0] * count)) is due
+    assert is_precise([1.0] * count, 0.01) is due
 
 
 def test_steady_needs_two_groups() -> None:
-    assert not Steady(0.02, group=20).met(course_of([1.0] * 39))
-    assert Steady(0.02, group=20).met(course_of([1.0] * 40))
+    assert not is_steady([1.0] * 39, 0.02, group=20)
+    assert is_steady([1.0] * 40, 0.02, group=20)
 
 
 @pytest.mark.parametrize(("later", "steady"), [(1.019, True), (1.021, False), (0.981, True), (0.979, False)])
 def test_steady_within_its_tolerance_to_either_side(later: float, steady: bool) -> None:
-    assert Steady(0.02, group=3).met(course_of([9.0] * 6 + [1.0] * 3 + [later] * 3)) is steady
+    assert is_steady([9.0] * 6 + [1.0] * 3 + [later] * 3, 0.02, group=3) is steady
 
 
 def test_steady_compares_medians() -> None:
-    assert Steady(0.02, group=3).met(course_of([1.0, 50.0, 1.0, 1.0, 1.0, 90.0]))
+    assert is_steady([1.0, 50.0, 1.0, 1.0, 1.0, 90.0], 0.02, group=3)
 
 
 def due_counts(samples: int) -> list[int]:
@@ -163,43 +135,49 @@ def due_counts(samples: int) -> list[int]:
 def test_steady_sees_a_slow_ramp_however_short_the_steps(samples: int) -> None:
     """A course whose samples fall by a third is never steady, though neighbours hardly differ."""
     ramp = np.linspace(1.5, 1.0, samples).tolist()
-    checks = [Steady(0.02, group=20).met(course_of(ramp[:count])) for count in due_counts(samples)]
+    checks = [is_steady(ramp[:count], 0.02, group=20) for count in due_counts(samples)]
     assert not any(checks)
 
 
 @pytest.mark.parametrize(("start", "stop", "most"), [(40, 63, 23), (1024, 2048, 33), (16384, 32768, 33)])
 def test_steady_is_checked_rarely_in_a_long_course(start: int, stop: int, most: int) -> None:
-    course, checks = course_of([1.0] * (start - 1)), 0
+    samples, checks = [1.0] * (start - 1), 0
     for _ in range(start, stop):
-        course.add(1.0, 1)
-        checks += Steady(0.02, group=20).met(course)  # of equal samples, a check is met where it is due
+        samples.append(1.0)
+        checks += is_steady(samples, 0.02, group=20)  # equal samples are steady whenever a check is due
     assert 20 <= checks <= most
 
 
-def test_the_warm_up_of_an_effort() -> None:
-    rule = warmed_up(Effort(warmup_min_steps=60, warmup_min_s=0.5, warmup_long_s=1000), cycle_steps=1)
-    assert first_met(rule, [0.001] * 1000) == 504  # 0.5 s, then the next of the checks, which are 8 apart
-    assert first_met(rule, [1.0] * 100) == 60
-    capped = warmup_cap(Effort(warmup_max_s=3.0))
-    assert first_met(capped, [1.0] * 5) == 3
+@pytest.mark.parametrize(
+    ("effort", "cycle_steps", "samples", "count"),
+    [
+        # 0.5 s, then the next of the checks, which are 8 apart.
+        ({"warmup_min_steps": 60, "warmup_min_s": 0.5}, 1, [0.001] * 1000, 504),
+        ({"warmup_min_steps": 60, "warmup_min_s": 0.5}, 1, [1.0] * 100, 60),
+        # Of slow steps, a few that agree are warm-up enough.
+        ({"warmup_min_steps": 50, "warmup_long_s": 5.0}, 1, [1.5] * 60, 4),
+        ({"warmup_min_steps": 50, "warmup_long_s": 5.0}, 1, [3.0] * 60, 4),
+        ({"warmup_min_steps": 50, "warmup_long_s": 5.0}, 1, [1.5, 1.4, 1.3, 1.2] + [1.0] * 60, 8),
+        # Two groups of 20 steps, or of two cycles.
+        *(
+            ({"warmup_min_steps": 1, "warmup_min_s": 0.0}, cycle_steps, [1.0] * 50, cycles)
+            for cycle_steps, cycles in [(1, 40), (5, 8), (8, 6), (20, 4), (1000, 4)]
+        ),
+    ],
+)
+def test_the_warm_up_of_an_effort(effort: dict[str, Any], cycle_steps: int, samples: list[float], count: int) -> None:
+    own = Effort(**{"warmup_long_s": 1000.0, **effort})
+    assert first_met(lambda course: warmed_up(course, own, cycle_steps), samples) == count
 
 
 @pytest.mark.parametrize(
-    ("samples", "count"), [([1.5] * 60, 4), ([3.0] * 60, 4), ([1.5, 1.4, 1.3, 1.2] + [1.0] * 60, 8)]
+    ("effort", "sample_s", "count"),
+    [
+        ({"blocks_min": 35, "timed_min_s": 0.0, "timed_max_s": 1000.0}, 1.0, 40),
+        ({"blocks_min": 30, "timed_min_s": 52.5, "timed_max_s": 1000.0}, 1.0, 60),
+        ({"timed_max_s": 4.0}, 1.0, 4),
+        ({"timed_max_s": 4.0}, 10.0, 2),
+    ],
 )
-def test_of_slow_steps_a_few_that_agree_are_warm_up_enough(samples: list[float], count: int) -> None:
-    assert first_met(warmed_up(Effort(warmup_min_steps=50, warmup_long_s=5.0), cycle_steps=1), samples) == count
-
-
-@pytest.mark.parametrize(("cycle_steps", "cycles"), [(1, 40), (5, 8), (8, 6), (20, 4), (1000, 4)])
-def test_a_steady_warm_up_compares_20_steps_or_two_cycles(cycle_steps: int, cycles: int) -> None:
-    rule = warmed_up(Effort(warmup_min_steps=1, warmup_min_s=0.0, warmup_long_s=1000), cycle_steps)
-    assert first_met(rule, [1.0] * 50) == cycles
-
-
-def test_the_end_of_a_timing() -> None:
-    rule = precise_enough(Effort(blocks_min=35, timed_min_s=0.0))
-    assert first_met(rule, [1.0] * 100) == 40
-    assert first_met(precise_enough(Effort(blocks_min=30, timed_min_s=52.5)), [1.0] * 100) == 60
-    assert first_met(timing_cap(Effort(timed_max_s=4.0)), [1.0] * 10) == 4
-    assert first_met(timing_cap(Effort(timed_max_s=4.0)), [10.0] * 10) == 2
+def test_the_end_of_a_timing(effort: dict[str, Any], sample_s: float, count: int) -> None:
+    assert first_met(lambda course: timed_enough(course, Effort(**effort)), [sample_s] * 100) == count

@@ -9,14 +9,17 @@ from itertools import pairwise
 
 import pytest
 
+from crossover.config.words import FLAGS
+from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import relative_half_width
-from crossover.measurement.clock.time_limit import TooSlowError
 from crossover.measurement.clock.timing import (
+    Timing,
     find_flags,
-    summarise_samples,
     time_steps,
+    timing_columns,
     without_garbage_collection,
 )
+from crossover.tables.columns import COLUMNS
 from fake_device import EFFORT, MICROSECOND, MILLISECOND, SECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")
@@ -34,9 +37,14 @@ def test_a_steady_step_is_timed_exactly() -> None:
     assert timing.first_step_s == pytest.approx(1e-3)
     assert timing.timed_cpu_s == pytest.approx(2.0)
     assert timing.device_samples_s is None
+    assert timing_columns(timing)["device_time_s"] is None
     assert timing.steady
     assert find_flags(timing) == []
     assert device.steps == timing.warmup_steps + timing.timed_steps
+    # Before and after two single steps, 100 of warm-up, two tries, and each timed block.
+    assert device.synchronisations == 2 * (2 + 100 + 2 + 50)
+    assert timing.counted == {"recompiles": 0, "involuntary_switches": 3 * 1000}
+    assert device.counted_at == [timing.warmup_steps, timing.warmup_steps + timing.timed_steps]
 
 
 def test_a_block_waits_for_the_device() -> None:
@@ -46,26 +54,12 @@ def test_a_block_waits_for_the_device() -> None:
     assert timing.samples_s == pytest.approx([1e-3 + 1e-5 / timing.block_steps] * len(timing.samples_s))
 
 
-def test_a_block_is_synchronised_once_before_and_once_after() -> None:
-    device = FakeDevice(MILLISECOND)
-    timing = device.time()
-    # Two single steps, 100 of warm-up, two tries, and the timed blocks.
-    assert device.synchronisations == 2 * (2 + 100 + 2 + len(timing.samples_s))
-
-
 def test_device_samples_span_what_lies_between_two_marks() -> None:
     """With a wait of 5 ms at each synchronisation the wall time is longer than what the device sees."""
     timing = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, wait_ns=5 * MILLISECOND).time(marks=True)
     steps = timing.block_steps
     assert timing.device_samples_s == pytest.approx([1e-3 + 1e-5 / steps] * len(timing.samples_s))
     assert timing.samples_s == pytest.approx([1e-3 + (1e-5 + 5e-3) / steps] * len(timing.samples_s))
-
-
-def test_counters_are_read_around_the_timed_blocks_alone() -> None:
-    device = FakeDevice(MILLISECOND)
-    timing = device.time()
-    assert timing.counted == {"recompiles": 0, "involuntary_switches": 3 * 1000}
-    assert device.counted_at == [timing.warmup_steps, timing.warmup_steps + timing.timed_steps]
 
 
 def test_the_first_step_is_kept_apart() -> None:
@@ -136,12 +130,9 @@ def test_a_very_noisy_step_is_timed_until_the_cap() -> None:
     assert timing.timed_s - timing.block_steps * timing.samples_s[-1] < 9.9995
 
 
-def test_timing_ends_at_the_cap_with_few_blocks() -> None:
-    assert len(FakeDevice(SECOND).time().samples_s) == 10
-
-
-def test_at_least_two_blocks_are_timed() -> None:
-    assert len(FakeDevice(20 * SECOND).time().samples_s) == 2
+@pytest.mark.parametrize(("step_s", "blocks"), [(1, 10), (20, 2)])
+def test_timing_ends_at_the_cap_with_few_blocks_but_two(step_s: int, blocks: int) -> None:
+    assert len(FakeDevice(step_s * SECOND).time().samples_s) == blocks
 
 
 def test_a_slow_first_step_in_a_long_cycle_makes_no_short_blocks() -> None:
@@ -183,7 +174,7 @@ def test_no_sample_is_dropped() -> None:
         *[0.001] * (len(timing.samples_s) - 5),
     ]
     assert timing.timed_s == pytest.approx(len(timing.samples_s) * 0.02 + 3)
-    assert summarise_samples(timing.samples_s).severe_outliers == 1
+    assert timing_columns(timing)["severe_outliers"] == 1
     assert device.steps == timing.warmup_steps + timing.timed_steps
 
 
@@ -279,3 +270,60 @@ def test_a_garbage_collector_at_rest_is_left_at_rest() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+MADE_UP = Timing(
+    first_step_s=9.0,
+    warmup_s=8.0,
+    warmup_steps=77,
+    steady=True,
+    block_steps=10,
+    samples_s=(1.0, 2.0, 3.0, 4.0, 100.0),
+    device_samples_s=(0.5, 1.0, 9.0, 2.0, 0.5),
+    timed_cpu_s=6.0,
+    counted={"recompiles": 1, "involuntary_switches": 5},
+)
+
+
+def test_the_columns_by_hand() -> None:
+    columns = timing_columns(MADE_UP)
+    assert columns == {
+        "step_time_s": 3,
+        "step_time_mean_s": 22,
+        "step_time_iqr_s": 2,  # quartiles 2 and 4
+        "severe_outliers": 1,  # 100 > 4 + 3 * 2
+        "samples_s": [1.0, 2.0, 3.0, 4.0, 100.0],
+        "block_steps": 10,
+        "timed_s": 1100,
+        "timed_steps": 50,
+        "timed_cpu_s": 6.0,
+        "first_step_s": 9.0,
+        "warmup_s": 8.0,
+        "warmup_steps": 77,
+        "device_time_s": 1.0,
+        "device_samples_s": [0.5, 1.0, 9.0, 2.0, 0.5],
+        "recompiles": 1,
+        "involuntary_switches": 5,
+    }
+    assert set(columns) <= set(COLUMNS)
+
+
+@pytest.mark.parametrize(("sample", "outliers"), [(10.0, 0), (10.1, 1), (-90.0, 0)])
+def test_only_slow_samples_beyond_the_outer_fence_are_severe(sample: float, outliers: int) -> None:
+    timing = replace(MADE_UP, samples_s=(1.0, 2.0, 3.0, 4.0, sample))
+    assert timing_columns(timing)["severe_outliers"] == outliers
+
+
+@pytest.mark.parametrize(
+    ("samples", "steady", "flags"),
+    [
+        ([1.0] * 20 + [1.26] * 10, True, ["drift"]),
+        ([1.0] * 20 + [0.74] * 10, True, ["drift"]),
+        ([1.0] * 20 + [1.24] * 10, True, []),
+        ([1.0, 1.6] * 15, True, []),  # scattered, but nowhere bound
+        ([1.0] * 30, False, ["warmup_capped"]),
+    ],
+)
+def test_flags_of_samples(samples: list[float], steady: bool, flags: list[str]) -> None:
+    assert find_flags(replace(MADE_UP, samples_s=tuple(samples), steady=steady)) == flags
+    assert set(flags) <= set(FLAGS)

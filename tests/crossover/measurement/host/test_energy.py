@@ -8,40 +8,40 @@ import pytest
 
 from crossover.measurement.host.energy import (
     RaplCounter,
-    cpu_energy_between,
-    energy_between,
+    energy_columns,
+    gpu_joules,
+    package_joules,
     read_gpu_energy_mj,
     read_rapl,
 )
 from crossover.tables.columns import COLUMNS
 
-NOTHING = {"energy_j": None, "energy_per_step_j": None, "energy_source": None}
-
 
 def test_energy_is_the_difference_of_the_counter() -> None:
-    columns = energy_between(1_000_000, 4_000_000, window_s=10.0, steps=600, foreign=0)
+    assert gpu_joules(1_000_000, 4_000_000) == 3000.0
+    assert gpu_joules(None, 4) is gpu_joules(4, None) is None
+
+
+@pytest.mark.parametrize("foreign", [0, None])
+def test_energy_of_a_step(foreign: int | None) -> None:
+    """Unknown company does not hide what the device used."""
+    columns = energy_columns(3000.0, "NVML", 10.0, 600, foreign)
     assert columns == {"energy_j": 3000.0, "energy_per_step_j": 5.0, "energy_source": "NVML"}
     assert columns.keys() <= set(COLUMNS)
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("used_j", "window_s", "steps", "foreign"),
     [
-        {"window_s": 9.99},
-        {"foreign": 1},
-        {"before_mj": None},
-        {"after_mj": None},
-        {"after_mj": 999_999},  # the driver was loaded anew
-        {"steps": 0},
+        (3000.0, 9.99, 600, 0),
+        (3000.0, 10.0, 600, 1),
+        (None, 10.0, 600, 0),
+        (-1.0, 10.0, 600, 0),  # the driver was loaded anew
+        (3000.0, 10.0, 0, 0),
     ],
 )
-def test_what_cannot_be_known_is_not_guessed(changes: dict[str, Any]) -> None:
-    known = {"before_mj": 1_000_000, "after_mj": 4_000_000, "window_s": 10.0, "steps": 600, "foreign": 0}
-    assert energy_between(**{**known, **changes}) == NOTHING
-
-
-def test_unknown_company_does_not_hide_what_the_device_used() -> None:
-    assert energy_between(0, 2000, window_s=20.0, steps=4, foreign=None)["energy_per_step_j"] == 0.5
+def test_what_cannot_be_known_is_not_guessed(used_j: float | None, window_s: float, steps: int, foreign: int) -> None:
+    assert set(energy_columns(used_j, "NVML", window_s, steps, foreign).values()) == {None}
 
 
 def test_the_counter_of_a_whole_gpu_is_read(fake_nvml: Callable[..., Any]) -> None:
@@ -78,13 +78,10 @@ def test_each_package_counts_once(machine: Path) -> None:
     }
 
 
-def test_a_package_that_cannot_be_read_leaves_no_energy(machine: Path) -> None:
+def test_without_every_package_there_are_no_counters(machine: Path) -> None:
+    assert read_rapl(machine / "elsewhere") is None
     (machine / "sys/class/powercap/intel-rapl:1/energy_uj").unlink()
     assert read_rapl(machine) is None
-
-
-def test_a_machine_without_rapl_has_no_counters(tmp_path: Path) -> None:
-    assert read_rapl(tmp_path) is None
 
 
 RANGE_UJ = 30_000 * 10**6 - 1
@@ -95,29 +92,21 @@ def packages(*energies_j: float) -> dict[str, RaplCounter]:
 
 
 def test_packages_are_added_and_a_counter_that_started_again_is_carried_on() -> None:
-    # 100 J of the first; the second ran from 29 000 J over 30 000 J to 500 J: 1500 J.
-    columns = cpu_energy_between(packages(50, 29_000), packages(150, 500), window_s=20.0, steps=100, foreign=0)
-    assert columns["energy_j"] == pytest.approx(1600)
-    assert columns["energy_per_step_j"] == pytest.approx(16)
-    assert columns["energy_source"] == "RAPL"
+    """100 J of the first; the second ran from 29 000 J over 30 000 J to 500 J: 1500 J."""
+    assert package_joules(packages(50, 29_000), packages(150, 500), 20.0) == pytest.approx(1600)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "window_s", "foreign"),
+    ("before", "after", "window_s", "joules"),
     [
-        (None, packages(1), 20.0, 0),
-        (packages(1), None, 20.0, 0),
-        (packages(1), packages(2, 3), 20.0, 0),
-        (packages(1), packages(2), 9.0, 0),
-        (packages(1), packages(2), 31.0, 0),  # at 1000 W, 30 000 J pass in 30 s
-        (packages(1), packages(2), 20.0, True),
+        (None, packages(1), 20.0, None),
+        (packages(1), None, 20.0, None),
+        (packages(1), packages(2, 3), 20.0, None),
+        (packages(1), packages(2), 31.0, None),  # at 1000 W, 30 000 J pass in 30 s
+        (packages(1), packages(2), 29.0, pytest.approx(1)),
     ],
 )
-def test_cpu_energy_is_not_guessed_either(
-    before: dict[str, RaplCounter] | None, after: dict[str, RaplCounter] | None, window_s: float, foreign: int
+def test_energy_of_packages_is_not_guessed_either(
+    before: dict[str, RaplCounter] | None, after: dict[str, RaplCounter] | None, window_s: float, joules: float | None
 ) -> None:
-    assert cpu_energy_between(before, after, window_s, 10, foreign) == NOTHING
-
-
-def test_cpu_energy_is_known_just_inside_these_limits() -> None:
-    assert cpu_energy_between(packages(1), packages(2), 29.0, 10, 0)["energy_j"] == pytest.approx(1)
+    assert package_joules(before, after, window_s) == joules

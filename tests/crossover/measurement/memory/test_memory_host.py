@@ -15,6 +15,8 @@ from crossover.measurement.memory.memory_host import HostPeak, measure_host, sam
 
 MB = 1_000_000
 
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
 
 @pytest.fixture
 def process(tmp_path: Path) -> Path:
@@ -29,37 +31,30 @@ def write_status(process: Path, rss_kib: int, mark_kib: int | None) -> None:
     (process / "status").write_text(f"Name:\tpython3\nVmPeak:\t  999 kB\n{mark}VmRSS:\t{rss_kib:8} kB\n")
 
 
-def test_the_mark_is_reset_before_and_read_after(process: Path) -> None:
+@pytest.mark.parametrize(("mark_kib", "peak_kib"), [(300, 300), (99, 100)])  # the counters lag: never below the base
+def test_the_mark_is_reset_before_and_read_after(process: Path, mark_kib: int, peak_kib: int) -> None:
     seen: list[str] = []
 
     def run() -> None:
         seen.append((process / "clear_refs").read_text())
-        write_status(process, 120, 300)
+        write_status(process, 90, mark_kib)
 
-    assert measure_host(run, process) == HostPeak(100 * 1024, 300 * 1024, "VmHWM")
+    assert measure_host(run, process) == HostPeak(100 * 1024, peak_kib * 1024, "VmHWM")
     assert seen == ["5"]
 
 
-def test_the_peak_is_never_under_the_base(process: Path) -> None:
-    assert measure_host(lambda: write_status(process, 90, 99), process).peak_bytes == 100 * 1024
-
-
-def test_without_a_mark_to_reset_the_memory_is_sampled(process: Path) -> None:
-    (process / "clear_refs").unlink()
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda process: (process / "clear_refs").unlink(),
+        lambda process: ((process / "clear_refs").unlink(), (process / "clear_refs").mkdir()),  # cannot be written
+        lambda process: write_status(process, 100, None),
+        lambda process: (process / "status").unlink(),
+    ],
+)
+def test_without_a_mark_the_memory_is_sampled(process: Path, spoil: Callable[[Path], object]) -> None:
+    spoil(process)
     assert measure_host(lambda: None, process).source == "sampled RSS"
-    assert not (process / "clear_refs").exists()
-
-
-def test_a_mark_that_cannot_be_reset_is_not_read(process: Path) -> None:
-    (process / "clear_refs").unlink()
-    (process / "clear_refs").mkdir()  # to open it for writing fails, for root too
-    assert measure_host(lambda: None, process).source == "sampled RSS"
-
-
-def test_without_a_mark_to_read_the_memory_is_sampled(process: Path, tmp_path: Path) -> None:
-    write_status(process, 100, None)
-    assert measure_host(lambda: None, process).source == "sampled RSS"
-    assert measure_host(lambda: None, tmp_path / "nowhere").source == "sampled RSS"
 
 
 def test_samples_are_taken_while_the_function_runs() -> None:
@@ -87,21 +82,18 @@ def test_sampling_ends_when_the_function_fails() -> None:
 
 @pytest.fixture
 def in_fresh_process(root: Path) -> Callable[..., dict[str, Any]]:
-    """Runs code in a process of its own; the code ends by calling `tell` with what the test wants to know."""
+    """Runs code in a process of its own; the code calls `tell` with what the test wants to know."""
 
     def run(code: str, **environment: str) -> dict[str, Any]:
-        lines = ["import json, sys", f"sys.path.insert(0, {str(root / 'scripts')!r})"]
-        tell = "def tell(**facts): print(json.dumps(facts))"
-        program = "\n".join([*lines, tell, code])
-        command, variables = [sys.executable, "-c", program], {**os.environ, **environment}
-        ended = subprocess.run(command, env=variables, stdout=subprocess.PIPE, text=True, check=True)
+        head = f"import json, sys\nsys.path.insert(0, {str(root / 'scripts')!r})\n"
+        program = f"{head}def tell(**facts): print(json.dumps(facts))\n{code}"
+        variables = {**os.environ, **environment}
+        ended = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, check=True)
         told: dict[str, Any] = json.loads(ended.stdout)
         return told
 
     return run
 
-
-linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 TRAINING = """
 import torch
@@ -109,7 +101,7 @@ from torch import nn
 from crossover.measurement.memory.memory_pass import measure_memory
 from crossover.measurement.memory.memory_split import Subject
 
-def measure(model, rows, **options):
+def measure(model, rows):
     torch.set_num_threads(1)
     data = torch.randn(rows, model[0].in_features)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -119,48 +111,39 @@ def measure(model, rows, **options):
         optimizer.zero_grad()
     for _ in range(2):
         step()
-    tell(**measure_memory(Subject(step, model, (optimizer,), (data,), step), torch.device("cpu")))
+    return measure_memory(Subject(step, model, (optimizer,), (data,), step), torch.device("cpu"))
+
+gradients = measure(nn.Sequential(nn.Linear(5000, 10000)), 1)
+activations = measure(nn.Sequential(nn.Linear(8, 500), nn.ReLU(), nn.Linear(500, 8)), 50000)
+tell(gradients=gradients, activations=activations)
 """
 
 
-# Tensors outside the heap, so that freed ones are gone at once; and the heap as it is, with the gaps that it leaves.
-heaps = pytest.mark.parametrize(
+@linux
+@pytest.mark.parametrize(
     ("environment", "tolerance"),
-    [({"MALLOC_MMAP_THRESHOLD_": "65536"}, 3 * MB), ({}, 20 * MB)],
+    [({"MALLOC_MMAP_THRESHOLD_": "65536"}, 3 * MB), ({}, 20 * MB)],  # the heap leaves gaps
     ids=["without the heap", "with the heap"],
 )
-
-
-@linux
-@heaps
-def test_gradients_of_200_mb_show(
+def test_gradients_of_200_mb_and_activations_of_100_mb_show(
     in_fresh_process: Callable[..., dict[str, Any]], environment: dict[str, str], tolerance: int
 ) -> None:
-    """Of one row, nothing else is large."""
-    told = in_fresh_process(TRAINING + "measure(nn.Sequential(nn.Linear(5000, 10000)), 1)", **environment)
+    """A peak of activations holds the ReLU's output, which is kept, and two gradients of its size, which are not."""
+    told = in_fresh_process(TRAINING, **environment)
+    gradients, activations = told["gradients"], told["activations"]
     parameter_bytes = (5000 * 10000 + 10000) * 4
-    assert told["memory_source"] == "VmHWM"
-    assert told["parameter_bytes"] == told["gradient_bytes"] == parameter_bytes
-    assert told["peak_rss_bytes"] - told["base_rss_bytes"] == pytest.approx(parameter_bytes, abs=tolerance)
-    assert told["other_bytes"] < tolerance
-
-
-@linux
-@heaps
-def test_activations_of_100_mb_show(
-    in_fresh_process: Callable[..., dict[str, Any]], environment: dict[str, str], tolerance: int
-) -> None:
-    """At the peak there are the ReLU's output, which is kept, and two gradients of its size, which are not."""
-    model = "nn.Sequential(nn.Linear(8, 500), nn.ReLU(), nn.Linear(500, 8))"
-    told = in_fresh_process(TRAINING + f"measure({model}, 50000)", **environment)
-    assert told["activation_bytes"] == 100 * MB
-    assert told["peak_rss_bytes"] - told["base_rss_bytes"] == pytest.approx(300 * MB, abs=tolerance)
-    assert told["other_bytes"] == pytest.approx(200 * MB, abs=tolerance)
+    assert gradients["memory_source"] == "VmHWM"
+    assert gradients["parameter_bytes"] == gradients["gradient_bytes"] == parameter_bytes
+    assert gradients["peak_rss_bytes"] - gradients["base_rss_bytes"] == pytest.approx(parameter_bytes, abs=tolerance)
+    assert gradients["other_bytes"] < tolerance
+    assert activations["activation_bytes"] == 100 * MB
+    assert activations["peak_rss_bytes"] - activations["base_rss_bytes"] == pytest.approx(300 * MB, abs=tolerance)
+    assert activations["other_bytes"] == pytest.approx(200 * MB, abs=tolerance)
 
 
 @linux
 def test_the_figure_of_a_large_parent_does_not_leak_in(in_fresh_process: Callable[..., dict[str, Any]]) -> None:
-    """ru_maxrss, which a process inherits, tells the parent's."""
+    """ru_maxrss, which a process inherits, is the parent's."""
     ballast = bytearray(b"x" * 700 * MB)
     told = in_fresh_process(
         "import resource\n"

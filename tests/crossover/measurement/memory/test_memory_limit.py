@@ -7,11 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from crossover.measurement.memory import memory_limit
-from crossover.measurement.step.devices import OpenDevice
-from crossover.measurement.step.precision import UnsupportedError
-
-SCRIPTS = Path(__file__).parents[4] / "scripts"
+from crossover.errors import UnsupportedError
+from crossover.measurement.memory.memory_limit import limit_host, limit_memory
 
 LIMITED = """
 import sys; sys.path.insert(0, sys.argv[1])
@@ -37,32 +34,30 @@ print(float((torch.ones(8 * 32768) * 2).sum()))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must keep the limit")
-def test_the_kernel_refuses_what_is_over_the_limit_and_torch_says_so() -> None:
+def test_the_kernel_refuses_memory_over_the_limit_and_torch_says_so(root: Path) -> None:
     """In a process of its own: a limit cannot be taken back. 2 MB are left to Python's own heap."""
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(SCRIPTS)], capture_output=True, text=True, timeout=600, check=False
-    )
+    command = [sys.executable, "-c", LIMITED, str(root / "scripts")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[True, True, False, False, True]", "False", "524288.0"]
 
 
 def test_a_kernel_that_keeps_no_limit_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resource.setrlimit", lambda *_: None)
-    with pytest.raises(UnsupportedError, match="needs a kernel that keeps RLIMIT_DATA"):
-        memory_limit.limit_host(10_000_000)
+    with pytest.raises(UnsupportedError, match="RLIMIT_DATA"):
+        limit_host(10_000_000)
 
 
-@pytest.mark.parametrize(("limit_bytes", "fraction"), [(250, 0.25), (1000, 1.0), (4000, 1.0)])
+@pytest.mark.parametrize(("limit_bytes", "fraction"), [(250, 0.25), (4000, 1.0)])
 def test_on_cuda_the_limit_is_a_share_of_the_gpu(
     monkeypatch: pytest.MonkeyPatch, limit_bytes: int, fraction: float
 ) -> None:
     asked: list[tuple[float, torch.device]] = []
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda *given: asked.append(given))
-    gpu = OpenDevice(torch.device("cuda", 0), lambda: None, memory_bytes=1000)
-    memory_limit.limit_memory(gpu, limit_bytes)
+    limit_memory(torch.device("cuda", 0), 1000, limit_bytes)
     assert asked == [(fraction, torch.device("cuda", 0))]
 
 
 def test_other_devices_take_no_limit() -> None:
     with pytest.raises(UnsupportedError, match="this is mps"):
-        memory_limit.limit_memory(OpenDevice(torch.device("mps"), lambda: None), 1000)
+        limit_memory(torch.device("mps"), None, 1000)

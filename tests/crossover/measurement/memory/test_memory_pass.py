@@ -1,3 +1,5 @@
+"""The memory pass on made-up devices, by hand, and on this CPU."""
+
 from __future__ import annotations
 
 import os
@@ -11,13 +13,12 @@ import pytest
 import torch
 from torch import nn
 
-from crossover.measurement.memory import memory_pass as memory
-from crossover.measurement.memory.memory_pass import measure_memory
+from crossover.measurement.memory import memory_pass
+from crossover.measurement.memory.memory_pass import measure_memory, process_bytes
 from crossover.measurement.memory.memory_split import Split, Subject
 from crossover.tables.columns import Measurement
 
-SPLIT = Split(1000, 1000, 2000, 500, 300, added_bytes=1500)
-SPLIT_COLUMNS = {
+PARTS = {
     "parameter_bytes": 1000,
     "gradient_bytes": 1000,
     "optimizer_bytes": 2000,
@@ -26,17 +27,68 @@ SPLIT_COLUMNS = {
 }
 
 
+class Accelerator:
+    """torch.cuda as far as needed, with a caching allocator; its counters may be read only after it was waited for."""
+
+    def __init__(self) -> None:
+        self.allocated = 4600
+        self.peak = self.peak_reserved = 99_999  # from the timing
+        self.reserved = 8000
+        self.waited = True
+
+    def allocate(self, count: int) -> None:
+        self.waited = False
+        self.allocated += count
+        self.peak = max(self.peak, self.allocated)
+        self.reserved = max(self.reserved, self.allocated)
+        self.peak_reserved = max(self.peak_reserved, self.reserved)
+
+    def synchronize(self, _: torch.device) -> None:
+        self.waited = True
+
+    def empty_cache(self) -> None:
+        self.reserved = self.allocated
+
+    def reset_peak_memory_stats(self, _: torch.device) -> None:
+        self.peak, self.peak_reserved = self.allocated, self.reserved
+
+    def memory_allocated(self, _: torch.device) -> int:
+        return self._read(self.allocated)
+
+    def max_memory_allocated(self, _: torch.device) -> int:
+        return self._read(self.peak)
+
+    def max_memory_reserved(self, _: torch.device) -> int:
+        return self._read(self.peak_reserved)
+
+    def mem_get_info(self, _: torch.device) -> tuple[int, int]:
+        return 100_000 - self._read(self.reserved) - 10_000, 100_000  # 10,000 are others'
+
+    def _read(self, count: int) -> int:
+        assert self.waited
+        return count
+
+
+class Cycle:
+    """Memory that only a collection of garbage frees."""
+
+    def __init__(self, gpu: Accelerator, count: int) -> None:
+        self.myself, self.gpu, self.count = self, gpu, count
+        gpu.allocate(count)
+
+    def __del__(self) -> None:
+        self.gpu.allocate(-self.count)
+
+
 @pytest.fixture
 def steps() -> list[str]:
-    """Which steps ran, in order."""
+    """The steps that ran, in order."""
     return []
 
 
 @pytest.fixture
 def subject(steps: list[str]) -> Subject:
-    return Subject(
-        lambda: steps.append("as timed"), nn.Linear(2, 2), (), (), eager_step=lambda: steps.append("eagerly")
-    )
+    return Subject(lambda: steps.append("timed"), nn.Linear(2, 2), eager_step=lambda: steps.append("eager"))
 
 
 @pytest.fixture
@@ -45,83 +97,85 @@ def known_split(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     levels: list[int | None] = []
 
     def split_step(
-        _: Subject, eager_step: Callable[[], None], device: torch.device, level: Callable[[], int] | None = None
+        _: Subject, eager_step: Callable[[], None], _device: torch.device, level: Callable[[], int] | None = None
     ) -> Split:
-        assert isinstance(device, torch.device)
         eager_step()
         levels.append(None if level is None else level())
-        return SPLIT
+        return Split(PARTS, added_bytes=1500)
 
-    monkeypatch.setattr(memory, "split_step", split_step)
+    monkeypatch.setattr(memory_pass, "split_step", split_step)
     return levels
 
 
-class Accelerator:
-    """torch.cuda or torch.xpu: 4600 B before, 6000 B at the peak, marks that start over when reset."""
-
-    def __init__(self, peak: int = 6000) -> None:
-        self.peak, self.resets = peak, 0
-
-    def synchronize(self, _: torch.device) -> None:
-        pass
-
-    def empty_cache(self) -> None:
-        pass
-
-    def memory_allocated(self, _: torch.device) -> int:
-        return 4600
-
-    def reset_peak_memory_stats(self, _: torch.device) -> None:
-        self.resets += 1
-
-    def max_memory_allocated(self, _: torch.device) -> int:
-        return self.peak + self.resets - 1
-
-    def max_memory_reserved(self, _: torch.device) -> int:
-        return 8192
-
-    def mem_get_info(self, _: torch.device) -> tuple[int, int]:
-        return 50_000, 70_000
-
-    def get_device_properties(self, _: torch.device) -> SimpleNamespace:
-        return SimpleNamespace(uuid="1234")
+PROCESSES = "nvmlDeviceGetComputeRunningProcesses"
 
 
-def nvml() -> Any:
-    entry = SimpleNamespace(pid=os.getpid(), usedGpuMemory=12_000)
-    return SimpleNamespace(
-        NVMLError=OSError,
-        nvmlInit=lambda: None,
-        nvmlShutdown=lambda: None,
-        nvmlDeviceGetHandleByUUID={"GPU-1234": 0}.__getitem__,
-        nvmlDeviceGetComputeRunningProcesses={0: [entry]}.__getitem__,
-    )
+def entry(used: int | None, pid: int | None = None) -> SimpleNamespace:
+    return SimpleNamespace(pid=os.getpid() if pid is None else pid, usedGpuMemory=used)
 
 
-@pytest.mark.parametrize("kind", ["cuda", "xpu"])
-def test_an_accelerators_memory(subject: Subject, known_split: list[int | None], steps: list[str], kind: str) -> None:
-    """The rest of the peak is 6000 - 4800 B; NVML knows NVIDIA's GPUs only."""
-    found = measure_memory(subject, torch.device(kind, 0), accelerator=Accelerator(), nvml=nvml())
+@pytest.mark.parametrize(
+    ("gpus", "found"),
+    [
+        ({"GPU-1": {PROCESSES: [entry(300), entry(999, pid=0)]}}, 300),
+        ({"GPU-1": {PROCESSES: [entry(300), entry(50)]}}, 350),
+        ({"GPU-1": {PROCESSES: [entry(None)]}}, None),
+        ({"GPU-1": {PROCESSES: [entry(999, pid=0)]}}, None),
+        ({"GPU-1": {}}, None),  # the driver does not answer
+        ({}, None),
+    ],
+)
+def test_the_drivers_figure_of_this_process(fake_nvml: Any, gpus: dict[str, Any], found: int | None) -> None:
+    assert process_bytes("GPU-1", fake_nvml(gpus)) == found
+    assert process_bytes("GPU-1", fake_nvml(gpus, installed=False)) is None
+    assert process_bytes(None, fake_nvml(gpus)) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "taken", "other_bytes"), [("cuda", 1500, 1300), ("xpu", 1500, 1300), ("cuda", 100, 0)]
+)
+def test_an_accelerators_memory(
+    fake_nvml: Any,
+    subject: Subject,
+    known_split: list[int | None],
+    steps: list[str],
+    kind: str,
+    taken: int,
+    other_bytes: int,
+) -> None:
+    """Of the peak 4600 B were there before; the parts are 4800 B; NVML knows NVIDIA's GPUs only."""
+    gpu = Accelerator()
+    Cycle(gpu, 5000)
+
+    def step() -> None:
+        steps.append("timed")
+        gpu.allocate(taken)
+        gpu.allocate(-taken)
+
+    nvml = fake_nvml({"GPU-1": {PROCESSES: [entry(12_000)]}})
+    found = measure_memory(replace(subject, step=step), torch.device(kind), "GPU-1", accelerator=gpu, nvml=nvml)
     assert found == {
         "base_bytes": 4600,
-        "peak_allocated_bytes": 6000,
-        "peak_reserved_bytes": 8192,
-        "device_used_bytes": 20_000,
-        "process_device_bytes": 12_000 if kind == "cuda" else None,
+        "peak_allocated_bytes": 4600 + taken,
+        "peak_reserved_bytes": 4600 + taken,
+        "device_used_bytes": 4600 + taken + 10_000,
+        **({"process_device_bytes": 12_000} if kind == "cuda" else {}),
         "memory_source": f"{kind.upper()} allocator",
-        **SPLIT_COLUMNS,
-        "other_bytes": 1200,
+        **PARTS,
+        "other_bytes": other_bytes,
     }
-    assert known_split == [6001]  # from marks that were reset in between
-    assert steps == ["as timed", "as timed", "eagerly"]
+    assert known_split == [4600]  # from marks that were reset in between
+    assert steps == ["timed", "timed", "eager"]
 
 
-def test_a_step_that_needs_less_than_its_eager_parts_leaves_no_rest(
-    subject: Subject, known_split: list[int | None]
-) -> None:
-    found = measure_memory(subject, torch.device("cuda", 0), accelerator=Accelerator(4700), nvml=nvml())
-    assert found["other_bytes"] == 0
-    assert len(known_split) == 1
+@pytest.mark.usefixtures("known_split")
+def test_a_driver_that_does_not_tell_leaves_a_gap(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mem_get_info(_: torch.device) -> tuple[int, int]:
+        raise RuntimeError("The device doesn't support querying the available free memory")
+
+    gpu = Accelerator()
+    monkeypatch.setattr(gpu, "mem_get_info", mem_get_info)
+    assert measure_memory(subject, torch.device("xpu"), accelerator=gpu)["device_used_bytes"] is None
 
 
 @pytest.fixture
@@ -135,10 +189,10 @@ def process(tmp_path: Path) -> Path:
 def test_the_cpus_memory(
     subject: Subject, known_split: list[int | None], process: Path, steps: list[str], peak_kib: int, other_bytes: int
 ) -> None:
-    """The rest is what the process grew by without the 1500 B that the parts grew by."""
+    """The rest is the process's growth without the 1500 B that the parts grew by."""
 
     def step() -> None:
-        steps.append("as timed")
+        steps.append("timed")
         (process / "status").write_text(f"VmHWM:\t {peak_kib} kB\nVmRSS:\t 10 kB\n")
 
     found = measure_memory(replace(subject, step=step), torch.device("cpu"), process=process)
@@ -146,44 +200,37 @@ def test_the_cpus_memory(
         "base_rss_bytes": 10 * 1024,
         "peak_rss_bytes": peak_kib * 1024,
         "memory_source": "VmHWM",
-        **SPLIT_COLUMNS,
+        **PARTS,
         "other_bytes": other_bytes,
     }
     assert known_split == [None]
-    assert steps == ["as timed", "as timed", "eagerly"]
+    assert steps == ["timed", "timed", "eager"]
 
 
-def test_metal_has_no_peak_to_take_parts_from(subject: Subject, known_split: list[int | None]) -> None:
-    metal = SimpleNamespace(
-        synchronize=lambda: None,
-        empty_cache=lambda: None,
-        current_allocated_memory=lambda: 4600,
-        driver_allocated_memory=lambda: 9000,
+def metal(log: list[str]) -> Any:
+    """Metal, whose driver holds more once a step has run."""
+    return SimpleNamespace(
+        synchronize=lambda: log.append("synchronize"),
+        empty_cache=lambda: log.append("empty_cache"),
+        current_allocated_memory=lambda: 700,
+        driver_allocated_memory=lambda: 3000 if "timed" in log else 2000,
     )
-    found = measure_memory(subject, torch.device("mps"), accelerator=metal)
-    assert found == {
-        "base_bytes": 4600,
-        "peak_reserved_bytes": 9000,
-        "memory_source": "Metal driver",
-        **SPLIT_COLUMNS,
-    }
-    assert known_split == [None]
 
 
-@pytest.mark.parametrize("kind", ["cpu", "cuda", "mps"])
+@pytest.mark.usefixtures("known_split")
+def test_metal_has_no_peak_to_take_parts_from(subject: Subject, steps: list[str]) -> None:
+    found = measure_memory(subject, torch.device("mps"), accelerator=metal(steps))
+    assert found == {"base_bytes": 700, "peak_reserved_bytes": 3000, "memory_source": "Metal driver", **PARTS}
+    assert steps == ["synchronize", "empty_cache", "timed", "timed", "synchronize", "eager"]
+
+
+@pytest.mark.parametrize(("kind", "accelerator"), [("cpu", None), ("cuda", Accelerator()), ("mps", metal([]))])
 def test_a_step_that_cannot_run_eagerly_is_not_split(
-    subject: Subject, known_split: list[int | None], process: Path, kind: str
+    subject: Subject, known_split: list[int | None], process: Path, kind: str, accelerator: Any
 ) -> None:
-    metal = {"current_allocated_memory": lambda: 1, "driver_allocated_memory": lambda: 1}
-    accelerator = SimpleNamespace(synchronize=lambda: None, empty_cache=lambda: None, **metal)
-    found = measure_memory(
-        replace(subject, eager_step=None),
-        torch.device(kind),
-        accelerator=Accelerator() if kind == "cuda" else accelerator,
-        nvml=nvml(),
-        process=process,
-    )
-    assert not found.keys() & {*SPLIT_COLUMNS, "other_bytes"}
+    compiled = replace(subject, eager_step=None)
+    found = measure_memory(compiled, torch.device(kind), accelerator=accelerator, process=process)
+    assert not found.keys() & {*PARTS, "other_bytes"}
     assert found["memory_source"]
     assert known_split == []
 
@@ -198,8 +245,7 @@ def test_the_real_pass_fills_columns_of_the_row() -> None:
         optimizer.step()
         optimizer.zero_grad()
 
-    for _ in range(2):
-        step()
+    step()
     row = Measurement(**measure_memory(Subject(step, model, (optimizer,), (data,), step), torch.device("cpu")))
     assert (row.parameter_bytes, row.gradient_bytes, row.optimizer_bytes, row.resident_bytes) == (200, 200, 200, 16)
     assert row.base_rss_bytes is not None
@@ -208,11 +254,10 @@ def test_the_real_pass_fills_columns_of_the_row() -> None:
     assert 0 <= row.other_bytes <= row.peak_rss_bytes - row.base_rss_bytes
 
 
-@pytest.mark.parametrize("eagerly", [False, True])
-def test_running_out_of_memory_passes_through(subject: Subject, process: Path, eagerly: bool) -> None:
+@pytest.mark.parametrize("which", ["step", "eager_step"])
+def test_running_out_of_memory_passes_through(subject: Subject, process: Path, which: str) -> None:
     def step() -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    failing = replace(subject, **{"eager_step" if eagerly else "step": step})
     with pytest.raises(torch.OutOfMemoryError):
-        measure_memory(failing, torch.device("cpu"), process=process)
+        measure_memory(replace(subject, **{which: step}), torch.device("cpu"), process=process)

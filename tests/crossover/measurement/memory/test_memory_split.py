@@ -1,4 +1,4 @@
-"""Every figure here is worked out by hand: float32 has 4 bytes, a step's peak is at a known operation."""
+"""The split of a step's memory, worked out by hand: float32 has 4 bytes, and the peak is at a known operation."""
 
 from __future__ import annotations
 
@@ -11,42 +11,52 @@ import pytest
 import torch
 from torch import nn
 
-from crossover.measurement.memory.memory_split import Split, Subject, split_step
+from crossover.measurement.memory.memory_split import PARTS, ROLES, Ledger, Observer, Split, Subject, split_step
 
 CPU = torch.device("cpu")
 ROWS = 1000
 RELU_BYTES = ROWS * 20 * 4
 PARAMETER_BYTES = (10 * 20 + 20 + 20 * 5 + 5) * 4
+LAST_LAYER_BYTES = (20 * 5 + 5) * 4
 SGD = partial(torch.optim.SGD, lr=0.01)
+
+Optimizer = Callable[..., torch.optim.Optimizer]
 
 
 def two_layers() -> nn.Sequential:
     return nn.Sequential(nn.Linear(10, 20), nn.ReLU(), nn.Linear(20, 5))
 
 
-def train(
-    model: nn.Module, optimizer: torch.optim.Optimizer, data: torch.Tensor, zero_first: bool = False
-) -> Callable[[], None]:
+def parts(split: Split) -> tuple[int, ...]:
+    """Bytes of parameters, gradients, optimizer, activations and resident tensors."""
+    return tuple(split.columns[f"{part}_bytes"] for part in PARTS)
+
+
+def split_training(
+    model: nn.Module,
+    make_optimizer: Optimizer = SGD,
+    rows: int = ROWS,
+    *,
+    next_data: Callable[[], torch.Tensor] | None = None,
+    zero_first: bool = False,
+    warmup: int = 3,
+    device: torch.device = CPU,
+) -> Split:
+    """Split a training step on resident data, or on what `next_data` makes, after steps of warm-up."""
+    data, optimizer = torch.randn(rows, 10), make_optimizer(model.parameters())
+
     def step() -> None:
         if zero_first:
             optimizer.zero_grad()
-        model(data).sum().backward()
+        model(next_data() if next_data else data).sum().backward()
         optimizer.step()
         if not zero_first:
             optimizer.zero_grad()
 
-    return step
-
-
-def split_training(
-    model: nn.Module, make_optimizer: Callable[..., torch.optim.Optimizer], rows: int, **options: Any
-) -> Split:
-    """Train on resident data, three steps before the one that is split."""
-    data, optimizer = torch.randn(rows, 10), make_optimizer(model.parameters())
-    step = train(model, optimizer, data, **options)
-    for _ in range(3):
+    for _ in range(warmup):
         step()
-    return split_step(Subject(step, model, (optimizer,), (data,), step), step, CPU)
+    resident = () if next_data else (data,)
+    return split_step(Subject(step, model, (optimizer,), resident, step), step, device)
 
 
 def test_a_large_batch_peaks_where_the_activation_function_is_differentiated() -> None:
@@ -54,73 +64,49 @@ def test_a_large_batch_peaks_where_the_activation_function_is_differentiated() -
 
     The first layer's output is not kept, the second's input is the ReLU's output, and the batch is resident.
     """
-    assert split_training(two_layers(), SGD, ROWS) == Split(
-        parameter_bytes=PARAMETER_BYTES,
-        gradient_bytes=(20 * 5 + 5) * 4,
-        optimizer_bytes=0,
-        activation_bytes=RELU_BYTES,
-        resident_bytes=ROWS * 10 * 4,
-        added_bytes=RELU_BYTES + (20 * 5 + 5) * 4,
+    split = split_training(two_layers())
+    assert parts(split) == (PARAMETER_BYTES, LAST_LAYER_BYTES, 0, RELU_BYTES, ROWS * 10 * 4)
+    assert split.added_bytes == RELU_BYTES + LAST_LAYER_BYTES
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_batch_is_an_activation_unless_it_is_a_view_of_other_data(named: bool) -> None:
+    data = torch.randn(5 * ROWS, 10)
+    split = split_training(
+        two_layers(), next_data=lambda: data.narrow(0, ROWS, ROWS) if named else torch.ones(ROWS, 10)
     )
+    assert parts(split)[3:] == (RELU_BYTES + (0 if named else ROWS * 10 * 4), 0)
 
 
-def test_a_batch_that_is_not_resident_is_an_activation() -> None:
-    model = two_layers()
-    optimizer = SGD(model.parameters())
-
-    def step() -> None:
-        train(model, optimizer, torch.ones(ROWS, 10))()
-
-    split = split_step(Subject(step, model, (optimizer,), (), step), step, CPU)
-    assert (split.activation_bytes, split.resident_bytes) == (RELU_BYTES + ROWS * 10 * 4, 0)
-
-
-def test_a_view_of_data_that_nobody_named_is_no_activation() -> None:
-    model, data = two_layers(), torch.randn(5 * ROWS, 10)
-    optimizer = SGD(model.parameters())
-
-    def step() -> None:
-        train(model, optimizer, data.narrow(0, ROWS, ROWS))()
-
-    split = split_step(Subject(step, model, (optimizer,), (), step), step, CPU)
-    assert (split.activation_bytes, split.resident_bytes) == (RELU_BYTES, 0)
-
-
-@pytest.mark.parametrize(
-    ("zero_first", "added_bytes"), [(False, PARAMETER_BYTES), (True, 0)], ids=["zeroed last", "zeroed first"]
-)
+@pytest.mark.parametrize(("zero_first", "added_bytes"), [(False, PARAMETER_BYTES), (True, 0)])
 def test_a_small_batch_peaks_where_all_gradients_are_there(zero_first: bool, added_bytes: int) -> None:
     """Gradients that the step before left count as there from the start."""
-    split = split_training(two_layers(), SGD, 1, zero_first=zero_first)
-    assert (split.gradient_bytes, split.activation_bytes) == (PARAMETER_BYTES, 0)
+    split = split_training(two_layers(), rows=1, zero_first=zero_first)
+    assert parts(split)[1:4] == (PARAMETER_BYTES, 0, 0)
     assert split.added_bytes == added_bytes
 
 
 @pytest.mark.parametrize(
     ("make_optimizer", "optimizer_bytes"),
     [
-        (SGD, 0),
         (partial(SGD, momentum=0.9), PARAMETER_BYTES),
         (torch.optim.Adam, 2 * PARAMETER_BYTES + 4 * 4),  # two moments, and a counter for each of 4 parameters
         (partial(torch.optim.Adam, amsgrad=True), 3 * PARAMETER_BYTES + 4 * 4),
         (partial(torch.optim.AdamW, fused=True), 2 * PARAMETER_BYTES + 4 * 4),
         (partial(torch.optim.Adam, foreach=True), 2 * PARAMETER_BYTES + 4 * 4),
     ],
-    ids=["SGD", "momentum", "Adam", "AMSGrad", "fused AdamW", "foreach Adam"],
+    ids=["momentum", "Adam", "AMSGrad", "fused AdamW", "foreach Adam"],
 )
 @pytest.mark.parametrize("rows", [1, ROWS])
 def test_optimizer_state(make_optimizer: Any, optimizer_bytes: int, rows: int) -> None:
     split = split_training(two_layers(), make_optimizer, rows)
-    assert (split.parameter_bytes, split.optimizer_bytes) == (PARAMETER_BYTES, optimizer_bytes)
+    assert (parts(split)[0], parts(split)[2]) == (PARAMETER_BYTES, optimizer_bytes)
 
 
 def test_optimizer_state_that_the_step_makes_counts_as_added() -> None:
-    model, data = two_layers(), torch.randn(1, 10)
-    optimizer = torch.optim.Adam(model.parameters(), fused=True)
-    step = train(model, optimizer, data)
-    split = split_step(Subject(step, model, (optimizer,), (data,), step), step, CPU)
-    assert split.optimizer_bytes == 2 * PARAMETER_BYTES + 4 * 4
-    assert split.added_bytes == split.optimizer_bytes + split.gradient_bytes
+    split = split_training(two_layers(), partial(torch.optim.Adam, fused=True), 1, warmup=0)
+    assert parts(split)[1:3] == (PARAMETER_BYTES, 2 * PARAMETER_BYTES + 4 * 4)
+    assert split.added_bytes == 3 * PARAMETER_BYTES + 4 * 4
 
 
 class Tied(nn.Module):
@@ -138,8 +124,14 @@ class Tied(nn.Module):
 
 def test_shared_parameters_count_once() -> None:
     """Two parameters on one storage have a gradient each."""
-    split = split_training(Tied(), SGD, 1)
-    assert (split.parameter_bytes, split.gradient_bytes) == (400, 800)
+    assert parts(split_training(Tied(), rows=1))[:2] == (400, 800)
+
+
+def test_frozen_parameters_have_no_gradients_and_the_optimizers_own_count_too() -> None:
+    model, scale = two_layers(), nn.Parameter(torch.ones(100))
+    model[0].requires_grad_(False)
+    split = split_training(model, lambda parameters: SGD([*parameters, scale]), 1)
+    assert parts(split)[:2] == (PARAMETER_BYTES + 400, LAST_LAYER_BYTES)
 
 
 @pytest.mark.parametrize("grad_mode", [torch.no_grad, torch.inference_mode])
@@ -151,35 +143,29 @@ def test_inference_keeps_nothing(grad_mode: type[torch.no_grad]) -> None:
             model(data)
 
     split = split_step(Subject(step, model, (), (data,), step), step, CPU)
-    assert split == Split(PARAMETER_BYTES, 0, 0, 0, ROWS * 10 * 4, 0)
+    assert (parts(split), split.added_bytes) == ((PARAMETER_BYTES, 0, 0, 0, ROWS * 10 * 4), 0)
 
 
 def test_buffers_are_resident_and_no_activations() -> None:
     """Batch normalisation keeps its input, and the mean and spread of each of 10 columns; its state is 3 buffers."""
-    model, data = nn.BatchNorm1d(10), torch.randn(ROWS, 10)
-    optimizer = SGD(model.parameters())
-    step = train(model, optimizer, data)
-    split = split_step(Subject(step, model, (optimizer,), (), step), step, CPU)
-    assert split.resident_bytes == 2 * 10 * 4 + 8
-    assert split.activation_bytes == ROWS * 10 * 4 + 2 * 10 * 4
+    data = torch.randn(ROWS, 10)
+    split = split_training(nn.BatchNorm1d(10), next_data=lambda: data, warmup=0)
+    assert parts(split)[3:] == (ROWS * 10 * 4 + 2 * 10 * 4, 2 * 10 * 4 + 8)
 
 
 def test_weights_that_autocast_copies_count_as_activations() -> None:
     """The peak is at the sum's float32 copy of the wide output; until then 2-byte copies are kept for the backward
     pass: of the batch, of the first layer's output and of the second's weight (the first's has no use there)."""
-    model, data = nn.Sequential(nn.Linear(10, 20), nn.Linear(20, 2000)), torch.randn(ROWS, 10)
-    optimizer = SGD(model.parameters())
 
-    def step() -> None:
-        with torch.autocast("cpu", torch.bfloat16):
-            loss = model(data).sum()
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+    class Mixed(nn.Sequential):
+        def forward(self, data: torch.Tensor) -> torch.Tensor:
+            with torch.autocast("cpu", torch.bfloat16):
+                result: torch.Tensor = super().forward(data).sum()
+            return result
 
-    split = split_step(Subject(step, model, (optimizer,), (data,), step), step, CPU)
-    assert split.activation_bytes == (ROWS * 10 + ROWS * 20 + 20 * 2000) * 2
-    assert split.parameter_bytes == (10 * 20 + 20 + 20 * 2000 + 2000) * 4
+    split = split_training(Mixed(nn.Linear(10, 20), nn.Linear(20, 2000)), warmup=0)
+    assert parts(split)[3] == (ROWS * 10 + ROWS * 20 + 20 * 2000) * 2
+    assert parts(split)[0] == (10 * 20 + 20 + 20 * 2000 + 2000) * 4
 
 
 def test_observing_keeps_nothing_alive() -> None:
@@ -195,72 +181,119 @@ def test_observing_keeps_nothing_alive() -> None:
         split = split_step(Subject(step, model, (), (data,), step), step, CPU)
     finally:
         gc.enable()
-    assert split.activation_bytes == RELU_BYTES
+    assert parts(split)[3] == RELU_BYTES
 
 
 def test_the_devices_mark_places_the_peak() -> None:
     """A workspace in the forward pass, which only the device sees, moves the peak there: no gradients yet."""
     model, data, mark = two_layers(), torch.randn(ROWS, 10), [1]
-    optimizer = SGD(model.parameters())
 
     def step() -> None:
         output = model(data)
         mark[0] = 2
         output.sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
 
-    split = split_step(Subject(step, model, (optimizer,), (data,), step), step, CPU, lambda: mark[0])
-    assert (split.activation_bytes, split.gradient_bytes) == (RELU_BYTES, 0)
+    split = split_step(Subject(step, model, (), (data,), step), step, CPU, lambda: mark[0])
+    assert parts(split)[1:4] == (0, 0, RELU_BYTES)
 
 
 def test_another_devices_tensors_do_not_count() -> None:
-    model, data = two_layers(), torch.randn(1, 10)
-    optimizer = SGD(model.parameters())
-    step = train(model, optimizer, data)
-    split = split_step(Subject(step, model, (optimizer,), (data,), step), step, torch.device("meta"))
-    assert split == Split(0, 0, 0, 0, 0, 0)
-
-
-def test_frozen_parameters_have_no_gradients() -> None:
-    model = two_layers()
-    model[0].requires_grad_(False)
-    split = split_training(model, SGD, 1)
-    assert split.parameter_bytes == PARAMETER_BYTES
-    assert split.gradient_bytes == (20 * 5 + 5) * 4
-
-
-def test_parameters_of_the_optimizer_alone_count_too() -> None:
-    model, scale = two_layers(), nn.Parameter(torch.ones(100))
-    optimizer = SGD([*model.parameters(), scale])
-    step = train(model, optimizer, torch.randn(1, 10))
-    split = split_step(Subject(step, model, (optimizer,), (), step), step, CPU)
-    assert split.parameter_bytes == PARAMETER_BYTES + 400
+    split = split_training(two_layers(), device=torch.device("meta"))
+    assert (parts(split), split.added_bytes) == ((0,) * 5, 0)
 
 
 def test_the_observed_step_computes_the_same() -> None:
-    results = []
-    for observed in (False, True):
-        torch.manual_seed(0)
-        model, data = two_layers(), torch.randn(ROWS, 10)
-        optimizer = torch.optim.Adam(model.parameters())
-        step = train(model, optimizer, data)
-        if observed:
-            split_step(Subject(step, model, (optimizer,), (data,), step), step, CPU)
-        else:
-            step()
-        results.append(model[0].weight.detach().clone())
-    assert torch.equal(*results)
+    model, data = two_layers(), torch.randn(ROWS, 10)
+
+    def gradient() -> torch.Tensor:
+        model.zero_grad()
+        model(data).sum().backward()
+        return model[0].weight.grad.clone()
+
+    plain, observed = gradient(), []
+    split_step(Subject(lambda: None, model), lambda: observed.append(gradient()), CPU)
+    assert torch.equal(plain, observed[0])
 
 
 def test_a_step_that_runs_out_of_memory_says_so_and_leaves_no_hooks() -> None:
     model = two_layers()
-    optimizer = SGD(model.parameters())
 
     def step() -> None:
         model(torch.randn(1, 10)).sum().backward()
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    with pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
-        split_step(Subject(step, model, (optimizer,), (), step), step, CPU)
+    with pytest.raises(torch.OutOfMemoryError):
+        split_step(Subject(step, model), step, CPU)
     assert [parameter._post_accumulate_grad_hooks for parameter in model.parameters()] == [{}] * 4
+
+
+def bytes_of(ledger: Ledger, moment: int) -> dict[str, int]:
+    """Bytes at a moment by role, without the zeros."""
+    return {role: count for role, count in ledger.bytes_at(moment).items() if count}
+
+
+def test_a_storage_counts_once_and_lives_until_its_last_tensor_goes() -> None:
+    ledger = Ledger("cpu")
+    whole = torch.empty(100)
+    part = whole[:3]
+    ledger.see([whole, whole.view(10, 10), part, whole.detach(), "no tensor", None])
+    ledger.tick()
+    del whole
+    ledger.tick()
+    del part
+    ledger.tick()
+    assert [bytes_of(ledger, moment) for moment in range(3)] == [{"temporary": 400}, {"temporary": 400}, {}]
+
+
+@pytest.mark.parametrize("first", ROLES)
+@pytest.mark.parametrize("second", ROLES)
+def test_of_two_roles_the_one_that_goes_first_counts_even_if_it_shows_later(first: str, second: str) -> None:
+    ledger = Ledger("cpu")
+    tensor = torch.empty(1)
+    ledger.claim([tensor], first)
+    ledger.tick()
+    ledger.claim([tensor], second)
+    assert bytes_of(ledger, 0) == {min(first, second, key=ROLES.index): 4}
+
+
+def test_a_resized_storage_ends_one_life_and_begins_another() -> None:
+    ledger = Ledger("cpu")
+    tensor = torch.empty(100)
+    ledger.claim([tensor], "activation")
+    ledger.tick()
+    tensor.untyped_storage().resize_(40)
+    ledger.see([tensor])
+    ledger.tick()
+    assert [bytes_of(ledger, moment) for moment in range(2)] == [{"activation": 400}, {"activation": 40}]
+
+
+def test_tensors_of_another_device_and_without_storage_are_ignored() -> None:
+    ledger = Ledger("cpu")
+    ledger.claim([torch.empty(3, device="meta"), torch.eye(3).to_sparse()], "activation")
+    assert bytes_of(ledger, 0) == {}
+
+
+def test_a_gone_ledger_is_not_called_back() -> None:
+    tensor = torch.empty(1)
+    ledger = Ledger("cpu")
+    ledger.see([tensor])
+    del ledger
+    gc.collect()
+    del tensor  # a callback that fails would be an unraisable exception, which is an error in these tests
+
+
+@pytest.mark.parametrize("grad_mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_the_observer_shows_every_operation(grad_mode: type[torch.no_grad]) -> None:
+    outside = torch.ones(1000)
+    ledger = Ledger("cpu")
+    with grad_mode(), Observer(ledger):
+        made = outside + 1  # 4000 B
+        made = made * 2  # 4000 B more, then 4000 B less
+        made.add_(1)
+    assert ledger.clock == 3
+    assert ledger.peak_moment == 1
+    assert [bytes_of(ledger, moment) for moment in range(3)] == [
+        {"outside": 4000, "temporary": 4000},
+        {"outside": 4000, "temporary": 8000},
+        {"outside": 4000, "temporary": 4000},
+    ]

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crossover.measurement.process import attempts
 from crossover.measurement.process.attempts import measure, run_supervised
-from crossover.measurement.process.requests import Job, Request
-from crossover.measurement.process.supervision import ChildFailedError, Outcome
+from crossover.measurement.process.jobs import Job, Outcome, TrialJob
+from crossover.measurement.process.supervision import ChildFailedError
 from crossover.tables.columns import Measurement
-from trials import read_row, request, write_points
+from trials import read_row, trial_job, write_points
 
 
 class Writer:
@@ -44,7 +43,7 @@ def test_temporary_files_go_with_the_measuring_process_however_it_ends(
     Writer.folders = []
     monkeypatch.setattr(attempts, "FreshProcess", Writer)
     monkeypatch.setattr(attempts, "supervise", supervise)
-    job = request(tmp_path / "data", tmp_path / "row")
+    job = trial_job(tmp_path / "data", tmp_path / "row")
     for _ in range(2):
         try:
             run_supervised(job, {})
@@ -61,8 +60,8 @@ def test_a_trial_leaves_no_temporary_files(isolation: str, tmp_path: Path, monke
     """torch makes a folder for its compiler as soon as an optimizer is built."""
     monkeypatch.setattr(attempts.tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    trial = request(write_points(tmp_path / "points.safetensors"), tmp_path / "row.parquet", isolation=isolation)
-    attempts.measure(trial, os.environ | {"TMPDIR": str(tmp_path / "temporary")})
+    trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row.parquet", isolation=isolation)
+    attempts.measure(trial, Measurement, os.environ | {"TMPDIR": str(tmp_path / "temporary")})
     row = read_row(tmp_path / "row.parquet")
     assert (row["status"], row["isolation"]) == ("ok", isolation)
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -95,13 +94,13 @@ def test_only_what_may_pass_is_measured_once_more(
 ) -> None:
     made: list[int] = []
 
-    def run(job: Request, _environment: object) -> Outcome:
+    def run(job: TrialJob, _environment: object) -> Outcome:
         made.append(job.attempts)
         return ends[len(made) - 1]
 
     monkeypatch.setattr(attempts, "run_supervised", run)
     output = tmp_path / "row.parquet"
-    measure(request(tmp_path / "data", output), {})
+    measure(trial_job(tmp_path / "data", output), Measurement, {})
     row = read_row(output)
     assert made == [1, 2][:attempted]
     assert (row["status"], row["reason"], row["step_time_s"], row["parameters"]) == (status, reason, 0.5, 6)
@@ -112,11 +111,11 @@ def test_a_row_measured_in_this_process_counts_by_its_columns(monkeypatch: pytes
 
     made: list[int] = []
 
-    def run(job: Request) -> Measurement:
+    def run(job: TrialJob) -> Measurement:
         made.append(job.attempts)
         return Measurement(status="invalid", reason="others", foreign_processes=len(made) % 2, recompiles=2)
 
     monkeypatch.setattr(child, "do", run)
-    measure(replace(request(tmp_path / "data", tmp_path / "row.parquet"), isolation="none"), {})
+    measure(trial_job(tmp_path / "data", tmp_path / "row.parquet", isolation="none"), Measurement, {})
     assert made == [1, 2]
     assert read_row(tmp_path / "row.parquet")["foreign_processes"] == 0

@@ -1,21 +1,30 @@
-"""What a measuring command may use, on a made-up machine of 16 CPUs with two GPUs."""
+"""What a measuring command may use, on a made-up machine of 16 CPUs with two GPUs, and within a Slurm job."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
-from crossover.machine import gpu_cpus, threads
-from crossover.measurement.process.holding import holding
+from crossover.errors import UserError
+from crossover.machine import threads
+from crossover.measurement.process import holding as module
+from crossover.measurement.process.holding import (
+    ask_slurm,
+    check_whole_node,
+    choose_isolation,
+    holding,
+    takes_all_cores,
+)
 from fake_nvml import FakeGpu, FakeNvml
 
 NEAR = tuple(range(8)), tuple(range(8, 16))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(
         sys.modules, "pynvml", FakeNvml(*(FakeGpu(f"GPU-{n}", near=near) for n, near in enumerate(NEAR)))
@@ -24,13 +33,13 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in (*threads.THREAD_VARIABLES, "CUDA_VISIBLE_DEVICES", "SLURM_CPUS_PER_TASK"):
         monkeypatch.setenv(name, "")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    monkeypatch.setattr(gpu_cpus, "usable_cpus", lambda: set(range(16)))
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
     monkeypatch.setattr(threads, "physical_cores", lambda cpus, _root: len(cpus))
     monkeypatch.setattr(threads, "usable_cpus", lambda: set(range(16)))
     monkeypatch.setattr(threads, "cgroup_quota", lambda _root: None)
 
 
+@pytest.mark.usefixtures("machine")
 def test_a_gpu_comes_with_its_cpus_and_as_many_threads() -> None:
     before = os.sched_getaffinity(0)
     with holding("cuda", "auto", "first") as first:
@@ -42,12 +51,10 @@ def test_a_gpu_comes_with_its_cpus_and_as_many_threads() -> None:
     assert os.sched_getaffinity(0) == before
 
 
-def test_a_cpu_cell_has_all_cores() -> None:
+@pytest.mark.usefixtures("machine")
+def test_a_quota_is_divided_among_the_gpus_that_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with holding("cpu", "auto", "") as held:
         assert (held.uuid, held.cpus, held.threads) == (None, None, 16)
-
-
-def test_a_quota_is_divided_among_the_gpus_that_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "cgroup_quota", lambda _root: 6.0)
     with holding("cuda", "auto", "") as held:
         assert (held.cpus, held.threads) == (list(NEAR[0]), 3)
@@ -58,7 +65,103 @@ def test_a_quota_is_divided_among_the_gpus_that_share_it(monkeypatch: pytest.Mon
         assert held.threads == 6
 
 
+@pytest.mark.usefixtures("machine")
 def test_a_system_that_binds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_setaffinity")
     with holding("cuda", "auto", "") as held:
         assert (held.cpus, held.threads) == (None, 16)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "environment", "isolation"),
+    [
+        ("auto", {}, "server"),
+        ("auto", {"SLURM_JOB_ID": "7"}, "process"),
+        ("auto", {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "process"),
+        ("process", {}, "process"),
+        ("server", {"SLURM_JOB_ID": "7"}, "server"),
+        ("none", {}, "none"),
+    ],
+)
+def test_where_a_server_is_safe(
+    monkeypatch: pytest.MonkeyPatch, wanted: str, environment: dict[str, str], isolation: str
+) -> None:
+    monkeypatch.setattr(module.platform, "system", lambda: "Linux")
+    assert choose_isolation(wanted, environment) == isolation
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    """Four cores of two threads each: CPU n and n + 4 are siblings."""
+    for cpu in range(8):
+        topology = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology"
+        topology.mkdir(parents=True)
+        (topology / "thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
+    return tmp_path
+
+
+def check(node: Path, of_job: int, asked: str, cpus: Collection[int], nodes: int = 1) -> None:
+    environment = {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": asked}
+    answer = f"JobId=7 JobState=RUNNING NumNodes={nodes} NumCPUs={of_job} NumTasks=1 CPUs/Task={asked}\n"
+    check_whole_node(environment, cpus, 8, node, ask=lambda job: answer if job == "7" else "")
+
+
+@pytest.mark.parametrize(
+    ("of_job", "asked", "cpus"),
+    [
+        (8, "4", {0, 1, 4, 5}),  # the number of cores, where Slurm counts their threads
+        (8, "", {0, 4}),  # nothing was asked for
+        (8, "2", {0, 4}),
+        (4, "2", {0, 1, 4, 5}),  # Slurm counts cores
+    ],
+)
+def test_a_part_of_the_node_is_refused(node: Path, of_job: int, asked: str, cpus: Collection[int]) -> None:
+    of_step = asked or str(len(cpus))
+    with pytest.raises(UserError, match=f"it has {of_job} CPUs of its node, but its step may use {of_step}"):
+        check(node, of_job, asked, cpus)
+
+
+@pytest.mark.parametrize(
+    ("of_job", "asked", "cpus"),
+    [
+        (8, "8", range(8)),
+        (4, "4", range(8)),  # Slurm counts cores
+        (8, "4", range(4)),  # a thread of each core: --hint=nomultithread
+        (4, "3", {0, 1, 4, 5}),  # rounded up to whole cores
+        (2, "2", {0, 4}),  # a node shared with other jobs
+    ],
+)
+def test_all_cores_of_the_job_are_enough(node: Path, of_job: int, asked: str, cpus: Collection[int]) -> None:
+    check(node, of_job, asked, cpus)
+
+
+def test_if_slurm_says_nothing_of_one_node_nothing_is_checked(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(node, 16, "2", {0, 4}, nodes=2)
+    check_whole_node({"SLURM_JOB_ID": "8", "SLURM_CPUS_PER_TASK": "2"}, {0, 4}, 8, node, ask=lambda _: "")
+    check_whole_node({}, {0, 4}, 8, node, ask=lambda _: "NumNodes=1 NumCPUs=8")
+    monkeypatch.setenv("PATH", "")
+    assert ask_slurm("7") == ""
+
+
+@pytest.mark.parametrize(
+    ("device", "cpu_threads", "expected"),
+    [
+        ("cpu", "auto", True),
+        ("cpu", 4, False),
+        ("cpu-half", 4, True),
+        ("cpu-1", "auto", False),
+        ("cuda", "auto", False),
+    ],
+)
+def test_a_cpu_that_is_timed_on_all_cores_is_checked_first(
+    monkeypatch: pytest.MonkeyPatch, device: str, cpu_threads: int | str, expected: bool
+) -> None:
+    assert takes_all_cores(device, cpu_threads) == expected
+
+    def refuse() -> None:
+        raise UserError("a part")
+
+    monkeypatch.setattr(module, "check_whole_node", refuse)
+    if expected:
+        with pytest.raises(UserError, match="a part"), holding(device, cpu_threads, ""):
+            pass

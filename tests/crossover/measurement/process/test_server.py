@@ -1,8 +1,9 @@
-"""The trial server: real ones, in a folder of their own."""
+"""The trial server: real ones, in a folder of their own. Most fork trials that do nothing, which need no torch."""
 
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -21,22 +22,28 @@ from unittest.mock import patch
 import psutil
 import pytest
 
-from crossover.machine.code_key import LIBRARY
-from crossover.measurement.process import forking
-from crossover.measurement.process.attempts import choose_isolation, measure
-from crossover.measurement.process.forking import ForkedProcess, NoServerError
-from crossover.measurement.process.requests import Request
-from crossover.measurement.process.server_key import server_key
-from trials import CELL, read_row, request, write_points
+from crossover.config.studies import Cell
+from crossover.config.workloads import NULL
+from crossover.machine.code_key import LIBRARY, NULL_TRIAL
+from crossover.measurement.process import children
+from crossover.measurement.process.attempts import measure
+from crossover.measurement.process.children import ForkedProcess, NoServerError
+from crossover.measurement.process.jobs import TrialJob
+from crossover.measurement.process.server import server_key
+from crossover.tables.columns import Measurement
+from trials import read_row, trial_job, write_points
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
 WAIT_S = 30.0
+PRELOADED = NULL_TRIAL[0]
 
 
-@pytest.fixture(scope="module")
-def runtime() -> Iterator[Path]:
-    """A folder for sockets whose path is short; servers that use it end with the module."""
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for sockets whose path is short; servers that use it end with the test."""
     folder = Path(tempfile.mkdtemp(prefix="xo"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    monkeypatch.delenv("CROSSOVER_WORKFLOW", raising=False)
     yield folder
     for server in servers(folder):
         server.kill()
@@ -44,20 +51,22 @@ def runtime() -> Iterator[Path]:
 
 
 @pytest.fixture
-def environment(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    monkeypatch.delenv("CROSSOVER_WORKFLOW", raising=False)
+def environment(runtime: Path) -> dict[str, str]:
+    assert runtime.is_dir()
     return dict(os.environ)
 
 
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_points(tmp_path_factory.mktemp("data") / "points.safetensors")
+@pytest.fixture
+def job(tmp_path: Path) -> TrialJob:
+    cell = Cell("s", NULL, "resident", 1, "fp32", "eager", 1, "cpu")
+    return trial_job("", tmp_path / "row.parquet", cell=cell, isolation="server")
 
 
 @pytest.fixture
-def trial(dataset: Path, tmp_path: Path) -> Request:
-    return request(dataset, tmp_path / "row.parquet", isolation="server")
+def long_job(tmp_path: Path) -> TrialJob:
+    """A trial with torch that does not end by itself."""
+    job = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row.parquet", isolation="server")
+    return replace(job, effort=replace(job.effort, timed_min_s=1000, timed_max_s=1000))
 
 
 def servers(folder: Path) -> list[psutil.Process]:
@@ -66,7 +75,7 @@ def servers(folder: Path) -> list[psutil.Process]:
         process.pid: process
         for process in psutil.process_iter()
         if process.status() != psutil.STATUS_ZOMBIE
-        and any("measurement.server" in part for part in process.cmdline())
+        and any("process.server" in part for part in process.cmdline())
         and any(str(folder) in part for part in process.cmdline())
     }
     return [process for process in found.values() if process.ppid() not in found]
@@ -80,138 +89,112 @@ def until(condition: Callable[[], Any]) -> bool:
     return bool(condition())
 
 
-def measured(trial: Request, environment: dict[str, str]) -> dict[str, Any]:
-    measure(trial, environment)
-    return read_row(Path(trial.output))
+def measured(job: TrialJob, environment: dict[str, str]) -> dict[str, Any]:
+    measure(job, Measurement, environment)
+    return read_row(Path(job.output))
 
 
-def test_a_fork_measures_like_a_fresh_process(trial: Request, environment: dict[str, str]) -> None:
-    forked = measured(trial, environment)
-    fresh = measured(replace(trial, isolation="process"), environment)
+@pytest.mark.slow
+def test_a_fork_measures_like_a_fresh_process(long_job: TrialJob, environment: dict[str, str]) -> None:
+    job = replace(long_job, effort=replace(long_job.effort, timed_min_s=0, timed_max_s=10))
+    forked, fresh = measured(job, environment), measured(replace(job, isolation="process"), environment)
     assert (forked["isolation"], fresh["isolation"]) == ("server", "process")
-    for column in (
-        "status",
-        "threads",
-        "backend_settings",
-        "relative_error",
-        "gradient_error",
-        "parameters",
-        "affinity",
-    ):
-        assert forked[column] == fresh[column], column
+    alike = ("status", "threads", "backend_settings", "relative_error", "gradient_error", "parameters", "affinity")
+    assert {name: forked[name] for name in alike} == {name: fresh[name] for name in alike}
     assert forked["status"] == "ok"
 
 
-def test_one_server_serves_all_trials(runtime: Path, trial: Request, environment: dict[str, str]) -> None:
-    measured(trial, environment)
+def test_one_server_serves_all_trials_of_its_user_alone(
+    runtime: Path, job: TrialJob, environment: dict[str, str]
+) -> None:
+    measured(job, environment)
     first = servers(runtime)
-    measured(replace(trial, cell=replace(CELL, size=4), threads=2), environment)
+    measured(replace(job, cell=replace(job.cell, size=4), threads=2), environment)
     assert len(first) == 1
     assert servers(runtime) == first
-
-
-def test_the_folder_is_its_users_alone(runtime: Path, trial: Request, environment: dict[str, str]) -> None:
-    measured(trial, environment)
     (folder,) = runtime.iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_a_fork_wears_what_its_client_wears(
-    trial: Request, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: TrialJob, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Relative paths, CPUs and variables are the client's, not the server's."""
-    measured(trial, environment)
+    """Relative paths, CPUs and the mask of new files are the client's, not the server's."""
+    measured(job, environment)
     monkeypatch.chdir(tmp_path)
-    before = os.sched_getaffinity(0)
+    before, mask = os.sched_getaffinity(0), os.umask(0o077)
     os.sched_setaffinity(0, {min(before)})
     try:
-        row = measured(replace(trial, output="here.parquet"), environment)
+        row = measured(replace(job, output="here.parquet"), environment)
     finally:
         os.sched_setaffinity(0, before)
-    assert row["affinity"] == [min(before)]
-    assert row["isolation"] == "server"
-    assert (tmp_path / "here.parquet").is_file()
+        os.umask(mask)
+    assert (row["affinity"], row["isolation"]) == ([min(before)], "server")
+    assert stat.S_IMODE((tmp_path / "here.parquet").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("isolation", ["server", "process"])
 def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
-    runtime: Path, trial: Request, environment: dict[str, str], isolation: str
+    runtime: Path, job: TrialJob, environment: dict[str, str], isolation: str
 ) -> None:
     """A server that the first trial starts is not bound to that trial's CPUs."""
     usable = os.sched_getaffinity(0)
-    before = servers(runtime)
-    environment |= {"TORCH_SERVER_OF_ITS_OWN": "1"}
-    bound = measured(replace(trial, isolation=isolation, cpus=[max(usable)]), environment)
-    free = measured(replace(trial, isolation=isolation, threads=2), environment)
+    bound = measured(replace(job, isolation=isolation, cpus=[max(usable)]), environment)
+    free = measured(replace(job, isolation=isolation, threads=2), environment)
     assert (bound["isolation"], bound["affinity"], bound["threads"]) == (isolation, [max(usable)], 1)
-    assert (bound["logical_cpus"], bound["physical_cores"], bound["numa_nodes"]) == (1, 1, free["numa_nodes"] and 1)
+    assert (bound["logical_cpus"], bound["physical_cores"]) == (1, 1)
     assert (free["affinity"], free["threads"]) == (sorted(usable), 2)
     assert os.sched_getaffinity(0) == usable
-    own = [server for server in servers(runtime) if server not in before]
-    assert len(own) == (isolation == "server")
-    for server in own:
-        assert set(server.cpu_affinity()) == usable
-        server.kill()
+    assert [set(server.cpu_affinity()) for server in servers(runtime)] == [usable] * (isolation == "server")
 
 
-def test_a_trial_without_a_process_of_its_own_binds_itself(trial: Request, environment: dict[str, str]) -> None:
+def test_a_trial_without_a_process_of_its_own_binds_itself(job: TrialJob, environment: dict[str, str]) -> None:
     usable = os.sched_getaffinity(0)
     try:
-        with patch.dict(os.environ):  # a trial sets variables, here those of this very process
-            row = measured(replace(trial, isolation="none", cpus=[max(usable)]), environment)
+        with patch.dict(os.environ):
+            row = measured(replace(job, isolation="none", cpus=[max(usable)]), environment)
     finally:
         os.sched_setaffinity(0, usable)
     assert (row["isolation"], row["affinity"]) == ("none", [max(usable)])
 
 
+@pytest.mark.slow
 def test_a_server_killed_in_the_midst_costs_no_trial(
-    runtime: Path, trial: Request, environment: dict[str, str]
+    runtime: Path, long_job: TrialJob, environment: dict[str, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    measured(trial, environment)
-    child = ForkedProcess(replace(trial, effort=replace(trial.effort, timed_min_s=1000, timed_max_s=1000)), environment)
-    pid = child.pid
+    child = ForkedProcess(long_job, environment)
     (server,) = servers(runtime)
     server.kill()
     assert until(lambda: child.ending(0.1) is not None)
     child.kill()
-    assert until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
-    assert measured(trial, environment)["isolation"] == "server"  # a new one was started
+    assert until(lambda: not psutil.pid_exists(child.pid) or psutil.Process(child.pid).status() == "zombie")
 
-
-def test_a_trial_whose_server_dies_is_measured_afresh(
-    runtime: Path, trial: Request, environment: dict[str, str], capfd: pytest.CaptureFixture[str]
-) -> None:
-    measured(trial, environment)
-    effort = replace(trial.effort, warmup_min_s=2, warmup_max_s=10)
+    short = replace(long_job.effort, timed_min_s=2, timed_max_s=10)
+    child = ForkedProcess(long_job, environment)  # by a new server, which dies under the next trial
+    child.kill()
     (server,) = servers(runtime)
     threading.Timer(0.5, server.kill).start()
-    row = measured(replace(trial, effort=effort), environment)
+    row = measured(replace(long_job, effort=short), environment)
     assert (row["status"], row["isolation"]) == ("ok", "process")
     assert "starting a fresh process" in capfd.readouterr().err
 
 
 def test_a_server_that_hangs_is_left_behind(
-    runtime: Path, trial: Request, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    runtime: Path, job: TrialJob, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measured(trial, environment)
+    measured(job, environment)
     (server,) = servers(runtime)
     server.send_signal(signal.SIGSTOP)
-    monkeypatch.setattr(forking, "ANSWER_LIMIT_S", 0.5)
-    assert measured(trial, environment)["isolation"] == "process"
-    monkeypatch.undo()
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    assert measured(trial, environment)["isolation"] == "server"
+    with monkeypatch.context() as patched:
+        patched.setattr(children, "ANSWER_LIMIT_S", 0.5)
+        assert measured(job, environment)["isolation"] == "process"
+    assert measured(job, environment)["isolation"] == "server"
     assert len(servers(runtime)) == 2
-    server.kill()
 
 
-def test_a_listener_that_talks_nonsense_is_no_server(
-    trial: Request, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short = Path(tempfile.mkdtemp(prefix="xo"))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
+def test_a_listener_that_talks_nonsense_is_no_server(job: TrialJob, environment: dict[str, str]) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(forking.server_folder() / server_key(environment)))
+        listener.bind(str(children.server_folder() / server_key(environment, PRELOADED)))
         listener.listen()
 
         def babble() -> None:
@@ -221,90 +204,87 @@ def test_a_listener_that_talks_nonsense_is_no_server(
             connection.close()
 
         threading.Thread(target=babble, daemon=True).start()
-        assert measured(trial, environment)["isolation"] == "process"
-    shutil.rmtree(short)
+        assert measured(job, environment)["isolation"] == "process"
 
 
-def test_a_server_of_other_code_refuses(trial: Request, environment: dict[str, str]) -> None:
+def test_a_server_with_another_key_refuses(job: TrialJob, environment: dict[str, str]) -> None:
     """Whoever puts an old server's socket in the new one's place gets nothing stale."""
-    measured(trial, environment)
-    folder = forking.server_folder()
-    own = folder / server_key(environment)
+    measured(job, environment)
     other = {**environment, "OMP_SCHEDULE": "static"}
-    shutil.move(own, folder / server_key(other))
-    try:
-        with pytest.raises(NoServerError, match="another version of code, packages or environment"):
-            ForkedProcess(trial, other)
-    finally:
-        shutil.move(folder / server_key(other), own)
+    folder = children.server_folder()
+    shutil.move(folder / server_key(environment, PRELOADED), folder / server_key(other, PRELOADED))
+    with pytest.raises(NoServerError, match="another version of code, packages or environment"):
+        ForkedProcess(job, other)
 
 
-def test_a_folder_that_others_may_read_is_not_used(
-    trial: Request, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short = Path(tempfile.mkdtemp(prefix="xo"))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
-    (short / f"crossover-{os.getuid()}").mkdir(mode=0o755)
+def test_a_folder_that_others_may_read_is_not_used(runtime: Path, job: TrialJob, environment: dict[str, str]) -> None:
+    (runtime / f"crossover-{os.getuid()}").mkdir(mode=0o755)
     with pytest.raises(NoServerError, match="is not a folder of mode 0700 of this user"):
-        forking.server_folder()
-    assert measured(trial, environment)["isolation"] == "process"
-    shutil.rmtree(short)
+        children.server_folder()
+    assert measured(job, environment)["isolation"] == "process"
 
 
-def start(place: Path, environment: dict[str, str], idle_s: float) -> subprocess.Popen[bytes]:
-    """A server that listens, and ends after being idle for so long."""
+def start(key: str, place: Path, environment: dict[str, str], idle_s: float) -> subprocess.Popen[str]:
+    """A server that ends after being idle for so long."""
     code = (
         f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); import crossover.measurement.process.server as server; "
         f"server.IDLE_S = {idle_s}; server.main()"
     )
-    process = subprocess.Popen([sys.executable, "-c", code, server_key(environment), str(place)], env=environment)
-    assert until(place.exists)
-    return process
+    command = [sys.executable, "-c", code, key, str(place), PRELOADED]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 
 
 def test_an_idle_server_goes_away(environment: dict[str, str], runtime: Path) -> None:
     place = runtime / "idle"
-    process = start(place, environment, idle_s=0.5)
-    assert process.wait(WAIT_S) == 0
+    with start(server_key(environment, PRELOADED), place, environment, idle_s=0.5) as process:
+        assert until(place.exists)
+        assert process.wait(WAIT_S) == 0
     assert not place.exists()
 
 
-def test_a_server_goes_with_its_workflow(
-    environment: dict[str, str], trial: Request, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short = Path(tempfile.mkdtemp(prefix="xo"))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
-    process = start(forking.server_folder() / server_key(environment), environment, idle_s=1000)
-    with subprocess.Popen(["sleep", "1000"]) as workflow:
-        row = measured(trial, {**environment, "CROSSOVER_WORKFLOW": str(workflow.pid)})
+def test_a_server_goes_with_its_workflow(environment: dict[str, str], job: TrialJob) -> None:
+    key = server_key(environment, PRELOADED)
+    place = children.server_folder() / key
+    with start(key, place, environment, idle_s=1000) as process, subprocess.Popen(["sleep", "1000"]) as workflow:
+        assert until(place.exists)
+        row = measured(job, {**environment, "CROSSOVER_WORKFLOW": str(workflow.pid)})
         assert row["isolation"] == "server"
         assert process.poll() is None
         workflow.kill()
-    assert process.wait(WAIT_S) == 0
-    shutil.rmtree(short)
+        assert process.wait(WAIT_S) == 0
 
 
-def test_a_server_that_code_has_left_behind_does_not_start(runtime: Path) -> None:
-    module = "crossover.measurement.process.server"
-    code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from {module} import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "of-yesterday", str(runtime / "old")], capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 1
-    assert "the packages or the environment changed" in done.stderr
+def test_a_server_that_changes_have_left_behind_does_not_start(environment: dict[str, str], runtime: Path) -> None:
+    with start("of-yesterday", runtime / "old", environment, idle_s=1000) as process:
+        _, said = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 1
+    assert "the packages or the environment changed" in said
     assert not (runtime / "old").exists()
 
 
 @pytest.mark.parametrize(
-    ("wanted", "environment", "isolation"),
+    ("name", "changes"),
     [
-        ("auto", {}, "server"),
-        ("auto", {"SLURM_JOB_ID": "7"}, "process"),
-        ("auto", {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "process"),
-        ("process", {}, "process"),
-        ("server", {"SLURM_JOB_ID": "7"}, "server"),
-        ("none", {}, "none"),
+        *((name, True) for name in ("OMP_NUM_THREADS", "MKL_DYNAMIC", "LD_PRELOAD", "PYTORCH_CUDA_ALLOC_CONF")),
+        *((name, False) for name in ("CUDA_VISIBLE_DEVICES", "HOME", "TERM", "SNAKEMAKE_PROFILE")),
     ],
 )
-def test_where_a_server_is_safe(wanted: str, environment: dict[str, str], isolation: str) -> None:
-    assert choose_isolation(wanted, environment) == isolation
+def test_the_key_holds_what_a_fork_inherits_and_cannot_set(name: str, changes: bool) -> None:
+    assert (server_key({}, PRELOADED) != server_key({name: "7"}, PRELOADED)) is changes
+    assert server_key({}, PRELOADED) != server_key({}, "another")
+
+
+def test_another_limit_changes_the_key() -> None:
+    code = (
+        f"import sys, resource; sys.path.insert(0, {str(LIBRARY)!r}); "
+        "resource.setrlimit(resource.RLIMIT_CORE, (0, int(sys.argv[1]))); "
+        "from crossover.measurement.process.server import server_key; print(server_key({}, ''))"
+    )
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    if hard == 0:
+        pytest.skip("no core file is allowed here, so its limit cannot be lowered")
+    keys = {
+        subprocess.run([sys.executable, "-c", code, limit], capture_output=True, text=True, check=True).stdout
+        for limit in ("0", str(min(hard, 4096) if hard != resource.RLIM_INFINITY else 4096))
+    }
+    assert len(keys) == 2

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from crossover.measurement.process import supervision
+from crossover.measurement.process.children import Ending
+from crossover.measurement.process.jobs import Outcome
 from crossover.measurement.process.messages import Inbox, send
-from crossover.measurement.process.processes import Ending
 from crossover.measurement.process.supervision import (
     ChildFailedError,
     ChildLostError,
     InterruptedByError,
-    Outcome,
     interruptible,
     kernel_oom_kills,
     supervise,
@@ -68,13 +68,9 @@ def watch(child: FakeChild, kills: tuple[int | None, int | None] = (0, 0), limit
     return supervise(child, limit_s, lambda: next(readings), Clock())
 
 
-def test_a_child_that_is_done_has_written() -> None:
-    child = FakeChild([{"begun": FACTS}, {"done": "ok", "reason": None}], Ending(exit_code=0))
-    assert watch(child) == Outcome("ok", None, True, FACTS)
-
-
-def test_a_child_that_hangs_after_its_row_is_ended() -> None:
-    child = FakeChild([{"begun": FACTS}, {"done": "oom", "reason": "full"}], None)
+@pytest.mark.parametrize("end", [Ending(exit_code=0), None])
+def test_a_child_that_is_done_has_written_and_is_ended(end: Ending | None) -> None:
+    child = FakeChild([{"begun": FACTS}, {"done": "oom", "reason": "full"}], end)
     assert watch(child) == Outcome("oom", "full", True, FACTS)
     assert child.killed
 
@@ -168,19 +164,15 @@ def test_what_a_pass_found_is_kept_when_the_next_one_ends_early() -> None:
     assert outcome.facts == {**FACTS, "step_time_s": 0.5, "relative_error": 1e-7, "flags": ["incomplete"]}
 
 
-def test_a_bug_in_a_later_pass_fails_the_job() -> None:
-    with pytest.raises(ChildFailedError):
-        watch(FakeChild(kept(), Ending(exit_code=1)))
-
-
 def test_a_child_that_finished_its_passes_has_the_last_word() -> None:
     child = FakeChild([*kept(), {"done": "invalid", "reason": "heat", "transient": True}], Ending(exit_code=0))
     assert watch(child) == Outcome("invalid", "heat", True, FACTS, transient=True)
 
 
-def test_an_error_of_the_child_is_the_jobs() -> None:
+@pytest.mark.parametrize("messages", [[{"begun": FACTS}], kept()])
+def test_an_error_of_the_child_is_the_jobs(messages: list[dict[str, Any]]) -> None:
     with pytest.raises(ChildFailedError) as failure:
-        watch(FakeChild([{"begun": FACTS}], Ending(exit_code=1)))
+        watch(FakeChild(messages, Ending(exit_code=1)))
     assert failure.value.exit_code == 1
 
 

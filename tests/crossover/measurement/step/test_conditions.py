@@ -1,49 +1,219 @@
+"""Switches, threads and device: what is set, what is read back, and which change is seen."""
+
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import random
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import attrgetter
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from crossover.measurement.process.requests import BatchTry
+from crossover.config.words import PRECISIONS
+from crossover.errors import InvalidError
 from crossover.measurement.step import conditions
-from crossover.measurement.step.conditions import set_conditions
+from crossover.measurement.step.conditions import (
+    SwitchWatch,
+    changes,
+    read_switches,
+    seed_all,
+    set_conditions,
+    set_switches,
+    wrong_device,
+)
 from crossover.measurement.step.devices import OpenDevice
-from crossover.measurement.step.endings import InvalidError
-from crossover.measurement.step.switches import set_switches
 from tiny_tasks import TinyInference, linear
 from trials import CELL
 
+LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
+FLAGS = {
+    "cuda.matmul.allow_fp16_reduced_precision_reduction": True,
+    "cuda.matmul.allow_bf16_reduced_precision_reduction": True,
+    "cuda.matmul.allow_fp16_accumulation": False,
+    "cudnn.enabled": True,
+    "cudnn.benchmark": False,
+    "cudnn.deterministic": False,
+    "mkldnn.enabled": True,
+    "mkldnn.deterministic": False,
+}
 THREADS = torch.get_num_threads()
-JOB = BatchTry(CELL, 0, None, THREADS + 1, 60.0)
 TASK = TinyInference(linear(1.0), torch.ones(1, 1))
 
 
+def wanted(precision: str) -> dict[str, Any]:
+    """The switches that a precision sets."""
+    leaves = {f"{leaf}.fp32_precision": "ieee" for leaf in LEAVES}
+    if precision == "tf32":
+        leaves |= {f"{leaf}.fp32_precision": "tf32" for leaf in LEAVES if leaf.startswith("cu")}
+    return leaves | FLAGS
+
+
+def read(switch: str) -> Any:
+    """A switch as torch itself has it."""
+    return attrgetter(switch)(torch.backends)
+
+
+def write(switch: str, value: Any) -> None:
+    owner, _, name = switch.rpartition(".")
+    setattr(attrgetter(owner)(torch.backends) if owner else torch.backends, name, value)
+
+
 @pytest.fixture(autouse=True)
-def own_switches() -> Iterator[None]:
+def restore() -> Iterator[None]:
     yield
+    torch.backends.fp32_precision = "none"  # type: ignore[attr-defined]
     set_switches("fp32", THREADS)
 
 
-def test_threads_are_those_of_the_job() -> None:
-    found = set_conditions(JOB)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_switch_is_set_whatever_it_was_before(precision: str) -> None:
+    opposite = {"ieee": "tf32", "tf32": "ieee", True: False, False: True}
+    write("fp32_precision", "tf32")  # a setting above the leaves
+    for switch, value in wanted(precision).items():
+        write(switch, opposite[value])
+        assert read(switch) == opposite[value]
+    asked = set_switches(precision, THREADS)
+    assert wanted(precision).items() <= asked.items()
+    assert {switch: read(switch) for switch in wanted(precision)} == wanted(precision)
+    assert read_switches() == asked
+    assert json.loads(json.dumps(asked)) == asked
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32"])
+def test_the_older_names_agree_with_the_leaves(precision: str) -> None:
+    """Otherwise torch raises, even in a workload that only says `torch.backends.cudnn.flags`."""
+    set_switches(precision, THREADS)
+    assert torch.get_float32_matmul_precision() == {"fp32": "highest", "tf32": "high"}[precision]
+    assert read("cudnn.allow_tf32") is read("cuda.matmul.allow_tf32") is (precision == "tf32")
+    with torch.backends.cudnn.flags(enabled=True):
+        pass
+
+
+def test_a_switch_that_does_not_obey_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stubborn:
+        benchmark = property(lambda _: True, lambda *_: None)
+
+    place = conditions._place
+    monkeypatch.setattr(
+        conditions, "_place", lambda name: (Stubborn(), "benchmark") if name == "cudnn.benchmark" else place(name)
+    )
+    asked = set_switches("fp32", THREADS)
+    assert (asked["cudnn.benchmark"], read_switches()["cudnn.benchmark"]) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "seen"),
+    [
+        (lambda: write("cudnn.benchmark", True), {"cudnn.benchmark": True}),
+        (lambda: write("cuda.matmul.allow_tf32", True), {"cuda.matmul.fp32_precision": "tf32"}),
+        (
+            lambda: torch.set_float32_matmul_precision("medium"),
+            {"cuda.matmul.fp32_precision": "tf32", "mkldnn.matmul.fp32_precision": "bf16"},
+        ),
+        (lambda: write("mkldnn.enabled", False), {"mkldnn.enabled": False}),
+        (lambda: torch.set_num_threads(THREADS + 1), {"threads": THREADS + 1}),
+    ],
+)
+def test_a_change_is_named(change: Callable[[], None], seen: dict[str, Any]) -> None:
+    asked = set_switches("fp32", THREADS)
+    assert changes(asked, read_switches()) is None
+    change()
+    found = read_switches()
+    assert {name: found[name] for name in asked if found[name] != asked[name]} == seen
+    named = ", ".join(f"{name} changed from {asked[name]} to {value}" for name, value in seen.items())
+    assert str(changes(asked, found)).startswith(named)
+
+
+@pytest.mark.parametrize(
+    ("set_to", "name"),
+    [
+        (torch.backends.cuda.enable_flash_sdp, "cuda.flash_sdp"),
+        (torch.backends.cuda.enable_mem_efficient_sdp, "cuda.mem_efficient_sdp"),
+        (torch.backends.cuda.enable_math_sdp, "cuda.math_sdp"),
+        (torch.backends.cuda.enable_cudnn_sdp, "cuda.cudnn_sdp"),
+        (torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp, "cuda.fp16_bf16_reduction_math_sdp"),
+        (torch.backends.mha.set_fastpath_enabled, "mha.fastpath"),
+        (torch.use_deterministic_algorithms, "deterministic_algorithms"),
+        (torch.autograd.set_detect_anomaly, "anomaly_detection"),
+        (lambda on: torch.set_default_dtype(torch.float64 if on else torch.float32), "default_dtype"),
+    ],
+)
+def test_switches_that_are_left_alone_are_read_too(set_to: Callable[[bool], Any], name: str) -> None:
+    before = read_switches()
+    original = False if name == "default_dtype" else before[name]
+    set_to(not original)
+    try:
+        assert {key for key, value in read_switches().items() if value != before[key]} == {name}
+    finally:
+        set_to(original)
+
+
+def test_autocast_that_was_left_on_is_read() -> None:
+    with torch.autocast("cpu", torch.bfloat16):
+        assert read_switches()["autocast"] == ["cpu"]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "back"),
+    [
+        ("cudnn.benchmark", lambda: write("cudnn.benchmark", True), lambda: write("cudnn.benchmark", False)),
+        ("threads", lambda: torch.set_num_threads(THREADS + 1), lambda: torch.set_num_threads(THREADS)),
+    ],
+)
+def test_a_step_that_sets_a_switch_back_is_seen(name: str, change: Callable[[], None], back: Any) -> None:
+    asked = set_switches("fp32", THREADS)
+    weight = torch.ones(2, 2, requires_grad=True)
+    with SwitchWatch(asked) as watch:
+        (weight @ weight).sum().backward()
+    assert watch.found == watch.asked
+    with SwitchWatch(asked) as watch:
+        change()
+        weight @ weight
+        back()
+        weight + weight
+    assert changes(asked, read_switches()) is None
+    assert str(changes(watch.asked, watch.found)).startswith(f"{name} changed from ")
+
+
+def test_threads_are_those_of_the_job_and_must_stay() -> None:
+    found = set_conditions(CELL, THREADS + 1, None)
     assert torch.get_num_threads() == THREADS + 1
     found.check(TASK)
     torch.set_num_threads(THREADS)
-    with pytest.raises(InvalidError, match=f"threads changed from {THREADS + 1} to {THREADS}: the workload"):
+    with pytest.raises(InvalidError, match=f"threads changed from {THREADS + 1} to {THREADS}"):
         found.check(TASK)
 
 
-def test_threads_that_pin_memory_for_a_gpu_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A data loader's thread for that calls torch.set_num_threads(1), which torch then tells everyone."""
+def test_threads_do_not_matter_on_an_accelerator_but_switches_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data loader's thread that pins memory sets them."""
     monkeypatch.setattr(conditions, "open_device", lambda _: OpenDevice(torch.device("xpu"), lambda: None))
-    found = set_conditions(replace(JOB, cell=replace(CELL, device="xpu")))
+    found = set_conditions(replace(CELL, device="xpu"), THREADS + 1, None)
     torch.set_num_threads(THREADS)
     with pytest.raises(InvalidError, match="tensors lie on cpu, not on xpu"):
         found.check(TASK)
     monkeypatch.setattr(conditions, "wrong_device", lambda *_: None)
     found.check(TASK)
-    torch.backends.cudnn.benchmark = True
-    with pytest.raises(InvalidError, match=r"cudnn\.benchmark changed from False to True"):
+    write("cudnn.benchmark", True)
+    with pytest.raises(InvalidError, match=r"cudnn\.benchmark changed"):
         found.check(TASK)
+
+
+def test_another_gpu_than_the_leased_one_is_found() -> None:
+    gpu = OpenDevice(torch.device("cpu"), lambda: None, uuid="GPU-1")
+    assert wrong_device(TASK, gpu, "GPU-1") is None
+    assert wrong_device(TASK, gpu, "MIG-2") is None  # torch does not give an instance's own UUID
+    assert wrong_device(TASK, gpu, "GPU-2") is not None
+
+
+@pytest.mark.parametrize("seed", [0, 2**32, 2**40 + 1])
+def test_every_generator_draws_the_same_after_the_same_seed(seed: int) -> None:
+    def drawn(seed: int) -> tuple[float, ...]:
+        seed_all(seed)
+        return random.random(), float(np.random.rand()), float(torch.rand(1))
+
+    assert drawn(seed) == drawn(seed)
+    assert not set(drawn(seed)) & set(drawn(seed + 1))

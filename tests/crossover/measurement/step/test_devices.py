@@ -6,32 +6,19 @@ import pytest
 import torch
 
 from crossover.errors import UserError
-from crossover.measurement.step.devices import open_device
+from crossover.measurement.step.devices import OpenDevice, open_device
 
 
-def test_the_cpu_needs_no_waiting() -> None:
-    cpu = open_device("cpu")
-    assert cpu.device == torch.device("cpu")
+@pytest.mark.parametrize("side", ["cpu", "cpu-1", "cpu-half"])
+def test_a_cpu_is_the_cpu_on_any_number_of_cores_and_needs_no_waiting(side: str) -> None:
+    cpu = open_device(side)
     cpu.synchronise()
-    assert (cpu.name, cpu.uuid, cpu.memory_bytes) == (None, None, None)
-    assert (cpu.mark, cpu.between_s) == (None, None)
+    assert cpu == OpenDevice(torch.device("cpu"), cpu.synchronise)
 
 
 @pytest.mark.parametrize("uuid", ["1234-5678", "GPU-1234-5678"])
-def test_a_gpu_is_described_and_waited_for(monkeypatch: pytest.MonkeyPatch, uuid: str) -> None:
-    waited = []
+def test_a_gpu_is_described_waited_for_and_marked(monkeypatch: pytest.MonkeyPatch, uuid: str) -> None:
     properties = SimpleNamespace(name="NVIDIA H200", uuid=uuid, total_memory=150_000_000_000)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(True))
-    gpu = open_device("cuda")
-    gpu.synchronise()
-    assert waited == [True]
-    assert gpu.device == torch.device("cuda", 0)
-    assert (gpu.name, gpu.uuid, gpu.memory_bytes) == ("NVIDIA H200", "GPU-1234-5678", 150_000_000_000)
-
-
-def test_marks_of_a_gpu_lie_in_its_queue_and_know_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = []
 
     class Event:
@@ -45,11 +32,11 @@ def test_marks_of_a_gpu_lie_in_its_queue_and_know_the_time(monkeypatch: pytest.M
             return 1500.0 * (recorded.index(end) - recorded.index(self))  # milliseconds
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(
-        torch.cuda, "get_device_properties", lambda _: SimpleNamespace(name="", uuid="", total_memory=0)
-    )
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
     monkeypatch.setattr(torch.cuda, "Event", Event)
     gpu = open_device("cuda")
+    assert (gpu.device, gpu.synchronise) == (torch.device("cuda", 0), torch.cuda.synchronize)
+    assert (gpu.name, gpu.uuid, gpu.memory_bytes) == ("NVIDIA H200", "GPU-1234-5678", 150_000_000_000)
     assert gpu.mark is not None
     assert gpu.between_s is not None
     begin, end = gpu.mark(), gpu.mark()
@@ -57,26 +44,19 @@ def test_marks_of_a_gpu_lie_in_its_queue_and_know_the_time(monkeypatch: pytest.M
     assert gpu.between_s(begin, end) == 1.5
 
 
-def test_other_accelerators_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_accelerators(monkeypatch: pytest.MonkeyPatch) -> None:
     properties = SimpleNamespace(name="Arc", total_memory=16_000_000_000)
     monkeypatch.setattr(torch.xpu, "is_available", lambda: True)
     monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _: properties)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    intel, apple = open_device("xpu"), open_device("mps")
-    assert (intel.device, intel.name, intel.memory_bytes) == (torch.device("xpu", 0), "Arc", 16_000_000_000)
-    assert intel.synchronise is torch.xpu.synchronize
-    assert (apple.device, apple.name, apple.synchronise) == (torch.device("mps"), "Apple GPU", torch.mps.synchronize)
+    intel = OpenDevice(torch.device("xpu", 0), torch.xpu.synchronize, "Arc", memory_bytes=16_000_000_000)
+    assert open_device("xpu") == intel
+    assert open_device("mps") == OpenDevice(torch.device("mps"), torch.mps.synchronize, "Apple GPU")
 
 
 @pytest.mark.parametrize("kind", ["cuda", "mps", "xpu"])
-def test_a_device_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_a_device_that_is_not_there_is_a_users_error(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     for module in (torch.cuda, torch.backends.mps, torch.xpu):
         monkeypatch.setattr(module, "is_available", lambda: False)
-    with pytest.raises(UserError, match=f"--device: '{kind}' cannot be used here by torch") as caught:
+    with pytest.raises(UserError, match=f"'{kind}' cannot be used here"):
         open_device(kind)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("side", ["cpu-1", "cpu-half"])
-def test_the_cpu_on_fewer_cores_is_the_cpu_to_torch(side: str) -> None:
-    assert open_device(side).device == torch.device("cpu")

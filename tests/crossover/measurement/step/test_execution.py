@@ -1,9 +1,9 @@
-"""Executions: compiled steps compute what eager ones do; what a capture records is what a replay runs."""
+"""Executions: compiled steps compute what eager ones do; a replay runs what the capture recorded."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -13,22 +13,23 @@ import torch
 import torch._inductor.config
 from torch import nn
 
+from crossover.errors import UnsupportedError
 from crossover.measurement.step import execution
 from crossover.measurement.step.correctness import compare_with_reference
-from crossover.measurement.step.execution import CAPTURE_WARMUP_STEPS, prepare
-from crossover.measurement.step.precision import Arithmetic, UnsupportedError, arithmetic_of
+from crossover.measurement.step.execution import CAPTURE_WARMUP_STEPS, not_compiled, prepare
+from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear
 
 GPU = torch.device("cuda", 0)
 
-pytestmark = [  # torch's own; the first says what was asked for
+pytestmark = [  # torch's own warnings
     pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning"),
     pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning"),
 ]
 
 
 class Perceptron(nn.Module):
-    """A forward pass of one's own, as most models have."""
+    """A model with a forward pass of its own, as most have."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,13 +40,13 @@ class Perceptron(nn.Module):
 
 
 def sequential() -> nn.Module:
-    """A forward pass that is torch's own."""
+    """A model whose forward pass is torch's own."""
     return nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
 
 
 @pytest.fixture
 def dynamo(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """torch.compile without generated code, which takes seconds; what it has compiled is forgotten before and after."""
+    """torch.compile without generated code, which takes seconds, and without memory of earlier tests."""
     compile_ = torch.compile
     monkeypatch.setattr(execution, "_compiler_missing", lambda _: None)
     monkeypatch.setattr(torch, "compile", lambda what, **options: compile_(what, backend="aot_eager", **options))
@@ -55,29 +56,10 @@ def dynamo(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     torch._dynamo.reset()
 
 
-def twins(model: nn.Module, rows: int = 40) -> tuple[TinyTraining, TinyTraining]:
-    """The same training twice."""
-    batches = [torch.randn(rows, 3) for _ in range(2)]
-    return TinyTraining(copy.deepcopy(model), batches), TinyTraining(copy.deepcopy(model), batches)
-
-
-def weights(task: TinyTraining) -> torch.Tensor:
-    return torch.cat([parameter.detach().flatten() for parameter in task.model.parameters()])
-
-
-def test_an_eager_step_is_the_tasks_own() -> None:
-    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
-    ready = prepare(task, "eager")
-    ready.step()
-    assert task.events[-1] == "end"
-    assert ready.compile_s() is None
-    assert ready.compilations() == 0
-
-
-@pytest.mark.parametrize("model", [Perceptron, sequential])
-@pytest.mark.usefixtures("dynamo")
-def test_a_compiled_step_computes_what_the_eager_one_does(model: Any) -> None:
-    eager, compiled = twins(model())
+def check_compiled(model: nn.Module, arithmetic: Arithmetic = FP32) -> TinyTraining:
+    """Assert that a compiled training ends with the weights of the eager one; returns the compiled task."""
+    batches = [torch.randn(40, 3) for _ in range(2)]
+    eager, compiled = (TinyTraining(copy.deepcopy(model), batches, arithmetic) for _ in range(2))
     ready = prepare(compiled, "compile")
     before = ready.compilations()
     for _ in range(3):
@@ -85,11 +67,29 @@ def test_a_compiled_step_computes_what_the_eager_one_does(model: Any) -> None:
         eager.step()
     assert ready.compilations() - before == 1
     assert (ready.compile_s() or 0) > 0
-    assert torch.allclose(weights(compiled), weights(eager), rtol=1e-5, atol=1e-7)
+    for mine, theirs in zip(compiled.model.parameters(), eager.model.parameters(), strict=True):
+        assert torch.allclose(mine, theirs, rtol=1e-5, atol=1e-7)
+    return compiled
+
+
+def test_an_eager_step_is_the_tasks_own() -> None:
+    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
+    ready = prepare(task, "eager")
+    ready.step()
+    assert task.events[-1] == "end"
+    assert (ready.compile_s(), ready.compilations()) == (None, 0)
+    assert not_compiled("eager", ready) is None
+    assert not_compiled("compile", ready) is not None
+
+
+@pytest.mark.parametrize("model", [Perceptron, sequential])
+@pytest.mark.usefixtures("dynamo")
+def test_a_compiled_step_computes_what_the_eager_one_does(model: Callable[[], nn.Module]) -> None:
+    check_compiled(model())
 
 
 @pytest.mark.usefixtures("dynamo")
-def test_a_new_shape_is_a_compilation_of_its_own() -> None:
+def test_a_new_shape_is_compiled_anew() -> None:
     task = TinyTraining(sequential(), [torch.randn(40, 3), torch.randn(7, 3)])
     ready = prepare(task, "compile")
     counts = [ready.compilations()]
@@ -100,46 +100,36 @@ def test_a_new_shape_is_a_compilation_of_its_own() -> None:
 
 
 def test_the_check_leaves_the_timed_graph_in_use(dynamo: pytest.MonkeyPatch) -> None:
-    """Its batch is smaller; no graph for batches of any size may take the place of the one that was timed."""
+    """Its batch is smaller; no graph for batches of any size may replace the one that was timed."""
     shapes: list[Any] = []
 
-    def backend(graph: Any, example: Any) -> Any:
+    def backend(graph: Any, _example: Any) -> Any:
         def run(*arguments: Any) -> Any:
             shapes.append(any(isinstance(argument, int) for argument in arguments) or "as timed")
             return graph.forward(*arguments)
 
-        assert example
         return run
 
     compile_ = torch._dynamo.optimize
     dynamo.setattr(torch, "compile", lambda what, **options: compile_(backend, **options)(what))
-    _, task = twins(sequential(), rows=40)
+    task = TinyTraining(sequential(), [torch.randn(40, 3)])
     ready = prepare(task, "compile")
     ready.step()
     compare_with_reference(task, sequential, "fp32", "compile")
     compiled = ready.compilations()
     ready.step()
     assert ready.compilations() == compiled
-    assert set(shapes) == {"as timed"}  # a graph for any batch is told the number of rows
+    assert set(shapes) == {"as timed"}  # a graph for any batch also gets the number of rows
 
 
 @pytest.mark.slow
-def test_code_from_torchs_compiler_is_right_and_can_be_checked_when_scaled() -> None:
-    """The one test that generates code: with a scaler, since the check must not go backward twice through a graph."""
+def test_generated_code_is_right_and_can_be_checked_when_scaled() -> None:
+    """The one test that generates code; with a scaler, since the check must not go backward twice through a graph."""
     if (reason := execution._compiler_missing(CPU)) is not None:
         pytest.skip(reason)
-    scaled = replace(FP32, scaler=torch.amp.GradScaler("cpu"))
-    batch = torch.randn(40, 3)
-    model = sequential()
-    eager, compiled = (TinyTraining(copy.deepcopy(model), [batch], scaled) for _ in range(2))
     torch._dynamo.reset()
     with torch._inductor.config.patch(force_disable_caches=False):
-        ready = prepare(compiled, "compile")
-        before = ready.compilations()
-        ready.step()
-        eager.step()
-        assert ready.compilations() - before == 1
-        assert torch.allclose(weights(compiled), weights(eager), rtol=1e-5, atol=1e-7)
+        compiled = check_compiled(sequential(), replace(FP32, scaler=torch.amp.GradScaler("cpu")))
         answer = compare_with_reference(compiled, sequential, "fp32", "compile")
     torch._dynamo.reset()
     assert answer.wrong is answer.unchecked is None
@@ -154,45 +144,47 @@ def test_compile_without_a_compiler_is_unsupported(monkeypatch: pytest.MonkeyPat
         raise RuntimeError("No working C++ compiler found\nin many lines")
 
     monkeypatch.setattr(builder, "get_cpp_compiler", missing)
-    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
-    with pytest.raises(UnsupportedError) as caught:
-        prepare(task, "compile")
-    assert str(caught.value) == (
-        "compile needs a C++ compiler for the CPU (No working C++ compiler found); install one (g++)"
-    )
     monkeypatch.setattr(triton, "has_triton", lambda: False)
-    task.arithmetic = Arithmetic(GPU)
-    with pytest.raises(UnsupportedError, match="compile needs triton for this GPU"):
-        prepare(task, "compile")
+    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
+    for device, reason in (
+        (CPU, r"a C\+\+ compiler for the CPU \(No working C\+\+ compiler found\);"),
+        (GPU, "triton"),
+    ):
+        task.arithmetic = Arithmetic(device)
+        with pytest.raises(UnsupportedError, match=f"compile needs {reason}"):
+            prepare(task, "compile")
 
 
-def on_a_gpu(task: Any) -> Any:
+def captured(arithmetic: Arithmetic = FP32, **attributes: Any) -> TinyTraining:
     """A task of the CPU that believes to be on a GPU."""
+    task = TinyTraining(linear(1.0), [torch.full((2, 1), number) for number in (1.0, 2.0, 3.0)], arithmetic)
     task.arithmetic = replace(task.arithmetic, device=GPU)
+    for name, value in attributes.items():
+        setattr(task, name, value)
     return task
 
 
-def test_what_a_cuda_graph_cannot_hold() -> None:
-    def task(arithmetic: Arithmetic = FP32) -> TinyTraining:
-        return TinyTraining(linear(1.0), [torch.ones(1, 1)], arithmetic)
+def adam(**options: bool) -> torch.optim.Optimizer:
+    return torch.optim.Adam([torch.zeros(1, requires_grad=True)], **options)
 
-    with pytest.raises(UnsupportedError, match="cuda-graph needs a CUDA device; this is cpu"):
+
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [
+        (lambda: TinyTraining(linear(1.0), [torch.ones(1, 1)]), "needs a CUDA device; this is cpu"),
+        (lambda: captured(reads_back=True), "cannot hold a step whose results the host reads"),
+        (lambda: captured(arithmetic_of("amp-fp16", CPU)), "cannot hold amp-fp16"),
+        (lambda: captured(optimizer=adam()), "cannot hold Adam as this workload sets it"),
+    ],
+)
+def test_steps_that_a_cuda_graph_cannot_hold(task: Callable[[], TinyTraining], reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=f"cuda-graph {reason}"):
         prepare(task(), "cuda-graph")
-    reading = on_a_gpu(task())
-    reading.reads_back = True
-    with pytest.raises(UnsupportedError, match="cuda-graph cannot hold a step whose results the host reads"):
-        prepare(reading, "cuda-graph")
-    with pytest.raises(UnsupportedError, match="cuda-graph cannot hold amp-fp16"):
-        prepare(on_a_gpu(task(arithmetic_of("amp-fp16", CPU))), "cuda-graph")
-    counting = on_a_gpu(task())
-    counting.optimizer = torch.optim.Adam(counting.model.parameters())
-    with pytest.raises(UnsupportedError, match="cuda-graph cannot hold Adam as this workload sets it"):
-        prepare(counting, "cuda-graph")
 
 
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A made-up torch.cuda whose streams and graphs say what they are asked for."""
+    """The log of a made-up torch.cuda."""
     log: list[str] = []
 
     class Stream:
@@ -223,24 +215,14 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_step_is_warmed_up_on_a_side_stream_and_captured(cuda: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    batches = [torch.full((2, 1), float(number)) for number in (1, 2, 3)]
-    task = on_a_gpu(TinyTraining(linear(1.0), batches))
+    task = captured()
     ran: list[torch.Tensor] = []
     monkeypatch.setattr(task, "run", lambda buffer: (cuda.append("run"), ran.append(buffer)))
-
     ready = prepare(task, "cuda-graph")
-    assert cuda == [
-        "side waits for main",
-        "begin side",
-        *["run"] * CAPTURE_WARMUP_STEPS,
-        "end side",
-        "main waits for side",
-        "begin capture",
-        "run",
-        "end capture",
-    ]
+    warmup = ["side waits for main", "begin side", *["run"] * CAPTURE_WARMUP_STEPS, "end side", "main waits for side"]
+    assert cuda == [*warmup, "begin capture", "run", "end capture"]
     (buffer,) = {id(tensor): tensor for tensor in ran}.values()
-    assert buffer.data_ptr() != task.resident[0].data_ptr()  # else copying would overwrite the dataset
+    assert buffer.data_ptr() != task.resident[0].data_ptr()  # or copying would overwrite the dataset
     assert (ready.compile_s() or 0) > 0
     assert ready.compilations() == 0
 
@@ -255,18 +237,16 @@ def test_a_step_is_warmed_up_on_a_side_stream_and_captured(cuda: list[str], monk
     assert task.events.count("end") == 4
 
 
-@pytest.mark.usefixtures("cuda")
-def test_an_optimizer_that_counts_on_the_device_can_be_captured() -> None:
-    task = on_a_gpu(TinyTraining(linear(1.0), [torch.ones(1, 1)]))
-    task.optimizer = torch.optim.Adam(task.model.parameters())
+def test_an_optimizer_that_counts_on_the_device_can_be_captured(cuda: list[str]) -> None:
+    task = captured(run=lambda *_: None, optimizer=adam())
     for group in task.optimizer.param_groups:
         group["capturable"] = True
-    task.run = lambda *_: None
-    assert prepare(task, "cuda-graph").compilations() == 0
+    prepare(task, "cuda-graph")
+    assert cuda[-1] == "end capture"
 
 
 def test_an_inference_in_amp_fp16_can_be_captured(cuda: list[str]) -> None:
-    """It has no use for the loss scaler that its arithmetic brings."""
+    """It does not use the loss scaler of its arithmetic."""
     task = TinyInference(linear(2.0), torch.ones(1, 1), arithmetic_of("amp-fp16", CPU))
     task.arithmetic = Arithmetic(GPU, scaler=task.arithmetic.scaler)
     prepare(task, "cuda-graph")

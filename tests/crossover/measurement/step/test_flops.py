@@ -15,24 +15,22 @@ from crossover.measurement.step.flops import count_flops
 from crossover.measurement.step.precision import arithmetic_of
 from tiny_tasks import CPU, TinyInference, TinyTraining
 
+MLP_FORWARD = 2 * 7 * (2 * 30 + 30 * 50 + 50 * 3)
+MLP_TRAINING = 3 * MLP_FORWARD - 2 * 7 * 2 * 30  # nobody needs the gradient of the inputs
+
 
 def mlp() -> nn.Sequential:
     return nn.Sequential(nn.Linear(2, 30), nn.ReLU(), nn.Linear(30, 50), nn.ReLU(), nn.Linear(50, 3))
 
 
-def training(model: nn.Module, batch: torch.Tensor, precision: str = "fp32") -> TinyTraining:
-    return TinyTraining(model, [batch], arithmetic_of(precision, CPU))
-
-
-MLP_FORWARD = 2 * 7 * (2 * 30 + 30 * 50 + 50 * 3)
-MLP_TRAINING = 3 * MLP_FORWARD - 2 * 7 * 2 * 30  # nobody asks for the gradient of the inputs
-
-
 @pytest.mark.parametrize("precision", ["fp32", "amp-bf16", "amp-fp16", "bf16", "fp64"])
 def test_linear_layers(precision: str) -> None:
-    task = training(mlp(), torch.randn(7, 2), precision)
+    task = TinyTraining(mlp(), [torch.randn(7, 2)], arithmetic_of(precision, CPU))
+    state = torch.get_rng_state()
     assert count_flops(task.step, "eager") == MLP_TRAINING
     assert count_flops(task.step, "eager") == MLP_TRAINING  # and none are left over
+    assert torch.equal(torch.get_rng_state(), state)
+    assert {parameter.grad for parameter in task.model.parameters()} == {None}
 
 
 def test_an_inference_has_no_backward_pass() -> None:
@@ -41,7 +39,7 @@ def test_an_inference_has_no_backward_pass() -> None:
 
 def test_a_convolution() -> None:
     """4 images of 3x10x10, 5 filters of 3x3: 8x8 outputs, each of 27 products; as much for the weights' gradient."""
-    task = training(nn.Conv2d(3, 5, 3), torch.randn(4, 3, 10, 10))
+    task = TinyTraining(nn.Conv2d(3, 5, 3), [torch.randn(4, 3, 10, 10)])
     assert count_flops(task.step, "eager") == 2 * (2 * 4 * 5 * 8 * 8 * 27)
 
 
@@ -57,16 +55,16 @@ class Attention(nn.Module):
         return functional.scaled_dot_product_attention(heads, heads, heads)
 
 
-@pytest.mark.parametrize("requires", [True, False])
-def test_fused_attention_counts_on_the_cpu_too(requires: bool) -> None:
+@pytest.mark.parametrize("trains", [True, False])
+def test_fused_attention_counts_on_the_cpu_too(trains: bool) -> None:
     """2 sequences of 16, 4 heads of 8: queries by keys and weights by values, forward; five such products, backward."""
     product = 2 * 2 * 4 * 16 * 16 * 8
     batch = torch.randn(2, 4, 16, 8)
-    task: Any = training(Attention(), batch) if requires else TinyInference(Attention(), batch)
-    assert count_flops(task.step, "eager") == (7 if requires else 2) * product
+    task: Any = TinyTraining(Attention(), [batch]) if trains else TinyInference(Attention(), batch)
+    assert count_flops(task.step, "eager") == (7 if trains else 2) * product
 
 
-def test_what_a_checkpoint_repeats_is_counted() -> None:
+def test_the_forward_pass_that_a_checkpoint_repeats_is_counted() -> None:
     class Checkpointed(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -75,51 +73,37 @@ def test_what_a_checkpoint_repeats_is_counted() -> None:
         def forward(self, inputs: torch.Tensor) -> Any:
             return checkpoint(self.inner, inputs, use_reentrant=False)
 
-    task = training(Checkpointed(), torch.randn(7, 2))
+    task = TinyTraining(Checkpointed(), [torch.randn(7, 2)])
     # The second forward pass ends before the last layer's product, whose output nobody needs.
     assert count_flops(task.step, "eager") == MLP_TRAINING + 2 * 7 * (2 * 30 + 30 * 50)
 
 
-def test_a_step_of_several_forward_passes_is_counted_whole() -> None:
+def test_every_part_of_an_accumulated_batch_is_counted() -> None:
     class Accumulating(TinyTraining):
         def run(self, *inputs: torch.Tensor) -> None:
             for half in inputs[0].chunk(2):
                 self.add_gradients(half, parts=2)
             self.use_gradients()
 
-    task = Accumulating(mlp(), [torch.randn(14, 2)])
-    assert count_flops(task.step, "eager") == 2 * MLP_TRAINING
+    assert count_flops(Accumulating(mlp(), [torch.randn(14, 2)]).step, "eager") == 2 * MLP_TRAINING
 
 
 def test_a_compiled_cell_counts_its_eager_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code would call kernels that no counter sees; here, one that fails."""
-    compiled: list[str] = []
-
-    def backend(_graph: Any, _inputs: Any) -> Any:
-        compiled.append("graph")
-        return lambda *_: pytest.fail("ran compiled")
-
     real = torch.compile
-    monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend=backend, **options))
+    monkeypatch.setattr(
+        torch,
+        "compile",
+        lambda forward, **options: real(forward, backend=lambda *_: pytest.fail("compiled"), **options),
+    )
     task = TinyInference(mlp(), torch.randn(7, 2))
     prepare(task, "compile")
     assert count_flops(task.step, "compile") == MLP_FORWARD
-    assert compiled == []
 
 
-def test_counting_draws_no_random_numbers_and_leaves_no_gradient() -> None:
-    task = training(mlp(), torch.randn(7, 2))
-    state = torch.get_rng_state()
-    count_flops(task.step, "eager")
-    assert torch.equal(torch.get_rng_state(), state)
-    assert {parameter.grad for parameter in task.model.parameters()} == {None}
-    assert len(task.model._forward_hooks) == 0
-
-
-def test_what_the_step_raises_is_raised() -> None:
+def test_an_error_of_the_step_passes_through() -> None:
     def fail() -> None:
         raise MemoryError("no room")
 
     with pytest.raises(MemoryError, match="no room"):
         count_flops(fail, "eager")
-    assert count_flops(training(mlp(), torch.randn(7, 2)).step, "eager") == MLP_TRAINING

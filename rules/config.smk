@@ -1,0 +1,131 @@
+# Reads and checks the config, looks at the machine, and makes the plan that the rules ask.
+
+import gc
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+# Jobs live as long as the run: to look for garbage among them every few hundred objects takes a tenth of a dry-run.
+gc.set_threshold(100_000, 50, 100)
+
+HOUSE = Path(str(workflow.current_basedir)).parent
+sys.path.insert(0, str(HOUSE / "scripts"))
+
+from crossover.config.configuration import read_configuration, real_files
+from crossover.config.studies import check_any_for
+from crossover.config.words import HERE
+from crossover.config.validation import read_layers, read_mapping
+from crossover.errors import one_line_errors
+from crossover.failures import failures
+from crossover.machine.discovery import (
+    find_machine,
+    hand_down,
+    handed_down,
+    prefer_this_environment,
+    sent_elsewhere,
+)
+from crossover.machine.nodes import find_nodes
+from crossover.plan.checks import check_classes, check_device_list, check_metrics
+from crossover.plan.classes import cpu_partition
+from crossover.plan.invocation import INVOCATION
+from crossover.plan.jobs import Jobs
+from crossover.plan.run_plan import RunPlan
+
+
+def house(path):
+    """A file of the workflow, relative to the working directory."""
+    return os.path.relpath(HOUSE / path)
+
+
+with one_line_errors():
+    # Before Snakemake reads it: a mistake in YAML is shown as one line with its place.
+    read_mapping(HOUSE / "config" / "config.yaml")
+
+
+configfile: house("config/config.yaml")
+
+
+prefer_this_environment()
+
+with one_line_errors():
+    if HOUSE == Path(workflow.basedir):
+        # The config file named above comes last in Snakemake's list, but is overridden by the others.
+        *overriding, own = map(Path, workflow.configfiles)
+        files = overriding if workflow.config_settings.replace_workflow_config else [own, *overriding]
+        LAYERS = read_layers(files, workflow.config_settings.config_args or ())
+    else:
+        LAYERS = [("the module's config", config)]
+    CONFIG = read_configuration(LAYERS, HOUSE / "config")
+    check_metrics(CONFIG.studies)
+    check_classes(CONFIG.classes, CONFIG.devices)
+    # What enters `params` must read the same on every host, so jobs are told what the main process found.
+    if workflow.is_main_process:
+        MACHINE = find_machine()
+        # Only a cluster's jobs are counted by --jobs. The executor itself is not known yet.
+        if workflow.resource_settings.nodes is not None:
+            partition = dict(workflow.resource_settings.default_resources or {}).get("slurm_partition")
+            MACHINE = sent_elsewhere(MACHINE, find_nodes(cpu_partition(getattr(partition, "raw", partition))))
+    else:
+        MACHINE = handed_down()
+    hand_down(MACHINE)
+    if CONFIG.check_devices and not MACHINE.elsewhere and workflow.is_main_process:
+        check_device_list(CONFIG, MACHINE)
+    PLAN = RunPlan(
+        studies=CONFIG.studies,
+        own_devices=CONFIG.devices or MACHINE.devices,
+        trials=CONFIG.trials,
+        seed=CONFIG.seed,
+        results=CONFIG.results,
+        refinement=CONFIG.refinement,
+        classes=CONFIG.classes,
+    )
+    check_any_for(CONFIG.studies, PLAN.devices)
+    JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores)
+
+RESULTS = CONFIG.results
+SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere
+# How a job's message names its class of nodes.
+OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
+# How a run was started, which onstart fills in.
+os.environ.setdefault(INVOCATION, "")
+
+
+envvars:
+    "CROSSOVER_MACHINE",
+    "CROSSOVER_INVOCATION",
+
+
+# A GPU limit given on the command line holds for each machine, not for a whole cluster.
+resource_scopes:
+    gpu="local",
+
+
+wildcard_constraints:
+    study="|".join(PLAN.study),
+    dataset="|".join(CONFIG.datasets),
+    variant=r"\w+",
+    machine="|".join(CONFIG.classes or (HERE,)),
+    batch_size=r"\d+",
+    size=r"\d+",
+    trial=r"\d+",
+    seed=r"\d+",
+    stage=r"\d+",
+
+
+def library(*rooms):
+    """The modules of some rooms of the library: their edit re-runs a rule that computes from rows."""
+    return sorted(house(file) for room in (".", *rooms) for file in (HOUSE / "scripts/crossover" / room).glob("*.py"))
+
+
+def kept(path):
+    """An output that stays until a job has made it anew, even if that job fails.
+
+    The rule takes `failures_of` as a parameter. Snakemake (9.27) cannot keep what lies in a storage.
+    """
+    return path if workflow.storage_settings.default_storage_provider else update(path)
+
+
+def failures_of(log):
+    """How often the job with a log has failed: once more, and it runs again, though its outputs are there."""
+    return lambda wildcards: failures(Path(log))

@@ -1,0 +1,29 @@
+# What a run tells on the terminal beside Snakemake's own lines: the time left, its answers, what to do if it failed.
+
+from crossover.plan.checks import check_executor, check_sent
+from crossover.plan.invocation import hand_down_invocation, this_invocation
+from crossover.plan.progress import Progress, cut_inputs, failure_words
+from snakemake.logging import logger
+
+PROGRESS = Progress(logger.info)
+if workflow.is_main_process:
+    logger.addHandler(PROGRESS)
+    logger.addFilter(cut_inputs)
+
+
+onstart:
+    hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
+    # The executor is known from here on only.
+    if PROGRESS.measures() and not workflow.touch:
+        with one_line_errors():
+            check_executor(CONFIG, MACHINE, local=workflow.local_exec)
+            check_sent(CONFIG.classes, local=workflow.local_exec)
+
+
+onsuccess:
+    if PROGRESS.finished["render_report"]:
+        print("", Path(RESULTS, "summary.txt").read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
+
+
+onerror:
+    print("", failure_words(PROGRESS.failed, RESULTS), sep="\n", file=sys.stderr)

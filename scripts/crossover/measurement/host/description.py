@@ -1,0 +1,60 @@
+"""The host of a trial: what would explain a number, years later."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+import crossover
+from crossover.machine.kernel import cgroup_quota, cpu_model, governor, has_cpu_flag, numa_nodes, turbo
+from crossover.machine.threads import usable_cores, usable_cpus
+
+
+def describe_host(root: Path = Path("/")) -> dict[str, Any]:
+    """What does not change during a trial, under the column names of `Measurement`."""
+    import torch
+
+    return {
+        **describe_machine(root),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+        "torch_version": torch.__version__,
+        "cuda_version": torch.version.cuda or torch.version.hip,
+    }
+
+
+def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
+    """The same without what only torch knows, and without importing it."""
+    cpus = usable_cpus()
+    return {
+        "hostname": platform.node(),
+        "operating_system": platform.platform(),
+        "cpu_model": cpu_model(root),
+        "amx": has_cpu_flag("amx_tile", root),
+        "avx512_bf16": has_cpu_flag("avx512_bf16", root),
+        "physical_cores": usable_cores(cpus, root=root),
+        "logical_cpus": len(cpus),
+        "affinity": sorted(cpus),
+        "cgroup_cpus": cgroup_quota(root),
+        "numa_nodes": numa_nodes(cpus, root),
+        "memory_bytes": psutil.virtual_memory().total,
+        "governor": governor(root),
+        "turbo": turbo(root),
+        "python_version": platform.python_version(),
+        "crossover_version": crossover.__version__,
+    }
+
+
+def process_age_s() -> float:
+    """Seconds since this process started."""
+    stat = Path("/proc/self/stat")
+    if stat.is_file():  # psutil's start time is off by up to a second here, since it goes through the boot time
+        started = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+    return time.time() - psutil.Process().create_time()

@@ -1,0 +1,265 @@
+"""Measuring processes as their parent sees them: fresh ones, and forks of the trial server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from crossover.config.words import WORKFLOW
+from crossover.machine.code_key import LIBRARY, work_of
+from crossover.measurement.process.jobs import Job
+from crossover.measurement.process.messages import Inbox, Order, send_order
+from crossover.measurement.process.server import server_key
+
+START_LIMIT_S = 120.0
+"""Longest start of a server: it imports torch, perhaps from a cold disk."""
+
+ANSWER_LIMIT_S = 10.0
+"""Longest wait for a fork. A server that has not answered by then hangs."""
+
+STARTED: list[subprocess.Popen[bytes]] = []
+"""Servers that this process has started. They outlive it, and Python would warn if nobody held them."""
+
+
+class NoServerError(Exception):
+    """No trial server can be used, for the reason given."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a process ended: its exit code or the signal that ended it; both None if nobody can tell."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+
+    @classmethod
+    def of(cls, code: int) -> Ending:
+        """From a return code as `subprocess` gives it."""
+        return cls(signal=-code) if code < 0 else cls(exit_code=code)
+
+
+class Child(ABC):
+    """A measuring process, which ends when its parent closes the lifeline or is gone."""
+
+    pid: int
+
+    def __init__(self) -> None:
+        self.childs_lifeline, self.lifeline = os.pipe()
+        messages, self.childs_messages = os.pipe()
+        self.inbox = Inbox(messages)
+        self.killed = False
+
+    def close_childs_ends(self) -> None:
+        """Close the child's ends of the pipes here, so that the parent sees the child close them."""
+        os.close(self.childs_lifeline)
+        os.close(self.childs_messages)
+
+    @abstractmethod
+    def fileno(self) -> int | None:
+        """A descriptor that becomes readable when the process ends; None if the system has none."""
+
+    @abstractmethod
+    def ending(self, wait_s: float) -> Ending | None:
+        """How it ended; None if it is still running after `wait_s`."""
+
+    def kill(self) -> None:
+        """End it and everything it started, wait until it is gone, and release the descriptors."""
+        if self.killed:
+            return
+        self.killed = True
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.ending(ANSWER_LIMIT_S)
+        self.close()
+
+    def close(self) -> None:
+        """Close the parent's ends of the pipes."""
+        os.close(self.lifeline)
+        os.close(self.inbox.descriptor)
+
+
+class FreshProcess(Child):
+    """A measuring process that starts from nothing."""
+
+    def __init__(self, job: Job, environment: dict[str, str]) -> None:
+        super().__init__()
+        handed = (self.childs_lifeline, self.childs_messages)
+        self.process = subprocess.Popen(
+            [*entry("child"), job.to_json(), *map(str, handed)],
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            pass_fds=handed,
+            start_new_session=True,
+        )
+        self.pid = self.process.pid
+        self.close_childs_ends()
+        self.exit_descriptor = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
+
+    def fileno(self) -> int | None:
+        """As `Child.fileno`."""
+        return self.exit_descriptor
+
+    def ending(self, wait_s: float) -> Ending | None:
+        """As `Child.ending`."""
+        try:
+            return Ending.of(self.process.wait(wait_s))
+        except subprocess.TimeoutExpired:
+            return None
+
+    def close(self) -> None:
+        """As `Child.close`."""
+        self.process.wait()
+        super().close()
+        if self.exit_descriptor is not None:
+            os.close(self.exit_descriptor)
+
+
+class ForkedProcess(Child):
+    """A measuring process forked by the trial server; raises NoServerError if no server forks it."""
+
+    def __init__(self, job: Job, environment: dict[str, str]) -> None:
+        if sys.platform != "linux":
+            raise NoServerError("it needs Linux")
+        preloaded, _ = work_of("trial", job.cell.workload)
+        key = server_key(environment, preloaded)
+        path = server_folder() / key
+        super().__init__()
+        self.ended: Ending | None = None
+        try:
+            self.connection = _connect(path, key, preloaded, environment)
+            self.answers = Inbox(self.connection.fileno())
+            self.pid = self._order(job, key, environment, path)
+        except BaseException:
+            super().close()
+            raise
+        finally:
+            self.close_childs_ends()
+
+    def _order(self, job: Job, key: str, environment: dict[str, str], path: Path) -> int:
+        """Send the order and return the process number of the child."""
+        if job.cpus is None:
+            job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # not those of the server
+        workflow = environment.get(WORKFLOW, "")
+        order = Order(
+            key=key,
+            job=job.to_json(),
+            environment=environment,
+            folder=str(Path.cwd()),
+            umask=_umask(),
+            workflow=int(workflow) if workflow.isdigit() else None,
+        )
+        send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages])
+        answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
+        if "child" in answer:
+            return int(answer["child"])
+        self.connection.close()
+        if not answer and not self.answers.closed:
+            with suppress(OSError):
+                path.unlink()  # it hangs; the next trial starts a server that answers
+        raise NoServerError(str(answer.get("refused", "it gave no answer")))
+
+    def fileno(self) -> int | None:
+        """Readable when the server tells the end, or is gone itself."""
+        return self.answers.descriptor
+
+    def ending(self, wait_s: float) -> Ending | None:
+        """As `Child.ending`, as the server tells; unknown if the server is gone."""
+        if self.ended is None:
+            answer = self.answers.next(wait_s)
+            if answer is not None:
+                self.ended = Ending.of(answer["ended"])
+            elif self.answers.closed:
+                self.ended = Ending()
+        return self.ended
+
+    def close(self) -> None:
+        """As `Child.close`."""
+        super().close()
+        self.connection.close()
+
+
+def server_folder() -> Path:
+    """The folder of this user's sockets, readable by nobody else; raises NoServerError if it is not safe."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    base = Path(runtime) if runtime and os.access(runtime, os.W_OK) else Path(tempfile.gettempdir())
+    folder = base / f"crossover-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise NoServerError(f"{folder}: {error.strerror}") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise NoServerError(f"{folder} is not a folder of mode 0700 of this user")
+    return folder
+
+
+def _connect(path: Path, key: str, preloaded: str, environment: dict[str, str]) -> socket.socket:
+    """A connection to the server with this key, which is started if there is none."""
+    if (connection := _try(path)) is not None:
+        return connection
+    from filelock import FileLock, Timeout  # only the first trial starts a server
+
+    with suppress(Timeout), FileLock(f"{path}.lock", timeout=START_LIMIT_S):
+        if (connection := _try(path)) is None:
+            _start(path, key, preloaded, environment)
+            connection = _try(path)
+        if connection is not None:
+            return connection
+    raise NoServerError("it did not start")
+
+
+def _try(path: Path) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(ANSWER_LIMIT_S)
+    try:
+        connection.connect(str(path))
+    except OSError:
+        connection.close()
+        return None
+    return connection
+
+
+def _start(path: Path, key: str, preloaded: str, environment: dict[str, str]) -> None:
+    """Start a server and wait until it listens or has failed."""
+    with suppress(OSError):
+        path.unlink()
+    with Path(f"{path}.log").open("w", encoding="utf-8") as log:
+        server = subprocess.Popen(
+            [*entry("server"), key, str(path), preloaded],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+        )
+    STARTED.append(server)
+    deadline = time.monotonic() + START_LIMIT_S
+    while time.monotonic() < deadline and not path.exists():
+        if server.poll() is not None:
+            raise NoServerError(f"it did not start; see {path}.log")
+        time.sleep(0.01)
+
+
+def entry(module: str) -> list[str]:
+    """The command that runs `main` of a module of this room in a Python process of its own."""
+    room = __name__.rpartition(".")[0]
+    code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from {room}.{module} import main; main()"
+    return [sys.executable, "-c", code]
+
+
+def _umask() -> int:
+    """This process's umask, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,131 @@
+"""Jobs: what a measuring process is asked to do, a value that travels to it as JSON, and how that ended."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from crossover.config.studies import Cell, Effort
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What all jobs need. Paths are relative to the folder of the parent, where the measuring process runs too."""
+
+    kind: ClassVar[str]
+
+    cell: Cell
+    seed: int
+    dataset: str | None
+    threads: int
+    time_limit_s: float
+    isolation: str = "process"
+    uuid: str | None = None
+    """The leased GPU."""
+    cpus: list[int] | None = None
+    """Logical CPUs that the measuring process runs on; None: those of its parent."""
+    code_key: str | None = None
+    """Hash of the code that does the job, filled in by the measuring process."""
+    packages: str | None = None
+    """Versions of packages as JSON, filled in with it."""
+
+    def to_json(self) -> str:
+        """The job as text."""
+        return json.dumps({"kind": self.kind, **asdict(self)})
+
+    def columns(self) -> dict[str, Any]:
+        """What the job itself says about its result, under the names of a row's columns."""
+        own = ("seed", "isolation", "code_key", "packages")
+        return {**asdict(self.cell), **{name: getattr(self, name) for name in own}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowJob(Job):
+    """A job that writes one row."""
+
+    output: str
+    """Parquet file to write; the measuring process gets a temporary name, the parent renames the file."""
+    command: str = ""
+    code_version: str | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """As `Job.columns`."""
+        return {**super().columns(), "command": self.command, "code_version": self.code_version}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialJob(RowJob):
+    """One trial of one cell."""
+
+    kind = "trial"
+
+    trial: int
+    effort: Effort
+    latency_steps: int = 0
+    latency_mistakes: bool = False
+    attempts: int = 1
+    lease_wait_s: float | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """As `Job.columns`."""
+        own = {name: getattr(self, name) for name in ("trial", "attempts", "lease_wait_s")}
+        return {**super().columns(), **own, "effort": json.dumps(asdict(self.effort))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingJob(RowJob):
+    """A whole training of a cell's model, and its predictions for rows that it has not seen."""
+
+    kind = "training"
+
+    epochs: int
+    test_share: float
+    """Share of the dataset's rows, the last ones, that is predicted."""
+
+    def columns(self) -> dict[str, Any]:
+        """As `Job.columns`."""
+        return {**super().columns(), "epochs": self.epochs, "test_share": self.test_share}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TryJob(Job):
+    """One try of a search: whether three steps of the cell fit at its batch size. Writes no file."""
+
+    kind = "batch_try"
+
+    memory_limit_bytes: int | None = None
+    """What the cell may take of its device's memory; None: all there is."""
+    timed_batches: int = 0
+    """Most batches to time after these steps; 0: none."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended."""
+
+    status: str
+    reason: str | None
+    written: bool
+    """Whether the measuring process has written its row."""
+    facts: dict[str, Any]
+    """The columns it knew when it began."""
+    found: dict[str, Any] = field(default_factory=dict)
+    """What a try found."""
+    transient: bool = False
+    """Whether what spoilt the result may be gone when it is measured again."""
+
+
+KINDS: dict[str, type[TrialJob] | type[TrainingJob] | type[TryJob]] = {
+    kind.kind: kind for kind in (TrialJob, TrainingJob, TryJob)
+}
+
+
+def job_from_json(text: str) -> TrialJob | TrainingJob | TryJob:
+    """The job that `to_json` wrote."""
+    values = json.loads(text)
+    kind = KINDS[values.pop("kind")]
+    values["cell"] = Cell(**values["cell"])
+    if "effort" in values:
+        values["effort"] = Effort(**values["effort"])
+    return kind(**values)

@@ -1,0 +1,167 @@
+"""What a measuring job is called with and what it asks of its machine: options, threads, GPUs, memory, minutes."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from crossover.config.configuration import Configuration
+from crossover.config.options import axis_options, search_options, setting_options, training_options
+from crossover.config.studies import Study, effort_of, quality_of
+from crossover.config.words import HERE, is_cpu
+from crossover.config.workloads import memory_mb
+from crossover.machine.code_key import Modules, code_of
+from crossover.machine.discovery import Machine
+from crossover.plan.classes import cores_of, resource_of, resources_asked
+from crossover.plan.run_plan import cell_of
+
+START_MIN = 6
+"""Minutes for a process to start from a cold network file system, and to end."""
+
+SEARCH_MIN = 60
+"""Minutes of a search beside its longest try: some fifty tries, each far below its own limit."""
+
+Wildcards = Mapping[str, Any]
+
+Params = dict[str, str | None]
+"""What a result depends on, and is made anew for: the options of its command, as the shell takes them, its code and the
+versions of torch and the driver."""
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The measuring jobs of a run."""
+
+    config: Configuration
+    machine: Machine
+    cores: int | None
+    """Those of --cores; None where a cluster's scheduler counts."""
+
+    def trial(self, wildcards: Wildcards) -> Params:
+        """Parameters of a trial: what its cell's row depends on."""
+        options = [*axis_options(wildcards), *self.settings[wildcards["study"]]]
+        return self._params("trial", wildcards, options)
+
+    def search(self, wildcards: Wildcards) -> Params:
+        """Parameters of the search for a cell's largest batch."""
+        limit_s = self.time_limit_s(self._study(wildcards))
+        options = search_options(wildcards, self.config.largest_batch, **self._shared, time_limit_s=limit_s)
+        return self._params("batch_try", wildcards, options)
+
+    def training(self, wildcards: Wildcards) -> Params:
+        """Parameters of a training."""
+        study = self._study(wildcards)
+        quality = quality_of(study)
+        assert quality is not None
+        threads, limit_s = self.config.cpu_threads, self.time_limit_s(study)
+        options = training_options(cell_of(wildcards), quality, cpu_threads=threads, time_limit_s=limit_s)
+        return self._params("training", wildcards, options)
+
+    @cached_property
+    def settings(self) -> dict[str, list[str]]:
+        """Options that all trials of a study share, by study."""
+        return {
+            study.name: setting_options(
+                **self._shared,
+                effort=effort_of(study, self.config.effort),
+                time_limit_s=self.time_limit_s(study),
+                latency_steps=study.latency_steps,
+                latency_mistakes=study.latency_mistakes,
+            )
+            for study in self.config.studies
+        }
+
+    def search_options(self, wildcards: Wildcards) -> str:
+        """Command-line options of the search for a cell's largest batch."""
+        limit_s = self.time_limit_s(self._study(wildcards))
+        return shlex.join(search_options(wildcards, self.config.largest_batch, **self._shared, time_limit_s=limit_s))
+
+    def training_options(self, wildcards: Wildcards) -> str:
+        """Command-line options that all trainings of a cell share."""
+        study = self._study(wildcards)
+        quality = quality_of(study)
+        assert quality is not None
+        threads, limit_s = self.config.cpu_threads, self.time_limit_s(study)
+        return shlex.join(training_options(cell_of(wildcards), quality, cpu_threads=threads, time_limit_s=limit_s))
+
+    def all_cores(self) -> int:
+        """The cores of --cores, or of a cluster's node."""
+        return self.cores or (self.machine.nodes.cpus if self.machine.nodes else 1)
+
+    def threads(self, wildcards: Wildcards) -> int:
+        """All cores for a CPU cell, so that nothing runs beside it; otherwise the threads that the cell uses.
+
+        On a cluster's node, a GPU cell takes its GPU's share of the cores unless the config gives a number. If cells
+        must not run side by side, it takes all cores too. Threads are no parameter: a change measures nothing again.
+        """
+        threads = 1 if self.config.cpu_threads == "auto" else int(self.config.cpu_threads)
+        if is_cpu(wildcards["device"]):
+            return cores_of(self.config.classes, wildcards.get("machine", HERE)) or max(threads, self.all_cores())
+        if not self.config.side_by_side and not self.machine.elsewhere:
+            return max(threads, self.all_cores())
+        shares = self.machine.nodes is not None and self.config.cpu_threads == "auto"
+        return (self.machine.nodes.cpus_per_gpu if shares and self.machine.nodes else None) or threads
+
+    def gpus(self, wildcards: Wildcards) -> int | None:
+        """One GPU for a cell on an accelerator; None, never 0, for a CPU cell."""
+        return None if is_cpu(wildcards["device"]) else 1
+
+    def class_resources(self) -> dict[str, Callable[[Wildcards], str | None]]:
+        """The resources that classes of nodes set, each as a function of a job's wildcards."""
+        classes = self.config.classes or {}
+
+        def asked(name: str) -> Callable[[Wildcards], str | None]:
+            return lambda wildcards: resource_of(classes, name, wildcards["machine"], wildcards["device"])
+
+        return {name: asked(name) for name in resources_asked(classes)}
+
+    def mem_mb(self, wildcards: Wildcards, attempt: int) -> int:
+        """Megabytes by the arithmetic of the workload, and more for each attempt that ran out of them."""
+        return memory_mb(wildcards["workload"], int(wildcards["size"])) * attempt
+
+    def trial_min(self, wildcards: Wildcards, attempt: int) -> int:
+        """Minutes of a trial, which may be measured twice."""
+        return 2 * self.training_min(wildcards, attempt)
+
+    def training_min(self, wildcards: Wildcards, attempt: int) -> int:
+        """Minutes of a training."""
+        return (self._limit_min(wildcards) + START_MIN) * attempt
+
+    def search_min(self, wildcards: Wildcards, attempt: int) -> int:
+        """Minutes of a search for the largest batch."""
+        return (self._limit_min(wildcards) + SEARCH_MIN) * attempt
+
+    def time_limit_s(self, study: Study) -> float:
+        """Seconds that a trial, a training or a try of a search may take: the study's own limit, or the run's."""
+        return study.time_limit_s or self.config.time_limit_s
+
+    def _limit_min(self, wildcards: Wildcards) -> int:
+        return math.ceil(self.time_limit_s(self._study(wildcards)) / 60)
+
+    def _study(self, wildcards: Wildcards) -> Study:
+        return self._studies[wildcards["study"]]
+
+    @cached_property
+    def _studies(self) -> dict[str, Study]:
+        return {study.name: study for study in self.config.studies}
+
+    @property
+    def _shared(self) -> dict[str, Any]:
+        return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads}
+
+    def _params(self, kind: str, wildcards: Wildcards, options: Sequence[str]) -> Params:
+        return {
+            "options": shlex.join(options),
+            "code": self._code_keys(kind, wildcards["workload"]),
+            "torch": self.machine.torch_version,
+            "driver": None if is_cpu(wildcards["device"]) else self.machine.driver_version,
+        }
+
+    @cached_property
+    def _code_keys(self) -> Callable[[str, str], str]:
+        modules = Modules()
+        return cache(lambda kind, workload: code_of(kind, workload, modules).key)

@@ -1,0 +1,175 @@
+"""The table of a run: its cells, trials, trainings and searches, where their results lie, and the order of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from crossover.config.studies import (
+    CELL_PATH,
+    SEARCH_PATH,
+    TRAINING_PATH,
+    Cell,
+    Refinement,
+    Study,
+    in_rounds,
+    quality_of,
+    trained_cells,
+)
+from crossover.config.words import AXES, HERE, threads_of_side
+from crossover.config.workloads import NULL, workload_traits
+from crossover.plan.classes import Classes, devices_of, on_classes, placed
+from crossover.plan.stages import measured_late, stages_of
+
+Trial = tuple[Cell, int]
+"""A cell and the number of its trial."""
+
+
+def cell_of(wildcards: Mapping[str, Any]) -> Cell:
+    """The cell that a path's wildcards name."""
+    axes = {axis: wildcards.get(axis) for axis in AXES}
+    whole = {axis: int(wildcards[axis]) for axis in ("batch_size", "size")}
+    return Cell(**(axes | whole | {"machine": axes["machine"] or HERE}))
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run measures, in plain values that make the whole table."""
+
+    studies: tuple[Study, ...]
+    own_devices: tuple[str, ...]
+    """Devices of the run, for classes of nodes that name none."""
+    trials: int
+    seed: int
+    results: str
+    refinement: Refinement
+    classes: Classes | None = None
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> RunPlan:
+        """The plan whose `asdict` these values are."""
+        studies = tuple(Study(**study) for study in values["studies"])
+        return cls(**{**values, "studies": studies, "refinement": Refinement(**values["refinement"])})
+
+    @cached_property
+    def devices(self) -> tuple[str, ...]:
+        """Devices that anything is measured on."""
+        return devices_of(self.classes, self.own_devices)
+
+    @cached_property
+    def study(self) -> dict[str, Study]:
+        """The studies by name."""
+        return {study.name: study for study in self.studies}
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The first grid of all studies."""
+        return self._placed(cell for study in self.studies for cell in study.cells(self.devices))
+
+    @cached_property
+    def trials_of_grid(self) -> list[Trial]:
+        """All trials of the first grid."""
+        return list(product(self.cells, range(1, self.trials + 1)))
+
+    @cached_property
+    def measured(self) -> list[str]:
+        """Names of the studies that have cells."""
+        return list(dict.fromkeys(cell.study for cell in self.cells))
+
+    @cached_property
+    def stages(self) -> dict[str, int]:
+        """Stages of refinement of each study that is refined."""
+        stages = {study.name: stages_of(study, self.devices, self.trials, self.refinement) for study in self.studies}
+        return {name: count for name, count in stages.items() if count}
+
+    @property
+    def last_stage(self) -> int:
+        """The last stage of any study; 0 if none is refined."""
+        return max(self.stages.values(), default=0)
+
+    @cached_property
+    def searches(self) -> dict[str, Study]:
+        """Results of all possible searches for the largest batch, with their studies.
+
+        The number of threads does not change what fits, so the CPU on fewer cores has no search of its own.
+        """
+        return {
+            self.search_pattern.format(**vars(cell)): self.study[cell.study]
+            for cell in self.cells
+            if threads_of_side(cell.device) is None and cell.workload != NULL
+        }
+
+    @property
+    def searches_asked(self) -> list[str]:
+        """Those that a study asks for as part of the main job."""
+        return [path for path, study in self.searches.items() if study.largest_batch]
+
+    @cached_property
+    def trainings(self) -> list[str]:
+        """Rows of all trainings."""
+        return [
+            self.training_pattern.format(**asdict(cell), seed=self.seed + number)
+            for study in self.studies
+            if (quality := quality_of(study))
+            for cell in self._placed(trained_cells(study, self.devices))
+            for number in range(1, quality.seeds + 1)
+        ]
+
+    @property
+    def row_pattern(self) -> str:
+        """Pattern of the path of a trial's row."""
+        return f"{self.results}/cells/{placed(CELL_PATH, self.classes)}/trial-{{trial}}.parquet"
+
+    @property
+    def search_pattern(self) -> str:
+        """Pattern of the path of a search's result."""
+        return f"{self.results}/largest_batch/{placed(SEARCH_PATH, self.classes)}.json"
+
+    @property
+    def training_pattern(self) -> str:
+        """Pattern of the path of a training's row."""
+        return f"{self.results}/trainings/{placed(TRAINING_PATH, self.classes)}.parquet"
+
+    def log_pattern(self, rule: str, pattern: str) -> str:
+        """Pattern of the log of a rule that makes results of such a pattern."""
+        below = pattern.removeprefix(f"{self.results}/").partition("/")[2]
+        return f"{self.results}/logs/{rule}/{below.rpartition('.')[0]}.log"
+
+    def rows(self, trials: Iterable[Trial]) -> list[str]:
+        """The rows of trials, each once, though two stages may ask for it."""
+        return [f"{self.results}/cells/{cell.path}/trial-{trial}.parquet" for cell, trial in dict.fromkeys(trials)]
+
+    def refined_trials(self) -> list[Trial]:
+        """Trials of the first grid that refinement starts from."""
+        return [trial for trial in self.trials_of_grid if trial[0].study in self.stages]
+
+    @property
+    def published(self) -> list[str]:
+        """Names of the files with published results that studies show."""
+        return sorted({file for study in self.studies if (file := (study.published or {}).get("results"))})
+
+    def dataset(self, workload: str) -> str | None:
+        """The file of the dataset that a workload reads; None if it draws its inputs itself."""
+        dataset = workload_traits(workload).dataset
+        return f"{self.results}/datasets/{dataset}.safetensors" if dataset else None
+
+    def priority(self, wildcards: Mapping[str, Any]) -> float:
+        """Priority of a trial: rounds one after the other, each in shuffled order; what refinement adds comes last."""
+        trial = cell_of(wildcards), int(wildcards["trial"])
+        return self._priorities.get(trial) or measured_late(*trial, self.seed)
+
+    @property
+    def first_priority(self) -> int:
+        """A priority above that of any trial."""
+        return len(self._priorities) + 1
+
+    @cached_property
+    def _priorities(self) -> dict[Trial, int]:
+        rounds = list(in_rounds(self.cells, self.trials, self.seed))
+        return {(cell, trial): len(rounds) - turn for turn, (trial, cell) in enumerate(rounds)}
+
+    def _placed(self, cells: Iterable[Cell]) -> list[Cell]:
+        return on_classes(cells, self.classes, self.own_devices)

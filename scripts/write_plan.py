@@ -1,0 +1,53 @@
+"""Writes what a run is asked for, so that it can be analysed and reported at any moment."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossover.errors import logged
+from crossover.plan import plan_file
+from crossover.plan.plan_file import Plan
+from crossover.plan.run_plan import RunPlan
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+    snakemake: Snakemake
+
+
+def write_plan(
+    run: RunPlan,
+    config: Mapping[str, Any],
+    settings: Mapping[str, Sequence[str]],
+    several_hosts: bool,
+    note: str | None,
+    path_to_plan: Path,
+) -> None:
+    """Write the plan of a run as JSON."""
+    plan = Plan(
+        config=config,
+        studies={name: asdict(study) for name, study in run.study.items()},
+        devices=run.devices,
+        cells=[asdict(cell) for cell in run.cells],
+        trials=run.trials,
+        rows=run.rows(run.trials_of_grid),
+        trainings=run.trainings,
+        searches=run.searches_asked,
+        settings=settings,
+        several_hosts=several_hosts,
+        note=note,
+    )
+    plan_file.write(plan, path_to_plan)
+
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        write_plan(
+            run=RunPlan.from_values(snakemake.params.run),
+            config=snakemake.params.config,
+            settings=snakemake.params.settings,
+            several_hosts=snakemake.params.several_hosts,
+            note=snakemake.params.note,
+            path_to_plan=Path(snakemake.output.plan),
+        )

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import os
+from dataclasses import MISSING, fields
+
+import pytest
+
+from crossover.measurement.process.jobs import Job, TrainingJob, TrialJob, TryJob, job_from_json
+from crossover.measurement.process.messages import Inbox, send
+from crossover.tables.columns import COLUMNS
+from trials import CELL, EFFORT
+
+COMMON = {
+    "cell": CELL,
+    "seed": 7,
+    "dataset": "data",
+    "threads": 3,
+    "time_limit_s": 60.0,
+    "isolation": "server",
+    "uuid": "GPU-1",
+    "cpus": [0, 4],
+    "code_key": "a key",
+    "packages": "{}",
+}
+ROW = {"output": "row", "command": "the command", "code_version": "f00"}
+TRIAL = {"trial": 2, "effort": EFFORT, "latency_steps": 300, "latency_mistakes": True, "attempts": 2}
+JOBS = [
+    TrialJob(**COMMON, **ROW, **TRIAL, lease_wait_s=0.5),
+    TrainingJob(**COMMON, **ROW, epochs=2, test_share=0.25),
+    TryJob(**COMMON, memory_limit_bytes=2**31, timed_batches=100),
+]
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.kind)
+def test_a_job_survives_the_journey(job: Job) -> None:
+    assert all(getattr(job, field.name) != field.default for field in fields(job) if field.default is not MISSING)
+    assert job_from_json(job.to_json()) == job
+
+
+def test_a_job_says_what_it_knows_of_its_row() -> None:
+    columns = JOBS[0].columns()
+    assert columns.keys() <= set(COLUMNS)
+    expected = {"size": 3, "seed": 7, "trial": 2, "attempts": 2, "lease_wait_s": 0.5, "command": "the command"}
+    assert {name: columns[name] for name in expected} == expected
+
+
+def test_messages_arrive_whole_and_in_order() -> None:
+    reader, writer = os.pipe()
+    inbox = Inbox(reader)
+    os.write(writer, b'{"a": 1}\n{"b"')
+    assert inbox.next(0) == {"a": 1}
+    assert inbox.next(0) is None
+    assert not inbox.closed
+    os.write(writer, b": 2}\n")
+    send(writer, {"c": "ü\n"})
+    os.close(writer)
+    assert [inbox.next(0) for _ in range(3)] == [{"b": 2}, {"c": "ü\n"}, None]
+    assert inbox.closed
+    os.close(reader)
+
+
+def test_nonsense_closes_an_inbox() -> None:
+    reader, writer = os.pipe()
+    inbox = Inbox(reader)
+    os.write(writer, b"[what]\n")
+    assert inbox.next(0) is None
+    assert inbox.closed
+    os.close(writer)
+    os.close(reader)

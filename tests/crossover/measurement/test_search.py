@@ -1,0 +1,251 @@
+"""The search for the largest batch: the sizes it tries by made-up outcomes, and one try on a tiny model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from crossover.measurement import cell as prepared
+from crossover.measurement.cell import with_rows
+from crossover.measurement.process.jobs import Outcome, TryJob
+from crossover.measurement.search import (
+    FACTS,
+    STEPS,
+    LargestBatch,
+    Try,
+    describe,
+    run_try,
+    search_largest,
+    time_batches,
+    time_largest,
+)
+from crossover.measurement.step.conditions import set_switches
+from crossover.measurement.step.precision import SKIPPED_MAX, Arithmetic
+from fake_device import MILLISECOND, SECOND, FakeDevice
+from tiny_tasks import TinyTraining, linear
+from trials import CELL
+
+FIRST = TryJob(cell=CELL, seed=0, dataset="data", threads=1, time_limit_s=60.0, memory_limit_bytes=1000)
+"""From batch 100 on."""
+
+
+def outcomes(status_of: Callable[[int], str]) -> Callable[[TryJob], Outcome]:
+    def attempt(job: TryJob) -> Outcome:
+        size = job.cell.batch_size
+        status = status_of(size)
+        return Outcome(status, None if status == "ok" else f"{size} is too much", False, {"hostname": "here"})
+
+    return attempt
+
+
+def search(status_of: Callable[[int], str], limit: int | None = None) -> tuple[LargestBatch, list[str]]:
+    lines: list[str] = []
+    seconds = (0.5 * number for number in count())
+    return search_largest(FIRST, limit, outcomes(status_of), lines.append, lambda: next(seconds)), lines
+
+
+def test_only_the_batch_size_differs_between_tries() -> None:
+    jobs: list[TryJob] = []
+
+    def attempt(job: TryJob) -> Outcome:
+        jobs.append(job)
+        return Outcome("ok", None, False, {})
+
+    search_largest(FIRST, 200, attempt, lambda _: None)
+    assert [job.cell.batch_size for job in jobs] == [100, 200, 200, 200]
+    assert {job.memory_limit_bytes for job in jobs} == {1000}
+    assert jobs[0] == FIRST
+
+
+def test_every_try_is_kept_and_told() -> None:
+    found, lines = search(lambda size: "ok" if size <= 101 else "oom", limit=103)
+    assert (found.status, found.reason, found.largest, found.smallest_failing) == ("ok", None, 101, 102)
+    assert found.largest_fitting is None
+    assert found.tries == [
+        Try(100, "ok", None, 0.5),
+        Try(103, "oom", "103 is too much", 0.5),
+        Try(101, "ok", None, 0.5),
+        Try(102, "oom", "102 is too much", 0.5),
+        Try(101, "ok", None, 0.5),
+        Try(101, "ok", None, 0.5),
+    ]
+    assert found.facts == {"hostname": "here"}
+    assert lines[:2] == ["batch 100: ok, 0.5 s", "batch 103: oom (103 is too much), 0.5 s"]
+
+
+@pytest.mark.parametrize("status", ["timeout", "invalid", "unsupported"])
+def test_any_other_end_stops_the_search(status: str) -> None:
+    found, _ = search(lambda size: "ok" if size < 400 else status)
+    assert (found.status, found.reason) == (status, "batch 400: 400 is too much")
+    assert (found.largest, found.smallest_failing, found.largest_fitting) == (None, None, 200)
+    assert [one.batch_size for one in found.tries] == [100, 200, 400]
+
+
+def test_a_stopped_search_keeps_what_did_not_fit_as_well() -> None:
+    """100, 200 and 400 fit, 800 does not; 600 is stopped."""
+    found, _ = search(lambda size: {800: "oom", 600: "timeout"}.get(size, "ok"))
+    assert [one.batch_size for one in found.tries] == [100, 200, 400, 800, 600]
+    assert (found.status, found.largest, found.largest_fitting, found.smallest_failing) == ("timeout", None, 400, 800)
+
+
+def test_a_batch_that_fitted_once_and_then_no_more_is_no_batch_that_fits() -> None:
+    """Up to 150 once; when 150 is tried again it does not fit, and the try of 149 after it is stopped."""
+    seen: list[int] = []
+
+    def status_of(size: int) -> str:
+        seen.append(size)
+        if 150 in seen[:-1] and seen.count(150) == 2:
+            return "oom" if size == 150 else "invalid"
+        return "ok" if size <= 150 else "oom"
+
+    found, _ = search(status_of)
+    assert [one.batch_size for one in found.tries][-2:] == [150, 149]
+    largest_before = max(size for size in seen if size < 149)
+    assert (found.status, found.largest_fitting, found.smallest_failing) == ("invalid", largest_before, 150)
+
+
+def test_nothing_fits() -> None:
+    found, _ = search(lambda _: "oom")
+    assert (found.status, found.reason) == ("oom", "batch 1 does not fit: 1 is too much")
+    assert (found.largest, found.smallest_failing) == (None, 1)
+
+
+def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
+    jobs: list[TryJob] = []
+
+    def attempt(job: TryJob) -> Outcome:
+        jobs.append(job)
+        return Outcome("ok", None, True, {}, {"timed_batches": 40, "timed_s": 8.0})
+
+    found, lines = search(lambda size: "ok" if size < 150 else "oom")
+    timed = time_largest(FIRST, found, 100, attempt, lines.append)
+    assert jobs == [replace(FIRST, cell=replace(CELL, batch_size=149), timed_batches=100)]
+    rate = {"throughput_samples_per_s": 40 * 149 / 8.0, "timed_batches": 40, "timed_s": 8.0}
+    assert timed == replace(found, **rate)
+    assert lines[-1] == "batch 149: 745 samples/s over 40 batches"
+
+
+@pytest.mark.parametrize("status", ["oom", "timeout", "invalid"])
+def test_a_largest_batch_that_cannot_be_timed_is_the_largest_still(status: str) -> None:
+    found, lines = search(lambda size: "ok" if size < 150 else "oom")
+    timed = time_largest(FIRST, found, 100, outcomes(lambda _: status), lines.append)
+    assert timed == replace(found, throughput_reason=f"{status}: 149 is too much")
+    assert (timed.status, timed.largest) == ("ok", 149)
+    assert lines[-1] == f"batch 149: not timed, {status} (149 is too much)"
+
+
+@pytest.mark.parametrize(("status", "timed_batches"), [("oom", 100), ("invalid", 100), ("ok", 0)])
+def test_nothing_is_timed_without_a_largest_batch_or_where_none_is_wanted(status: str, timed_batches: int) -> None:
+    found, _ = search(lambda _: status, limit=100)
+    timed = time_largest(FIRST, found, timed_batches, lambda _: pytest.fail("tried"), pytest.fail)
+    assert timed is found
+
+
+def test_a_result_is_plain_values_without_a_batch_size() -> None:
+    found, _ = search(lambda size: "ok" if size < 150 else "oom")
+    result: dict[str, Any] = describe(FIRST, 7000, found, "the command")
+    assert (result["largest"], result["smallest_failing"], result["start"], result["limit"]) == (149, 150, 100, 7000)
+    assert (result["size"], result["memory_limit_bytes"], result["hostname"]) == (3, 1000, "here")
+    assert result["tries"][0] == {"batch_size": 100, "status": "ok", "reason": None, "duration_s": 0.5}
+    assert not {"batch_size", "facts"} & result.keys()
+
+
+DATA = {"features": torch.arange(6.0).reshape(3, 2), "labels": torch.tensor([7, 8, 9])}
+
+
+@pytest.mark.parametrize(("rows", "labels"), [(6, [7, 8, 9] * 2), (8, [7, 8, 9, 7, 8, 9, 7, 8])])
+def test_rows_are_repeated_in_order_until_the_batch_is_full(rows: int, labels: list[int]) -> None:
+    larger = with_rows(DATA, rows)
+    assert larger["labels"].tolist() == labels
+    assert larger["features"][:, 0].tolist() == [2 * (label - 7) for label in labels]
+    assert larger["features"].untyped_storage().nbytes() == rows * 2 * 4
+
+
+def test_a_dataset_that_suffices_stays_as_it_is() -> None:
+    for rows in (1, 3):
+        assert with_rows(DATA, rows)["features"] is DATA["features"]
+
+
+@pytest.mark.parametrize(
+    ("most", "step_s", "batches"),
+    # About 10 s, 3 at least, as many as asked for at most.
+    [(100, 0.001, 100), (100, 0.1, 100), (100, 0.105, 95), (100, 2.5, 4), (100, 3.4, 3), (100, 60.0, 3), (2, 60.0, 2)],
+)
+def test_batches_are_timed_until_ten_seconds_are_full(most: int, step_s: float, batches: int) -> None:
+    device = FakeDevice(MILLISECOND, device_ns=round(step_s * SECOND))
+    found = time_batches(device.step, most, step_s, device.watch())
+    # The device begins with the first batch while the host queues the others.
+    assert found == {"timed_batches": batches, "timed_s": pytest.approx(0.001 + batches * step_s)}
+    assert (device.steps, device.synchronisations) == (batches, 2)
+
+
+Loss = Callable[..., tuple[torch.Tensor, ...]]
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Any, TinyTraining]]]:
+    """Tries a training with a loss; returns how that ended, and the task."""
+    threads = torch.get_num_threads()
+
+    def run(precision: str, loss: Loss) -> tuple[Any, TinyTraining]:
+        made: list[TinyTraining] = []
+
+        def build(_cell: object, _data: object, arithmetic: Arithmetic) -> TinyTraining:
+            made.append(TinyTraining(linear(1.0), [torch.ones(1, 1)], arithmetic, loss))
+            made[0].optimizer = torch.optim.Adam(made[0].model.parameters())
+            return made[0]
+
+        monkeypatch.setattr(prepared, "build_task", build)
+        job = replace(FIRST, cell=replace(CELL, precision=precision), dataset=None, memory_limit_bytes=None)
+        told: list[dict[str, Any]] = []
+        end = run_try(replace(job, threads=threads), told.append)
+        assert list(told[0]["begun"]) == list(FACTS)
+        return end, made[0]
+
+    yield run
+    set_switches("fp32", threads)
+
+
+def times(factor: float) -> Loss:
+    return lambda model, *inputs: (factor * model(*inputs).mean(),)
+
+
+@pytest.mark.parametrize(
+    ("precision", "factor", "before"),
+    # Of numbers up to 65504, 2^15 is the first that fits, on its way down from 2^16 or from 2^26.
+    [("fp32", 2.0**10, 0), ("amp-fp16", 1.0, 2), ("amp-fp16", 2.0**10, 12)],
+)
+def test_what_is_tried_are_steps_with_their_update(
+    tried: Callable[..., tuple[Any, TinyTraining]], precision: str, factor: float, before: int
+) -> None:
+    end, task = tried(precision, times(factor))
+    assert end == ("ok", None, {})
+    assert task.events.count("end") == before + STEPS
+    assert int(task.optimizer.state[next(task.model.parameters())]["step"]) == (STEPS + 1 if before else STEPS)
+
+
+def set_a_switch(model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    torch.backends.cudnn.benchmark = True
+    return (model(*inputs).mean(),)
+
+
+@pytest.mark.parametrize(
+    ("precision", "loss", "steps", "reason"),
+    [
+        ("amp-fp16", times(float("inf")), SKIPPED_MAX, "the loss scaler skipped 30 updates in a row"),
+        ("fp32", set_a_switch, STEPS, "cudnn.benchmark changed from False to True"),
+        ("fp32", lambda *_: 1 / 0, 0, "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_try_that_says_nothing_about_memory_is_invalid(
+    tried: Callable[..., tuple[Any, TinyTraining]], precision: str, loss: Loss, steps: int, reason: str
+) -> None:
+    (status, why, _), task = tried(precision, loss)
+    assert (status, task.events.count("end")) == ("invalid", steps)
+    assert why.startswith(reason)
