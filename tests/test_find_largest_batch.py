@@ -144,9 +144,8 @@ def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(house: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("memory_limit", ["1B", "900kB"])
-def test_nothing_fits(house: Path, tmp_path: Path, memory_limit: str) -> None:
-    result = search(house, tmp_path / "found.json", "hungry", 1, f"--memory-limit={memory_limit}", "--start=2")
+def test_nothing_fits(house: Path, tmp_path: Path) -> None:
+    result = search(house, tmp_path / "found.json", "hungry", 1, "--memory-limit=900kB", "--start=2")
     assert statuses(result) == [(2, "oom"), (1, "oom")]
     assert (result["status"], result["largest"], result["smallest_failing"]) == ("oom", None, 1)
     assert result["throughput_samples_per_s"] is result["timed_s"] is None
@@ -177,13 +176,6 @@ def test_everything_but_memory_stops_the_search(
     assert result["smallest_failing"] == (1 if status == "oom" else None)
     assert result["reason"].startswith(reason)
     assert result["hostname"]
-
-
-@pytest.mark.slow
-def test_an_error_of_the_workload_shows_where(house: Path, tmp_path: Path) -> None:
-    done = run(house, tmp_path / "found.json", "planted", RAISE)
-    assert "planted.py" in done.stderr
-    assert "batch 64: invalid (ValueError: planted)" in done.stderr
 
 
 @pytest.mark.slow

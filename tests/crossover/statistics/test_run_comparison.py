@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from crossover.config.words import AXES
 from crossover.statistics.run_comparison import (
@@ -22,33 +21,8 @@ from crossover.statistics.run_comparison import (
     compare_times,
     summary,
 )
-from crossover.statistics.summary import ratio_over_trials
 
 Row = Callable[..., dict[str, Any]]
-
-
-def test_a_ratio_by_hand() -> None:
-    """Logs 0 +- d and ln 2 +- d: each mean has variance d^2, so 2 degrees of freedom, t(0.975, 2) = 4.302653."""
-    d = 0.01
-    found = ratio_over_trials([math.exp(-d), math.exp(d)], [2 * math.exp(-d), 2 * math.exp(d)])
-    spread = 4.302653 * d * math.sqrt(2)
-    assert found.ratio == pytest.approx(2)
-    assert found.low == pytest.approx(2 * math.exp(-spread), rel=1e-6)
-    assert found.high == pytest.approx(2 * math.exp(spread), rel=1e-6)
-
-
-@pytest.mark.parametrize("counts", [(2, 2), (3, 3), (3, 5), (5, 2)])
-def test_the_interval_is_that_of_scipy(counts: tuple[int, int]) -> None:
-    random = np.random.default_rng(1)
-    first, second = (np.exp(random.normal(mean, 0.05, count)) for mean, count in zip((0, 0.3), counts, strict=True))
-    expected = stats.ttest_ind(np.log(second), np.log(first), equal_var=False).confidence_interval(0.95)
-    found = ratio_over_trials(first.tolist(), second.tolist())
-    assert (found.low, found.high) == (pytest.approx(math.exp(expected.low)), pytest.approx(math.exp(expected.high)))
-
-
-def test_trials_without_any_spread_have_an_interval_of_no_width() -> None:
-    found = ratio_over_trials([0.1, 0.1, 0.1], [0.2, 0.2])
-    assert (found.ratio, found.low, found.high) == (pytest.approx(2), pytest.approx(2), pytest.approx(2))
 
 
 def pair(centre: float, half_width: float) -> list[float]:
