@@ -15,6 +15,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from crossover.claims.claims import metric_title
 from crossover.config.words import FLAGS, STATUSES, is_cpu
 from crossover.files import atomic_path
 from crossover.plan.invocation import Invocation
@@ -187,7 +188,7 @@ def _environment(templates: Path, html: bool = False) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {**FILTERS, "yaml": as_yaml}
+    environment.filters |= {**FILTERS, "metric": metric_title, "yaml": as_yaml}
     environment.globals |= {
         "flags": {name: word.count for name, word in FLAGS.items()},
         "statuses": {name: word.count for name, word in STATUSES.items()},

@@ -11,8 +11,7 @@ import pytest
 from crossover.report.merged import read_provenances
 from crossover.report.provenance import sha256_of
 
-TOLD: dict[str, Any] = dict.fromkeys(("code", "config", "studies"), {}) | dict.fromkeys(("rerun", "files", "runs"), [])
-TOLD["made_at"] = "then"
+TOLD: dict[str, Any] = {"made_at": "then", "code": {}, "config": {}, "studies": {}, "rerun": [], "files": [], "runs": []}
 
 
 def read(folder: Path, text: str | None) -> dict[str, Any]:
