@@ -127,9 +127,9 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def _common_doubts(answers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The doubts of more than half of the answers that could have one: said once, they need not stand behind each."""
+    """A single trial and flags, where more than half of the answers have them: said once, not behind each answer."""
     known = [answer["doubts"] for answer in answers if answer["trials"] is not None]
-    counts = Counter(doubt for doubts in known for doubt in doubts)
+    counts = Counter(doubt for doubts in known for doubt in doubts if doubt in ("one_trial", *FLAGS))
     return [doubt for doubt, count in counts.items() if count > len(known) / 2]
 
 
