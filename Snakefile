@@ -27,7 +27,6 @@ include: "rules/claims.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
 include: "rules/archive.smk"
-include: "rules/compare.smk"
 include: "rules/checks.smk"
 include: "rules/local.smk"
 include: "rules/terminal.smk"
@@ -40,11 +39,6 @@ rule all:
         # A deleted row is measured again.
         measured_rows,
         TRAININGS,
-
-
-rule merge:
-    input:
-        merged_report,
 
 
 rule partial_report:

@@ -43,7 +43,7 @@ rule estimate_crossovers:
     params:
         failures=failures_of("{results}/logs/estimate_crossovers.log"),
         x_axes={name: study.x_axis for name, study in STUDIES.items()},
-        price_per_hour=CONFIG.price_per_hour,
+        price_per_hour=CONFIG.prices,
     message:
         "Estimating crossovers"
     script:

@@ -35,7 +35,7 @@ rule check_isolation:
         gpu=gpu_if_any(DEVICES),
     params:
         trials=isolation_trials,
-        pairs=CONFIG.check_pairs or 20,
+        pairs=20,
     message:
         "Measuring in forks of the trial server and in fresh processes, in turn"
     shell:
@@ -58,7 +58,7 @@ rule check_side_by_side:
     params:
         trials=side_by_side_trials,
         gpus=gpus_side_by_side,
-        pairs=CONFIG.check_pairs or 8,
+        pairs=8,
     message:
         "Measuring on one GPU alone and on {params.gpus} at once, in turn"
     shell:

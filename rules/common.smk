@@ -13,20 +13,9 @@ from itertools import product
 from crossover.config.claim_forms import claims_of
 from crossover.machine.code_key import Modules, code_of
 from crossover.plan.code_notes import note_code
-from crossover.config.command_lines import (
-    axis_options,
-    search_options,
-    setting_options,
-    trial_options,
-)
-from crossover.config.configuration import (
-    check_compared,
-    check_device_list,
-    check_executor,
-    check_merge,
-    read_configuration,
-    real_files,
-)
+from crossover.config.options import axis_options, search_options, setting_options, trial_options
+from crossover.config.configuration import read_configuration, real_files
+from crossover.plan.checks import check_device_list, check_executor, check_metrics
 from crossover.machine.discovery import (
     find_machine,
     hand_down,
@@ -34,7 +23,7 @@ from crossover.machine.discovery import (
     prefer_this_environment,
     sent_elsewhere,
 )
-from crossover.config.efforts import effort_of
+from crossover.config.studies import effort_of
 from crossover.failures import failures
 from crossover.machine.gpus import several_gpus
 from crossover.plan.hardware import (
@@ -47,7 +36,7 @@ from crossover.plan.hardware import (
     resources_asked,
 )
 from crossover.plan.invocation import hand_down_invocation, this_invocation
-from crossover.config.memory_needs import memory_mb
+from crossover.config.workloads import memory_mb
 from crossover.machine.nodes import find_nodes
 from crossover.reading import read_text
 from crossover.config.words import HERE, is_cpu, threads_of_side
@@ -59,18 +48,12 @@ from crossover.plan.stages import (
     refinement_on,
     stages_of,
 )
-from crossover.config.studies import (
-    CELL_PATH,
-    NULL,
-    SEARCH_PATH,
-    Cell,
-    check_any_for,
-    in_rounds,
-    workload_traits,
-)
-from crossover.config.trainings import TRAINING_PATH, quality_of, trained_cells, training_options
+from crossover.config.studies import CELL_PATH, SEARCH_PATH, Cell, check_any_for, in_rounds
+from crossover.config.workloads import NULL, workload_traits
+from crossover.config.studies import TRAINING_PATH, quality_of, trained_cells
+from crossover.config.options import training_options
 from crossover.plan.unnoted import check_unnoted
-from crossover.config.yaml_files import read_layers
+from crossover.config.validation import read_layers
 from snakemake_interface_executor_plugins.settings import SharedFSUsage
 
 prefer_this_environment()
@@ -95,16 +78,9 @@ with one_line_errors():
         overriding if replaced else [own, *overriding], workflow.config_settings.config_args or ()
     )
     CONFIG = read_configuration(LAYERS, Path(workflow.basedir) / "config")
-    check_classes(CONFIG.hardware, CONFIG.devices)
+    check_metrics(CONFIG.studies)
+    check_classes(CONFIG.classes, CONFIG.devices)
     MERGED = []
-    if CONFIG.merge:
-        from crossover.tables.merged_runs import measured_there, merged_runs
-
-        # Nothing is measured: studies and devices are those that the folders hold.
-        MERGED = merged_runs(CONFIG.merge, f"{CONFIG.results}/merged")
-        found = measured_there(MERGED, Path(workflow.basedir) / "config" / "studies")
-        found |= {"results": f"{CONFIG.results}/merged", "check_devices": False}
-        CONFIG = read_configuration([*LAYERS, ("merge", found)], Path(workflow.basedir) / "config")
 
     # What enters `params` must read the same on every host, so the main process looks once and its jobs are told.
     if workflow.is_main_process:
@@ -118,7 +94,7 @@ with one_line_errors():
     if workflow.is_main_process:
         hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     RUN_DEVICES = CONFIG.devices or MACHINE.devices
-    DEVICES = devices_of(CONFIG.hardware, RUN_DEVICES)
+    DEVICES = devices_of(CONFIG.classes, RUN_DEVICES)
     if CONFIG.check_devices and not MACHINE.elsewhere and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
     check_any_for(CONFIG.studies, DEVICES)
@@ -140,7 +116,7 @@ PARTIAL = f"{RESULTS}/partial"
 STUDIES = {study.name: study for study in CONFIG.studies}
 MEASURED = [study.name for study in CONFIG.studies if study.cells(DEVICES)]
 GRID = on_classes(
-    [cell for study in CONFIG.studies for cell in study.cells(DEVICES)], CONFIG.hardware, RUN_DEVICES
+    [cell for study in CONFIG.studies for cell in study.cells(DEVICES)], CONFIG.classes, RUN_DEVICES
 )
 # Folders of machines, each with its name, where their runs are merged.
 MERGED_FOLDERS = [(run.folder, run.name) for run in MERGED]
@@ -151,7 +127,7 @@ TRIALS = range(1, CONFIG.trials + 1)
 ROUNDS = list(in_rounds(CELLS, CONFIG.trials, CONFIG.seed))
 # The patterns of paths, where classes of nodes are named with a level for them.
 PLACED_CELL, PLACED_SEARCH, PLACED_TRAINING = (
-    placed(pattern, CONFIG.hardware) for pattern in (CELL_PATH, SEARCH_PATH, TRAINING_PATH)
+    placed(pattern, CONFIG.classes) for pattern in (CELL_PATH, SEARCH_PATH, TRAINING_PATH)
 )
 # What fits does not depend on the number of threads.
 SEARCHES = {
@@ -165,7 +141,7 @@ TRAININGS = [
     f"{RESULTS}/trainings/{PLACED_TRAINING}.parquet".format(**asdict(cell), seed=CONFIG.seed + number)
     for study in CONFIG.studies
     if not MERGED
-    for cell in on_classes(trained_cells(study, DEVICES), CONFIG.hardware, RUN_DEVICES)
+    for cell in on_classes(trained_cells(study, DEVICES), CONFIG.classes, RUN_DEVICES)
     for number in range(1, quality_of(study).seeds + 1)
 ]
 REFINED = {
@@ -177,7 +153,7 @@ PRIORITIES = {(cell, trial): len(ROUNDS) - turn for turn, (trial, cell) in enume
 
 
 # How a job's message names its class of nodes.
-OF_CLASS = " of {wildcards.machine}" if CONFIG.hardware else ""
+OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
 
 
 wildcard_constraints:
@@ -185,7 +161,7 @@ wildcard_constraints:
     study="|".join(STUDIES),
     dataset="|".join(CONFIG.datasets),
     variant=r"\w+",
-    machine="|".join(CONFIG.hardware or (HERE,)),
+    machine="|".join(CONFIG.classes or (HERE,)),
     batch_size=r"\d+",
     size=r"\d+",
     trial=r"\d+",
@@ -287,7 +263,6 @@ def settings_of(study):
         **overrides_of(STUDIES[study]),
         latency_steps=STUDIES[study].latency_steps,
         latency_mistakes=STUDIES[study].latency_mistakes,
-        isolation=CONFIG.isolation,
     )
 
 
@@ -316,7 +291,6 @@ def search_options_of(wildcards):
         CONFIG.largest_batch,
         **shared_options(),
         time_limit_s=time_limit_of(STUDIES[wildcards.study]),
-        isolation=CONFIG.isolation,
     )
 
 
@@ -327,7 +301,6 @@ def training_options_of(wildcards):
         quality_of(STUDIES[wildcards.study]),
         cpu_threads=CONFIG.cpu_threads,
         time_limit_s=time_limit_of(STUDIES[wildcards.study]),
-        isolation=CONFIG.isolation,
     )
 
 
@@ -359,7 +332,7 @@ def threads_of(wildcards):
     """
     threads = 1 if CONFIG.cpu_threads == "auto" else CONFIG.cpu_threads
     if is_cpu(wildcards.device):
-        return cores_of(CONFIG.hardware, getattr(wildcards, "machine", HERE)) or max(threads, all_cores())
+        return cores_of(CONFIG.classes, getattr(wildcards, "machine", HERE)) or max(threads, all_cores())
     if not CONFIG.side_by_side and not MACHINE.elsewhere:
         return max(threads, all_cores())
     shared = MACHINE.nodes is not None and CONFIG.cpu_threads == "auto"
@@ -373,12 +346,12 @@ def gpus_of(wildcards):
 
 def class_resource(name):
     """A resource that the classes of nodes set, for jobs on them."""
-    return lambda wildcards: resource_of(CONFIG.hardware, name, wildcards.machine, wildcards.device)
+    return lambda wildcards: resource_of(CONFIG.classes, name, wildcards.machine, wildcards.device)
 
 
 # What jobs ask for beside what their rules say, so that they reach the nodes of their class.
 # What the profile says of all nodes does not count then.
-CLASS_RESOURCES = {name: class_resource(name) for name in resources_asked(CONFIG.hardware)}
+CLASS_RESOURCES = {name: class_resource(name) for name in resources_asked(CONFIG.classes)}
 OF_PROFILE = workflow.resource_settings.overwrite_resources
 for rule_name, asked in OF_PROFILE.items():
     kept = {name: value for name, value in asked.items() if name not in CLASS_RESOURCES}
@@ -435,7 +408,7 @@ def figures_of(study, results):
             STUDIES[study],
             DEVICES,
             effort_of(STUDIES[study], CONFIG.effort),
-            priced=bool(CONFIG.price_per_hour),
+            priced=bool(CONFIG.prices),
         )
     ]
 
@@ -493,13 +466,6 @@ def as_it_is(path):
     return os.path.relpath(path) if os.path.isabs(RESULTS) else os.path.abspath(path)
 
 
-def compared_measurements(_wildcards):
-    """The tables of the two runs to compare."""
-    with one_line_errors():
-        check_compared(CONFIG)
-    return [as_it_is(run.measurements) for run in CONFIG.compare]
-
-
 def merged_files(_wildcards):
     """The tables or rows of the runs to merge."""
     with one_line_errors():
@@ -509,13 +475,6 @@ def merged_files(_wildcards):
 def merged_provenances(_wildcards):
     """What the runs to merge say of themselves, of those that do."""
     return [as_it_is(run.provenance) for run in MERGED if run.provenance.is_file()]
-
-
-def merged_report(_wildcards):
-    """The report of merged runs."""
-    with one_line_errors():
-        check_merge(CONFIG)
-    return f"{RESULTS}/report.html"
 
 
 def gpu_if_any(devices):

@@ -202,7 +202,7 @@ rule plot_energy:
     params:
         study=study_of,
         failures=failures_of("{results}/logs/plot_energy/{study}.log"),
-        price_per_hour=CONFIG.price_per_hour,
+        price_per_hour=CONFIG.prices,
         currency=CONFIG.currency,
     message:
         "Drawing the energy of {wildcards.study}"

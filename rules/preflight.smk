@@ -13,7 +13,7 @@ atexit.register(gc.freeze)
 sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
 
 from crossover.errors import one_line_errors
-from crossover.config.yaml_files import read_mapping
+from crossover.config.validation import read_mapping
 
 with one_line_errors():
     read_mapping(Path(workflow.basedir) / "config" / "config.yaml")

@@ -57,7 +57,7 @@ rule render_report:
             "cpu_threads": CONFIG.cpu_threads,
             "seed": CONFIG.seed,
             "note": None if MERGED else MACHINE.note,
-            "price_per_hour": CONFIG.price_per_hour,
+            "price_per_hour": CONFIG.prices,
             "currency": CONFIG.currency,
         },
         # What changes from run to run, such as its command line, is no parameter: it would make the report again.

@@ -55,7 +55,7 @@ onstart:
     with one_line_errors():
         if measures() and not workflow.touch:
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)
-            check_sent(CONFIG.hardware, local=workflow.local_exec)
+            check_sent(CONFIG.classes, local=workflow.local_exec)
         note_unnoted_rows()
     look_for_jobs_once()
     logger.addFilter(cut_inputs)

@@ -33,8 +33,9 @@ from crossover.config.options import (
     tell,
     whole,
 )
-from crossover.config.studies import NULL, BatchSearch
+from crossover.config.studies import BatchSearch
 from crossover.config.words import is_cpu
+from crossover.config.workloads import NULL
 from crossover.errors import one_line_errors
 from crossover.files import atomic_path
 

@@ -22,7 +22,6 @@ from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
 
-from crossover.config.command_lines import option_name
 from crossover.config.options import (
     MOST,
     add_cell_options,
@@ -31,6 +30,7 @@ from crossover.config.options import (
     cell_of,
     check_writable,
     new_parser,
+    option_name,
     positive,
     seconds,
     seconds_above_0,

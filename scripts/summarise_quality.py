@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from crossover.answers.quality_words import reports_text
-from crossover.config.trainings import Training
 from crossover.errors import UserError, logged
 from crossover.files import atomic_path
 from crossover.machine.discovery import handed_down
 from crossover.statistics.quality import quality_table
+from crossover.tables.columns import Training
 from crossover.tables.finished import finished_rows
 from crossover.tables.frames import write_table
 from crossover.tables.guards import matching_rows

@@ -27,8 +27,8 @@ from crossover.config.options import (
     share,
     whole_number,
 )
-from crossover.config.studies import trains
-from crossover.config.trainings import Quality
+from crossover.config.studies import Quality
+from crossover.config.workloads import trains
 from crossover.errors import UserError, one_line_errors
 from crossover.plan.invocation import code_version
 

@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 import pytest
 
-from crossover.config.command_lines import trial_options
+from crossover.config.options import trial_options
 from planting import plant
 from trials import CELL, EFFORT, read_row, run_script, write_points
 

@@ -16,9 +16,9 @@ from crossover.answers.takeaways import TAKEAWAYS
 from crossover.claims.claims import CLAIM_COLUMNS
 from crossover.config import words
 from crossover.config.claim_forms import FORMS, PINNABLE
-from crossover.config.studies import BatchSearch, Effort, Refinement, known_workloads, workload_traits
-from crossover.config.trainings import Quality
+from crossover.config.studies import BatchSearch, Effort, Quality, Refinement
 from crossover.config.validation import with_defaults
+from crossover.config.workloads import known_workloads, workload_traits
 from crossover.datasets import MAKERS
 from crossover.report.report_figures import CAPTIONS
 from crossover.report.run_summary import SUMMARY_COLUMNS

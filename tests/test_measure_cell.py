@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossover.config.command_lines import trial_options
+from crossover.config.options import trial_options
 from crossover.config.studies import Cell
 from crossover.config.words import AXES
 from measure_cell import parse_arguments

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from crossover.config.command_lines import trial_options
+from crossover.config.options import trial_options
 from planting import (
     CRASH,
     CRASH_LATER,

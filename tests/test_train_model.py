@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crossover.config.studies import Cell
-from crossover.config.trainings import Quality, training_options
+from crossover.config.options import training_options
+from crossover.config.studies import Cell, Quality
 from trials import ROOT, read_row, run_script, write_points
 
 SCRIPT = ROOT / "scripts" / "train_model.py"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -12,26 +14,43 @@ from crossover.failures import counted_failure
 
 
 class UserError(Exception):
-    """A mistake a user can mend; its text is one line: what, where, what is allowed, what to do."""
+    """A mistake that the user can mend, as one line: what, where, what is allowed, what to do."""
 
 
 LONGEST_SHOWN = 100
-"""Characters of a value that a message shows."""
+"""Most characters of a value in a message."""
 
 
 def shown_value(value: object) -> str:
-    """A value as a message shows it: on one line, and cut where it is long."""
+    """A value for a message: on one line, and cut if it is long."""
     return shown_text(repr(value))
 
 
 def shown_text(text: str) -> str:
-    """A text, cut where it is long."""
+    """A text for a message, cut if it is long."""
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def shown_path(path: Path) -> str:
+    """A path for a message: relative if it lies below the working directory."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def allowed_names(name: str, known: Sequence[str]) -> str:
+    """The known names, and the closest one: "allowed: cpu, cuda (did you mean 'cuda'?)"."""
+    return f"allowed: {', '.join(known)}{did_you_mean(name, known, 1)}"
+
+
+def did_you_mean(name: str, known: Sequence[str], most: int) -> str:
+    """The closest known names, " (did you mean 'a' or 'b'?)"; empty if none is close."""
+    # Two letters of three say nothing: whoever writes gpu means cuda rather than xpu.
+    close = difflib.get_close_matches(name, known, n=most, cutoff=0.7 if len(name) < 4 else 0.6)
+    return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """End the program with status 1 and the error's one line, without a traceback."""
+    """End the program with a UserError's one line and status 1, without a traceback."""
     try:
         yield
     except UserError as error:
@@ -40,9 +59,9 @@ def one_line_errors() -> Iterator[None]:
 
 @contextmanager
 def logged(path: str) -> Iterator[None]:
-    """Send what a job prints to its log; a user's error ends there as one line, any other as a traceback.
+    """Send what a job prints to its log: a UserError as one line, any other error as a traceback.
 
-    A job that does not come to its end counts as a failure.
+    A job that does not finish counts as a failure.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with (

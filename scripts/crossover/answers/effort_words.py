@@ -8,8 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from crossover.answers.wording import listed
-from crossover.config.efforts import with_own
-from crossover.config.studies import Effort
+from crossover.config.studies import Effort, with_own
 
 
 def effort_words(

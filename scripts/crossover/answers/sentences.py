@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import Any, TypeVar
 
 from crossover.answers.wording import CAUTION, capitalised, count_text, known_count_text, machine_words
-from crossover.config.words import HERE, PLAIN, is_cpu
-from crossover.figures.style import (
-    PROTOCOL_WORDS,
-    device_label,
-    number_text,
-    seconds_text,
-    spaced,
-)
+from crossover.config.words import HERE, is_cpu
+from crossover.figures.style import device_label, number_text, seconds_text
+from crossover.tables.labels import axis_label as axis_words
+from crossover.tables.labels import line_label as line_words  # noqa: F401
 
 Text = TypeVar("Text", bound=str)
 
@@ -29,11 +25,6 @@ def missing_half(devices: Iterable[str]) -> str | None:
         "This run used the CPU only, no GPU: the GPU's half of every answer is missing. To get it, run the same "
         "command on a machine that has a GPU, with devices set to auto in the config."
     )
-
-
-def axis_words(row: dict[str, Any]) -> str:
-    """What the x axis of a crossover counts."""
-    return "parameters" if row["x_axis"] == "parameters" else str(row["size_name"])
 
 
 def answer(row: dict[str, Any]) -> str:
@@ -158,16 +149,6 @@ def _sides(row: dict[str, Any]) -> tuple[str, str]:
 
 def _with_caution(text: str, row: dict[str, Any]) -> str:
     return f"{text}{CAUTION}" if row["trials"] == 1 else text
-
-
-def line_words(row: dict[str, Any], varying: Collection[str] = ()) -> str:
-    """What sets a line apart: protocol, batch size, and whatever else is not the plain case or varies in the study."""
-    words = [row["machine"]] if "machine" in varying else []
-    words += [PROTOCOL_WORDS[row["protocol"]], f"batch {row['batch_size']:,}"]
-    for axis, plain in (("variant", PLAIN), ("precision", "fp32"), ("execution", "eager")):
-        if row[axis] != plain or axis in varying:
-            words.append(spaced(row[axis]))
-    return ", ".join(words)
 
 
 def merged(answers: Iterable[tuple[str, Text]]) -> list[tuple[str, Text]]:

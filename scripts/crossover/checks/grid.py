@@ -10,10 +10,10 @@ from pathlib import Path
 
 import yaml
 
-from crossover.config.command_lines import trial_options
 from crossover.config.configuration import Configuration, read_configuration
-from crossover.config.studies import NULL
-from crossover.config.yaml_files import read_layers
+from crossover.config.options import trial_options
+from crossover.config.validation import read_layers
+from crossover.config.workloads import NULL
 from crossover.files import atomic_path
 from crossover.machine.code_key import code_of
 from crossover.measurement.null_trial import run_null_trial
@@ -59,7 +59,7 @@ def write_rows(folder: Path) -> list[str]:
     paths = []
     for cell in config.studies[0].cells(["cpu"]):
         path = f"results/cells/{cell.path}/trial-1.parquet"
-        options = [*trial_options(cell, **settings, effort=config.effort, isolation=config.isolation), "--trial=1"]
+        options = [*trial_options(cell, **settings, effort=config.effort), "--trial=1"]
         command = ["python3", "scripts/measure_cell.py", *options, "--dataset=", f"--output={path}"]
         request = Request(cell, 1, config.seed, None, path, 1, config.time_limit_s, config.effort, code_key=key)
         with atomic_path(folder / path) as temporary:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from crossover.config.validation import allowed_names
-from crossover.errors import UserError
+from crossover.errors import UserError, allowed_names
 from crossover.statistics.run_comparison import FASTER, MISSING, SLOWER, VERDICTS, Summary, summary
 from crossover.tables.frames import CELL_AXES, of_study, read_trials
 from crossover.tables.guards import ENVIRONMENT_COLUMNS, differing_environments

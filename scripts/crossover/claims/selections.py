@@ -10,12 +10,13 @@ import pandas as pd
 
 from crossover.answers.wording import listed
 from crossover.claims.claim_quantities import cell_words, devices_apart, metric_words, value_words
-from crossover.config.claim_forms import Side, metrics, several_cells
+from crossover.config.claim_forms import Side, several_cells
 from crossover.config.studies import steps_of_run
 from crossover.config.words import AXES
 from crossover.errors import UserError
 from crossover.figures.style import spaced
 from crossover.tables.frames import of_study
+from crossover.tables.metrics import metrics
 
 
 class NothingToTestError(Exception):

@@ -1,38 +1,37 @@
-"""Published statements in checkable form: a study's claims as values.
-
-Both the configuration and the analysis read this module, so it imports neither torch nor pandas.
-"""
+"""A study's claims: published statements in checkable form, and what a schema cannot check about them."""
 
 from __future__ import annotations
 
-import types
-import typing
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crossover.config.studies import Study
-from crossover.config.validation import allowed_names, did_you_mean
-from crossover.config.words import AXES, BASELINE
-from crossover.errors import UserError
-from crossover.tables.columns import Measurement
+from crossover.config.words import AXES, BASELINE, DEVICES
+from crossover.errors import UserError, allowed_names
 
 FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "same_quality")
-"""The forms that a claim can take; exactly one of them is a key of it."""
+"""The forms of a claim; exactly one of them is a key of it."""
 
 DERIVED_METRICS = ("samples_per_s", "run_time_s")
-"""Metrics made of a trial's columns: batch size over step time, and step time times the steps of the published run."""
+"""Metrics computed from a trial's columns: batch size over step time, and step time times the published run's steps."""
+
+MISTAKES = tuple(f"latencies_{mistake}_s" for mistake in ("cold", "unsynchronised", "transfer"))
+"""Metrics that only `latency_mistakes` measures."""
 
 OURS = "ours"
 """The source of a statement of our own."""
 
 PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
-"""The axes that a claim may pin; a study has one name and one workload, and each machine is held to it by itself."""
+"""The axes that a claim may pin. A study has one name and one workload; each machine is checked on its own."""
+
+ON_GRID = tuple(axis for axis in PINNABLE if axis not in ("size", "device"))
+"""Axes that a claim may pin to the study's own values only. Users cut sizes and devices down, and the claims stay."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One cell, and what is read of its trials."""
+    """One cell, and the metric read from its trials."""
 
     axes: Mapping[str, Any]
     metric: str
@@ -59,7 +58,7 @@ class CrossoverBetween:
 
 @dataclass(frozen=True)
 class RatioWithin:
-    """The ratio of one side to another lies in [low, high]; without a low end, it lies below high."""
+    """The ratio of one side to another lies in [low, high]; without a low end, below high."""
 
     of: Side
     over: Side
@@ -82,7 +81,7 @@ class SameQuality:
     within: float
     where: Mapping[str, Any]
     study: str | None = None
-    """The study that trains the models, where it is another one than the claim's."""
+    """The study that trains the models; None: the claim's own."""
 
     @property
     def claimed(self) -> str:
@@ -98,7 +97,7 @@ class Claim:
     statement: str
     source: str | None
     published: str
-    """The value that the source gives, if any does, with what is tested where that is something else."""
+    """The value that the source gives, and what is tested if that is another value."""
     form_name: str
     """The key that gives the form, one of FORMS."""
     form: CrossoverBetween | RatioWithin | SameQuality
@@ -117,18 +116,12 @@ def read_claim(values: Mapping[str, Any], study: str, place: str) -> Claim:
             raise UserError(f"{place}.published: {published!r} is not allowed; allowed: null, as the source is {OURS}")
         published = "none"
     text = published if isinstance(published, str | None) else short_number(published)
-    return Claim(
-        study,
-        values["statement"],
-        values.get("source"),
-        form.claimed if text is None else f"{text} (tested: {form.claimed})",
-        named[0],
-        form,
-    )
+    shown = form.claimed if text is None else f"{text} (tested: {form.claimed})"
+    return Claim(study, values["statement"], values.get("source"), shown, named[0], form)
 
 
 def claims_of(studies: Sequence[Study]) -> list[dict[str, Any]]:
-    """All claims of the studies, each with its study and, unless it names another one, the study's source."""
+    """All claims of the studies, each with its study and its source, by default the study's."""
     return [
         {**claim, "study": study.name, "source": claim.get("source") or (study.published or {}).get("source")}
         for study in studies
@@ -146,27 +139,24 @@ def axes_words(axes: Mapping[str, Any]) -> str:
     return ", ".join(f"{axis} {value}" for axis, value in axes.items()) or "the only cell"
 
 
+def several_cells(axes: Mapping[str, Any], loose: Sequence[str]) -> str:
+    """What is wrong with a selection that leaves several cells, and what to do."""
+    chosen = axes_words(axes) if axes else "no axis pinned"
+    return f"the selection ({chosen}) leaves cells that differ in {', '.join(loose)}; pin {', '.join(loose)} in 'where'"
+
+
 def short_number(value: float) -> str:
     """A number with three digits, and all of them before the decimal point: 0.00123, 4.77, 703,142."""
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
-def metrics() -> dict[str, bool]:
-    """Every metric that a claim may name; True where a trial has a list of values, of which the mean counts."""
-    found = dict.fromkeys(DERIVED_METRICS, False)
-    for name, hint in typing.get_type_hints(Measurement).items():
-        kinds = set(typing.get_args(hint)) if isinstance(hint, types.UnionType) else {hint}
-        if name not in (*AXES, "schema_version", "trial", "seed") and kinds & {int, float, list[float]}:
-            found[name] = list[float] in kinds
-    return found
-
-
 def _read_form(name: str, values: Mapping[str, Any], place: str) -> CrossoverBetween | RatioWithin | SameQuality:
     where = dict(values.get("where") or {})
-    _check_axes(where, f"{place}.where")
     if name == "same_quality":
         return SameQuality(values["metric"], float(values["within"]), where, values.get("study"))
-    low, high = (None, float(values["limit"])) if name == "ratio_below" else _read_range(values["range"], place)
+    low, high = (None, float(values["limit"])) if name == "ratio_below" else map(float, values["range"])
+    if low is not None and low > high:
+        raise UserError(f"{place}.range: [{low:g}, {high:g}] is reversed; allowed: lowest, highest")
     if name == "crossover_between":
         assert low is not None
         for axis, value in where.items():
@@ -177,43 +167,102 @@ def _read_form(name: str, values: Mapping[str, Any], place: str) -> CrossoverBet
                 )
         return CrossoverBetween(low, high, where)
     keys = ("slow", "fast") if name == "speedup_between" else ("of", "over")
-    of, over = (_read_side(name, values, key, where, place) for key in keys)
+    shared = "step_time_s" if name == "speedup_between" else values.get("metric")
+    of, over = (_read_side(values[key], shared, where, f"{place}.{key}") for key in keys)
     return RatioWithin(of, over, low, high)
 
 
-def _read_side(form: str, values: Mapping[str, Any], key: str, where: Mapping[str, Any], place: str) -> Side:
-    own = dict(values[key])
+def _read_side(side: Mapping[str, Any], shared: str | None, where: Mapping[str, Any], place: str) -> Side:
+    own = dict(side)
     metric = own.pop("metric", None)
-    shared = "step_time_s" if form == "speedup_between" else values.get("metric")
     if (metric is None) == (shared is None):
-        raise UserError(f"{place}: name one metric for '{key}', either beside it or inside of it")
-    name = str(metric or shared)
-    if name not in metrics():
-        raise UserError(
-            f"{place}: metric '{name}' is unknown{did_you_mean(name, list(metrics()), 3)}; allowed: "
-            f"{', '.join(DERIVED_METRICS)}, and the numbers of measurements.parquet, which results/README.md describes"
-        )
-    _check_axes(own, f"{place}.{key}")
+        raise UserError(f"{place}: name one metric, either inside of it or beside it")
     twice = sorted(own.keys() & where.keys())
     if twice:
-        raise UserError(f"{place}.{key}: {', '.join(twice)} pinned in 'where' as well; allowed: one of both places")
-    return Side({**where, **own}, name)
+        raise UserError(f"{place}: {', '.join(twice)} pinned in 'where' as well; allowed: one of both places")
+    return Side({**where, **own}, str(metric or shared))
 
 
-def _read_range(values: Sequence[float], place: str) -> tuple[float, float]:
-    low, high = values
-    if low > high:
-        raise UserError(f"{place}.range: [{low:g}, {high:g}] is reversed; allowed: lowest, highest")
-    return float(low), float(high)
+def check_claims_of(study: Study, place: str, studies: Sequence[str], read: Callable[[str], Study]) -> None:
+    """Raise UserError naming the key if a claim of a study could not be checked, whatever is measured.
+
+    `place` is the study's file, `studies` are the names of all studies, and `read` reads another one.
+    """
+    for number, values in enumerate(claims_of([study])):
+        here = f"{place}: claims.{number}"
+        source = values["source"]
+        if source is None or (source != OURS and source.strip().lower() == OURS):
+            inherited = source and not study.claims[number].get("source")
+            where = f"{place}: published.source" if inherited else f"{here}.source"
+            found = "missing" if source is None else f"{source!r} is not allowed"
+            raise UserError(f"{where}: {found}; allowed: author, title and date, or '{OURS}'")
+        claim = read_claim(values, study.name, here)
+        if isinstance(claim.form, SameQuality):
+            problems = _quality_problems(claim.form, values["same_quality"], study, studies, read)
+        else:
+            problems = _problems(claim.form, values[claim.form_name], study)
+        for problem in problems:
+            raise UserError(f"{here}.{claim.form_name}{problem}")
 
 
-def _check_axes(axes: Mapping[str, Any], place: str) -> None:
-    for axis in axes:
-        if axis not in PINNABLE:
-            raise UserError(f"{place}: {axis}: unknown axis; {allowed_names(axis, PINNABLE)}")
+def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], study: Study) -> Iterator[str]:
+    """What is wrong with a claim about times, as the rest of a message that names its form."""
+    if not study.timed:
+        yield ": the study times nothing; allowed: same_quality, or timed: true"
+    yield from _off_grid(values, study)
+    cells = _cells(study)
+    if isinstance(form, CrossoverBetween):
+        yield from _several(form.where, cells, ON_GRID)
+        return
+    for side in (form.of, form.over):
+        yield from _several(side.axes, cells, PINNABLE)
+        if side.metric == "run_time_s" and study.steps_per_run is None:
+            yield ": run_time_s needs the steps of the published run; set steps_per_run"
+        if side.metric.startswith("latenc") and not study.latency_steps:
+            yield f": {side.metric} needs latency_steps, which is 0; allowed: at least 300"
+        if side.metric in MISTAKES and not study.latency_mistakes:
+            yield f": {side.metric} needs latency_mistakes, which is false; set it to true"
+    of, over = ([cell for cell in cells if selects(side.axes, cell)] for side in (form.of, form.over))
+    if form.of.metric == form.over.metric and (form.of.axes == form.over.axes or (of and of == over)):
+        yield f": both sides are the same cell ({form.of.words}); let them differ in an axis"
 
 
-def several_cells(axes: Mapping[str, Any], loose: Sequence[str]) -> str:
-    """What is wrong with a selection that leaves several cells, and what to do."""
-    chosen = axes_words(axes) if axes else "no axis pinned"
-    return f"the selection ({chosen}) leaves cells that differ in {', '.join(loose)}; pin {', '.join(loose)} in 'where'"
+def _quality_problems(
+    form: SameQuality, values: Mapping[str, Any], study: Study, studies: Sequence[str], read: Callable[[str], Study]
+) -> Iterator[str]:
+    """The same for a claim about trained models: its study must train some to compare with the CPU's in fp32."""
+    if form.study is not None and form.study not in studies:
+        yield f".study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
+    trained = study if form.study in (None, study.name) else read(form.study or "")
+    if trained.quality is None:
+        yield f".study: '{trained.name}' trains no models; allowed: a study with quality"
+    yield from _off_grid(values, trained)
+    chosen = [cell for cell in _cells(replace(trained, timed=True)) if selects(form.where, cell)]
+    if chosen and all((cell["device"], cell["precision"]) == (BASELINE, "fp32") for cell in chosen):
+        yield (
+            ".where: it leaves only the CPU in fp32, which the others are compared with; allowed: another device, or "
+            f"another precision of {', '.join(trained.precisions)}"
+        )
+
+
+def _off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:
+    """Pinned values that the study does not measure, on the axes that nobody cuts down."""
+    for part in ("where", "slow", "fast", "of", "over"):
+        for axis, value in (values.get(part) or {}).items():
+            own = getattr(study, f"{axis}s") if axis in ON_GRID else (value,)
+            if value not in own:
+                allowed = ", ".join(map(str, own))
+                yield f".{part}.{axis}: {value!r} is not measured by study '{study.name}'; allowed: {allowed}"
+
+
+def _several(axes: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], free: Sequence[str]) -> Iterator[str]:
+    """A selection that leaves several values of a free axis."""
+    chosen = [cell for cell in cells if selects(axes, cell)]
+    loose = [axis for axis in free if len({cell[axis] for cell in chosen}) > 1]
+    if loose:
+        yield f": {several_cells(axes, loose)}"
+
+
+def _cells(study: Study) -> list[dict[str, Any]]:
+    """The study's grid on every device, with the CPU on all cores, which claims mean."""
+    return [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in replace(study, cpu_threads=()).cells(DEVICES)]

@@ -1,4 +1,4 @@
-"""Command-line options that several scripts share, and the kinds of values that they take.
+"""Command-line options of the measuring scripts: how the scripts read them and how the workflow writes them.
 
 Only the standard library is imported, so that `--help` works in a bare environment.
 """
@@ -10,18 +10,18 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from crossover.config.command_lines import option_name
-from crossover.config.studies import Cell, check_offered, known_workloads, workload_traits
-from crossover.config.words import BASELINE, DEVICES, EXECUTIONS, HALF, HERE, PLAIN, PRECISIONS, PROTOCOLS
+from crossover.config.studies import BatchSearch, Cell, Effort, Quality
+from crossover.config.words import AXES, BASELINE, DEVICES, EXECUTIONS, HALF, HERE, PLAIN, PRECISIONS, PROTOCOLS
+from crossover.config.workloads import check_offered, known_workloads, workload_traits
 from crossover.errors import UserError, shown_value
 
-# The ends of what config/schema.yaml allows; a test holds both together.
+# The limits in config/schema.yaml; a test keeps both in step.
 MOST = 1_000_000_000
 MOST_SEED = 2_000_000_000
 """A trial adds its number, and not every generator takes seeds of more than 32 bits."""
@@ -31,21 +31,19 @@ LONGEST_S = 1e6
 
 DEVICE_CHOICES = f"{', '.join(DEVICES)}; {BASELINE}-1, {BASELINE}-{HALF} and the like"
 
-MACHINE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
-
 MEMORY_UNITS = {
     "": 1,
     "b": 1,
     **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)},
     **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)},
 }
-"""Bytes in each unit, by its name in small letters."""
+"""Bytes of each unit, by its name in small letters."""
 
 MOST_MEMORY_BYTES = 2**60
 
 
 def new_parser(documentation: str | None) -> argparse.ArgumentParser:
-    """A parser that shows a script's docstring: its first paragraph before the options, the rest behind them."""
+    """A parser that shows a script's docstring: its first paragraph before the options, the rest after them."""
     description, _, example = (documentation or "").partition("\n\n")
     return argparse.ArgumentParser(
         description=description,
@@ -56,11 +54,11 @@ def new_parser(documentation: str | None) -> argparse.ArgumentParser:
 
 
 def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add the options that name a cell, all but its batch size; returns their group."""
+    """Add the options that name a cell, except its batch size; returns their group."""
     cell = parser.add_argument_group("cell")
     cell.add_argument("--study", default="by_hand", help="name of the study the result belongs to")
     cell.add_argument("--workload", required=True, choices=known_workloads())
-    cell.add_argument("--variant", default=PLAIN, help="what of the workload is switched on")
+    cell.add_argument("--variant", default=PLAIN, help="what is switched on in the workload")
     cell.add_argument("--protocol", default="resident", choices=PROTOCOLS)
     cell.add_argument("--precision", default="fp32", choices=PRECISIONS)
     cell.add_argument("--execution", default="eager", choices=EXECUTIONS)
@@ -73,20 +71,20 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
 def add_process_options(group: argparse._ArgumentGroup) -> None:
     """Add the options that every measuring process takes."""
     group.add_argument("--seed", default=0, type=seed)
-    group.add_argument("--dataset", type=path_if_any, help="safetensors file; empty where the workload reads none")
+    group.add_argument("--dataset", type=path_if_any, help="safetensors file; empty if the workload reads none")
     group.add_argument("--cpu-threads", default="auto", type=auto_or_threads, help="auto: usable physical cores")
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
 
 
 def add_isolation_option(group: argparse._ArgumentGroup, **more: str) -> None:
-    """Add the choice of how a measuring process comes to be; `more` are further choices, each with its words."""
-    words = {"server": "forked by a preloaded server of this host", "process": "a fresh one", **more}
+    """Add the choice of how a measuring process starts; `more` are further choices, each with its words."""
+    words = {"server": "forked by a preloaded server on this host", "process": "a fresh one", **more}
     text = "; ".join(f"{name}: {meaning}" for name, meaning in words.items())
     group.add_argument("--isolation", default="auto", choices=["auto", *words], help=text)
 
 
 def cell_of(options: argparse.Namespace, **known: int) -> Cell:
-    """The cell that a command line names, `known` fields aside; raises UserError where its workload cannot be so."""
+    """The cell that a command line names, with `known` fields added; raises UserError if its workload lacks it."""
     values: dict[str, Any] = {f.name: known.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     cell = Cell(**values)
     options_of_axes = {f.name: option_name(f.name) for f in fields(Cell) if f.name not in known}
@@ -98,15 +96,15 @@ def cell_of(options: argparse.Namespace, **known: int) -> Cell:
 
 
 def device(text: str) -> str:
-    """A device, or the CPU on a number of cores or half of them: cuda, cpu, cpu-1, cpu-half."""
+    """A device, or the CPU on some or half of its cores: cuda, cpu, cpu-1, cpu-half."""
     if text not in DEVICES and not re.fullmatch(rf"{BASELINE}-({HALF}|[1-9][0-9]{{0,3}})", text, re.ASCII):
         raise refusal(text, DEVICE_CHOICES)
     return text
 
 
 def machine(text: str) -> str:
-    """The name of a machine, which a path can hold."""
-    if not re.fullmatch(MACHINE_NAME, text, re.ASCII):
+    """The name of a machine, as a path can hold it."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", text, re.ASCII):
         raise refusal(text, "letters, digits, '.', '_' and '-'")
     return text
 
@@ -117,7 +115,7 @@ def path_if_any(text: str) -> str | None:
 
 
 def whole_number(least: int, most: int, other: int | str | None = None) -> Callable[[str], Any]:
-    """A kind of option: a whole number between two others in decimal digits, or a value beside them."""
+    """A type of option: a whole number within limits, in decimal digits, or one other value."""
     words = f"a whole number from {least} to {most}" + ("" if other is None else f", or {other}")
 
     def read(text: str) -> int | str:
@@ -131,38 +129,27 @@ def whole_number(least: int, most: int, other: int | str | None = None) -> Calla
     return read
 
 
-def share(text: str) -> float:
-    """A share between 0 and 1, neither of them."""
-    return _number(text, lambda number: 0 < number < 1, "a number between 0 and 1, such as 0.33")
+def number(is_allowed: Callable[[float], bool], words: str) -> Callable[[str], float]:
+    """A type of option: a finite decimal number that is allowed."""
 
+    def read(text: str) -> float:
+        plain = re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", text, re.ASCII | re.IGNORECASE)
+        value = float(text) if plain else math.nan
+        if not is_allowed(value):
+            raise refusal(text, words)
+        return value
 
-def seconds(text: str) -> float:
-    """Seconds, at least 0 and finite."""
-    return _number(text, lambda number: 0 <= number <= LONGEST_S, f"seconds from 0 to {LONGEST_S:g}")
-
-
-def seconds_above_0(text: str) -> float:
-    """Seconds above 0 and finite."""
-    return _number(text, lambda number: 0 < number <= LONGEST_S, f"seconds above 0, at most {LONGEST_S:g}")
-
-
-def tolerance(text: str) -> float:
-    """A share above 0, which may be more than 1."""
-    return _number(text, lambda number: 0 < number <= MOST_TOLERANCE, f"a share above 0, at most {MOST_TOLERANCE}")
-
-
-def _number(text: str, is_allowed: Callable[[float], bool], words: str) -> float:
-    plain = re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", text, re.ASCII | re.IGNORECASE)
-    number = float(text) if plain else math.nan
-    if not is_allowed(number):
-        raise refusal(text, words)
-    return number
+    return read
 
 
 positive = whole_number(1, MOST)
 whole = whole_number(0, MOST)
 seed = whole_number(0, MOST_SEED)
 auto_or_threads = whole_number(1, MOST_THREADS, "auto")
+share = number(lambda value: 0 < value < 1, "a number between 0 and 1, such as 0.33")
+seconds = number(lambda value: 0 <= value <= LONGEST_S, f"seconds from 0 to {LONGEST_S:g}")
+seconds_above_0 = number(lambda value: 0 < value <= LONGEST_S, f"seconds above 0, at most {LONGEST_S:g}")
+tolerance = number(lambda value: 0 < value <= MOST_TOLERANCE, f"a share above 0, at most {MOST_TOLERANCE}")
 
 
 def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
@@ -171,7 +158,7 @@ def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
 
 
 def memory_size(text: str) -> int:
-    """A size of memory in bytes: 8GB is 8 * 1000^3, 8GiB is 8 * 1024^3, and a bare number counts bytes."""
+    """Bytes of a size of memory: 8GB is 8 * 1000^3, 8GiB is 8 * 1024^3, a bare number counts bytes."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
     unit_bytes = MEMORY_UNITS.get(found[2]) if found else None
     size = int(Decimal(found[1]) * unit_bytes) if found and unit_bytes else 0
@@ -181,9 +168,9 @@ def memory_size(text: str) -> int:
 
 
 def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
-    """Make the folder of an output and raise UserError where the file could not be written there.
+    """Make the folder of an output; raise UserError if the file could not be written there.
 
-    A file that is there is replaced only if it begins as an earlier output does: a row, if nothing else is said.
+    An existing file is replaced only if it begins as an earlier output does, by default a row.
     """
     if path.parts[:1] and path.parts[0].startswith("~"):
         raise UserError(f"--output: {path} begins with ~, which the shell left as it is; write the folder's path out")
@@ -198,9 +185,87 @@ def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
         with path.open("rb") as file:
             held = file.read(len(begins))
         if held not in (b"", begins):
-            raise UserError(f"--output: {path} is there and was not written by this script; name a new file")
+            raise UserError(f"--output: {path} exists and was not written by this script; name a new file")
 
 
 def tell(line: str) -> None:
     """Print a line about what is under way, at once."""
     print(line, file=sys.stderr, flush=True)
+
+
+def trial_options(cell: Cell, **settings: Any) -> list[str]:
+    """Options of scripts/measure_cell.py that all trials of a cell share."""
+    return [*axis_options(vars(cell)), *setting_options(**settings)]
+
+
+def axis_options(axes: Mapping[str, Any]) -> list[str]:
+    """The options that name a cell."""
+    return as_options(cell_values(axes))
+
+
+def setting_options(
+    *,
+    seed: int,
+    cpu_threads: int | str,
+    time_limit_s: float,
+    effort: Effort,
+    latency_steps: int = 0,
+    latency_mistakes: bool = False,
+    isolation: str = "auto",
+) -> list[str]:
+    """The options that all trials of a study share: the `settings` of `trial_options`."""
+    return as_options(
+        {
+            "seed": seed,
+            "cpu_threads": cpu_threads,
+            "time_limit_s": time_limit_s,
+            "latency_steps": latency_steps,
+            "latency_mistakes": latency_mistakes,
+            "isolation": isolation,
+            **asdict(effort),
+        }
+    )
+
+
+def search_options(
+    axes: Mapping[str, Any],
+    search: BatchSearch,
+    *,
+    seed: int,
+    cpu_threads: int | str,
+    time_limit_s: float,
+    isolation: str = "auto",
+) -> list[str]:
+    """Options of scripts/find_largest_batch.py for a cell, whose batch size does not count."""
+    values = {axis: value for axis, value in cell_values(axes).items() if axis != "batch_size"}
+    settings = {"seed": seed, "cpu_threads": cpu_threads, "time_limit_s": time_limit_s, "isolation": isolation}
+    return as_options({**values, **asdict(search), **settings})
+
+
+def training_options(
+    cell: Cell, quality: Quality, *, cpu_threads: int | str, time_limit_s: float, isolation: str = "auto"
+) -> list[str]:
+    """Options of scripts/train_model.py that all seeds of a cell share."""
+    settings = {"cpu_threads": cpu_threads, "time_limit_s": time_limit_s, "isolation": isolation}
+    trained = {"epochs": quality.epochs, "test_share": quality.test_share}
+    return as_options({**cell_values(vars(cell)), **trained, **settings})
+
+
+def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
+    """The axes of a cell as values of options; a machine without a name asks for no option."""
+    machine = axes.get("machine", HERE)
+    return {axis: axes.get(axis) for axis in AXES} | {"machine": None if machine == HERE else machine}
+
+
+def as_options(values: Mapping[str, Any]) -> list[str]:
+    """One option per value; none for None and False, the name alone for True."""
+    return [
+        option_name(name) if value is True else f"{option_name(name)}={value}"
+        for name, value in values.items()
+        if value is not None and value is not False
+    ]
+
+
+def option_name(field: str) -> str:
+    """The command-line option that sets a field."""
+    return f"--{field.replace('_', '-')}"

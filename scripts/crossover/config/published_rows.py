@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from crossover.config.validation import allowed_names
+from crossover.config.validation import read_text
 from crossover.config.words import AXES, DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
-from crossover.config.yaml_files import read_text, shown_path
-from crossover.errors import UserError, shown_value
+from crossover.errors import UserError, allowed_names, shown_path, shown_value
 
 WORDS = {"protocol": PROTOCOLS, "precision": PRECISIONS, "execution": EXECUTIONS, "device": DEVICES}
 """Axes whose values are words of ours."""

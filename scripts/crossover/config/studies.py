@@ -1,6 +1,6 @@
-"""Studies and their cells: the config becomes the table of trials.
+"""Studies, their cells, and the effort spent on them.
 
-Plain values without dependencies, so that the measuring process can import them for free.
+Plain values without dependencies, so that a measuring process can import them for free.
 """
 
 from __future__ import annotations
@@ -8,24 +8,17 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-from crossover.config.traits import FUNCTIONS, Traits, read_traits
 from crossover.config.words import AXES, BASELINE, HERE, PLAIN
 from crossover.errors import UserError
-
-WORKLOADS_FOLDER = Path(__file__).parents[1] / "measurement" / "workloads"
-NULL = "null"
-"""The workload that does nothing and needs no torch."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a trial warms up and measures. Seconds, and tolerances as shares; defaults as in config/schema.yaml."""
+    """How long a trial warms up and measures: seconds, and tolerances as shares. Defaults: the preset `default`."""
 
     warmup_min_steps: int = 50
     warmup_min_s: float = 1.0
@@ -40,32 +33,78 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class BatchSearch:
-    """Where a search for the largest batch begins and ends; defaults as in config/schema.yaml."""
-
-    start: int = 64
-    limit: int | None = None
-    memory_limit: int | str | None = None
-    """Bytes, or a number with a unit; None: what the script takes by itself."""
-    timed_batches: int = 100
-    """Batches of the largest size to time, at most; 0: none."""
-
-
-@dataclass(frozen=True)
 class Refinement:
-    """What is measured beyond the first grid to narrow a crossover down; defaults as in config/schema.yaml."""
+    """What is measured beyond the first grid to narrow crossovers down. Defaults: the preset `default`."""
 
     bisections: int = 2
-    """Times that the bracket of a crossover is halved on the log axis."""
+    """How often the bracket of a crossover is halved on the log axis."""
     target_width: float = 0.10
-    """Half width of the crossover's interval as a share of the crossover; a wider one asks for further trials."""
+    """Half width of the crossover's interval, as a share of it; a wider one asks for further trials."""
     extra_trials: int = 3
     """Most further trials of a cell."""
     pairs: tuple[str, ...] = ("device",)
     """What is compared where crossovers are narrowed down."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pairs", tuple(self.pairs))  # a file's is a list
+        object.__setattr__(self, "pairs", tuple(self.pairs))  # a file has a list
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named effort of the config."""
+
+    trials: int
+    effort: Effort = Effort()
+    refinement: Refinement = Refinement()
+
+
+PRESETS = {
+    "quick": Preset(
+        trials=1,
+        effort=Effort(
+            warmup_min_steps=20,
+            warmup_min_s=0.2,
+            warmup_long_s=1.0,
+            warmup_max_s=3.0,
+            blocks_min=5,
+            timed_min_s=1.0,
+            timed_max_s=2.0,
+            timed_tolerance=0.03,
+        ),
+        refinement=Refinement(bisections=1, extra_trials=0),  # one trial has no interval to narrow
+    ),
+    "default": Preset(trials=3),
+    "thorough": Preset(trials=5),
+}
+
+CAPS = ("warmup_max_s", "timed_max_s")
+"""The smaller value counts, the study's or the run's, so that a study cannot make a short run longer."""
+
+ENDS = (("warmup_min_s", "warmup_max_s"), ("timed_min_s", "timed_max_s"))
+"""Least and most seconds of the same thing."""
+
+
+@dataclass(frozen=True)
+class BatchSearch:
+    """Where a search for the largest batch begins and ends; defaults as in config/schema.yaml."""
+
+    start: int = 64
+    limit: int | None = None
+    memory_limit: int | str | None = None
+    """Bytes, or a number with a unit; None: the script's own choice."""
+    timed_batches: int = 100
+    """Most batches of the largest size to time; 0: none."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How models are trained to compare their quality; defaults as in config/schema.yaml."""
+
+    epochs: int = 1
+    seeds: int = 5
+    test_share: float = 0.33
+    classes: Sequence[str] | None = None
+    """Names of the classes, in order; None: their numbers."""
 
 
 @dataclass(frozen=True)
@@ -93,34 +132,13 @@ class Cell:
 CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
 """Pattern of a cell's folder; its placeholders are the axes, and the wildcards of the rule that measures."""
 MACHINE_PATH = CELL_PATH.replace("/{device}", "/{machine}/{device}")
-"""The same where machines are named."""
-
+"""The same where machines have names."""
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
 """Pattern of the path of a search for the largest batch: a cell's without the batch size."""
 SEARCH_VERSION = 1
-"""Version of the keys of a search's file."""
-
-
-def known_workloads() -> list[str]:
-    """Names of the workloads: the public modules of the workloads' folder, of which a dot would make packages."""
-    return sorted(path.stem for path in WORKLOADS_FOLDER.glob("[!_]*.py") if "." not in path.stem)
-
-
-def workload_module(workload: str) -> Path:
-    """The module that defines a workload."""
-    return WORKLOADS_FOLDER / f"{workload}.py"
-
-
-@cache
-def workload_traits(workload: str) -> Traits:
-    """What a workload's module says of itself; raises UserError as `read_traits` does."""
-    return read_traits(workload_module(workload), {} if workload == NULL else FUNCTIONS)
-
-
-def trains(workload: str) -> bool:
-    """Whether a workload trains on resident data with labels."""
-    traits = workload_traits(workload)
-    return traits.dataset is not None and "resident" in traits.protocols
+"""Version of the keys in a search's file."""
+TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
+"""Pattern of the path of a training: its cell's, and the seed."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +166,11 @@ class Study:
     refinement: Mapping[str, Any] | None = field(default_factory=dict)
     """What differs from the run's refinement; None: no refinement."""
     time_limit_s: float | None = None
-    """None: the run's own."""
+    """None: the run's."""
     latency_steps: int = 0
     latency_mistakes: bool = False
     largest_batch: bool = False
-    """Whether the run also searches the largest batch of each line."""
+    """Whether the run also searches for the largest batch of each line."""
     steps_per_run: int | Mapping[str, int] | None = None
     published: Mapping[str, Any] | None = None
     claims: tuple[Mapping[str, Any], ...] = ()
@@ -160,17 +178,17 @@ class Study:
     quality: Mapping[str, Any] | None = None
 
     def devices_among(self, devices: Sequence[str]) -> list[str]:
-        """Those of the run's devices that the study is for."""
+        """The run's devices that the study measures on."""
         return [device for device in devices if self.devices is None or device in self.devices]
 
     def sides_among(self, devices: Sequence[str]) -> list[str]:
-        """The same, and the CPU sides that the study asks for, after the CPU."""
+        """The same with the CPU sides that the study asks for, after the CPU."""
         fewer = [f"{BASELINE}-{threads}" for threads in self.cpu_threads]
         own = self.devices_among(devices)
         return [side for device in own for side in (device, *(fewer if device == BASELINE else ()))]
 
     def cells(self, devices: Sequence[str]) -> list[Cell]:
-        """The study's grid on those of the given devices that it is for; none where it times nothing."""
+        """The study's grid on the run's devices; empty if the study times nothing."""
         axes = (self.variants, self.protocols, self.batch_sizes, self.precisions, self.executions, self.sizes)
         grid = product(*axes, self.sides_among(devices) if self.timed else ())
         return [
@@ -179,8 +197,35 @@ class Study:
         ]
 
 
+def quality_of(study: Study) -> Quality | None:
+    """How a study trains models; None if it trains none."""
+    return None if study.quality is None else Quality(**study.quality)
+
+
+def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
+    """The cells whose models a study trains; loading, execution and threads do not change a model."""
+    if study.quality is None:
+        return []
+    return replace(study, timed=True, protocols=("resident",), executions=("eager",), cpu_threads=()).cells(devices)
+
+
+def effort_of(study: Study, run: Effort) -> Effort:
+    """The effort of a study's trials in a run."""
+    return with_own(study.effort, run)
+
+
+def with_own(own: Mapping[str, Any], run: Effort) -> Effort:
+    """The run's effort with a study's own numbers in place of it."""
+
+    def counting(key: str) -> Any:
+        value = type(getattr(run, key))(own[key])
+        return min(value, getattr(run, key)) if key in CAPS else value
+
+    return replace(run, **{key: counting(key) for key in own})
+
+
 def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:
-    """Raise UserError where no study is for any of the run's devices, so that there would be nothing to do."""
+    """Raise UserError if no study measures on any of the run's devices."""
     if not any(study.devices_among(devices) for study in studies):
         wanted = "; ".join(f"{study.name}: {', '.join(study.devices or ())}" for study in studies)
         raise UserError(
@@ -190,40 +235,16 @@ def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:
 
 
 def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int) -> int | None:
-    """Steps of a published run at a batch size; given by its epochs, the last batch of each may be short."""
+    """Steps of a published run at a batch size; the last batch of an epoch may be short."""
     if isinstance(steps_per_run, Mapping):
         return steps_per_run["epochs"] * math.ceil(steps_per_run["samples"] / batch_size)
     return steps_per_run
 
 
-def check_offered(workload: str, asked: Mapping[str, Any], keys: Mapping[str, str]) -> None:
-    """Raise UserError where a workload does not offer a size, batch size, protocol or variant that is asked for.
-
-    Both mappings are by axis: the value, and the option or the key of a file that it comes from. A batch size without a
-    key is not looked at.
-    """
-    traits = workload_traits(workload)
-    low, high = traits.size_range
-    size = asked["size"]
-    if not low <= size <= high or size not in (traits.sizes or (size,)) or size % traits.granularity:
-        multiples = f", multiples of {traits.granularity}" if traits.granularity > 1 else ""
-        allowed = f"from {low} to {high}{multiples}" if traits.sizes is None else ", ".join(map(str, traits.sizes))
-        raise UserError(
-            f"{keys['size']}: {size} is not offered by workload '{workload}'; allowed: {traits.size_name} {allowed}"
-        )
-    batch_sizes = traits.batch_sizes if "batch_size" in keys else None
-    for axis, offered in (("batch_size", batch_sizes), ("protocol", traits.protocols), ("variant", traits.variants)):
-        if offered is not None and asked[axis] not in offered:
-            raise UserError(
-                f"{keys[axis]}: {asked[axis]!r} is not offered by workload '{workload}'; "
-                f"allowed: {', '.join(map(str, offered))}"
-            )
-
-
 def in_rounds(cells: Sequence[Cell], trials: int, seed: int) -> Iterator[tuple[int, Cell]]:
-    """Yield (trial, cell) so that trial 1 of all cells comes before trial 2 of any, shuffled within a round.
+    """Yield (trial, cell) round by round, shuffled within each.
 
-    The order of a round depends on the seed, the round and the cells alone: more trials leave it as it is.
+    The order within a round depends on the seed, the round and the cells alone: more trials leave it as it is.
     """
     for trial in range(1, trials + 1):
         order = sorted(cells, key=lambda cell: cell.path)

@@ -1,6 +1,8 @@
-"""The words of a benchmark: devices, precisions, executions, statuses, flags, and the axes that name a cell."""
+"""The words of a benchmark: devices, precisions, executions, statuses, flags and the axes of a cell."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 DEVICES = ("cpu", "cuda", "mps", "xpu")
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
@@ -9,32 +11,112 @@ PROTOCOLS = ("resident", "as_published")
 PLAIN = "plain"
 """The variant of a workload with nothing switched on."""
 
-STATUSES = ("ok", "oom", "unsupported", "timeout", "invalid")
+
+@dataclass(frozen=True)
+class Word:
+    """A status or a flag, in words."""
+
+    meaning: str
+    remedy: str
+    count: str
+    """After a number of cells or trials: "3 cells with times that drift"."""
+
+    def __str__(self) -> str:
+        """Meaning and remedy in one line."""
+        return f"{self.meaning}: {self.remedy}"
+
+
+STATUSES = {
+    "ok": Word("measured", "nothing", "measured"),
+    "oom": Word(
+        "the memory ran out",
+        "a result; for a time, take a smaller size or batch size, or a device with more memory",
+        "out of memory",
+    ),
+    "unsupported": Word(
+        "the device lacks what the cell asks for",
+        "a result; for a time, take a device that offers it, or leave it out",
+        "not offered by the device",
+    ),
+    "timeout": Word(
+        "the time limit was reached, or the first steps showed that it would be",
+        "a result; for a time, raise time_limit_s, or leave the size out",
+        "over the time limit",
+    ),
+    "invalid": Word(
+        "the result must not count, as the reason column says",
+        "mend what the reason names, delete the row in the results folder, run again",
+        "discarded as faulty",
+    ),
+}
+"""How a trial, a training or a search ends."""
+
+FLAGS = {
+    "drift": Word(
+        "the last third of the samples is over 25 % off the first",
+        "let the machine cool down, measure again",
+        "with times that drift",
+    ),
+    "unchecked": Word(
+        "the step's answer could not be checked",
+        "see the reason column, or raise time_limit_s",
+        "whose answer was not checked",
+    ),
+    "incomplete": Word(
+        "a pass after the timing did not finish, so its columns are empty",
+        "raise time_limit_s, or see the reason column",
+        "with a later pass cut short",
+    ),
+    "diverged": Word(
+        "a weight was not a number when timing ended, and such arithmetic takes other times",
+        "take another precision",
+        "with numbers that overflowed",
+    ),
+    "trials_differ": Word(
+        "the slowest trial took over 1.25 times as long as the fastest",
+        "stop other work, add trials",
+        "whose times differ much from trial to trial",
+    ),
+    "warmup_capped": Word(
+        "the warm-up reached its cap before it was long and steady enough",
+        "raise effort.warmup_max_s",
+        "with a warm-up that was cut short",
+    ),
+    "throttled": Word(
+        "the GPU's clock ended below 75 % of its default",
+        "see to its cooling and its power limit",
+        "on a GPU that clocked down",
+    ),
+    "busy_host": Word(
+        "other processes kept the cores busy that the trial needs",
+        "stop them, or reserve the whole machine",
+        "with other programs on their cores",
+    ),
+    "side_by_side": Word(
+        "trials on other GPUs shared the host that most of the step waits for",
+        "set cluster.side_by_side to false",
+        "beside trials on other GPUs of the host",
+    ),
+    "quota": Word(
+        "a CPU quota held the process back for over 1 % of the time",
+        "raise the quota, or lower cpu_threads",
+        "held back by a CPU quota",
+    ),
+}
+"""Why an `ok` result deserves less trust."""
 
 WORKFLOW = "CROSSOVER_WORKFLOW"
-"""The environment variable that names the process of the workflow, with which the trial server ends."""
+"""The environment variable with the workflow's process id; the trial server ends with that process."""
 
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""
 HALF = "half"
-
-FLAGS = {
-    "drift": "the last third of the samples is over 25 % off the first: let the machine cool down, measure again",
-    "unchecked": "the step's answer could not be checked: see the reason column, or raise time_limit_s",
-    "incomplete": "a pass after the timing did not end, its columns are empty: raise time_limit_s, or see the reason",
-    "diverged": "a weight was no number when timing ended: the times are of such arithmetic; take another precision",
-    "trials_differ": "the slowest trial took over 1.25 times as long as the fastest: stop other work, add trials",
-    "warmup_capped": "the warm-up reached its cap before it was long and steady enough: raise effort.warmup_max_s",
-    "throttled": "the GPU's clock ended below 75 % of its default: see to its cooling and its power limit",
-    "busy_host": "other processes kept busy the cores that the trial needs: stop them, or reserve the whole machine",
-    "side_by_side": "trials on other GPUs shared the host that most of the step waits for: set side_by_side to false",
-    "quota": "a CPU quota held the process back for over 1 % of the time: raise the quota, or lower cpu_threads",
-}
-"""Why an `ok` result deserves less trust, and what to do about it."""
+"""Half of the CPU's cores, as in the side `cpu-half`."""
 
 AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "machine", "device")
 """The columns that name a cell, in the order of its path under results/cells/."""
-HERE = "here"  # the machine of a run that names none; its paths have no level for it
+HERE = "here"
+"""The machine of a run that names none; its paths have no level for it."""
 
 
 def is_cpu(device: str) -> bool:
@@ -42,11 +124,15 @@ def is_cpu(device: str) -> bool:
     return device.partition("-")[0] == BASELINE
 
 
+PLAIN_SIDES = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
+"""The precision and the execution that a device's others are compared with."""
+
+
 def threads_of_side(device: str) -> int | str | None:
-    """Threads of a CPU side: 1 for `cpu-1`, HALF (of the cores) for `cpu-half`; None for every other device."""
+    """Threads of a CPU side: 1 for `cpu-1`, HALF for `cpu-half`; None for any other device."""
     name = device.partition("-")[2]
     return int(name) if name.isdigit() else name or None
 
 
 ENERGY_WINDOW_MIN_S = 10.0
-"""NVML renews its counter every 0.1 s or sooner, so that the two edges of a window blur 10 s by at most 2 %."""
+"""NVML updates its counter at least every 0.1 s, so the two edges of a window blur 10 s by at most 2 %."""

@@ -20,7 +20,7 @@ from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from crossover.config.studies import NULL
+from crossover.config.workloads import NULL
 
 LIBRARY = Path(__file__).parents[2]
 """The folder that holds the package, for `sys.path`."""

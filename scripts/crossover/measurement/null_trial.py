@@ -9,7 +9,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from crossover.config.studies import Effort, workload_traits
+from crossover.config.studies import Effort
+from crossover.config.workloads import workload_traits
 from crossover.measurement.clock.timing import Stopwatch, time_steps
 from crossover.measurement.clock.timing_columns import timing_columns
 from crossover.measurement.host.host import describe_machine, process_age_s

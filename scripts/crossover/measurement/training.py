@@ -25,8 +25,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from crossover.config.studies import workload_traits
-from crossover.config.trainings import Training
+from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
 from crossover.machine.nvml import driver_version
 from crossover.machine.threads import lacking_cores, usable_cores
@@ -43,6 +42,7 @@ from crossover.measurement.step.seeds import seed_all
 from crossover.measurement.step.switches import read_switches
 from crossover.measurement.step.tasks import Task, TrainingTask
 from crossover.measurement.workloads import build_task, count_parameters, whole_batches
+from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
 """After the first step, which loads libraries, so many tell whether all of them fit into the time limit."""

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 import pynvml
 import torch
 
-from crossover.config.studies import Cell, workload_traits
+from crossover.config.studies import Cell
 from crossover.config.words import is_cpu
+from crossover.config.workloads import workload_traits
 from crossover.machine.nvml import session
 from crossover.machine.threads import lacking_cores
 from crossover.measurement.clock.latency import measure_latencies, mistaken_ways, right_ways, time_cold

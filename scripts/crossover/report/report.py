@@ -59,7 +59,7 @@ def render(
             missing_half=None
             if facts["partial"]
             else missing_half(device for table in tables.measured for device in table["device"]),
-            flags={flag: FLAGS[flag] for flag in raised},
+            flags={flag: str(FLAGS[flag]) for flag in raised},
             facts=facts,
             page_data=page_data(studies, tables),
             prices=price_words(facts["price_per_hour"], facts["currency"]),

@@ -1,9 +1,9 @@
-"""How many CPU cores an accelerator is worth: on how many the CPU would take the same time.
+"""How many CPU cores an accelerator is worth: the number on which the CPU would take the same time.
 
 The logarithm of the CPU's time is interpolated over the logarithm of its threads by PCHIP, which never swings beyond
 the measured points (Fritsch and Butland, 1984); nothing is extrapolated. The 95 % set holds the numbers at which the
-two times differ by no more than Welch's t quantile times the standard error, plus how far PCHIP lies from the straight
-line there: a curve that bends is known less well between two points.
+two times differ by no more than Welch's t quantile times the standard error, plus the distance of PCHIP from the
+straight line there: a curve that bends is known less well between two points.
 """
 
 from __future__ import annotations
@@ -21,55 +21,32 @@ from scipy import stats
 from scipy.interpolate import PchipInterpolator
 
 from crossover.config.words import is_cpu
-from crossover.figures.style import cores_text
-from crossover.statistics.summary import CONFIDENCE
-from crossover.tables.frames import LINE_AXES, at_common_sizes, device_name_of, with_ok_times
-
-CORES_STATUSES = {
-    "between": "the CPU is slower on few cores and faster on many",
-    "more": "the CPU is slower on every number of cores measured",
-    "fewer": "the CPU is faster on every number of cores measured",
-    "more_is_slower": "the CPU is slower on some number of cores than on fewer: no single number",
-    "incomplete": "one side has no time",
-}
-"""How the search for the number of cores can end."""
-
-CORES_COLUMNS = {
-    "contender": "the accelerator",
-    "size_name": "what the size axis counts",
-    "parameters": "trainable parameters of the model",
-    "status": "how the search ended: " + ", ".join(CORES_STATUSES),
-    "message": "the same in words",
-    "cores": "cores on which the CPU would take the accelerator's time, interpolated; else empty",
-    "cores_low": "lower end of the 95 % set; empty: open, or one trial",
-    "cores_high": "upper end of the 95 % set; empty: open, or one trial",
-    "measured_cores": "numbers of cores on which the CPU has a time, which is threads of torch",
-    "trials": "fewest ok trials behind a time; with one, the number is indicative",
-    "baseline_name": "name of the CPU",
-    "contender_name": "name of the accelerator",
-}
-"""The columns of a number of cores beside the axes of its line and its size."""
+from crossover.statistics.intervals import CONFIDENCE
+from crossover.tables.frames import at_common_sizes, device_name_of, with_ok_times
+from crossover.tables.registry import LINE_AXES, table_of
 
 PLACES = 2000
-"""Between two measured numbers of cores, at which the answer and its 95 % set are looked for."""
+"""Points between two measured numbers of cores, at which the answer and its 95 % set are looked for."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class CoresWorth:
-    """How many cores an accelerator is worth; ends of the 95 % set are None where it is open, or not known."""
+    """How many cores an accelerator is worth; an end of the 95 % set is None where it is open, or not known."""
 
     status: str
-    message: str
+    """One of CORES_STATUSES in `crossover.tables.registry`."""
     cores: float | None = None
     low: float | None = None
     high: float | None = None
+    slower_cores: int | None = None
+    """The first number of cores that is slower than fewer are."""
 
 
 @dataclass(frozen=True)
 class _Side:
-    """Mean of the logarithms of a side's times, its squared standard error, and the trials less one."""
+    """Mean of the logarithms of a side's times, its squared standard error, and its degrees of freedom."""
 
     mean: float
     variance: float
@@ -90,33 +67,31 @@ def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence
     """
     timed = {threads: medians for threads, medians in sorted(cpu_s.items()) if len(medians)}
     if not timed or not len(accelerator_s):
-        return CoresWorth("incomplete", CORES_STATUSES["incomplete"])
+        return CoresWorth("incomplete")
     sides = {threads: _Side.of(medians) for threads, medians in timed.items()}
     accelerator = _Side.of(accelerator_s)
     fewest, most = min(sides), max(sides)
     curve = _curve_of(sides, accelerator)
     if all(side.mean > accelerator.mean for side in sides.values()):
-        low, _ = _set(curve, most)
-        return CoresWorth("more", f"more than {cores_text(most)}", low=low)
+        return CoresWorth("more", low=_set(curve, most)[0])
     if all(side.mean < accelerator.mean for side in sides.values()):
-        _, high = _set(curve, fewest)
-        return CoresWorth("fewer", f"less than {cores_text(fewest)}", high=high)
-    for (few, slow), (many, fast) in pairwise(sides.items()):
-        if fast.mean > slow.mean:
-            return CoresWorth("more_is_slower", f"{cores_text(many)} are slower than {few}")
+        return CoresWorth("fewer", high=_set(curve, fewest)[1])
+    for fewer, (more, side) in pairwise(sides.items()):
+        if side.mean > fewer[1].mean:
+            return CoresWorth("more_is_slower", slower_cores=more)
     root = float(np.interp(0, curve.ahead[::-1], curve.threads[::-1]))  # it falls, as the measured points do
-    return CoresWorth("between", f"about {cores_text(root)}", root, *_set(curve, root))
+    return CoresWorth("between", root, *_set(curve, root))
 
 
 @dataclass(frozen=True)
 class _Curve:
-    """Numbers of threads from the fewest to the most measured, and at each of them, in logarithms of time: how far the
-    accelerator is ahead, and by how much that may be off (NaN with one trial of a side).
-    """
+    """The accelerator's advantage over numbers of threads, from the fewest to the most measured."""
 
     threads: Floats
     ahead: Floats
+    """Logarithm of the CPU's time over the accelerator's."""
     tolerance: Floats
+    """Its error; NaN with one trial of a side."""
 
 
 def _curve_of(sides: Mapping[int, _Side], accelerator: _Side) -> _Curve:
@@ -157,7 +132,7 @@ def _set(curve: _Curve, held: float) -> tuple[float | None, float | None]:
     return (None if inside[0] else min(reached)), (None if inside[-1] else max(reached))
 
 
-def compare_cores(measurements: pd.DataFrame) -> pd.DataFrame:
+def cores_worth_of(measurements: pd.DataFrame) -> pd.DataFrame:
     """One row for each line, size and accelerator; none at a size that refinement added, which has one CPU side only.
 
     CPU sides that ran on the same number of threads count as one, with the trials of all.
@@ -169,7 +144,7 @@ def compare_cores(measurements: pd.DataFrame) -> pd.DataFrame:
             cpu = cell[cell["device"].map(is_cpu)]
             for contender, own in cell[~cell["device"].map(is_cpu)].groupby("device", sort=False):
                 rows.append(axes | _compare(str(contender), cpu, own))
-    return pd.DataFrame(rows, columns=[*LINE_AXES, "size", *CORES_COLUMNS]).convert_dtypes()
+    return table_of("cores_worth", rows)
 
 
 def _compare(contender: str, cpu: pd.DataFrame, own: pd.DataFrame) -> dict[str, object]:
@@ -183,10 +158,10 @@ def _compare(contender: str, cpu: pd.DataFrame, own: pd.DataFrame) -> dict[str, 
         "size_name": own["size_name"].iloc[0],
         "parameters": own["parameters"].max(),
         "status": found.status,
-        "message": found.message,
         "cores": found.cores,
         "cores_low": found.low,
         "cores_high": found.high,
+        "slower_cores": found.slower_cores,
         "measured_cores": sorted(cpu_s),
         "trials": min(map(len, (*cpu_s.values(), own_s))),
         "baseline_name": device_name_of(cpu),

@@ -1,56 +1,46 @@
-"""Where two sides take the same time, with a 95 % set of sizes, found between the sizes where the sign changes.
+"""The size at which two sides take the same time, with its 95 % set.
 
-What is claimed is what the trials leave no doubt about: a crossing takes a size where the contender is surely behind
-and one where it is surely ahead. Nothing is imputed and nothing is extrapolated. docs/method.md says how and why.
+A crossover needs a size where the contender is surely behind and one where it is surely ahead. Nothing is imputed and
+nothing is extrapolated. docs/method.md says how and why.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from crossover.answers.wording import count_text
-from crossover.statistics.crossover_cells import Advantages, Floats, advantages_of_table
-from crossover.statistics.crossover_curve import Curve, curve_through
-
-STATUSES = {
-    "bracketed": "the contender falls behind the baseline on one side and is ahead on the other",
-    "below_range": "the contender is ahead at every size measured on both sides",
-    "above_range": "the contender is behind at every size measured on both sides",
-    "edge_tie": "at the smallest or largest size the trials do not tell which side is ahead: a bound at most",
-    "reversed": "the contender is ahead at small sizes and behind at large ones",
-    "multiple": "the sides cross more than once: no single answer",
-    "undecided": "the trials do not tell which side is ahead",
-    "incomplete": "a cell where the answer would lie is missing, out of memory or timed out",
-    "no_accelerator": "only the baseline was measured",
-}
-"""How the search for a crossover can end."""
-
+from crossover.statistics.crossover_curve import Advantages, Curve, Floats, advantages_of_table, curve_through
 
 @dataclass(frozen=True)
 class Crossover:
     """The crossover of a contender over a baseline. Sizes in the unit of the table's `size` column."""
 
     status: str
-    message: str
+    """One of CROSSOVER_STATUSES in `crossover.tables.registry`."""
     size: float | None = None
     low: float | None = None
-    """Lower end of the 95 % set, its connected part around the crossover; None: open on this side, or none is given."""
+    """Lower end of the 95 % set, in its connected part around the crossover; None: open, or not known."""
     high: float | None = None
-    """Upper end; with `edge_tie` a crossover, if there is one, lies below it, or above `low`."""
+    """Upper end. With `edge_tie` a crossover, if there is one, lies below `high`, or above `low`."""
     bracket: tuple[float, float] | None = None
     """Neighbouring sizes between which the sign changes."""
     roots: tuple[float, ...] = ()
     """One for each crossing that is beyond doubt."""
+    doubt: str | None = None
+    """One of DOUBTS in `crossover.tables.registry`."""
+    doubt_at: tuple[float, ...] = ()
+    """The sizes that the doubt is about."""
 
 
 @dataclass(frozen=True)
 class _Zero:
-    """A zero of the curve, between two sizes by their index; sizes of exact equality may lie between them."""
+    """A zero of the curve, and the indices of the sizes around it; sizes of exact equality may lie between them."""
 
     log_size: float
     below: int
@@ -69,14 +59,14 @@ def estimate_crossover(measurements: pd.DataFrame, baseline: str, contender: str
     if not (np.isfinite(sizes) & (sizes > 0)).all():
         raise ValueError("every measurement needs its size, a finite number above 0")
     if not (measurements["side"] == contender).any():
-        return Crossover("no_accelerator", f"no {contender} was measured")
+        return Crossover("no_accelerator")
     return crossover_of(advantages_of_table(measurements, baseline, contender))
 
 
 def crossover_of(advantages: Advantages) -> Crossover:
-    """The crossover where L changes its sign, as far as its trials leave no doubt."""
+    """The crossover where L changes its sign beyond doubt."""
     if not len(advantages.sizes):
-        return Crossover("incomplete", "no size was measured on both sides")
+        return Crossover("incomplete", doubt="no_common_size")
     sure = advantages.sure_signs()
     decided = np.flatnonzero(sure).tolist()
     changes = [(low, high) for low, high in pairwise(decided) if sure[low] != sure[high]]
@@ -87,12 +77,15 @@ def crossover_of(advantages: Advantages) -> Crossover:
     crossings = [[zero for zero in zeros if low <= zero.below and zero.above <= high] for low, high in changes]
     roots = tuple(_root(advantages, _middle(own)) for own in crossings)
     if len(crossings) > 1:
-        message = f"the sides cross {len(crossings)} times"
-        if holes := [size for size in advantages.incomplete if _spans(advantages, crossings, size)]:
-            message += f"; size {_words(holes[0])} in between lacks a side"
-        return Crossover("multiple", message, roots=roots)
+        holes = [size for size in advantages.incomplete if _spans(advantages, crossings, size)]
+        return Crossover("multiple", roots=roots, **_doubt("lost_between", holes[:1]))
     status = "bracketed" if sure[decided[0]] < 0 else "reversed"
     return _single_crossing(status, curve, crossings[0], zeros)
+
+
+def _doubt(word: str, sizes: Sequence[float]) -> dict[str, Any]:
+    """The fields of a doubt about some sizes; none without any."""
+    return {"doubt": word, "doubt_at": tuple(map(float, sizes))} if len(sizes) else {}
 
 
 def _spans(own: Advantages, crossings: list[list[_Zero]], size: float) -> bool:
@@ -126,14 +119,11 @@ def _single_crossing(status: str, curve: Curve, zeros: list[_Zero], all_zeros: l
     bracket = float(own.sizes[zero.below]), float(own.sizes[zero.above])
     ends = own.sizes[zeros[0].below], own.sizes[zeros[-1].above]
     if missing := [size for size in own.incomplete if ends[0] < size < ends[1]]:
-        message = f"size {_words(missing[0])} between {_words(ends[0])} and {_words(ends[1])} lacks a side"
-        return Crossover("incomplete", message, bracket=bracket)
+        return Crossover("incomplete", bracket=bracket, **_doubt("lost_between", missing[:1]))
     low, high = _interval(curve, zeros[0], zeros[-1]) if own.known else (None, None)
-    size, message = _root(own, zero), STATUSES[status]
-    if others := [zero for zero in all_zeros if zero not in zeros]:
-        near = count_text(math.exp(others[0].log_size), 3)
-        message += f"; near {near} they may cross again, which the trials do not tell"
-    return Crossover(status, message, size, low, high, bracket, (size,))
+    others = [math.exp(zero.log_size) for zero in all_zeros if zero not in zeros]
+    size = _root(own, zero)
+    return Crossover(status, size, low, high, bracket, (size,), **_doubt("may_cross_again", others[:1]))
 
 
 def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
@@ -148,17 +138,12 @@ def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
     return _size(left) or float(sizes[0]), _size(right) or float(sizes[-1])
 
 
-def _words(size: float) -> str:
-    """A size as a reader writes it, never as a power: '0.5', '1,414', '2,804,390'."""
-    return f"{size:,.12g}"
-
-
 def _size(log_size: float | None) -> float | None:
     return None if log_size is None else math.exp(log_size)
 
 
 def _no_crossing(own: Advantages, sure: Floats, decided: list[int]) -> Crossover:
-    """How the search ends where all sure signs agree."""
+    """The answer where all sure signs agree."""
     signs = {float(sure[index]) for index in decided}
     beyond = [
         size
@@ -166,30 +151,27 @@ def _no_crossing(own: Advantages, sure: Floats, decided: list[int]) -> Crossover
         if (signs != {-1.0} and size < own.sizes[0]) or (signs != {1.0} and size > own.sizes[-1])
     ]
     if beyond:
-        return Crossover("incomplete", f"size {_words(beyond[0])} beyond the measured range lacks a side")
+        return Crossover("incomplete", **_doubt("lost_beyond", beyond[:1]))
     if not decided:
-        return Crossover("undecided", STATUSES["undecided"])
+        return Crossover("undecided")
     first, last = decided[0], decided[-1]
     sign = sure[first]
-    against = [index for index in range(first, last) if own.mean[index] * sign < 0]
+    against = [own.sizes[index] for index in range(first, last) if own.mean[index] * sign < 0]
     if against:
-        near = _words(own.sizes[against[0]])
-        message = f"the sides may cross and cross back near size {near}, which the trials do not tell"
-        return Crossover("undecided", message)
+        return Crossover("undecided", **_doubt("may_cross_back", against[:1]))
     if first > 0 or last < len(sure) - 1:
         return _edge_tie(own, first, last)
     status = "below_range" if sign > 0 else "above_range"
-    unsure = [_words(own.sizes[index]) for index in np.flatnonzero(sure == 0)]
-    return Crossover(status, STATUSES[status] + (f"; not beyond doubt at {', '.join(unsure)}" if unsure else ""))
+    return Crossover(status, **_doubt("unsure_sizes", own.sizes[sure == 0]))
 
 
 def _edge_tie(own: Advantages, first: int, last: int) -> Crossover:
-    """The bound that the set gives where the smallest or the largest size is within doubt; none where both are."""
+    """The bound that the set gives where the smallest or the largest size is in doubt; none where both are."""
     at_start, at_end = first > 0, last < len(own.sizes) - 1
     low = high = None
     if own.known and at_start != at_end:
         curve = curve_through(own)
-        # Beyond doubt by the set's own, milder level, the edge itself is the bound.
+        # The set has a milder level: where it leaves no doubt, the edge itself is the bound.
         high = (_size(curve.enters_set(first, -1)) or float(own.sizes[0])) if at_start else None
         low = (_size(curve.enters_set(last, 1)) or float(own.sizes[-1])) if at_end else None
-    return Crossover("edge_tie", STATUSES["edge_tie"], low=low, high=high)
+    return Crossover("edge_tie", low=low, high=high)

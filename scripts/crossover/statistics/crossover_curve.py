@@ -1,4 +1,4 @@
-"""The contender's advantage as a curve over the logarithm of the size: where it is zero, and where it may be.
+"""The contender's advantage over the size: its mean and uncertainty from trials, and the curve through the sizes.
 
 Between sizes the curve is PCHIP (Fritsch and Butland, "A method for constructing local monotone piecewise cubic
 interpolants", 1984), which neither overshoots nor adds a crossing between two sizes of one sign.
@@ -7,30 +7,123 @@ interpolants", 1984), which neither overshoots nor adds a crossing between two s
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import interpolate, optimize
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import interpolate, optimize, special
 
-from crossover.statistics.crossover_cells import Advantages, Floats, t_errors
+Floats = NDArray[np.float64]
+
+MOST_WRONG = 0.04
+"""Upper bound of the chance that any size of a line gets a sure sign that is wrong."""
 
 LEVEL = 0.96
-"""Of the t quantile behind the 95 % set. Refinement looks at the data before it measures on, which costs a point."""
+"""Level of the t quantile of the 95 % set. Refinement chooses sizes by the data, which costs a percentage point."""
+
 STEPS = 32
-"""Points at which the set is looked at between two sizes; its ends are then found to the last digit."""
+"""Points between two sizes at which the set is evaluated; its ends are then found to the last digit."""
+
+
+@dataclass(frozen=True)
+class Advantages:
+    """L = ln(baseline time) - ln(contender time) at every size that both sides have, sizes ascending."""
+
+    sizes: Floats
+    mean: Floats
+    variance: Floats
+    """Of the mean; NaN where a side has fewer than two trials."""
+    fourth: Floats
+    """Sum over both sides of (variance of the side's mean)^2 / (trials - 1); freedom = variance^2 / fourth."""
+    incomplete: tuple[float, ...]
+    """Sizes at which a side is missing."""
+
+    @property
+    def known(self) -> bool:
+        """Whether the uncertainty is known at two sizes, or at the only one."""
+        return int(np.isfinite(self.variance).sum()) >= min(2, len(self.sizes))
+
+    def sure_signs(self) -> Floats:
+        """-1, 0 or 1 at each size: the sign of L, or 0 where the trials leave it in doubt.
+
+        Each size has the level MOST_WRONG / sizes on either side (Bonferroni); with one or two sizes that of three,
+        which is stricter than the 95 % set. Where `known` is false, the sign itself.
+        """
+        if not self.known:
+            return np.sign(self.mean)
+        doubt = t_errors(self.variance, self.fourth, 1 - MOST_WRONG / max(3, len(self.sizes)))
+        return np.where(np.abs(self.mean) > doubt, np.sign(self.mean), 0.0)
+
+
+def t_errors(variance: Floats, fourth: Floats, quantile: float) -> Floats:
+    """t quantile times standard error, with Welch's degrees of freedom; infinite where the variance is NaN."""
+    freedom = np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
+    return np.where(np.isnan(variance), np.inf, special.stdtrit(freedom, quantile) * np.sqrt(variance))
+
+
+def advantages_of_table(measurements: pd.DataFrame, baseline: str, contender: str) -> Advantages:
+    """The advantages in a table with columns size, side, trial and step_time_s; no time is NaN, 0 or infinity.
+
+    Several rows of one trial are one process and count as one, by the mean of their logarithms.
+    """
+    table = measurements[measurements["side"].isin([baseline, contender])]
+    seconds = table["step_time_s"].to_numpy(float, na_value=np.nan)
+    logs = np.full(len(seconds), np.nan)
+    good = np.isfinite(seconds) & (seconds > 0)
+    logs[good] = np.log(seconds[good])
+    keys = [table["size"].to_numpy(float), (table["side"] == contender).to_numpy(bool), table["trial"].to_numpy()]
+    trials = pd.Series(logs).groupby(keys, dropna=False).mean()
+    sizes, sides = (trials.index.get_level_values(level).to_numpy() for level in (0, 1))
+    logs = trials.to_numpy()
+    order = np.lexsort((logs, sides, sizes))  # so that the order of rows cannot change the last digit
+    sizes, sides, logs = sizes[order], sides[order], logs[order]
+    ends = np.flatnonzero(np.diff(sizes, append=np.inf))
+    cells = {}
+    for start, end in zip(np.concatenate([[0], ends[:-1] + 1]), ends + 1, strict=True):
+        own, contends = logs[start:end], sides[start:end]
+        good = ~np.isnan(own)
+        cells[float(sizes[start])] = own[good & ~contends], own[good & contends]
+    return advantages_of_cells(cells)
+
+
+def advantages_of_cells(cells: Mapping[float, tuple[Floats, Floats]]) -> Advantages:
+    """The advantages from ln(seconds) of the trials of both sides, the baseline's first, by size in ascending order."""
+    complete = {size: sides for size, sides in cells.items() if all(map(len, sides))}
+    rows = [_advantage(*sides) for sides in complete.values()]
+    mean, variance, fourth = np.array(rows, float).reshape(-1, 3).T
+    incomplete = tuple(size for size in cells if size not in complete)
+    return Advantages(np.array([*complete], float), mean, variance, fourth, incomplete)
+
+
+def _advantage(baseline: Floats, contender: Floats) -> tuple[float, float, float]:
+    means, variances, fourths = zip(*(_moments(logs) for logs in (baseline, contender)), strict=True)
+    return means[0] - means[1], sum(variances), sum(fourths)
+
+
+def _moments(logs: Floats) -> tuple[float, float, float]:
+    """Mean, variance of the mean, and the latter squared over its degrees of freedom; NaN where there are none."""
+    count = len(logs)
+    mean = float(logs.sum()) / count
+    if count < 2:
+        return mean, np.nan, np.nan
+    apart = logs - mean
+    variance = float(apart @ apart) / (count - 1) / count
+    return mean, variance, variance**2 / (count - 1)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """L~ over ln(size), and how far it may be off: by its trials, and by its bend between two sizes."""
+    """L~ over ln(size), with its error: from the trials, and from its bend between two sizes."""
 
     advantages: Advantages
     log_sizes: Floats
     coefficients: Floats
-    """Of the cubic in each gap between two sizes, highest power first."""
+    """Coefficients of the cubic in each gap between two sizes, highest power first."""
 
     def root(self, gap: int) -> float:
-        """ln(size) of the zero in a gap whose ends have opposite signs."""
+        """The zero in a gap whose ends have opposite signs, as ln(size)."""
         cubic = self.coefficients[:, gap]
         start, end = float(self.log_sizes[gap]), float(self.log_sizes[gap + 1])
         sign = np.sign(cubic[3])
@@ -39,10 +132,11 @@ class Curve:
         return start + float(optimize.brentq(lambda x: float(_cubic(cubic, x)), 0, end - start, xtol=1e-12))
 
     def excess(self, gap: int, share: Floats) -> Floats:
-        """|L~| less all that may be off, at shares of the way through a gap; at most 0: within the set.
+        """|L~| less its error, at shares of the way through a gap; the set is where this is at most 0.
 
-        What may be off is t x se plus the bend: how far L~ lies from the straight line between both ends, or from where
-        the neighbouring lines lead, whichever is more. se and the degrees of freedom are those of a point on the line.
+        The error is t x se plus the bend: the distance of L~ from the straight line between both ends, or from where
+        the neighbouring lines lead, whichever is larger. se and its degrees of freedom are those of a point on the
+        line.
         """
         own = self.advantages
         (low, high), (v_low, v_high), (f_low, f_high) = (
@@ -57,9 +151,10 @@ class Curve:
         return found
 
     def _kinked(self, gap: int, share: Floats, line: Floats) -> Floats:
-        """The furthest from the line between a gap's ends that L may lie if it bends one way only: on the nearer of the
-        two neighbouring lines, led on into the gap. The line itself where these lie on either side of it, or one is
-        missing.
+        """The most that L can bend away from the line between a gap's ends if it bends one way only.
+
+        That is the nearer of the two neighbouring lines, extended into the gap; the line itself where these lie on
+        either side of it, or one is missing.
         """
         if not 0 < gap < len(self.log_sizes) - 2:
             return line
@@ -72,14 +167,14 @@ class Curve:
         return line + np.where(before * after > 0, nearer, 0.0)
 
     def leaves_set(self, log_size: float, gap: int, step: int) -> float | None:
-        """ln(size) where the part of the set around a point of a gap ends, to the left (step -1) or right (1).
+        """Where the part of the set around a point ends, to the left (step -1) or right (1), as ln(size).
 
         None where it reaches the end of the measured range.
         """
         return self._walk(log_size, gap, step, leaving=True)
 
     def enters_set(self, node: int, step: int) -> float | None:
-        """ln(size) where the set begins to the left (step -1) or right (1) of a size beyond it; None: nowhere."""
+        """Where the set begins to the left (step -1) or right (1) of a size outside it, as ln(size); None: nowhere."""
         return self._walk(float(self.log_sizes[node]), node - (step < 0), step, leaving=False)
 
     def _walk(self, position: float, gap: int, step: int, leaving: bool) -> float | None:
@@ -96,7 +191,7 @@ class Curve:
         return None
 
     def _edge(self, gap: int, inside: float, outside: float) -> float:
-        """The share at which the set ends between one within it and one beyond it."""
+        """The share at which the set ends, between a share inside and one outside."""
 
         def excess(share: float) -> float:
             return float(self.excess(gap, np.array([share]))[0])
@@ -110,7 +205,7 @@ class Curve:
 
 
 def curve_through(advantages: Advantages) -> Curve:
-    """The curve through the advantages at two sizes or more."""
+    """The curve through the advantages, at two sizes or more."""
     log_sizes = np.log(advantages.sizes)
     return Curve(advantages, log_sizes, interpolate.PchipInterpolator(log_sizes, advantages.mean).c)
 

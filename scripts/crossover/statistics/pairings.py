@@ -1,18 +1,18 @@
-"""What is compared with what: devices, and on one device precisions and executions."""
+"""What is compared with what, as pairs of sides on a line: devices, precisions, executions and machines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 
-from crossover.config.words import BASELINE, is_cpu
-from crossover.plan.stages import PLAIN_SIDES
-from crossover.tables.frames import LINE_AXES, at_common_sizes, on_all_cores
+from crossover.config.words import BASELINE, PLAIN_SIDES, is_cpu
+from crossover.tables.frames import at_common_sizes, on_all_cores
+from crossover.tables.registry import LINE_AXES
 
-PAIRS = ("device", "precision", "execution")
-"""The axes whose values are compared within a machine."""
+SHARED_AXES = [axis for axis in LINE_AXES if axis != "machine"]
+"""The axes of a line that machines have in common."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Pairing:
     """Two sides of a line."""
 
     pair: str
+    """device, precision, execution or machine."""
     line: dict[str, object]
     """The line's axes; that of the pair has the contender's value."""
     device: str | None
@@ -29,7 +30,7 @@ class Pairing:
     trials: pd.DataFrame
     """The trials of both sides, named in column `side`."""
     other_machine: str | None = None
-    """The baseline's machine; None: the contender's, which is the line's."""
+    """The baseline's machine, where it is not the line's."""
 
     @property
     def baseline_device(self) -> str | None:
@@ -43,18 +44,40 @@ class Pairing:
 
     @property
     def is_headline(self) -> bool:
-        """Whether it is the question that every line has: its accelerator against all of the CPU beside it."""
+        """Whether it is the main question: an accelerator against all cores of the CPU beside it."""
         return self.pair == "device" and self.baseline == BASELINE and self.other_machine is None
 
 
 def pairings(measurements: pd.DataFrame) -> Iterator[Pairing]:
     """Every pairing of every line within a machine: first the devices, then the precisions, then the executions."""
-    yield from _of_devices(measurements)
-    for pair in PLAIN_SIDES:
-        yield from _on_one_device(measurements, pair)
+    yield from _devices(measurements)
+    for axis in PLAIN_SIDES:
+        yield from _settings(measurements, axis)
 
 
-def _of_devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
+def machine_pairings(measurements: pd.DataFrame) -> Iterator[Pairing]:
+    """Every pairing of two machines with a size in common: accelerators with CPUs, then the same device of both."""
+    if measurements["machine"].nunique() < 2:
+        return
+    lines = [
+        (dict(zip(SHARED_AXES, key, strict=True)), rows)
+        for key, rows in on_all_cores(measurements).groupby(SHARED_AXES, sort=False)
+    ]
+    for pairs in (_devices_of_machines, _machines):
+        for line, rows in lines:
+            yield from (pairing for pairing in pairs(line, rows) if len(pairing.trials))
+
+
+def compare_across(own: Collection[str], other: Collection[str]) -> bool:
+    """Whether a machine's accelerators are compared with another machine's CPU; both are given by their devices.
+
+    An accelerator is compared with the CPU beside it. Only a machine that lacks the CPU or the accelerator is held
+    against another one's: when would their GPU pay off over this CPU?
+    """
+    return BASELINE in other and (BASELINE not in own or all(map(is_cpu, other)))
+
+
+def _devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
     for key, rows in measurements.groupby(LINE_AXES, sort=False):
         line = dict(zip(LINE_AXES, key, strict=True))
         devices = list(rows["device"].unique())
@@ -69,22 +92,45 @@ def _of_devices(measurements: pd.DataFrame) -> Iterator[Pairing]:
                 yield Pairing("device", line, contender, baseline, contender, sides.assign(side=sides["device"]))
 
 
-def _on_one_device(measurements: pd.DataFrame, pair: str) -> Iterator[Pairing]:
-    fixed = [axis for axis in (*LINE_AXES, "device") if axis != pair]
-    baseline = PLAIN_SIDES[pair]
+def _settings(measurements: pd.DataFrame, axis: str) -> Iterator[Pairing]:
+    """The precisions, or the executions, of each device against the plain one."""
+    fixed = [name for name in (*LINE_AXES, "device") if name != axis]
+    plain = PLAIN_SIDES[axis]
     for key, rows in on_all_cores(measurements).groupby(fixed, sort=False):
-        *_, device = key
         # A side that the device does not offer is no side.
-        offered = list(rows.loc[rows["status"] != "unsupported", pair].unique())
-        for contender in offered if baseline in offered else ():
-            if contender != baseline:
-                line = {**dict(zip(fixed, key, strict=True)), pair: contender}
-                sides = at_common_sizes(rows[rows[pair].isin([baseline, contender])], pair)
-                yield Pairing(
-                    pair,
-                    {axis: line[axis] for axis in LINE_AXES},
-                    str(device),
-                    baseline,
-                    contender,
-                    sides.assign(side=sides[pair]),
-                )
+        offered = list(rows.loc[rows["status"] != "unsupported", axis].unique())
+        for contender in offered if plain in offered else ():
+            if contender != plain:
+                values = {**dict(zip(fixed, key, strict=True)), axis: contender}
+                line = {name: values[name] for name in LINE_AXES}
+                sides = _sides(rows, axis, [plain, contender])
+                yield Pairing(axis, line, str(values["device"]), plain, contender, sides)
+
+
+def _devices_of_machines(line: dict[str, object], rows: pd.DataFrame) -> Iterator[Pairing]:
+    """The accelerators of a machine against the CPU of another one, where `compare_across` says so."""
+    devices = {str(machine): list(own["device"].unique()) for machine, own in rows.groupby("machine", sort=False)}
+    for other, of_other in devices.items():
+        for machine, own in devices.items():
+            if other == machine or not compare_across(own, of_other):
+                continue
+            for contender in (device for device in own if not is_cpu(device)):
+                of_baseline = (rows["machine"] == other) & (rows["device"] == BASELINE)
+                both = rows[of_baseline | ((rows["machine"] == machine) & (rows["device"] == contender))]
+                sides = _sides(both, "device", [BASELINE, contender])
+                yield Pairing("device", {**line, "machine": machine}, contender, BASELINE, contender, sides, other)
+
+
+def _machines(line: dict[str, object], rows: pd.DataFrame) -> Iterator[Pairing]:
+    """A device of each machine against that of the first one that has it."""
+    for device, own in rows.groupby("device", sort=False):
+        first, *others = own["machine"].unique()
+        for machine in others:
+            sides = _sides(own, "machine", [first, machine])
+            yield Pairing("machine", {**line, "machine": machine}, str(device), first, machine, sides, first)
+
+
+def _sides(rows: pd.DataFrame, axis: str, values: Collection[str]) -> pd.DataFrame:
+    """The rows of two values of an axis at the sizes that both have, with column `side`."""
+    sides = at_common_sizes(rows[rows[axis].isin(values)], axis)
+    return sides.assign(side=sides[axis])

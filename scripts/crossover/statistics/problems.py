@@ -10,8 +10,8 @@ import pandas as pd
 
 from crossover.answers.naming import varying
 from crossover.answers.wording import listed
-from crossover.config.studies import workload_traits
 from crossover.config.words import FLAGS
+from crossover.config.workloads import workload_traits
 from crossover.figures.style import device_label, spaced
 from crossover.statistics.unfinished import Unfinished
 from crossover.tables.frames import CELL_AXES, records
@@ -111,8 +111,8 @@ def _grouped(found: Sequence[Mapping[str, Any]], every: pd.DataFrame) -> list[di
 
 def _told(kind: str, reasons: Sequence[str]) -> dict[str, str]:
     if kind == FLAGGED:
-        what, _, remedy = FLAGS[reasons[0]].partition(": ")
-        return {"reason": f"{reasons[0]}: {what}", "remedy": remedy}
+        word = FLAGS[reasons[0]]
+        return {"reason": f"{reasons[0]}: {word.meaning}", "remedy": word.remedy}
     alike = " (and others like it)" if len(set(reasons)) > 1 else ""
     return {"reason": f"{reasons[0]}{alike}", "remedy": REMEDIES[kind]}
 

@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 from sklearn.metrics import classification_report
 
-from crossover.config.trainings import Training
-from crossover.config.words import BASELINE
+from crossover.config.words import BASELINE, PLAIN_SIDES
 from crossover.errors import UserError
-from crossover.statistics.quality_pairs import (
-    MODEL_AXES,
-    Difference,
-    difference_over_seeds,
-    is_baseline,
-    paired_by_seed,
-)
-from crossover.tables.frames import CELL_AXES
+from crossover.statistics.intervals import mean_over_trials
+from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, table_of
 
-METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "weighted_f1": "weighted F1"}
-"""What is compared, with its words; all are shares, and more is better."""
-
-_KEPT = {f.name: f.metadata["doc"] for f in fields(Training)}
-QUALITY_COLUMNS = {
-    **{name: _KEPT[name] for name in ("seed", "size_name", "parameters", "epochs", "test_share", "status", "reason")},
-    "accuracy": "share of the rows held out whose class is predicted; empty unless the status is ok",
-    "macro_f1": "mean of the classes' F1",
-    "weighted_f1": "mean of the classes' F1, weighted by their rows",
-    "loss": _KEPT["loss"],
-    "differing_share": "share of the rows held out that the CPU's training in fp32 with this seed predicts otherwise",
-    "class_names": "the classes; a list, as are the next four columns, one value a class",
-    "class_precision": "of the rows predicted to be of a class, the share that is",
-    "class_recall": "of a class's rows, the share that is predicted to be of it",
-    "class_f1": "harmonic mean of the two",
-    "class_support": "a class's rows among those held out",
-    "predicted_classes": "number of classes that are predicted at all",
-    **dict(list(_KEPT.items())[list(_KEPT).index("steps") :]),
-}
-"""The columns of a training's quality beside the axes of its cell."""
+BASELINE_PRECISION = PLAIN_SIDES["precision"]
+MODEL_AXES = [axis for axis in CELL_AXES if axis not in ("device", "precision")]
+"""The axes that compared trainings share."""
 
 
 def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
@@ -53,14 +28,48 @@ def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[st
         (*(row[axis] for axis in MODEL_AXES), row["seed"]): row["predictions"]
         for row in trainings[is_baseline(trainings) & (trainings["status"] == "ok")].to_dict("records")
     }
-    rows = []
+    rows: list[Mapping[Any, Any]] = []
     for study, own in trainings.groupby("study", sort=False):
         names = _names(str(study), own, class_names.get(str(study)))
         for row in own.to_dict("records"):
             baseline = baselines.get((*(row[axis] for axis in MODEL_AXES), row["seed"]))
             rows.append(row | (_report_columns(row, names, baseline) if row["status"] == "ok" else {}))
-    table = pd.DataFrame(rows).reindex(columns=[*CELL_AXES, *QUALITY_COLUMNS])
-    return table.astype({"predicted_classes": "Int64", "steps": "Int64"})  # whole numbers, though some are missing
+    return table_of("quality", rows)
+
+
+def quality_pairs_of(quality: pd.DataFrame) -> pd.DataFrame:
+    """Each device and precision against the CPU in fp32 by seed: one row a cell and metric, of seeds ok on both."""
+    ok = quality[quality["status"] == "ok"]
+    baseline = is_baseline(ok)
+    pairs = paired_by_seed(ok[~baseline], ok[baseline])
+    rows = []
+    for key, own in pairs.groupby(CELL_AXES, sort=False):
+        for metric in QUALITY_METRICS:
+            differences = (own[metric] - own[f"{metric}_baseline"]).tolist()
+            found = mean_over_trials(differences)
+            rows.append(
+                dict(zip(CELL_AXES, key, strict=True))
+                | {
+                    "metric": metric,
+                    "difference": found.mean,
+                    "difference_low": found.low,
+                    "difference_high": found.high,
+                    "largest": max(differences, key=abs),
+                    "seeds": len(differences),
+                }
+            )
+    return table_of("quality_pairs", rows)
+
+
+def is_baseline(rows: pd.DataFrame) -> pd.Series:
+    """Which trainings all others are compared with: those on the CPU in fp32."""
+    return (rows["device"] == BASELINE) & (rows["precision"] == BASELINE_PRECISION)
+
+
+def paired_by_seed(trainings: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
+    """Each training beside the baseline's of the same model and seed, whose columns end in `_baseline`."""
+    same = [axis for axis in MODEL_AXES if axis in trainings.columns]
+    return trainings.merge(baseline, on=[*same, "seed"], suffixes=("", "_baseline"))
 
 
 def _names(study: str, trainings: pd.DataFrame, named: Sequence[str] | None) -> list[str]:
@@ -76,15 +85,22 @@ def _names(study: str, trainings: pd.DataFrame, named: Sequence[str] | None) -> 
     return list(named)
 
 
-def _report_columns(row: Mapping[Hashable, Any], names: list[str], baseline: Any) -> dict[str, Any]:
-    report = report_of(row["labels"], row["predictions"], names)
+def _report_columns(row: Mapping[Any, Any], names: list[str], baseline: Any) -> dict[str, Any]:
+    """scikit-learn's classification report as columns; a class that is never predicted has precision 0."""
+    report = classification_report(
+        row["labels"],
+        row["predictions"],
+        labels=range(len(names)),
+        target_names=names,
+        output_dict=True,
+        zero_division=0,
+    )
     classes = [report[name] for name in names]
-    same = None if baseline is None else float((baseline == row["predictions"]).mean())
     return {
         "accuracy": report["accuracy"],
         "macro_f1": report["macro avg"]["f1-score"],
         "weighted_f1": report["weighted avg"]["f1-score"],
-        "differing_share": None if same is None else 1 - same,
+        "differing_share": None if baseline is None else 1 - float((baseline == row["predictions"]).mean()),
         "class_names": names,
         "class_precision": [found["precision"] for found in classes],
         "class_recall": [found["recall"] for found in classes],
@@ -92,39 +108,3 @@ def _report_columns(row: Mapping[Hashable, Any], names: list[str], baseline: Any
         "class_support": [int(found["support"]) for found in classes],
         "predicted_classes": len(set(row["predictions"])),
     }
-
-
-def report_of(labels: Sequence[int], predictions: Sequence[int], names: Sequence[str]) -> dict[str, Any]:
-    """scikit-learn's classification report; a class that is never predicted has precision 0."""
-    found: dict[str, Any] = classification_report(
-        labels, predictions, labels=range(len(names)), target_names=names, output_dict=True, zero_division=0
-    )
-    return found
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The quality of one cell's models against the CPU's in fp32."""
-
-    axes: Mapping[str, Any]
-    metrics: Mapping[str, Difference]
-
-    @property
-    def accelerated(self) -> bool:
-        """Whether an accelerator trained them."""
-        return bool(self.axes["device"] != BASELINE)
-
-
-def compare_quality(table: pd.DataFrame) -> list[Comparison]:
-    """Each device and precision against the CPU in fp32, over the seeds that ended ok on both; none without any."""
-    ok = table[table["status"] == "ok"]
-    baseline = is_baseline(ok)
-    found = []
-    for key, own in ok[~baseline].groupby(CELL_AXES, sort=False):
-        pairs = paired_by_seed(own, ok[baseline])
-        if len(pairs):
-            metrics = {
-                name: difference_over_seeds((pairs[name] - pairs[f"{name}_baseline"]).tolist()) for name in METRICS
-            }
-            found.append(Comparison(dict(zip(CELL_AXES, key, strict=True)), metrics))
-    return found

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.studies import Cell, Refinement, workload_traits
+from crossover.config.studies import Cell, Refinement
+from crossover.config.workloads import workload_traits
 from crossover.plan.stages import StagePlan
 from crossover.statistics.crossover import Crossover, estimate_crossover
 from crossover.statistics.interpolation import Interpolation

@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.studies import CELL_PATH, SEARCH_PATH
-from crossover.config.trainings import TRAINING_PATH, Training
+from crossover.config.studies import CELL_PATH, SEARCH_PATH, TRAINING_PATH
 from crossover.config.words import AXES, HERE
 from crossover.errors import UserError
 from crossover.plan.hardware import placed
 from crossover.statistics.largest_batches import collect_searches
+from crossover.tables.columns import Training
 from crossover.tables.frames import read_row
 
 UNFINISHED = ("failed", "missing", "unreadable", "excluded")

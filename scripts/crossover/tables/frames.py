@@ -18,13 +18,11 @@ from crossover.config.words import AXES, HERE, threads_of_side
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, check_readable, read_arrow, read_each
 from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, Measurement, arrow_schema
+from crossover.tables.registry import CELL_AXES as CELL_AXES
+from crossover.tables.registry import LINE_AXES as LINE_AXES
 
-CELL_AXES = list(AXES)
-LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
-"""The axes that a line of a figure, and a crossover, keeps fixed."""
 DEVICE_LINE_AXES = [*LINE_AXES, "device"]
-"""The same of one device's line, of which there is a cost model."""
-
+"""The columns that name one device's line."""
 
 ROWS_AT_ONCE = 500
 """One-row tables take up far more memory than the rows of one; so many are joined before more are read."""
@@ -122,16 +120,15 @@ def write_rows(table: pa.Table, path: Path) -> None:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a table that this workflow wrote; one by cells or lines gets column `machine` if it lacks it.
+    """Read a table that this version of the workflow wrote.
 
     Raises UserError where the file is unreadable, or another table, or of another version.
     """
     table = read_arrow(path, "table")
-    mark, has_study = (table.schema.metadata or {}).get(MARK), "study" in table.column_names
-    if mark != _mark(path) if mark else not has_study:
+    if (table.schema.metadata or {}).get(MARK) != _mark(path):
         raise UnreadableError(path, f"not the table '{path.stem}' of this version of the workflow")
     frame: pd.DataFrame = table.to_pandas()
-    return frame.assign(machine=HERE) if has_study and "machine" not in frame else frame
+    return frame
 
 
 def read_trials(path: Path, needed: Sequence[str], remedy: str, others: Sequence[str] = COLUMNS) -> pa.Table:

@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossover.config.studies import NULL
 from crossover.config.words import HERE
+from crossover.config.workloads import NULL
 from crossover.errors import UserError
 from crossover.tables.columns import Measurement
 from crossover.tables.frames import collect_rows, with_machine

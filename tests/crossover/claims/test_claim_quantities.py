@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from crossover.claims.claim_quantities import metric_words, quantity
-from crossover.config.claim_forms import metrics, read_claim
+from crossover.config.claim_forms import read_claim
+from crossover.tables.metrics import metrics
 
 SPEEDUP = {"slow": {"device": "cpu"}, "fast": {"device": "cuda"}, "range": [4, 5]}
 LATENCY = {"of": {"metric": "latency_p99_s"}, "over": {"metric": "latencies_s"}, "range": [1, 2]}

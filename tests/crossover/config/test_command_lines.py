@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from crossover.config.command_lines import search_options, trial_options
+from crossover.config.options import search_options, trial_options
 from crossover.config.studies import BatchSearch, Effort
 from crossover.config.words import AXES
 from trials import CELL

@@ -9,23 +9,15 @@ import pytest
 import yaml
 
 from crossover.config.claim_forms import RatioWithin, SameQuality, claims_of, read_claim, selects
-from crossover.config.configuration import (
-    Configuration,
-    check_compared,
-    check_device_list,
-    check_executor,
-    check_merge,
-    read_configuration,
-    real_files,
-)
-from crossover.config.efforts import effort_of
-from crossover.config.studies import BatchSearch, Effort, Refinement, workload_traits
-from crossover.config.trainings import Quality, quality_of
+from crossover.config.configuration import Configuration, check_compared, check_merge, read_configuration, real_files
+from crossover.config.studies import BatchSearch, Effort, Quality, Refinement, effort_of, quality_of
+from crossover.config.validation import read_layers, read_mapping, read_yaml
 from crossover.config.words import DEVICES
-from crossover.config.yaml_files import read_layers, read_mapping, read_yaml
+from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
 from crossover.machine.discovery import Machine, sent_elsewhere
 from crossover.machine.nodes import Nodes
+from crossover.plan.checks import check_device_list, check_executor
 
 ROOT = Path(__file__).parents[3]
 

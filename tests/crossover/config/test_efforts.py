@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.config.efforts import effort_of
-from crossover.config.studies import Effort, Study
+from crossover.config.studies import Effort, Study, effort_of
 
 QUICK = Effort(warmup_min_s=0.2, warmup_max_s=3.0, timed_min_s=1.0, timed_max_s=2.0)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from crossover.config.memory_needs import memory_mb
+from crossover.config.workloads import memory_mb
 from crossover.errors import UserError
 from house import ROOT
 

@@ -4,16 +4,9 @@ from dataclasses import fields, replace
 
 import pytest
 
-from crossover.config.studies import (
-    Cell,
-    Study,
-    check_any_for,
-    check_offered,
-    in_rounds,
-    steps_of_run,
-    workload_traits,
-)
+from crossover.config.studies import Cell, Study, check_any_for, in_rounds, steps_of_run
 from crossover.config.words import AXES
+from crossover.config.workloads import check_offered, workload_traits
 from crossover.errors import UserError
 
 STUDY = Study(

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields, replace
 
-from crossover.config.studies import Cell, Study
-from crossover.config.trainings import TRAINING_PATH, Quality, Training, quality_of, trained_cells, training_options
+from crossover.config.options import training_options
+from crossover.config.studies import TRAINING_PATH, Cell, Quality, Study, quality_of, trained_cells
 from crossover.config.words import AXES
+from crossover.tables.columns import Training
 from train_model import parse_arguments
 
 STUDY = Study(

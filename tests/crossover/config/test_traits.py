@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from crossover.config import studies
-from crossover.config.studies import workload_traits
-from crossover.config.traits import ALLOWED, Traits, read_traits
+from crossover.config.workloads import ALLOWED, Traits, read_traits, workload_traits
 from crossover.errors import UserError
 
 WHOLE = 'SIZE_NAME = "features"\nSIZE_RANGE = (1, 8)\nDATASET = None\nPROTOCOLS = ("resident",)\n'

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from crossover.config.validation import Locator, check
-from crossover.config.yaml_files import merged, read_layers, read_mapping, read_text, read_yaml
+from crossover.config.validation import Locator, check, merged, read_layers, read_mapping, read_text, read_yaml
 from crossover.errors import UserError
 
 ROOT = Path(__file__).parents[3]

@@ -17,13 +17,13 @@ import yaml
 from matplotlib import pyplot as plt
 
 from crossover.answers.takeaways import TAKEAWAYS, takeaway
-from crossover.config.trainings import Training
 from crossover.figures.views import study_view
 from crossover.report.report_tables import ReportTables
 from crossover.statistics.cores_worth import compare_cores
 from crossover.statistics.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
 from crossover.statistics.quality import quality_table
 from crossover.statistics.summary import summarise
+from crossover.tables.columns import Training
 from crossover.tables.frames import write_table
 from render_report import render_report
 from report_pages import FACTS, TEMPLATES, tables_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crossover.config.studies import known_workloads
+from crossover.config.workloads import known_workloads
 from crossover.machine import code_key
 from crossover.machine.code_key import LIBRARY, code_of, digests_of
 from trials import request, write_points

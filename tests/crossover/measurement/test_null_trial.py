@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from crossover.config.studies import NULL, Cell, Effort
+from crossover.config.studies import Cell, Effort
 from crossover.config.words import AXES
+from crossover.config.workloads import NULL
 from crossover.measurement.null_trial import run_null_trial
 from crossover.measurement.process.requests import Request
 from trials import SCRIPT, read_row

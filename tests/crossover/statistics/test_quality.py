@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 from crossover.answers.quality_words import NO_BASELINE, quality_answer, quality_view, reports_text, short_quality
-from crossover.config.trainings import Training
 from crossover.errors import UserError
 from crossover.statistics.quality import (
     QUALITY_COLUMNS,
@@ -20,6 +19,7 @@ from crossover.statistics.quality import (
     report_of,
 )
 from crossover.statistics.quality_pairs import difference_over_seeds
+from crossover.tables.columns import Training
 from crossover.tables.frames import CELL_AXES
 from crossover.tables.row_files import write_record
 from summarise_quality import summarise_quality, trained_rows

@@ -48,7 +48,7 @@ def measure(request: Request, environment: Mapping[str, str]) -> None:
 
 def train(job: TrainingRun, environment: Mapping[str, str]) -> None:
     """Train a model and write its row, atomically. Raises ChildFailedError as `measure` does."""
-    from crossover.config.trainings import Training  # not for a trial, which should start quickly
+    from crossover.tables.columns import Training  # not for a trial, which should start quickly
 
     with atomic_path(Path(job.output)) as temporary:
         outcome = run_supervised(replace(job, output=str(temporary)), environment)

@@ -14,8 +14,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from crossover.config.studies import NULL
 from crossover.config.words import WORKFLOW
+from crossover.config.workloads import NULL
 from crossover.measurement.process.messages import Inbox
 from crossover.measurement.process.orders import Order
 from crossover.measurement.process.processes import Ending, Pipes, entry, kill_group, wait_readable

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from crossover.config.studies import NULL
+from crossover.config.workloads import NULL
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import NULL_TRIAL, SERVER, WORK, code_of, digests_of
 from crossover.measurement.process.child import run_child

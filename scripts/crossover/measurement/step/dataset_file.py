@@ -8,7 +8,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
-from crossover.config.studies import workload_traits
+from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
 
 

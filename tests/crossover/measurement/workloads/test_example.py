@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from crossover.config import studies
-from crossover.config.studies import Traits, workload_traits
+from crossover.config.studies import Traits
+from crossover.config.workloads import workload_traits
 from crossover.measurement import workloads
 
 README = Path(__file__).parents[4] / "config" / "README.md"

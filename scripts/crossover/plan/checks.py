@@ -1,0 +1,60 @@
+"""Checks of the configuration against what other rooms know: this machine, the cluster, the columns of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin, claims_of, read_claim
+from crossover.config.configuration import Configuration
+from crossover.config.studies import Study
+from crossover.errors import UserError, did_you_mean
+from crossover.machine.discovery import Machine
+from crossover.tables.metrics import metrics
+
+
+def check_metrics(studies: Sequence[Study]) -> None:
+    """Raise UserError if a claim names a metric that no row has."""
+    known = list(metrics())
+    for study in studies:
+        for number, values in enumerate(claims_of([study])):
+            place = f"{study.name}.yaml: claims.{number}"
+            form = read_claim(values, study.name, place).form
+            for side in (form.of, form.over) if isinstance(form, RatioWithin) else ():
+                if side.metric not in known:
+                    raise UserError(
+                        f"{place}: metric '{side.metric}' is unknown{did_you_mean(side.metric, known, 3)}; allowed: "
+                        f"{', '.join(DERIVED_METRICS)}, and the numeric columns of measurements.parquet, which "
+                        "results/README.md describes"
+                    )
+
+
+def check_device_list(configuration: Configuration, machine: Machine) -> None:
+    """Raise UserError if a device that the config names cannot be used on this machine."""
+    for device in configuration.devices or ():
+        if device not in machine.devices:
+            raise UserError(
+                f"{configuration.devices_from}: devices: '{device}' cannot be used on this machine; "
+                f"allowed here: auto, {', '.join(machine.devices)} ({machine.note or 'no other device was found'}); "
+                "to plan or report what another machine measures, set cluster.check_devices to false"
+            )
+
+
+def check_executor(configuration: Configuration, machine: Machine, local: bool) -> None:
+    """Raise UserError if jobs run elsewhere on unknown nodes; `local`: they run on this machine after all."""
+    if local and machine.elsewhere:
+        raise UserError(
+            "--jobs: counts the jobs of a cluster, but these run here; give --cores, or a cluster's profile"
+        )
+    if local or machine.nodes is not None:
+        return
+    if configuration.devices is None:
+        raise UserError(
+            f"{configuration.devices_from}: devices: 'auto' takes what Slurm says of its nodes, but sinfo does not "
+            "know the jobs' partition; name the nodes' devices, as [cpu, cuda]"
+        )
+    classes = configuration.classes or {"": {}}
+    if configuration.cpu_threads == "auto" and not all(one.get("cores") for one in classes.values()):
+        raise UserError(
+            "cpu_threads: 'auto' takes the cores that Slurm says its nodes have, but sinfo does not know the jobs' "
+            "partition; give the cores of a node that a job may have, as cpu_threads=8"
+        )

@@ -1,0 +1,138 @@
+"""Crossovers of every line of every study: of devices, precisions, executions and machines, in each cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from crossover.config.words import BASELINE, is_cpu
+from crossover.statistics.cells import SECONDS_PER_HOUR
+from crossover.statistics.crossover import estimate_crossover
+from crossover.statistics.pairings import Pairing, machine_pairings, pairings
+from crossover.tables.frames import device_name_of
+from crossover.tables.registry import COSTS, table_of
+
+
+def crossovers_of(
+    measurements: pd.DataFrame, x_axes: Mapping[str, str], prices: Mapping[str, float] | None = None
+) -> pd.DataFrame:
+    """One row for each line, pair and cost; none for a cost that neither side has, but for the headline's time.
+
+    A line without an accelerator has a row for its time alone, which says so. `x_axes` maps a study to what its
+    crossovers are read over, `prices` a device to the price of an hour on its machine.
+    """
+    priced = with_costs(measurements, prices)
+    rows = [
+        _row(pairing, cost, x_axes[str(pairing.line["study"])])
+        for pairing in chain(pairings(priced), machine_pairings(priced))
+        for cost in COSTS
+        if (pairing.is_headline and cost == "time") or (pairing.contender and pairing.trials[cost].notna().any())
+    ]
+    return table_of("crossovers", rows)
+
+
+def headline_rows(crossovers: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the main question: each accelerator's time against all cores of the CPU beside it."""
+    return crossovers[
+        (crossovers["pair"] == "device")
+        & (crossovers["cost"] == "time")
+        & (crossovers["baseline"] == BASELINE)
+        & (crossovers["baseline_machine"] == crossovers["machine"])
+    ]
+
+
+def with_costs(measurements: pd.DataFrame, prices: Mapping[str, float] | None) -> pd.DataFrame:
+    """The rows with a column for each cost of a step: seconds, joules, and the currency of the prices.
+
+    NaN where a trial does not give it: its status is not ok, its energy was not measured (a counter that stood still
+    measured nothing), or its device has no price. A price is that of the whole machine that holds the device, so all
+    sides of a CPU have the same.
+    """
+    ok = measurements["status"] == "ok"
+    joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)
+    time_s = pd.to_numeric(measurements["step_time_s"]).astype(float).where(ok)
+    prices_of = {
+        device: (prices or {}).get(BASELINE if is_cpu(device) else device) for device in measurements["device"].unique()
+    }
+    return measurements.assign(
+        time=time_s,
+        energy=joules.where(ok & (joules > 0)),
+        money=time_s / SECONDS_PER_HOUR * measurements["device"].map(prices_of).astype(float),
+    )
+
+
+class Interpolation:
+    """Log-log interpolation from x to y, exact at the points themselves; None stays None."""
+
+    def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
+        points = pd.DataFrame({"x": np.asarray(x, float), "y": np.asarray(y, float)}).dropna().drop_duplicates("x")
+        points = points.sort_values("x")
+        self.known: dict[float, float] = dict(zip(points["x"].tolist(), points["y"].tolist(), strict=True))
+        self.log_x, self.log_y = np.log(points["x"].to_numpy()), np.log(points["y"].to_numpy())
+
+    def __call__(self, x: float | None) -> float | None:
+        if x is None or len(self.log_x) == 0:
+            return None
+        if x in self.known:
+            return self.known[x]
+        return float(np.exp(np.interp(np.log(x), self.log_x, self.log_y)))
+
+
+def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
+    trials = pairing.trials
+    x = trials[x_axis]
+    table = pd.DataFrame({"size": x, "side": trials["side"], "trial": trials["trial"], "step_time_s": trials[cost]})
+    found = estimate_crossover(table, pairing.baseline, pairing.contender or "accelerator")
+    low, high = found.bracket or (None, None)
+    unknown = _unknown_side(pairing, cost)
+    row: dict[str, Any] = {
+        **pairing.line,
+        "pair": pairing.pair,
+        "cost": cost,
+        "device": pairing.device,
+        "baseline": pairing.baseline,
+        "baseline_machine": pairing.baseline_machine,
+        "contender": pairing.contender,
+        "x_axis": x_axis,
+        "status": found.status,
+        "doubt": unknown or found.doubt,
+        "doubt_at": [] if unknown else list(found.doubt_at),
+        "crossover": found.size,
+        "crossover_low": found.low,
+        "crossover_high": found.high,
+        "bracket_low": low,
+        "bracket_high": high,
+        "roots": list(found.roots),
+        "trials": _fewest_trials(trials, cost),
+        "size_name": trials["size_name"].iloc[0],
+        "baseline_name": _device_name(trials, pairing.baseline_machine, pairing.baseline_device),
+        "contender_name": _device_name(trials, pairing.line["machine"], pairing.device),
+    }
+    to_size, to_parameters = Interpolation(x, trials["size"]), Interpolation(x, trials["parameters"])
+    for end in ("", "_low", "_high"):
+        row[f"crossover_size{end}"] = to_size(row[f"crossover{end}"])
+        row[f"crossover_parameters{end}"] = to_parameters(row[f"crossover{end}"])
+    return row | {f"bracket{end}_size": to_size(row[f"bracket{end}"]) for end in ("_low", "_high")}
+
+
+def _unknown_side(pairing: Pairing, cost: str) -> str | None:
+    """The doubt about a side that has times but not the cost."""
+    for word, side in (("baseline_unknown", pairing.baseline), ("contender_unknown", pairing.contender)):
+        own = pairing.trials[pairing.trials["side"] == side]
+        if own["time"].notna().any() and own[cost].isna().all():
+            return word
+    return None
+
+
+def _fewest_trials(sides: pd.DataFrame, cost: str) -> int:
+    counts = sides.dropna(subset=[cost]).groupby(["size", "side"]).size()
+    return int(counts.min()) if len(counts) else 0
+
+
+def _device_name(line: pd.DataFrame, machine: object, device: str | None) -> str | None:
+    return device_name_of(line[(line["machine"] == machine) & (line["device"] == device)])

@@ -1,0 +1,91 @@
+"""Latencies of each cell, measured the right ways and, where a study asks for it, with common mistakes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crossover.statistics.cells import rows_of_cells
+from crossover.statistics.intervals import Interval, paired_ratio
+from crossover.tables.frames import on_all_cores
+from crossover.tables.registry import CELL_AXES, WAYS, table_of
+
+Trial = Mapping[str, Any]
+"""The samples of one trial by way, in seconds; None where it has none."""
+
+RIGHT = "latencies_s"
+"""The right way on every device: each pass synchronised, by the host's clock."""
+
+COLD = "latencies_cold_s"
+"""The first steps of a process, the only ones that do not alternate with the right way."""
+
+LOWERS = "latencies_unsynchronised_s"
+"""The mistake that leaves time out, so that it can only lower a mean; the others can only raise it."""
+
+MISTAKES = [way for way in WAYS if way not in (RIGHT, "latencies_device_s")]
+
+PERCENTILES = {"p1_s": 1, "q1_s": 25, "median_s": 50, "q3_s": 75, "p99_s": 99}
+
+
+def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
+    """One row a cell and way that an ok trial holds, as `crossover.tables.registry.LATENCIES` says."""
+    ok = on_all_cores(measurements[measurements["status"] == "ok"]).dropna(subset=list(WAYS), how="all")
+    axes, samples = ok[CELL_AXES].to_dict("records"), ok[list(WAYS)].to_dict("records")
+    cells = [(axes[rows[0]], [samples[row] for row in rows]) for rows in rows_of_cells(ok)]
+    # Readers look for the largest mistake, so the intervals of all that a machine made in a study hold together.
+    together: Counter[tuple[str, str]] = Counter()
+    for own, trials in cells:
+        together[own["study"], own["machine"]] += sum(bool(_with_right(trials, way)) for way in MISTAKES)
+    return table_of(
+        "latencies",
+        [own | row for own, trials in cells for row in _ways(trials, together[own["study"], own["machine"]])],
+    )
+
+
+def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
+    """The rows of a cell, the samples of its trials pooled; `together` is the number of intervals that hold at once."""
+    for way in WAYS:
+        held = [np.asarray(trial[way], float) for trial in trials if trial[way] is not None]
+        samples = np.concatenate(held) if held else np.empty(0)
+        if len(samples):
+            ratio = _over_right(trials, way, together) if way in MISTAKES else None
+            yield {
+                "way": way,
+                "kind": "mistake" if way in MISTAKES else "right",
+                "mean_s": samples.mean(),
+                "deviation_s": samples.std(ddof=1) if len(samples) > 1 else None,
+                "low_s": samples.min(),
+                **dict(zip(PERCENTILES, np.percentile(samples, list(PERCENTILES.values())), strict=True)),
+                "high_s": samples.max(),
+                **({} if ratio is None else {"ratio": ratio.mean, "ratio_low": ratio.low, "ratio_high": ratio.high}),
+                "is_error": ratio is not None and _is_error(way, ratio),
+                "samples": len(samples),
+                "trials": len(held),
+            }
+
+
+def _with_right(trials: Sequence[Trial], way: str) -> list[Trial]:
+    """The trials that hold both a mistake and the right way."""
+    return [trial for trial in trials if trial[way] is not None and trial[RIGHT] is not None]
+
+
+def _over_right(trials: Sequence[Trial], way: str, together: int) -> Interval | None:
+    """A mistake's mean over the right one, paired by trial; None where no trial holds both.
+
+    The first steps are compared with the later half of themselves: the right way ran later, at another pace perhaps.
+    """
+    both = _with_right(trials, way)
+    right = [trial[COLD][len(trial[COLD]) // 2 :] if way == COLD else trial[RIGHT] for trial in both]
+    means = [[float(np.mean(samples)) for samples in side] for side in ([trial[way] for trial in both], right)]
+    return paired_ratio(*means, together) if both else None
+
+
+def _is_error(way: str, ratio: Interval) -> bool:
+    """Whether the interval lies beyond 1, on the side to which the mistake can move the mean."""
+    if ratio.low is None or ratio.high is None:
+        return False
+    return ratio.high < 1 if way == LOWERS else ratio.low > 1

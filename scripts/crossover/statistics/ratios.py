@@ -1,0 +1,160 @@
+"""How many times as fast one cell is as another: devices, settings, protocols and machines."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from crossover.config.words import BASELINE, PLAIN_SIDES, is_cpu, threads_of_side
+from crossover.statistics.cells import rows_of_cells
+from crossover.statistics.intervals import ratio_over_trials, time_over_trials
+from crossover.statistics.pairings import compare_across
+from crossover.tables.registry import CELL_AXES, table_of
+
+
+class Key(NamedTuple):
+    """A cell's values on CELL_AXES."""
+
+    study: str
+    workload: str
+    variant: str
+    protocol: str
+    batch_size: int
+    precision: str
+    execution: str
+    size: int
+    machine: str
+    device: str
+
+
+class Pair(NamedTuple):
+    """Two cells to compare, and what each side is called."""
+
+    pair: str
+    contender: Key
+    baseline: Key
+    contender_name: str
+    baseline_name: str
+
+
+Cells = Mapping[Key, Sequence[float]]
+"""The times of the ok trials of each cell, in seconds."""
+
+
+def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
+    """One row a pair of cells that both have times, as `crossover.tables.registry.RATIOS` says."""
+    cells, parameters = _cells(measurements)
+    rows = [
+        _row(one, cells, parameters)
+        for pairs in (_devices, _settings, _protocols, _machines)
+        for one in pairs(cells)
+        if cells.get(one.contender) and cells.get(one.baseline)
+    ]
+    return table_of("ratios", rows)
+
+
+def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Key, float]]:
+    """The times of every cell (none of a cell without an ok trial), and its parameters."""
+    axes = [measurements[axis].to_numpy(object) for axis in CELL_AXES]
+    is_ok = (measurements["status"] == "ok").to_numpy(bool)
+    times_s = pd.to_numeric(measurements["step_time_s"]).to_numpy(float, na_value=np.nan)
+    counts = pd.to_numeric(measurements["parameters"]).to_numpy(float, na_value=np.nan)
+    cells, parameters = {}, {}
+    for rows in rows_of_cells(measurements):
+        key = Key(*(values[rows[0]] for values in axes))
+        cells[key] = times_s[rows[is_ok[rows] & ~np.isnan(times_s[rows])]].tolist()
+        parameters[key] = counts[rows].max()
+    return cells, parameters
+
+
+def _row(one: Pair, cells: Cells, parameters: Mapping[Key, float]) -> dict[str, Any]:
+    contender_s, baseline_s = cells[one.contender], cells[one.baseline]
+    found = ratio_over_trials(contender_s, baseline_s)
+    return {
+        **one.contender._asdict(),
+        "parameters": parameters[one.contender],
+        "pair": one.pair,
+        "baseline": one.baseline_name,
+        "baseline_machine": one.baseline.machine,
+        "contender": one.contender_name,
+        "ratio": found.mean,
+        "ratio_low": found.low,
+        "ratio_high": found.high,
+        "trials": min(len(contender_s), len(baseline_s)),
+        "baseline_s": time_over_trials(baseline_s).mean,
+        "contender_s": time_over_trials(contender_s).mean,
+    }
+
+
+def _devices(cells: Cells) -> Iterator[Pair]:
+    """Each accelerator against the CPU sides of its machine, and against other machines' CPUs where one lacks a half."""
+    sides = dict.fromkeys(key.device for key in cells if is_cpu(key.device))
+    devices: dict[Key, dict[str, set[str]]] = {}
+    for key in _on_all_cores(cells):
+        devices.setdefault(_shared(key), {}).setdefault(key.machine, set()).add(key.device)
+    for key in (key for key in cells if not is_cpu(key.device)):
+        for side in sides:
+            yield Pair("device", key, key._replace(device=side), key.device, side)
+        own = devices[_shared(key)]
+        for machine in own:
+            if machine != key.machine and compare_across(own[key.machine], own[machine]):
+                yield Pair("device", key, key._replace(machine=machine, device=BASELINE), key.device, BASELINE)
+
+
+def _settings(cells: Cells) -> Iterator[Pair]:
+    """Each precision with its execution against the plain ones of the study, on the same device."""
+    studies: dict[str, list[Key]] = {}
+    for key in _on_all_cores(cells):
+        studies.setdefault(key.study, []).append(key)
+    for keys in studies.values():
+        plain = plain_settings(keys)
+        varied = [axis for axis in plain if len({getattr(key, axis) for key in keys}) > 1]
+        for key in keys if varied else ():
+            baseline = key._replace(**plain)
+            if key != baseline:
+                names = [", ".join(getattr(side, axis) for axis in varied) for side in (key, baseline)]
+                yield Pair("settings", key, baseline, *names)
+
+
+def plain_settings(cells: Collection[Key]) -> dict[str, str]:
+    """The precision and the execution that a study's others are compared with: the plain one, or its only one.
+
+    Empty where the study has several but lacks the plain one.
+    """
+    plain = {}
+    for axis, usual in PLAIN_SIDES.items():
+        values = {getattr(key, axis) for key in cells}
+        if len(values) > 1 and usual not in values:
+            return {}
+        plain[axis] = usual if len(values) > 1 else values.pop()
+    return plain
+
+
+def _protocols(cells: Cells) -> Iterator[Pair]:
+    """Resident data against the published protocol, which also loads and moves each batch."""
+    published, resident = "as_published", "resident"
+    for key in _on_all_cores(cells):
+        if key.protocol == resident:
+            yield Pair("protocol", key, key._replace(protocol=published), resident, published)
+
+
+def _machines(cells: Cells) -> Iterator[Pair]:
+    """A device of each machine against that of the first machine that has it on the line."""
+    first: dict[Key, str] = {}
+    for key in _on_all_cores(cells):
+        line = _shared(key)._replace(device=key.device)
+        machine = first.setdefault(line, key.machine)
+        if machine != key.machine:
+            yield Pair("machine", key, key._replace(machine=machine), key.machine, machine)
+
+
+def _on_all_cores(cells: Cells) -> Iterator[Key]:
+    return (key for key in cells if threads_of_side(key.device) is None)
+
+
+def _shared(key: Key) -> Key:
+    """What the cells of a line have in common across machines."""
+    return key._replace(size=0, machine="", device="")

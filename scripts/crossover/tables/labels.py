@@ -1,0 +1,87 @@
+"""Names of devices, sides, machines, lines and cells, as figures and reports show them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from crossover.config.words import HALF, HERE, PLAIN, is_cpu, threads_of_side
+from crossover.text import cores_text, spaced
+
+DEVICE_WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "GPU", "xpu": "GPU"}
+PROTOCOL_WORDS = {"as_published": "as published", "resident": "data resident on the device"}
+
+NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision", "execution")
+"""The axes that name a cell, in this order. The device is left to a panel, a group or a colour."""
+
+
+def side_word(device: str, threads: float | None = None) -> str:
+    """A device's short name; a CPU side's with its cores: 'GPU', 'CPU on 8 cores'."""
+    word = DEVICE_WORDS[device.partition("-")[0]]
+    cores = side_cores(device, threads) if is_cpu(device) else ""
+    return f"{word} on {cores}" if cores else word
+
+
+def side_cores(device: str, threads: float | None = None) -> str:
+    """A CPU side's cores: '1 core', '8 cores (half)', or 'half of its cores'; empty for all of them."""
+    asked = threads_of_side(device)
+    if threads is not None:
+        return cores_text(threads) + " (half)" * (asked == HALF)
+    if asked is None:
+        return ""
+    return "half of its cores" if isinstance(asked, str) else cores_text(asked)
+
+
+def device_label(device: str, device_name: str | None, machine: str = HERE) -> str:
+    """A device with its product name, and its machine where machines have names: 'GPU (NVIDIA H200) of node7'."""
+    word = f"{side_word(device)} ({short_name(device_name)})" if device_name else side_word(device)
+    return word + machine_words("of", machine)
+
+
+def short_name(device_name: str) -> str:
+    """A product name without trade marks, clocks and core counts: 'AMD EPYC 9D24', 'Intel Xeon Gold 6248'."""
+    for noise in (r"\((R|TM|C)\)", r"@.*", r"\b\d+-Core\b", r"\b(CPU|Processor)\b"):
+        device_name = re.sub(noise, " ", device_name)
+    return " ".join(device_name.split())
+
+
+def machine_words(preposition: str, machine: str) -> str:
+    """' of h200' or ' on h200'; empty where machines have no names."""
+    return "" if machine == HERE else f" {preposition} {machine}"
+
+
+def varying(table: pd.DataFrame, axes: Iterable[str] = NAMED_AXES) -> list[str]:
+    """The axes in which the rows of a table differ."""
+    return [axis for axis in axes if axis in table and table[axis].nunique() > 1]
+
+
+def name_by(row: Mapping[str, Any], axes: Iterable[str]) -> str:
+    """A row's values on the given axes: 'channels last, batch 8, amp-fp16'; missing values are left out."""
+    return ", ".join(_value_words(row, axis) for axis in axes if axis in row and not pd.isna(row[axis]))
+
+
+def _value_words(row: Mapping[str, Any], axis: str) -> str:
+    value = row[axis]
+    if axis == "size":
+        return f"{value:,} {row.get('size_name') or ''}".strip()
+    if axis == "batch_size":
+        return f"batch {value:,}"
+    return str(value) if axis == "machine" else spaced(str(value))
+
+
+def line_label(row: Mapping[str, Any], varying: Collection[str] = ()) -> str:
+    """A line's protocol and batch size, and each setting that is not the plain one or varies in the study."""
+    words = [row["machine"]] if "machine" in varying else []
+    words += [PROTOCOL_WORDS[row["protocol"]], f"batch {row['batch_size']:,}"]
+    for axis, plain in (("variant", PLAIN), ("precision", "fp32"), ("execution", "eager")):
+        if row[axis] != plain or axis in varying:
+            words.append(spaced(row[axis]))
+    return ", ".join(words)
+
+
+def axis_label(row: Mapping[str, Any]) -> str:
+    """What a crossover's x axis counts: 'parameters', or the name of the size."""
+    return "parameters" if row["x_axis"] == "parameters" else str(row["size_name"])

@@ -1,0 +1,488 @@
+"""The columns of every derived table: what each holds, its unit and type, and how the page shows it.
+
+The columns of one trial's row are in `crossover.tables.columns`. docs/reference is generated from both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from crossover.config.words import AXES, PRECISIONS, STATUSES
+from crossover.tables.columns import COLUMNS, Measurement, Training
+from crossover.text import spaced
+
+CELL_AXES = list(AXES)
+"""The columns that name a cell."""
+LINE_AXES = [axis for axis in AXES if axis not in ("size", "device")]
+"""The columns that name a line of a figure; a crossover lies on a line."""
+SEARCH_AXES = [axis for axis in AXES if axis != "batch_size"]
+"""The columns that name a search for the largest batch."""
+
+PAIRS = {
+    "device": "an accelerator against a CPU side",
+    "precision": "a precision against fp32, on one device",
+    "execution": "an execution against eager, on one device",
+    "settings": "a precision with an execution against the study's plain ones, on one device",
+    "protocol": "data resident on the device against the published protocol, on one device",
+    "machine": "the same device of two machines",
+}
+"""What is compared with what."""
+
+COSTS = ("time", "energy", "money")
+"""What a step costs: seconds, joules, and the currency of the prices."""
+
+CROSSOVER_STATUSES = {
+    "bracketed": "the contender falls behind the baseline on one side and is ahead on the other",
+    "below_range": "the contender is ahead at every size measured on both sides",
+    "above_range": "the contender is behind at every size measured on both sides",
+    "edge_tie": "at the smallest or largest size the trials do not tell which side is ahead: a bound at most",
+    "reversed": "the contender is ahead at small sizes and behind at large ones",
+    "multiple": "the sides cross more than once: no single answer",
+    "undecided": "the trials do not tell which side is ahead",
+    "incomplete": "a cell where the answer would lie is missing, out of memory or timed out",
+    "no_accelerator": "only the baseline was measured",
+}
+"""How the search for a crossover can end."""
+
+DOUBTS = {
+    "no_common_size": "no size has a result on both sides",
+    "lost_between": "a size between those that the crossover was found between lacks a side (`doubt_at`)",
+    "lost_beyond": "a size beyond the measured range lacks a side, where the sides might cross (`doubt_at`)",
+    "may_cross_again": "the sides may cross once more, which the trials do not tell (`doubt_at`)",
+    "may_cross_back": "the sides may cross and cross back, which the trials do not tell (`doubt_at`)",
+    "unsure_sizes": "which side is ahead is not beyond doubt at some sizes (`doubt_at`)",
+    "baseline_unknown": "the baseline has times, but its energy was not measured or it has no price",
+    "contender_unknown": "the contender has times, but its energy was not measured or it has no price",
+}
+"""What is left in doubt of a crossover, or keeps it from being given."""
+
+CORES_STATUSES = {
+    "between": "the CPU is slower on few cores and faster on many",
+    "more": "the CPU is slower on every number of cores measured",
+    "fewer": "the CPU is faster on every number of cores measured",
+    "more_is_slower": "the CPU is slower on some number of cores than on fewer: no single number",
+    "incomplete": "one side has no time",
+}
+"""How the search for a number of cores can end."""
+
+WAYS = {
+    "latencies_s": "host clock, synchronised",
+    "latencies_device_s": "device events",
+    "latencies_transfer_s": "transfer in the loop",
+    "latencies_cold_s": "no warm-up",
+    "latencies_unsynchronised_s": "no synchronisation",
+}
+"""Ways to measure a latency, by their column of measurements; the first two are right, the others are mistakes."""
+
+QUALITY_METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "weighted_f1": "weighted F1"}
+"""What is compared of trained models; all are shares, and more is better."""
+
+MEMORY_PARTS = {
+    "parameter_bytes": "parameters",
+    "gradient_bytes": "gradients",
+    "optimizer_bytes": "optimizer state",
+    "activation_bytes": "activations",
+    "resident_bytes": "resident data",
+    "other_bytes": "workspace and rest",
+}
+"""The columns that split a peak of memory, from the bottom of a stack to its top."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a derived table."""
+
+    doc: str
+    unit: str = ""
+    dtype: str = "Float64"
+    """Type in pandas; `object` for lists."""
+    title: str = ""
+    """What the page calls it; empty: its name."""
+    shown_unit: str = ""
+    """Unit on the page."""
+    factor: float = 1
+    """From the column's unit to `shown_unit`."""
+    trials: str = ""
+    """How a cell's value is made of its trials; empty: it has another origin."""
+    chart: str = ""
+    """How a chart writes its values: seconds, rate, bytes or number; empty: no chart shows it."""
+    interval: tuple[str, str] | None = None
+    """Columns with the ends of its 95 % interval."""
+    always: bool = False
+    """Whether the page shows it even where all rows agree."""
+
+    def title_of(self, name: str) -> str:
+        """The column's title on the page; `name` is its name in the table."""
+        return self.title or spaced(name)
+
+
+def _text(doc: str, **more: Any) -> Column:
+    return Column(doc, dtype="string", **more)
+
+
+def _count(doc: str, unit: str = "", **more: Any) -> Column:
+    return Column(doc, unit, dtype="Int64", **more)
+
+
+def _yes(doc: str) -> Column:
+    return Column(doc, dtype="boolean")
+
+
+def _many(doc: str, **more: Any) -> Column:
+    return Column(doc, dtype="object", **more)
+
+
+def _bytes(doc: str, shown_unit: str = "MB", factor: float = 1e-6, **more: Any) -> Column:
+    return Column(doc, "B", shown_unit=shown_unit, factor=factor, **more)
+
+
+def _ms(doc: str, **more: Any) -> Column:
+    return Column(doc, "s", shown_unit="ms", factor=1e3, always=True, **more)
+
+
+def _axis(name: str) -> Column:
+    doc = {field.name: field.metadata["doc"] for field in dataclasses.fields(Measurement)}[name]
+    if name == "batch_size":
+        return _count(doc, "samples", title="batch")
+    return _count(doc, always=True) if name == "size" else _text(doc, always=name in ("study", "device"))
+
+
+def _axes(names: Iterable[str]) -> dict[str, Column]:
+    return {name: _axis(name) for name in names}
+
+
+MEAN, MEDIAN, MIDDLE = "geometric mean of the ok trials", "lower median of the ok trials", "the trial of median peak"
+
+CELLS = _axes(CELL_AXES) | {
+    "size_name": _text("what the size axis counts"),
+    "parameters": _count("trainable parameters of the model"),
+    "refined": _yes("whether refinement added the size to those of the study"),
+    "status": _text("how the cell ended: " + ", ".join(STATUSES), always=True),
+    "reason": _text("why, where the status is not ok"),
+    "step_time_s": _ms(
+        "time of a step",
+        title="time per step",
+        trials=MEAN,
+        chart="seconds",
+        interval=("step_time_low_s", "step_time_high_s"),
+    ),
+    "step_time_low_s": _ms("lower end of its 95 % interval over trials; empty with one trial", title="from"),
+    "step_time_high_s": _ms("upper end of its 95 % interval over trials; empty with one trial", title="to"),
+    "samples_per_s": Column(
+        "batch size over the time of a step",
+        "1/s",
+        title="samples per second",
+        chart="rate",
+        interval=("samples_per_s_low", "samples_per_s_high"),
+    ),
+    "samples_per_s_low": Column("lower end of its 95 % interval", "1/s"),
+    "samples_per_s_high": Column("upper end of its 95 % interval", "1/s"),
+    "flops_per_step": Column(
+        "floating-point operations of a step",
+        "FLOP",
+        title="floating-point operations",
+        shown_unit="GFLOP",
+        factor=1e-9,
+        trials="lower median of all trials",
+    ),
+    "achieved_tflops": Column(
+        "the same over the time of a step",
+        "TFLOP/s",
+        title="achieved",
+        shown_unit="TFLOP/s",
+        chart="number",
+        interval=("achieved_tflops_low", "achieved_tflops_high"),
+    ),
+    "achieved_tflops_low": Column("lower end of its 95 % interval", "TFLOP/s"),
+    "achieved_tflops_high": Column("upper end of its 95 % interval", "TFLOP/s"),
+    "peak_share": Column(
+        "achieved TFLOP/s over the most that workload matmul reached on the device in the precision",
+        title="of the most reached",
+        shown_unit="%",
+        factor=100,
+    ),
+    "host_bound_share": Column(
+        "share of a step in which the device waits for the host; mean of the ok trials that know it",
+        title="host alone",
+        shown_unit="%",
+        factor=100,
+        trials="mean of the ok trials",
+        interval=("host_bound_share_low", "host_bound_share_high"),
+    ),
+    "host_bound_share_low": Column("lower end of its 95 % interval over trials, at least 0"),
+    "host_bound_share_high": Column("upper end of its 95 % interval over trials, at most 1"),
+    "energy_per_step_j": Column(
+        "energy of a step; of the ok trials that measured it",
+        "J",
+        title="energy per step",
+        shown_unit="J",
+        trials=MEAN,
+        chart="number",
+        interval=("energy_per_step_low_j", "energy_per_step_high_j"),
+    ),
+    "energy_per_step_low_j": Column("lower end of its 95 % interval over trials", "J"),
+    "energy_per_step_high_j": Column("upper end of its 95 % interval over trials", "J"),
+    "price_per_million_steps": Column(
+        "price of a million steps, in the currency of the config's prices; empty without a price of the device",
+        trials=MEAN,
+        interval=("price_per_million_steps_low", "price_per_million_steps_high"),
+    ),
+    "price_per_million_steps_low": Column("lower end of its 95 % interval over trials"),
+    "price_per_million_steps_high": Column("upper end of its 95 % interval over trials"),
+    "peak_allocated_bytes": _bytes(
+        "peak of what tensors needed", title="peak memory of tensors", trials=MEDIAN, chart="bytes"
+    ),
+    "device_used_bytes": _bytes(
+        "memory in use on the whole device after the step",
+        title="memory used on the device",
+        trials=MEDIAN,
+        chart="bytes",
+    ),
+    "rss_growth_bytes": _bytes(
+        "peak resident memory of the process less that before the step",
+        title="growth of the process",
+        trials=MEDIAN,
+        chart="bytes",
+    ),
+    "peak_bytes": _bytes(
+        "what tensors needed at a step's peak; on the CPU the sum of the parts, or without them the growth of the "
+        "process",
+        trials=MIDDLE,
+    ),
+    **{name: _bytes(f"{words} at that peak", trials=MIDDLE) for name, words in MEMORY_PARTS.items()},
+    "capacity_bytes": _bytes("all the memory of the GPU; of the host for the CPU", shown_unit="GB", factor=1e-9),
+    "max_abs_error": Column(
+        "largest error of a result's element, as the source measures it",
+        title="largest error",
+        trials=MEDIAN,
+        chart="number",
+    ),
+    "max_relative_error": Column("the same, relative", title="largest relative error", trials=MEDIAN, chart="number"),
+    "timed_steps": _count("fewest steps that an ok trial timed", trials="least of the ok trials"),
+    "trials": _count("trials that ended ok", always=True),
+    "trials_not_ok": _count("trials that did not", title="trials not ok"),
+    "flags": _many("why the result deserves less trust: those of its trials, each once, and `trials_differ`"),
+    "device_name": _text("name of the device that ran"),
+    "hostname": _text("name of the host"),
+    "threads": _count("threads of torch"),
+}
+
+RATIOS = _axes([*LINE_AXES, "size"]) | {
+    "parameters": _count("trainable parameters of the model"),
+    "pair": _text("what is compared: device, settings, protocol, machine; the axes hold the contender's values"),
+    "device": _text("the contender's device"),
+    "baseline": _text("what is compared with: a CPU side, the plain settings, as_published, or the first machine"),
+    "baseline_machine": _text("machine of the baseline"),
+    "contender": _text("what is compared"),
+    "ratio": Column("time of the baseline over time of the contender; above 1 the contender is faster"),
+    "ratio_low": Column("lower end of its 95 % interval over trials; empty where a side has one trial"),
+    "ratio_high": Column("upper end of its 95 % interval over trials; empty where a side has one trial"),
+    "trials": _count("ok trials of the side that has fewer"),
+    "baseline_s": Column("time of a step of the baseline", "s"),
+    "contender_s": Column("time of a step of the contender", "s"),
+}
+
+CROSSOVERS = _axes(LINE_AXES) | {
+    "pair": _text("what is compared: device, precision, execution, machine; that axis holds the contender's value"),
+    "cost": _text("in what: " + ", ".join(COSTS) + " of a step; money only where the config gives prices"),
+    "device": _text("the contender's device; of two precisions or executions, the device on which both ran"),
+    "baseline": _text("what is compared with: a CPU side, `fp32`, `eager`, or the first machine"),
+    "baseline_machine": _text("machine of the baseline; differs from `machine` where machines are compared"),
+    "contender": _text("what is compared; empty where the machine has no accelerator"),
+    "x_axis": _text("what the crossover is read over: size or parameters"),
+    "status": _text("how the search ended: " + ", ".join(CROSSOVER_STATUSES)),
+    "doubt": _text("what is in doubt, or keeps the crossover from being given: " + ", ".join(DOUBTS)),
+    "doubt_at": _many("places on the x axis that the doubt is about"),
+    "crossover": Column("the crossover on the x axis; empty unless one is found"),
+    "crossover_low": Column("lower end of its 95 % set; empty: no interval is given"),
+    "crossover_high": Column("upper end of its 95 % set; empty: no interval is given"),
+    "bracket_low": Column("largest measured point on the x axis before the sign changes"),
+    "bracket_high": Column("smallest measured point after it"),
+    "bracket_low_size": Column("bracket_low as a size"),
+    "bracket_high_size": Column("bracket_high as a size"),
+    "crossover_size": Column("the crossover as a size, interpolated"),
+    "crossover_size_low": Column("lower end of its 95 % set"),
+    "crossover_size_high": Column("upper end of its 95 % set"),
+    "crossover_parameters": Column("the crossover in trainable parameters, interpolated"),
+    "crossover_parameters_low": Column("lower end of its 95 % set"),
+    "crossover_parameters_high": Column("upper end of its 95 % set"),
+    "roots": _many("all crossings found, on the x axis"),
+    "trials": _count("fewest ok trials that give the cost at a point; with one, the crossover is indicative"),
+    "size_name": _text("what the size axis counts"),
+    "baseline_name": _text("name of the baseline's device"),
+    "contender_name": _text("name of the contender's device"),
+}
+
+LATENCIES = _axes(CELL_AXES) | {
+    "way": _text("column of measurements that holds the samples: " + ", ".join(WAYS)),
+    "kind": _text("`right` or `mistake`"),
+    "mean_s": Column("mean over the samples of all ok trials", "s"),
+    "deviation_s": Column("their standard deviation", "s"),
+    "low_s": Column("the shortest", "s"),
+    "p1_s": Column("their 1st percentile", "s"),
+    "q1_s": Column("their lower quartile", "s"),
+    "median_s": Column("their median", "s"),
+    "q3_s": Column("their upper quartile", "s"),
+    "p99_s": Column("their 99th percentile", "s"),
+    "high_s": Column("the longest", "s"),
+    "ratio": Column("of a mistake: its mean over the right way's, paired by trial; the first steps over later ones"),
+    "ratio_low": Column("lower end of its 95 % interval; those of a study's mistakes on a machine hold together"),
+    "ratio_high": Column("upper end of its 95 % interval"),
+    "is_error": _yes("whether the interval shows that the mistake moves the mean, in the way that it can"),
+    "samples": _count("number of samples"),
+    "trials": _count("ok trials that hold them"),
+}
+
+CORES_WORTH = _axes([*LINE_AXES, "size"]) | {
+    "contender": _text("the accelerator"),
+    "size_name": _text("what the size axis counts"),
+    "parameters": _count("trainable parameters of the model"),
+    "status": _text("how the search ended: " + ", ".join(CORES_STATUSES)),
+    "cores": Column("cores on which the CPU would take the accelerator's time, interpolated; else empty"),
+    "cores_low": Column("lower end of the 95 % set; empty: open, or one trial"),
+    "cores_high": Column("upper end of the 95 % set; empty: open, or one trial"),
+    "slower_cores": _count("of `more_is_slower`: the first number of cores that is slower than fewer are"),
+    "measured_cores": _many("numbers of cores on which the CPU has a time, which is threads of torch"),
+    "trials": _count("fewest ok trials that give a time; with one, the number is indicative"),
+    "baseline_name": _text("name of the CPU"),
+    "contender_name": _text("name of the accelerator"),
+}
+
+_TRAINING = {field.name: field for field in dataclasses.fields(Training)}
+_TYPES = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
+
+
+def _of_training(name: str) -> Column:
+    """A column of a training's row, as it is."""
+    field = _TRAINING[name]
+    dtype = _TYPES.get(str(field.type).removesuffix(" | None"), "object")
+    return Column(field.metadata["doc"], field.metadata["unit"], dtype=dtype)
+
+
+QUALITY = _axes(CELL_AXES) | {
+    **{name: _of_training(name) for name in ("seed", "size_name", "parameters", "epochs", "test_share")},
+    **{name: _of_training(name) for name in ("status", "reason")},
+    "accuracy": Column("share of the rows held out whose class is predicted; empty unless the status is ok"),
+    "macro_f1": Column("mean of the classes' F1"),
+    "weighted_f1": Column("mean of the classes' F1, weighted by their rows"),
+    "loss": _of_training("loss"),
+    "differing_share": Column("share of the rows held out that the CPU's training in fp32 predicts otherwise"),
+    "class_names": _many("the classes; a list, as are the next four columns, one value a class"),
+    "class_precision": _many("of the rows predicted to be of a class, the share that is"),
+    "class_recall": _many("of a class's rows, the share that is predicted to be of it"),
+    "class_f1": _many("harmonic mean of the two"),
+    "class_support": _many("a class's rows among those held out"),
+    "predicted_classes": _count("number of classes that are predicted at all"),
+    **{name: _of_training(name) for name in list(_TRAINING)[list(_TRAINING).index("steps") :]},
+}
+
+QUALITY_PAIRS = _axes(CELL_AXES) | {
+    "metric": _text("what is compared: " + ", ".join(QUALITY_METRICS)),
+    "difference": Column(f"mean over seeds of the metric less that of the CPU in {PRECISIONS[0]} with the same seed"),
+    "difference_low": Column("lower end of its 95 % interval over seeds; empty with one seed"),
+    "difference_high": Column("upper end of its 95 % interval over seeds; empty with one seed"),
+    "largest": Column("largest difference of a single seed, by its size"),
+    "seeds": _count("seeds that ended ok on both sides"),
+}
+
+LARGEST_BATCHES = _axes(SEARCH_AXES) | {
+    "status": _text("how the search ended: ok, oom (not even one row fits), timeout, invalid, unsupported"),
+    "reason": _text("why, where the status is not ok"),
+    "largest": _count("largest batch that fitted, every time it was tried; empty unless the status is ok"),
+    "largest_fitting": _count("largest batch that fitted before the search was stopped; empty unless it was"),
+    "smallest_failing": _count("smallest batch that did not fit; empty where all that were tried fit"),
+    "throughput_samples_per_s": Column("samples per second at the largest batch; empty where it was not timed", "1/s"),
+    "timed_batches": _count("batches that were timed for it"),
+    "timed_s": Column("time of these batches", "s"),
+    "throughput_reason": _text("why there is no throughput, where there was to be one"),
+    "start": _count("first batch size to try"),
+    "limit": _count("largest batch size to try; empty without a limit"),
+    "memory_limit_bytes": _count("memory that the cell was allowed to take; empty for all there is", "B"),
+    "tries_count": _count("tries of the search"),
+    "search_s": Column("time of all tries", "s"),
+    "device_name": _text("name of the device that ran"),
+    "driver_version": _text("GPU driver"),
+    "cuda_version": _text("CUDA (or HIP) that torch was built for"),
+    "hostname": _text("name of the host"),
+    "cpu_model": _text("CPU of the host"),
+    "threads": _count("threads of torch"),
+    "torch_version": _text("version of torch"),
+    "command": _text("command that searches again"),
+}
+
+CLAIMS = {
+    "study": _text("study that the claim belongs to"),
+    "machine": _text("machine whose measurements it is held against"),
+    "statement": _text("what the source says, or we do"),
+    "source": _text("author, title and date of the source; `ours` for a statement of our own"),
+    "published": Column("value that the source gives, or the range that is tested", dtype="string"),
+    "measured": Column("the same, measured; empty where the data do not give it"),
+    "measured_low": Column("lower end of its 95 % interval, or of what is known of it; empty where there is none"),
+    "measured_high": Column("upper end of its 95 % interval, or of what is known of it; empty where there is none"),
+    "quantity": _text("what is measured, in words"),
+    "form": _text("the form of the claim in the study's file"),
+    "tested_low": Column("lower end of the range that is tested; empty where the form has none"),
+    "tested_high": Column("upper end of the range that is tested; empty where the form has none"),
+    "x_axis": _text("what a crossover is read over: size or parameters; empty for other forms, or without rows"),
+    "verdict": _text("reproduced, differs, or not_testable"),
+    "reason": _text("what the verdict rests on, or what is missing"),
+}
+
+PROBLEMS = {
+    "study": _text("study that it happened in"),
+    "work": _text("what is concerned: trial, training, search (for the largest batch)"),
+    "kind": _text("what happened: a status other than ok, flagged, failed, missing, unreadable or excluded"),
+    "cells": _text("the cells that are concerned"),
+    "count": _count("how many of the work"),
+    "reason": _text("why"),
+    "remedy": _text("what to do"),
+}
+
+ANSWERS = {
+    "study": _text("study that asks"),
+    "line": _text("the line of the study's figure; empty: the whole study"),
+    "kind": _text("what is asked"),
+    "status": _text("how the search for an answer ended"),
+    "value": Column("the answer"),
+    "low": Column("lower end of its 95 % interval; empty where there is none"),
+    "high": Column("upper end of its 95 % interval; empty where there is none"),
+    "unit": _text("unit of the value"),
+    "winner": _text("the side that is ahead"),
+    "loser": _text("the side that is behind"),
+    "trials": _count("fewest ok trials that give it"),
+    "published": _text("what the source gives"),
+    "verdict": _text("verdict on the published value"),
+    "doubts": _many("why the answer deserves less trust"),
+}
+
+TABLES: Mapping[str, Mapping[str, Column]] = {
+    "cells": CELLS,
+    "ratios": RATIOS,
+    "crossovers": CROSSOVERS,
+    "latencies": LATENCIES,
+    "cores_worth": CORES_WORTH,
+    "quality": QUALITY,
+    "quality_pairs": QUALITY_PAIRS,
+    "largest_batches": LARGEST_BATCHES,
+    "claims": CLAIMS,
+    "problems": PROBLEMS,
+    "answers": ANSWERS,
+}
+"""The derived tables by name, in the order in which they are made."""
+
+
+def columns_of(table: str) -> list[str]:
+    """The names of a table's columns, in its order."""
+    return list(COLUMNS) if table == "measurements" else list(TABLES[table])
+
+
+def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) -> pd.DataFrame:
+    """A derived table with all its columns and types, made of rows; what a row lacks is missing."""
+    columns = TABLES[table]
+    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), dtype=object)
+    return frame.reindex(columns=list(columns)).astype({name: column.dtype for name, column in columns.items()})
