@@ -1,0 +1,125 @@
+"""Makes the pages of docs/reference/ from the schema, the registries and each script's --help, as a hook of MkDocs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from crossover.config.words import FLAGS, STATUSES, Word  # noqa: E402
+from crossover.figures.registry import FIGURES  # noqa: E402
+from crossover.tables.columns import Measurement  # noqa: E402
+from crossover.tables.registry import CROSSOVER_STATUSES, DOUBTS, PAIRS, TABLES  # noqa: E402
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the reference to the pages that stand in the folder."""
+    schema = yaml.safe_load((ROOT / "config" / "schema.yaml").read_text(encoding="utf-8"))
+    pages: dict[str, Callable[[], str]] = {
+        "config": lambda: _keys_page("Config", "Keys of `config/config.yaml`.", schema),
+        "study": lambda: _keys_page("Studies", "Keys of a study's file.", schema["$defs"]["study"]),
+        "columns": _columns_page,
+        "statuses-and-flags": _words_page,
+        "figures": _figures_page,
+        "commands": _commands_page,
+    }
+    for name, page in pages.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=page()))
+    return files
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    lines = [list(head), ["---"] * len(list(head)), *rows]
+    return "\n".join("| " + " | ".join(_cell(value) for value in line) + " |" for line in lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    return re.sub(r"\s+", " ", str(value)).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _keys_page(title: str, first: str, schema: Mapping[str, Any]) -> str:
+    rows = ([f"`{key}`", _allowed(rule), _default(rule), rule.get("description", "")] for key, rule in _keys(schema))
+    return f"# {title}\n\n{first}\n\n" + _table(("key", "allowed", "default", "meaning"), rows)
+
+
+def _keys(schema: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Mapping[str, Any]]]:
+    for key, rule in schema.get("properties", {}).items():
+        yield f"{above}{key}", rule
+        for part in (rule, rule.get("items", {}), *rule.get("anyOf", ()), rule.get("additionalProperties", {})):
+            if isinstance(part, dict):
+                yield from _keys(part, f"{above}{key}.")
+
+
+def _default(rule: Mapping[str, Any]) -> str:
+    value = rule.get("default", "required")
+    return "" if value in ({}, "required") else f"`{yaml.safe_dump(value, default_flow_style=True).splitlines()[0]}`"
+
+
+def _allowed(rule: Mapping[str, Any]) -> str:
+    if "anyOf" in rule:
+        return ", or ".join(map(_allowed, rule["anyOf"]))
+    if "const" in rule:
+        return f"`{rule['const']}`"
+    if "enum" in rule:
+        return ", ".join(f"`{value}`" for value in rule["enum"])
+    kinds = rule.get("type", "")
+    words = " or ".join([kinds] if isinstance(kinds, str) else kinds)
+    ends = [f"{word} {rule[key]:,}" for key, word in ENDS.items() if key in rule]
+    items = f" of {_allowed(rule['items'])}" if isinstance(rule.get("items"), dict) and "enum" in rule["items"] else ""
+    return f"{words}{items} {', '.join(ends)}".strip()
+
+
+ENDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}
+
+
+def _columns_page() -> str:
+    parts = ["# Columns\n\nOne Parquet file (and a CSV, but for the measurements) a table, in the results folder. An empty",
+             "value means: not measured, or not known on this machine.\n\n## measurements\n\nOne row a trial.\n\n"]  # fmt: skip
+    rows = ([f"`{c.name}`", c.metadata["unit"], c.metadata["doc"]] for c in dataclasses.fields(Measurement))
+    text = "\n".join(parts) + _table(("column", "unit", "holds"), rows)
+    for name, columns in TABLES.items():
+        own = ([f"`{column}`", one.unit, one.doc] for column, one in columns.items())
+        text += f"\n## {name}\n\n" + _table(("column", "unit", "holds"), own)
+    return text
+
+
+def _words_page() -> str:
+    def words(known: Mapping[str, Word]) -> str:
+        return _table(("name", "meaning", "what to do"), ([f"`{n}`", w.meaning, w.remedy] for n, w in known.items()))
+
+    def meanings(known: Mapping[str, str]) -> str:
+        return _table(("name", "meaning"), ([f"`{name}`", meaning] for name, meaning in known.items()))
+
+    return (
+        "# Statuses and flags\n\n## How a trial ends\n\n" + words(STATUSES)
+        + "\n## Why an `ok` result deserves less trust\n\n" + words(FLAGS)
+        + "\n## How the search for a crossover ends\n\n" + meanings(CROSSOVER_STATUSES)
+        + "\n## What is left in doubt of it\n\n" + meanings(DOUBTS)
+        + "\n## What is compared\n\n" + meanings(PAIRS)
+    )  # fmt: skip
+
+
+def _figures_page() -> str:
+    rows = ([f"`{name}`", figure.caption] for name, figure in FIGURES.items())
+    return "# Figures\n\nA study's `figures` lists the kinds to draw.\n\n" + _table(("kind", "shows"), rows)
+
+
+def _commands_page() -> str:
+    text = "# Commands\n\nScripts that are called by hand; the workflow's rules call the others.\n"
+    for script in sorted((ROOT / "scripts").glob("*.py")):
+        if "argparse" in (code := script.read_text(encoding="utf-8")) or "parser" in code:
+            command = [sys.executable, script, "--help"]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, env={"COLUMNS": "100"})
+            text += f"\n## {script.name}\n\n```\n{done.stdout}```\n"
+    return text
