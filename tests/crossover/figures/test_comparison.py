@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from matplotlib.axes import Axes
-
 from crossover.figures.comparison import plot_comparison
 from crossover.figures.comparison_rows import comparison_rows
-from crossover.figures.style import PUBLISHED_COLOUR
 from crossover.figures.views import StudyView
+from matplotlib.axes import Axes
+
+from crossover.figures.style import PUBLISHED_COLOUR
 
 Row = Callable[..., dict[str, Any]]
 Views = Callable[..., StudyView]

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from crossover.figures.curves import draw_band, looks_of, spread
 from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection, PolyCollection
 
-from crossover.figures.curves import draw_band, looks_of, spread
 from crossover.figures.style import DEVICE_COLOURS
 
 Row = Callable[..., dict[str, Any]]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-
 from crossover.figures.energy import NO_COST, cell_costs, plot_energy
 from crossover.figures.views import StudyView
 

@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from matplotlib import pyplot as plt
-
 from crossover.answers.takeaways import TAKEAWAYS, takeaway
 from crossover.figures.views import study_view
 from crossover.report.report_tables import ReportTables
-from crossover.statistics.cores_worth import compare_cores
 from crossover.statistics.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
-from crossover.statistics.quality import quality_table
 from crossover.statistics.summary import summarise
+from matplotlib import pyplot as plt
+
+from crossover.statistics.cores_worth import compare_cores
+from crossover.statistics.quality import quality_table
 from crossover.tables.columns import Training
 from crossover.tables.frames import write_table
 from render_report import render_report

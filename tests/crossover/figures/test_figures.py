@@ -10,11 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
-from matplotlib.figure import Figure
-
 from crossover.figures.comparison import plot_comparison
 from crossover.figures.energy import plot_energy
 from crossover.figures.figure_files import read_view, save_study_figure, write_takeaway
@@ -28,13 +23,18 @@ from crossover.figures.many_lines import plot_utilisation
 from crossover.figures.memory import plot_memory
 from crossover.figures.precisions import plot_precisions
 from crossover.figures.status_marks import MARK
-from crossover.figures.style import DEVICE_COLOURS
 from crossover.figures.throughput import plot_throughput
 from crossover.figures.trade_off import plot_trade_off
 from crossover.figures.views import StudyView, study_view
 from crossover.statistics.comparisons import compare_lines
 from crossover.statistics.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
 from crossover.statistics.summary import summarise
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+
+from crossover.figures.style import DEVICE_COLOURS
 
 PowerLaws = Callable[..., pd.DataFrame]
 FORMATS = ("svg", "pdf", "png")

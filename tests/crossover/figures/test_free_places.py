@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from crossover.figures.free_places import write_beside
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-
-from crossover.figures.free_places import write_beside
 
 X, LEVEL = np.array([0.02, 0.5, 0.9]), np.array([0.5, 0.5, 0.5])
 

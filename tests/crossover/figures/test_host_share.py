@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from crossover.figures.host_share import NO_SHARE, host_shares, plot_host_share, share_over_trials
 from crossover.figures.views import StudyView
 

@@ -3,11 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-
 from crossover.figures.curves import Tag
 from crossover.figures.line_ends import write_ends
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from crossover.figures.log_ticks import LogTicks, reach_ticks_beside_1, tick_values
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
-
-from crossover.figures.log_ticks import LogTicks, reach_ticks_beside_1, tick_values
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
-
 from crossover.figures.figures import plot_speedups, plot_times
 from crossover.figures.many_lines import plot_utilisation
 from crossover.figures.status_marks import MARK
-from crossover.figures.style import DEVICE_COLOURS
 from crossover.figures.views import StudyView
+from matplotlib.axes import Axes
+
+from crossover.figures.style import DEVICE_COLOURS
 
 Row = Callable[..., dict[str, Any]]
 Views = Callable[..., StudyView]

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
-
 from crossover.figures.memory import bar_edges, plot_memory
 from crossover.figures.views import StudyView
 from crossover.statistics.memory_rows import PARTS
+from matplotlib.axes import Axes
 
 Row = Callable[..., dict[str, Any]]
 Views = Callable[..., StudyView]

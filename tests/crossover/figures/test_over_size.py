@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-
 from crossover.figures.curves import Looks
 from crossover.figures.line_panels import Line
 from crossover.figures.over_size import BY_DEVICE, BY_EXECUTION, line_panels, lost_words, x_words
-from crossover.figures.style import PALETTE
 from crossover.figures.views import StudyView
+
+from crossover.figures.style import PALETTE
 from crossover.tables.frames import first_row
 
 Row = Callable[..., dict[str, Any]]

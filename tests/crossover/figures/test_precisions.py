@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
-
 from crossover.figures.precisions import NO_PAIR, plot_precisions
 from crossover.figures.views import StudyView
+from matplotlib.axes import Axes
 
 Row = Callable[..., dict[str, Any]]
 Views = Callable[..., StudyView]

@@ -7,10 +7,10 @@ from math import log10
 
 import pandas as pd
 import pytest
+from crossover.figures.status_marks import MARK, StatusMark, draw_status_marks, make_room, status_marks
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from crossover.figures.status_marks import MARK, StatusMark, draw_status_marks, make_room, status_marks
 from crossover.figures.style import PUBLISHED_COLOUR
 
 

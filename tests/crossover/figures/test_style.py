@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-
 from crossover.answers.wording import count_text, known_count_text
+
 from crossover.figures.style import (
     PALETTE,
     bytes_text,

@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from crossover.errors import UserError
 from crossover.figures.svg_size import dimensions, svg_size
 from crossover.report.report_figures import FigureFile
+
+from crossover.errors import UserError
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
-
 from crossover.figures.status_marks import MARK
 from crossover.figures.throughput import plot_throughput
 from crossover.figures.views import StudyView
 from crossover.statistics.largest_batches import SEARCH_AXES, SEARCH_COLUMNS
+from matplotlib.axes import Axes
 
 Row = Callable[..., dict[str, Any]]
 Views = Callable[..., StudyView]

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from crossover.figures.trade_off import front, plot_trade_off
 from crossover.figures.views import StudyView
 
