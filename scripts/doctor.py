@@ -1,4 +1,4 @@
-"""Prints what would make numbers measured on this machine worse, and what to do about each, one finding per line."""
+"""Print what would make numbers measured on this machine worse and what to do about it, one finding per line."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from crossover.machine.doctor import examine, look_around
 def main(arguments: list[str]) -> None:
     """Look at this machine and print the findings."""
     argparse.ArgumentParser(description=__doc__).parse_args(arguments)
-    findings = examine(look_around(pynvml))
-    print("\n".join(map(str, findings)) or "nothing found")
+    print("\n".join(examine(look_around(pynvml))) or "nothing found")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Makes one dataset and writes it as safetensors."""
+"""Make one dataset and write it as safetensors."""
 
 import resource
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -> None:
-    """Write dataset `name`, made with `options`, to `path_to_dataset`; raises UserError where it is too large."""
+    """Write dataset `name`, made with `options`; raises UserError if it does not fit into memory."""
     import json
 
     import numpy as np
@@ -37,7 +37,7 @@ def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -
 
 
 def refuse_more_than(free_bytes: int) -> None:
-    """Have the kernel refuse this process more than so much further memory, rather than kill it as it fills up."""
+    """Limit the memory that this process may still take, so that Linux refuses more rather than killing it."""
     if sys.platform == "linux":
         held_bytes = psutil.Process().memory_info().data
         _, most = resource.getrlimit(resource.RLIMIT_DATA)

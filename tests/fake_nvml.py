@@ -1,15 +1,19 @@
-"""NVML as far as the workflow asks it, for machines that exist only in a test."""
+"""NVML as far as the workflow asks it, for GPUs that exist only in a test."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pynvml
 
 
 @dataclass(frozen=True)
 class FakeGpu:
-    """A GPU or a MIG instance, and at once its handle."""
+    """A GPU or a MIG instance."""
 
     uuid: str
     name: str = "Brand G1"
@@ -20,36 +24,38 @@ class FakeGpu:
     knows_mig: bool = True
     lost: bool = False
     near: tuple[int, ...] = ()
-    """CPUs of its NUMA node; none where the driver cannot tell."""
+    """CPUs of its NUMA node; empty if the driver cannot tell."""
     ideal: tuple[int, ...] = ()
-    """The same, as drivers tell it that know no NUMA nodes."""
+    """The same from drivers that know no NUMA nodes."""
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    """Further answers by the function's name, or by the name and its arguments: `nvmlDeviceGetClock(1, 2)`.
+
+    `fields` are those of nvmlDeviceGetFieldValues. What has no answer is not supported, as on many a real GPU."""
 
 
-def _words(cpus: tuple[int, ...], words: int) -> list[int]:
-    if not cpus:
-        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
-    return [sum(1 << cpu % 64 for cpu in cpus if cpu // 64 == word) for word in range(words)]
+def unsupported(number: int = pynvml.NVML_ERROR_NOT_SUPPORTED) -> Any:
+    raise pynvml.NVMLError(number)
 
 
 class FakeNvml:
-    """Answers as pynvml does, with its error class."""
-
-    NVMLError = pynvml.NVMLError
-    NVML_AFFINITY_SCOPE_NODE = pynvml.NVML_AFFINITY_SCOPE_NODE
+    """The module pynvml; a GPU's UUID is its handle. Queries of a GPU's state need an open session."""
 
     def __init__(self, *gpus: FakeGpu, there: bool = True, counts: bool = True) -> None:
-        self.gpus = gpus
+        self.boards = gpus
+        self.known = {one.uuid: one for gpu in gpus for one in (gpu, *(gpu.instances or ())) if one}
+        self.gpus = {uuid: dict(gpu.answers) for uuid, gpu in self.known.items()}
+        """Their answers, which a test may change."""
         self.there = there
         self.counts = counts
-        self.open = 0
+        self.opened = 0
 
     def nvmlInit(self) -> None:  # noqa: N802
         if not self.there:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
-        self.open += 1
+            unsupported(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+        self.opened += 1
 
     def nvmlShutdown(self) -> None:  # noqa: N802
-        self.open -= 1
+        self.opened -= 1
 
     def nvmlSystemGetDriverVersion(self) -> str:  # noqa: N802
         return "580.1"
@@ -58,44 +64,70 @@ class FakeNvml:
         return 13010
 
     def nvmlDeviceGetCount(self) -> int:  # noqa: N802
-        if not self.counts:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_UNKNOWN)
-        return len(self.gpus)
+        return len(self.boards) if self.counts else unsupported(pynvml.NVML_ERROR_UNKNOWN)
 
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> FakeGpu:  # noqa: N802
-        if self.gpus[index].lost:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
-        return self.gpus[index]
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:  # noqa: N802
+        gpu = self.boards[index]
+        return unsupported(pynvml.NVML_ERROR_GPU_IS_LOST) if gpu.lost else gpu.uuid
 
-    def nvmlDeviceGetUUID(self, handle: FakeGpu) -> str:  # noqa: N802
-        return handle.uuid
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
+        return uuid if uuid in self.known else unsupported(pynvml.NVML_ERROR_NOT_FOUND)
 
-    def nvmlDeviceGetName(self, handle: FakeGpu) -> str:  # noqa: N802
-        return handle.name
+    def nvmlDeviceGetUUID(self, handle: str) -> str:  # noqa: N802
+        return handle
 
-    def nvmlDeviceGetMigMode(self, handle: FakeGpu) -> list[int]:  # noqa: N802
-        if not handle.knows_mig:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
-        return [int(handle.instances is not None), 0]
+    def nvmlDeviceGetName(self, handle: str) -> str:  # noqa: N802
+        return self.known[handle].name
 
-    def nvmlDeviceGetMaxMigDeviceCount(self, handle: FakeGpu) -> int:  # noqa: N802
-        return len(handle.instances or ())
+    def nvmlDeviceGetMigMode(self, handle: str) -> list[int]:  # noqa: N802
+        gpu = self.known[handle]
+        known = [int(gpu.instances is not None), 0] if gpu.knows_mig else None
+        return self.gpus[handle].get("nvmlDeviceGetMigMode", known) or unsupported()
 
-    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: FakeGpu, index: int) -> FakeGpu:  # noqa: N802
-        instance = (handle.instances or ())[index]
-        if instance is None:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
-        return instance
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle: str) -> int:  # noqa: N802
+        return len(self.known[handle].instances or ())
 
-    def nvmlDeviceGetGpuInstanceId(self, handle: FakeGpu) -> int:  # noqa: N802
-        return handle.within[0]
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: str, index: int) -> str:  # noqa: N802
+        instance = (self.known[handle].instances or ())[index]
+        return instance.uuid if instance else unsupported(pynvml.NVML_ERROR_NOT_FOUND)
 
-    def nvmlDeviceGetComputeInstanceId(self, handle: FakeGpu) -> int:  # noqa: N802
-        return handle.within[1]
+    def nvmlDeviceGetGpuInstanceId(self, handle: str) -> int:  # noqa: N802
+        return self.known[handle].within[0]
 
-    def nvmlDeviceGetCpuAffinityWithinScope(self, handle: FakeGpu, words: int, scope: int) -> list[int]:  # noqa: N802
-        assert scope == self.NVML_AFFINITY_SCOPE_NODE
-        return _words(handle.near, words)
+    def nvmlDeviceGetComputeInstanceId(self, handle: str) -> int:  # noqa: N802
+        return self.known[handle].within[1]
 
-    def nvmlDeviceGetCpuAffinity(self, handle: FakeGpu, words: int) -> list[int]:  # noqa: N802
-        return _words(handle.ideal, words)
+    def nvmlDeviceGetCpuAffinityWithinScope(self, handle: str, words: int, scope: int) -> list[int]:  # noqa: N802
+        assert scope == pynvml.NVML_AFFINITY_SCOPE_NODE
+        return _words(self.known[handle].near, words)
+
+    def nvmlDeviceGetCpuAffinity(self, handle: str, words: int) -> list[int]:  # noqa: N802
+        return _words(self.known[handle].ideal, words)
+
+    def nvmlDeviceGetFieldValues(self, handle: str, fields: Sequence[int]) -> list[SimpleNamespace]:  # noqa: N802
+        known = self.gpus[handle].get("fields", {})
+        return [
+            SimpleNamespace(
+                nvmlReturn=pynvml.NVML_SUCCESS if number in known else pynvml.NVML_ERROR_NOT_SUPPORTED,
+                value=SimpleNamespace(ullVal=known.get(number, 999)),
+            )
+            for number in fields
+        ]
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(pynvml, name)
+        return partial(self._answer, name) if name.startswith("nvmlDevice") else real
+
+    def _answer(self, name: str, handle: str, *arguments: int, **_: Any) -> Any:
+        assert self.opened, "NVML is not open"
+        answers = self.gpus[handle]
+        for key in (f"{name}({', '.join(map(str, arguments))})", name):
+            if key in answers:
+                return answers[key]
+        return unsupported()
+
+
+def _words(cpus: tuple[int, ...], words: int) -> list[int]:
+    if not cpus:
+        unsupported()
+    return [sum(1 << cpu % 64 for cpu in cpus if cpu // 64 == word) for word in range(words)]

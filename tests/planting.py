@@ -1,4 +1,4 @@
-"""A copy of the scripts with one more workload, which misbehaves in a way that its size chooses."""
+"""A copy of the scripts with one more workload, whose size chooses how it misbehaves."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ SIZE_NAME = "faults"
 SIZE_RANGE = (1, 99)
 DATASET = "disc"
 PROTOCOLS = ("resident",)
+WELL, CRASH, HANG, NAN, ELSEWHERE, RAISE, HOG, KILLED, LITTER, STUBBORN, CRASH_LATER = range(1, 12)
 
 
 def build_model(size):
@@ -37,43 +38,42 @@ class Planted(TrainingTask):
         self.fault = cell.size
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
         self.steps = 0
-        if self.fault == 5:
+        if self.fault == ELSEWHERE:
             self.model.to("meta")
 
     def next_inputs(self):
-        return tuple(tensor[:10] for tensor in self.resident)
+        return self.nth_batch(0, 10)
 
     def forward(self, model, features, labels):
-        if self.fault == 11 and model is not self.model:  # the reference of the numerical check
+        if self.fault == CRASH_LATER and model is not self.model:  # the reference of the numerical check
             ctypes.string_at(0)
         loss = nn.functional.cross_entropy(model(features), labels)
-        return (loss * float("nan") if self.fault == 4 else loss,)
+        return (loss * float("nan") if self.fault == NAN else loss,)
 
     def run(self, *inputs):
-        if self.fault == 5:
-            return
-        super().run(*inputs)
+        if self.fault != ELSEWHERE:
+            super().run(*inputs)
 
     def end_step(self):
         self.steps += 1
         if self.steps < 3:
             return
-        if self.fault == 2:
+        if self.fault == CRASH:
             ctypes.string_at(0)
-        elif self.fault == 3:
+        elif self.fault == HANG:
             if "PLANTED_BEGUN" in os.environ:
                 with open(os.environ["PLANTED_BEGUN"], "w") as file:
                     file.write(str(os.getpid()))
             time.sleep(1000)
-        elif self.fault == 6:
+        elif self.fault == RAISE:
             raise ValueError("planted")
-        elif self.fault == 7:
+        elif self.fault == HOG:
             self.hoard = [torch.ones(2**25, device=self.arithmetic.device) for _ in range(2**20)]
-        elif self.fault == 8:
+        elif self.fault == KILLED:
             os.kill(os.getpid(), signal.SIGKILL)
-        elif self.fault == 9 and self.steps == 3:
+        elif self.fault == LITTER and self.steps == 3:
             subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)", "litter-of-crossover"])
-        elif self.fault == 10:
+        elif self.fault == STUBBORN:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             time.sleep(1000)
@@ -93,9 +93,9 @@ def plant(folder: Path) -> Path:
 
 
 def kill_while_hanging(command: list[str], begun: Path, number: signal.Signals) -> tuple[int, str]:
-    """Start a job whose workload HANGs, send it a signal once it does, and return its status and what it said.
+    """Start a job whose workload HANGs, send it a signal once it does, and return its status and standard error.
 
-    `begun` is the file in which the workload notes its process. Asserts that this process has ended too.
+    The workload notes its process in `begun`. Asserts that this process has ended too.
     """
     environment = {**os.environ, "PLANTED_BEGUN": str(begun)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as job:

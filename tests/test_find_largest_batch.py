@@ -113,17 +113,6 @@ def test_the_largest_batch_is_what_arithmetic_says(house: Path, tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_one_batch_more_than_the_largest_does_not_fit(house: Path, tmp_path: Path) -> None:
-    limited = ("hungry", 7, "--memory-limit=256MiB")
-    largest = search(house, tmp_path / "found.json", *limited)["largest"]
-    below = search(house, tmp_path / "found.json", *limited, f"--start={largest}", f"--limit={largest}")
-    assert statuses(below) == [(largest, "ok")] * 3
-    above = search(house, tmp_path / "found.json", *limited, f"--start={largest + 1}", f"--limit={largest + 1}")
-    assert statuses(above)[0] == (largest + 1, "oom")
-    assert above["largest"] == largest
-
-
-@pytest.mark.slow
 def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(house: Path, tmp_path: Path) -> None:
     result = search(
         house, tmp_path / "found.json", "disc_mlp", 3, "--start=16", "--limit=50", "--study=mine", "--timed-batches=7"
@@ -144,9 +133,8 @@ def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(house: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("memory_limit", ["1B", "900kB"])
-def test_nothing_fits(house: Path, tmp_path: Path, memory_limit: str) -> None:
-    result = search(house, tmp_path / "found.json", "hungry", 1, f"--memory-limit={memory_limit}", "--start=2")
+def test_nothing_fits(house: Path, tmp_path: Path) -> None:
+    result = search(house, tmp_path / "found.json", "hungry", 1, "--memory-limit=900kB", "--start=2")
     assert statuses(result) == [(2, "oom"), (1, "oom")]
     assert (result["status"], result["largest"], result["smallest_failing"]) == ("oom", None, 1)
     assert result["throughput_samples_per_s"] is result["timed_s"] is None
@@ -180,20 +168,12 @@ def test_everything_but_memory_stops_the_search(
 
 
 @pytest.mark.slow
-def test_an_error_of_the_workload_shows_where(house: Path, tmp_path: Path) -> None:
-    done = run(house, tmp_path / "found.json", "planted", RAISE)
-    assert "planted.py" in done.stderr
-    assert "batch 64: invalid (ValueError: planted)" in done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_killed_search_leaves_no_process_and_no_file(house: Path, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_killed_search_leaves_no_process_and_no_file(house: Path, tmp_path: Path) -> None:
     begun, folder = tmp_path / "begun", tmp_path / "results"
     script = house / "scripts" / "find_largest_batch.py"
     command = [sys.executable, str(script), *options(house, folder / "found.json", "planted", HANG)]
-    status, said = kill_while_hanging(command, begun, number)
-    assert status == 128 + number
+    status, said = kill_while_hanging(command, begun, signal.SIGTERM)
+    assert status == 128 + signal.SIGTERM
     assert "Traceback" not in said
     assert list(folder.iterdir()) == []
 

@@ -110,8 +110,8 @@ def test_a_workload_can_spoil_no_trial_but_its_own(tmp_path: Path) -> None:
     assert servers() == server
 
     # A file that the server itself has imported.
-    code = bench.measurement / "process" / "server.py"
-    code.write_text(code.read_text() + "HARMLESS = 1\n")
+    tasks = bench.measurement / "step" / "tasks.py"
+    tasks.write_text(tasks.read_text() + "HARMLESS = 1\n")
     third, said = bench.measure(3, outputs=4)
     assert "no trial server: another version of code" in said
     assert (third["status"], third["isolation"]) == ("ok", "process")

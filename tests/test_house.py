@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-
 from crossover.figures.registry import FIGURES
 
 ROOT = Path(__file__).parents[1]

@@ -1,7 +1,7 @@
-"""How often a job has failed, as a parameter of rules whose earlier outputs outlive a failure.
+"""How often a job has failed: a parameter of rules that keep their earlier outputs when a job fails.
 
-Snakemake (9.27) restores the outputs of a failed job that are flagged with `update`, but notes them as made with the
-inputs and parameters that failed. So the next run would keep them, if the number of failures were not another one then.
+Snakemake (9.27) restores the outputs of a failed job that are flagged with `update`, but records them as made with the
+inputs and parameters that failed. A changed number of failures makes the next run do the job again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from crossover.files import atomic_path
 
 
 def failures(path_to_log: Path) -> int:
-    """How often the job with this log has begun and not come to a good end, in whatever way it ended."""
+    """How often the job with this log has begun and not succeeded."""
     note = _note(path_to_log)
     return int(note.read_text(encoding="utf-8")) if note.is_file() else 0
 

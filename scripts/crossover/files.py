@@ -10,10 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path` that takes its name only if the block succeeds.
-
-    The temporary name keeps the suffix, since some writers choose their format by it.
-    """
+    """Yield a temporary path that is renamed to `path` only if the block succeeds; it has the same suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:

@@ -1,7 +1,8 @@
-"""Files of a run, read: one that is torn or of another kind ends in one line that names it and says what to do."""
+"""Reads files of a run; one that is torn or of another kind is a UserError that names it and says what to do."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 from collections import Counter
@@ -18,11 +19,11 @@ Found = TypeVar("Found")
 
 AGAIN = "delete it and run again"
 MOST_NAMED = 20
-"""Files that an error names at most; the next run names further ones."""
+"""Most files that an error names; the next run names further ones."""
 
 
 class UnreadableError(UserError):
-    """A file that is not what its reader needs."""
+    """A file that its reader cannot use."""
 
     def __init__(self, path: Path, why: str, remedy: str = AGAIN) -> None:
         super().__init__(path, why, remedy)
@@ -34,8 +35,8 @@ class UnreadableError(UserError):
 
 
 def read_arrow(path: Path, kind: str, columns: Sequence[str] | None = None, remedy: str = AGAIN) -> pa.Table:
-    """Read a Parquet file, or those of its columns that it has; raises UnreadableError, which names its `kind`."""
-    import pyarrow as pa  # takes a moment, which whoever reads JSON only need not wait
+    """Read a Parquet file, or the named columns that it has; raises UnreadableError, which names its `kind`."""
+    import pyarrow as pa  # takes a moment, and not every reader needs it
     import pyarrow.parquet as pq
 
     try:
@@ -66,7 +67,7 @@ def read_text(path: Path, kind: str) -> str:
 def read_each(
     paths: Iterable[Path], read: Callable[[Path], Found]
 ) -> tuple[dict[Path, Found], dict[Path, UnreadableError]]:
-    """What is in each file that `read` can read, and why not in each other one."""
+    """The content of each file that `read` can read, and the error of each other one."""
     found, torn = {}, {}
     for path in paths:
         try:
@@ -77,13 +78,25 @@ def read_each(
 
 
 def check_readable(torn: Mapping[Path, UnreadableError]) -> None:
-    """Raise UserError where files could not be read: one line for all, with the command that removes them."""
+    """Raise UserError if files could not be read: one line for all, with the command that removes them."""
     if len(torn) == 1:
         raise next(iter(torn.values()))
     if torn:
         (first, error), named = next(iter(torn.items())), list(map(str, torn))[:MOST_NAMED]
-        shown = f", of which {len(named)} are named here" if len(torn) > len(named) else ""
+        shown = f" ({len(named)} named here)" if len(torn) > len(named) else ""
         raise UserError(
             f"{first}: {error.why}; {len(torn)} files like it cannot be used{shown}; delete them and run again: "
             f"rm {shlex.join(named)}"
         )
+
+
+def check_file(path: Path, sha256: str | None, key: str) -> None:
+    """Raise UserError, naming the config's key, if a file is missing or has another checksum (None: not checked)."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; mend its path in {key} of the config")
+    if sha256 is None:
+        return
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != sha256.lower():
+        raise UserError(f"{path}: SHA-256 is {found}, but the config says {sha256}; the file is not the expected one")

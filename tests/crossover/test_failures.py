@@ -37,27 +37,12 @@ def test_a_job_that_ends_with_an_error_has_failed(tmp_path: Path) -> None:
     assert log.read_text() == "error: no\n"
 
 
-def rule_texts() -> dict[str, str]:
-    """Each rule of the workflow as it is written."""
-    parts = [part for file in RULES.glob("*.smk") for part in re.split(r"^(?=rule )", file.read_text(), flags=re.M)]
-    return {part.split()[1].rstrip(":"): part for part in parts if part.startswith("rule ")}
-
-
-def test_every_rule_that_keeps_its_outputs_knows_how_often_it_has_failed() -> None:
-    """Otherwise Snakemake would take what a failed job has left as what it has made."""
-    keeping = {name: text for name, text in rule_texts().items() if "kept(" in text or "figure_files(" in text}
-    assert len(keeping) > 20
-    for name, text in keeping.items():
+def test_every_rule_that_keeps_its_outputs_counts_its_failures() -> None:
+    """Otherwise Snakemake would take what a failed job left for what it has made."""
+    texts = [part for file in RULES.glob("*.smk") for part in re.split(r"^(?=rule )", file.read_text(), flags=re.M)]
+    keeping = [text for text in texts if text.startswith("rule ") and "kept(" in text]
+    assert len(keeping) > 2
+    for text in keeping:
         log = re.search(r"    log:\n        (.+),\n", text)
-        assert log, name
+        assert log, text
         assert f"failures=failures_of({log[1]})," in text
-
-
-def test_every_table_figure_and_report_is_kept() -> None:
-    local = re.findall(r"^    (\w+),", (RULES / "local.smk").read_text(), flags=re.M)
-    texts = rule_texts()
-    for name in (*local, "compare_runs"):
-        if name != "plan_refinement":  # no reader's file
-            output = texts[name].partition("    output:\n")[2].partition("\n    log:")[0]
-            paths = re.findall(r'"\{(?:results|RESULTS)\}/', output)
-            assert output.count("kept(") == len(paths) or "figure_files(" in output, name

@@ -36,11 +36,6 @@ class Side:
     axes: Mapping[str, Any]
     metric: str
 
-    @property
-    def words(self) -> str:
-        """The cell in words, 'device cuda, size 2000'."""
-        return axes_words(self.axes)
-
 
 @dataclass(frozen=True)
 class CrossoverBetween:
@@ -49,11 +44,6 @@ class CrossoverBetween:
     low: float
     high: float
     where: Mapping[str, Any]
-
-    @property
-    def claimed(self) -> str:
-        """The claimed value in words."""
-        return f"{short_number(self.low)} to {short_number(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -65,13 +55,6 @@ class RatioWithin:
     low: float | None
     high: float
 
-    @property
-    def claimed(self) -> str:
-        """The claimed value in words."""
-        if self.low is None:
-            return f"below {short_number(self.high)}"
-        return f"{short_number(self.low)} to {short_number(self.high)}"
-
 
 @dataclass(frozen=True)
 class SameQuality:
@@ -82,11 +65,6 @@ class SameQuality:
     where: Mapping[str, Any]
     study: str | None = None
     """The study that trains the models; None: the claim's own."""
-
-    @property
-    def claimed(self) -> str:
-        """The claimed value in words."""
-        return f"within ±{short_number(self.within)}"
 
 
 @dataclass(frozen=True)
@@ -116,8 +94,17 @@ def read_claim(values: Mapping[str, Any], study: str, place: str) -> Claim:
             raise UserError(f"{place}.published: {published!r} is not allowed; allowed: null, as the source is {OURS}")
         published = "none"
     text = published if isinstance(published, str | None) else short_number(published)
-    shown = form.claimed if text is None else f"{text} (tested: {form.claimed})"
+    shown = _claimed(form) if text is None else f"{text} (tested: {_claimed(form)})"
     return Claim(study, values["statement"], values.get("source"), shown, named[0], form)
+
+
+def _claimed(form: CrossoverBetween | RatioWithin | SameQuality) -> str:
+    """The claimed value in words."""
+    if isinstance(form, SameQuality):
+        return f"within ±{short_number(form.within)}"
+    if form.low is None:
+        return f"below {short_number(form.high)}"
+    return f"{short_number(form.low)} to {short_number(form.high)}"
 
 
 def claims_of(studies: Sequence[Study]) -> list[dict[str, Any]]:
@@ -224,7 +211,7 @@ def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], s
             yield f": {side.metric} needs latency_mistakes, which is false; set it to true"
     of, over = ([cell for cell in cells if selects(side.axes, cell)] for side in (form.of, form.over))
     if form.of.metric == form.over.metric and (form.of.axes == form.over.axes or (of and of == over)):
-        yield f": both sides are the same cell ({form.of.words}); let them differ in an axis"
+        yield f": both sides are the same cell ({axes_words(form.of.axes)}); let them differ in an axis"
 
 
 def _quality_problems(

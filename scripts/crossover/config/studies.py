@@ -210,18 +210,13 @@ def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
 
 
 def effort_of(study: Study, run: Effort) -> Effort:
-    """The effort of a study's trials in a run."""
-    return with_own(study.effort, run)
-
-
-def with_own(own: Mapping[str, Any], run: Effort) -> Effort:
-    """The run's effort with a study's own numbers in place of it."""
+    """The effort of a study's trials: the run's, with the study's own numbers in place of it."""
 
     def counting(key: str) -> Any:
-        value = type(getattr(run, key))(own[key])
+        value = type(getattr(run, key))(study.effort[key])
         return min(value, getattr(run, key)) if key in CAPS else value
 
-    return replace(run, **{key: counting(key) for key in own})
+    return replace(run, **{key: counting(key) for key in study.effort})
 
 
 def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:

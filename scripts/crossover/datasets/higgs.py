@@ -1,7 +1,7 @@
 """Two lepton transverse momenta of Higgs signal and background (HSF Training, "Machine Learning on GPU").
 
-The lesson reads ATLAS open data of the H->ZZ->4l selection. Where the config does not name those files, rows of the
-same shape, number and class balance are generated: run time depends on these, not on the physics.
+The lesson reads ATLAS open data of the H->ZZ->4l selection. If the config does not name those files, rows of the same
+shape, number and class balance are generated: run time depends on these, not on the physics.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from crossover.datasets.checksums import check_file
 from crossover.errors import UserError
+from crossover.reading import check_file
 
 QUOTED_WIDTH = 200
-"""Most characters of what an error quotes of a file."""
+"""Most characters that an error quotes from a file."""
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -57,7 +57,7 @@ def _read(csv: Mapping[str, Any], seed: int) -> tuple[Floats, np.ndarray[Any, An
     labels = np.concatenate([np.ones(len(signal), np.int64), np.zeros(len(background), np.int64)])
     if math.ceil(len(features) * csv["test_share"]) == len(features):
         raise UserError(
-            f"{csv['signal']} and {csv['background']}: {len(features)} rows in all, of which test_share "
+            f"{csv['signal']} and {csv['background']}: {len(features)} rows in all, and test_share "
             f"{csv['test_share']} leaves none to train on; name larger files, or lower datasets.higgs.csv.test_share"
         )
     train_features, _, train_labels, _ = train_test_split(
@@ -67,7 +67,7 @@ def _read(csv: Mapping[str, Any], seed: int) -> tuple[Floats, np.ndarray[Any, An
 
 
 def _read_columns(path: Path, columns: Sequence[str], sha256: str | None) -> Floats:
-    """Only these columns, read in blocks, so that a file may be larger than the memory."""
+    """These columns of a CSV file, read in blocks, since the file may be larger than the memory."""
     from pyarrow import ArrowException, ArrowMemoryError, float64
     from pyarrow import csv as arrow_csv
 
@@ -75,38 +75,31 @@ def _read_columns(path: Path, columns: Sequence[str], sha256: str | None) -> Flo
     try:
         with arrow_csv.open_csv(path) as file:
             names = file.schema.names
-        _check_columns(path, columns, names)
+        for column in columns:
+            if (count := names.count(column)) != 1:
+                state = f"stands {count} times" if count else "is missing"
+                raise UserError(
+                    f"{path}: column '{column}' {state}; found: {_quoted(', '.join(names))}; name two that stand there "
+                    "once in datasets.higgs.csv.columns"
+                )
         numbers = arrow_csv.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, float64()))
         with arrow_csv.open_csv(path, convert_options=numbers) as file:
-            blocks = [_floats(block, columns) for block in file]
+            blocks = [
+                np.column_stack([block.column(name).to_numpy(zero_copy_only=False) for name in columns])
+                for block in file
+            ]
     except ArrowMemoryError:
         raise
     except (ArrowException, OSError, ValueError) as error:
         raise UserError(
             f"{path}: not a readable CSV file with numbers in {', '.join(columns)}: {_quoted(str(error))}"
         ) from None
-    values = np.concatenate([np.empty((0, len(columns)), np.float32), *blocks])
+    values = np.concatenate([np.empty((0, len(columns))), *blocks]).astype(np.float32)
     if len(values) == 0 or not np.isfinite(values).all():
         raise UserError(f"{path}: columns {', '.join(columns)} must hold finite numbers in at least one row")
     return values
 
 
-def _check_columns(path: Path, columns: Sequence[str], names: Sequence[str]) -> None:
-    """Raise UserError where a column is not in the file exactly once."""
-    for column in columns:
-        if (count := names.count(column)) != 1:
-            state = f"stands {count} times" if count else "is missing"
-            raise UserError(
-                f"{path}: column '{column}' {state}; found: {_quoted(', '.join(names))}; name two that stand there "
-                "once in datasets.higgs.csv.columns"
-            )
-
-
-def _floats(block: Any, columns: Sequence[str]) -> Floats:
-    values = [block.column(name).to_numpy(zero_copy_only=False) for name in columns]
-    return np.column_stack(values).astype(np.float32)
-
-
 def _quoted(text: str) -> str:
-    """What an error quotes of a file: one line that is not too long."""
+    """Text of a file for an error: one line, cut if it is long."""
     return shorten("".join(filter(str.isprintable, " ".join(text.split()))), QUOTED_WIDTH, placeholder=" ...")

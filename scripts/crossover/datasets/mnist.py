@@ -1,6 +1,6 @@
 """Images of handwritten digits, 28 x 28 pixels: MNIST's training part, or images of the same shape, type and number.
 
-Where the config does not name the folder of MNIST's files, the 8 x 8 digits that scikit-learn ships are brought to that
+If the config does not name the folder of MNIST's files, the 8 x 8 digits that scikit-learn ships are brought to that
 shape: run time depends on it, not on who wrote the digits.
 """
 
@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from crossover.datasets.checksums import check_file
 from crossover.errors import UserError
+from crossover.reading import check_file
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Integers = np.ndarray[Any, np.dtype[np.int64]]
@@ -25,20 +25,20 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 SIDE = 28
 DIGIT_SIDE = 20
-"""Of the box that holds the digit, as in MNIST."""
+"""Pixels of the box that holds the digit, as in MNIST."""
 CLASSES = 10
 UNSIGNED_BYTES = 8
-"""IDX's code of the only type that is read here."""
+"""IDX's code of the only type read here."""
 
 LARGEST_VALUE = 16
-"""Of a pixel of scikit-learn's digits."""
+"""Largest pixel value of scikit-learn's digits."""
 LARGEST_ANGLE = 12.0
-"""Degrees by which a generated digit is turned at most, to either side."""
+"""Most degrees by which a generated digit is turned, to either side."""
 LARGEST_SHIFT = 2.0
-"""Pixels by which it is moved at most, in each direction."""
+"""Most pixels by which it is moved, in each direction."""
 SMALLEST_SCALE = 0.9
 CHUNK = 4096
-"""Images computed at once: what they need on the way lies in tens of MB."""
+"""Images computed at once, in tens of MB."""
 
 
 def make_mnist(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
@@ -53,7 +53,7 @@ def make_mnist(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _generate(rows: int, seed: int) -> dict[str, np.ndarray[Any, Any]]:
-    """Each of scikit-learn's digits equally often, give or take one, turned, moved and scaled a little each time."""
+    """Each of scikit-learn's digits equally often (give or take one), turned, moved and scaled a little each time."""
     from sklearn.datasets import load_digits
 
     digits, labels = load_digits(return_X_y=True)
@@ -68,7 +68,7 @@ def _generate(rows: int, seed: int) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _enlarge(digits: Floats) -> Floats:
-    """(digits, 8, 8) images to (digits, 28, 28), with an empty margin around a box of 20 x 20."""
+    """Images of shape (digits, 8, 8) as (digits, 28, 28), with an empty margin around a box of 20 x 20."""
     from scipy import ndimage
 
     zoom = DIGIT_SIDE / digits.shape[-1]
@@ -80,8 +80,8 @@ def _enlarge(digits: Floats) -> Floats:
 def _augment(images: Floats, chosen: Integers, random: np.random.Generator) -> Bytes:
     """The chosen images, each turned, scaled and moved at random, as bytes.
 
-    All lie one below the other in one tall image, so that a single interpolation computes them all. A pixel that would
-    come from beyond its own image is taken from that image's edge, which is empty.
+    One interpolation computes them all, from a tall image with one below the other. A pixel that would come from
+    beyond its own image is taken from that image's edge, which is empty.
     """
     from scipy import ndimage
 
@@ -120,7 +120,7 @@ def _read(folder: Path, images_sha256: str | None, labels_sha256: str | None) ->
 
 
 def _find(folder: Path, name: str) -> Path:
-    """The file of that name, as it is or compressed; raises UserError where there is neither."""
+    """The file of that name, compressed or not; raises UserError if there is neither."""
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
             return path
@@ -130,12 +130,16 @@ def _find(folder: Path, name: str) -> Path:
 
 
 def read_idx(path: Path, dimensions: int) -> Bytes:
-    """The unsigned bytes of an IDX file, compressed if its name ends in .gz; raises UserError for any other content.
+    """The unsigned bytes of an IDX file, compressed if its name ends in .gz; raises UserError for other content.
 
-    The format is MNIST's own: two zero bytes, a code of the type, the number of dimensions, the size of each as four
-    bytes, the largest first, then the values.
+    MNIST's own format: two zero bytes, a code of the type, the number of dimensions, the size of each as four bytes
+    (big-endian), then the values.
     """
-    content = _content(path)
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (OSError, EOFError, zlib.error) as error:
+        kind = "gzip file" if path.suffix == ".gz" else "file"
+        raise UserError(f"{path}: not a readable {kind}: {error}; copy the file anew") from None
     header = 4 + 4 * dimensions
     if content[:4] != bytes([0, 0, UNSIGNED_BYTES, dimensions]):
         expected = f"0x{bytes([0, 0, UNSIGNED_BYTES, dimensions]).hex()}"
@@ -151,11 +155,3 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
             "copy the file anew"
         )
     return np.frombuffer(content, np.uint8, offset=header).reshape(sizes)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
-        kind = "gzip file" if path.suffix == ".gz" else "file"
-        raise UserError(f"{path}: not a readable {kind}: {error}; copy the file anew") from None

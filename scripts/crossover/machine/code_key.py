@@ -36,12 +36,8 @@ imports what only another one needs."""
 NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
 SERVER = f"{MEASUREMENT}.process.server"
-"""A measuring process is its fork, or imports a part of it."""
-STARTER = {"batch_try": ("crossover.machine.kernel",)}
-"""Modules of the process that starts the measuring ones and chooses what they try."""
-CPUS = "crossover.machine.threads"
-"""Chooses in that process their CPUs and their number of threads. The rest of it leases, starts and watches; no number
-depends on that, so it does not count."""
+"""A measuring process is its fork, or imports a part of it. The process that leases, starts and watches does not count:
+no number depends on it."""
 
 INSTALLED = {"site-packages", "dist-packages"}
 STANDARD = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
@@ -99,7 +95,7 @@ def work_of(kind: str, workload: str) -> tuple[str, str]:
 def code_of(kind: str, workload: str, modules: Modules | None = None) -> Code:
     """The code that does a kind of job for a workload, as its files are now; `modules` may be shared between calls."""
     modules = modules or Modules()
-    files, _ = modules.imported_by(SERVER, CPUS, *STARTER.get(kind, ()), work_of(kind, workload)[0])
+    files, _ = modules.imported_by(SERVER, work_of(kind, workload)[0])
     of_workload, packages = modules.imported_by(f"{MEASUREMENT}.workloads.{workload}", known=files)
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     for package in sorted({"torch", *packages}):  # those of the other files read the host and write the row

@@ -50,8 +50,6 @@ class Machine:
     """The nodes of the cluster that jobs are sent to, if Slurm knows them."""
     elsewhere: bool = False
     """Whether jobs are sent to other machines."""
-    gpus: int = 0
-    """Number of NVIDIA GPUs, or MIG instances, that may be used."""
 
 
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
@@ -105,7 +103,7 @@ def find_machine(environment: Mapping[str, str] = os.environ) -> Machine:
         devices.append("mps")
     if "xpu" in built_for and any(Path("/dev/dri").glob("renderD*")):
         devices.append("xpu")
-    return Machine(tuple(devices), _version_of("torch"), nvidia.driver, note, gpus=nvidia.gpus)
+    return Machine(tuple(devices), _version_of("torch"), nvidia.driver, note)
 
 
 def torch_built_for() -> dict[str, str]:

@@ -8,8 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from crossover.errors import UserError
-
 WORD_BITS = 64
 CPU_WORDS = 128
 """NVML's sets of CPUs are arrays of 64-bit words; 128 of them hold the 8192 CPUs that Linux can have."""
@@ -51,15 +49,6 @@ def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
     """
     installed = _installed(nvml)
     return Gpus(tuple(installed), tuple(_visible(installed, environment.get("CUDA_VISIBLE_DEVICES"))))
-
-
-def several_gpus(visible: int, limit: int | None) -> int:
-    """The number of visible GPUs within a limit; raises UserError if it is less than two."""
-    allowed = visible if limit is None else min(visible, limit)
-    if allowed < 2:
-        why = f"--resources gpu={limit} allows {limit} of {visible}" if allowed < visible else f"there are {visible}"
-        raise UserError(f"check_side_by_side needs several GPUs, but {why}; allowed: two NVIDIA GPUs or more")
-    return allowed
 
 
 def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[VisibleGpu]:

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,6 +53,7 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
         facts = cell.columns | {
             "size_name": workload_traits(job.cell.workload).size_name,
             "parameters": count_parameters(job.cell),
+            "effort": json.dumps(asdict(job.effort)),
             "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "load_before": surroundings.counters_before.load,
         }
@@ -234,7 +236,7 @@ def first_updates(task: Task, step: Step, watch: Stopwatch) -> tuple[float, ...]
 def step_with_transfers(task: Task, execution: str) -> Step | None:
     """The step with transfers; None for a training, a workload that offers no batch in host memory, and a CUDA graph.
 
-    A graph's result lies in the graph's own memory, where nobody who replays it would think of taking it from.
+    A graph leaves its result in its own memory, so a replay has no result to transfer.
     """
     if not isinstance(task, InferenceTask) or execution == "cuda-graph":
         return None

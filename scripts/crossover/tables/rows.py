@@ -1,7 +1,4 @@
-"""The file of one row, as a trial or a training writes it.
-
-Imports neither torch nor pandas, and pyarrow only to write.
-"""
+"""Writes the file of one row, of a trial or a training. Imports neither torch nor pandas, and pyarrow only to write."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from crossover.tables.columns import arrow_schema
 
 
 def write_record(record: Any, path: Path) -> None:
-    """Write a record as the one row of `path`; the caller sees to it that a killed process leaves nothing behind.
+    """Write a record as the one row of `path`, not atomically.
 
-    The row goes through Arrow's JSON reader, since every other way from Python values to Arrow imports pandas.
+    The row goes through Arrow's JSON reader, because every other way from Python values to Arrow imports pandas.
     """
     import pyarrow.json
     import pyarrow.parquet
@@ -28,5 +25,5 @@ def write_record(record: Any, path: Path) -> None:
         read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
         parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
     )
-    many_only = {"use_dictionary": False, "write_statistics": False}  # of one row they only take time to read
-    pyarrow.parquet.write_table(table.cast(schema), path, **many_only)
+    single = {"use_dictionary": False, "write_statistics": False}  # for one row they only take time to read
+    pyarrow.parquet.write_table(table.cast(schema), path, **single)

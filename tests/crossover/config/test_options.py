@@ -4,6 +4,7 @@ import argparse
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,20 @@ from crossover.config.options import (
     device,
     memory_size,
     positive,
+    search_options,
     seconds,
     seconds_above_0,
     seed,
     share,
     tolerance,
+    training_options,
+    trial_options,
     whole,
 )
+from crossover.config.studies import BatchSearch, Effort, Quality
+from crossover.config.words import AXES
 from crossover.errors import UserError
+from trials import CELL
 
 
 @pytest.mark.parametrize(
@@ -54,14 +61,9 @@ def test_a_size_that_is_none_is_refused_in_one_line(text: str) -> None:
         memory_size(text)
 
 
-def test_a_whole_number_may_be_0() -> None:
-    assert [whole("0"), whole("7")] == [0, 7]
-    with pytest.raises(argparse.ArgumentTypeError, match=r"^'-1' is not allowed; allowed: a whole number from 0 to 1"):
-        whole("-1")
-
-
 KINDS: dict[str, Callable[[str], Any]] = {
     "trials": positive,
+    "steps": whole,
     "seed": seed,
     "cpu_threads": auto_or_threads,
     "seconds": seconds,
@@ -87,6 +89,7 @@ def test_options_take_what_the_schema_allows() -> None:
     """At both ends of each range, and no further."""
     rules = yaml.safe_load((Path(__file__).parents[3] / "config" / "schema.yaml").read_text())
     config, study = rules["properties"], rules["$defs"]["study"]["properties"]
+    numbers = config["effort"]["anyOf"][1]["properties"]
     cell = ["--workload=matmul", "--size=64", "--device=cpu", "--batch-size=1", "--output=x"]
     asked = [
         (measure_cell, "--seed", config["seed"]),
@@ -95,7 +98,11 @@ def test_options_take_what_the_schema_allows() -> None:
         (measure_cell, "--size", study["sizes"]["items"]),
         (measure_cell, "--batch-size", study["batch_sizes"]["items"]),
         (measure_cell, "--latency-steps", study["latency_steps"]["anyOf"][1]),
-        *((measure_cell, f"--{key.replace('_', '-')}", rule) for key, rule in config["effort"]["properties"].items()),
+        *(
+            (measure_cell, f"--{key.replace('_', '-')}", rule)
+            for key, rule in numbers.items()
+            if key not in ("preset", "refinement")
+        ),
         (find_largest_batch, "--start", config["largest_batch"]["properties"]["start"]),
         (find_largest_batch, "--limit", config["largest_batch"]["properties"]["limit"]),
         (find_largest_batch, "--timed-batches", config["largest_batch"]["properties"]["timed_batches"]),
@@ -131,9 +138,8 @@ def test_a_device_may_be_the_cpu_on_fewer_cores(name: str) -> None:
     "name", ["tpu", "cpu-0", "cpu-01", "cpu-", "cpu-all", "cuda-1", "cpu-half-1", "cpu-10000", "cpu-1\n"]
 )
 def test_another_device_is_refused_in_one_line(name: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError) as caught:
+    with pytest.raises(argparse.ArgumentTypeError, match="allowed: cpu, cuda, mps, xpu; cpu-1, cpu-half"):
         device(name)
-    assert "allowed: cpu, cuda, mps, xpu; cpu-1, cpu-half" in str(caught.value)
 
 
 def test_an_output_below_a_tilde_makes_no_folder_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,3 +161,41 @@ def test_an_output_replaces_only_what_was_written_before(tmp_path: Path, held: b
     ):
         check_writable(output)
     assert output.read_bytes() == held
+
+
+SHARED: dict[str, Any] = {"cpu_threads": 2, "time_limit_s": 60.0}
+OF_CELL = {axis: getattr(CELL, axis) for axis in AXES}
+
+
+def test_a_trials_command_line_gives_back_its_cell_and_effort() -> None:
+    effort = Effort(blocks_min=7, timed_max_s=1.5)
+    more = {"latency_steps": 300, "latency_mistakes": True}
+    options = trial_options(replace(CELL, machine="h200"), seed=1, effort=effort, **SHARED, **more)
+    parsed = vars(measure_cell.parse_arguments([*options, "--trial=2", "--dataset=a", "--output=b"]))
+    expected = {**OF_CELL, **asdict(effort), **SHARED, **more, "machine": "h200", "seed": 1, "isolation": "auto"}
+    assert {key: parsed[key] for key in expected} == expected
+    assert not any("machine" in option for option in trial_options(CELL, seed=1, effort=effort, **SHARED))
+
+
+def test_a_searchs_command_line_has_no_batch_size() -> None:
+    options = search_options(OF_CELL, BatchSearch(start=8, limit=9, memory_limit="8GB"), seed=1, **SHARED)
+    parsed = vars(find_largest_batch.parse_arguments([*options, "--dataset=a", "--output=b"]))
+    found = {
+        key: parsed[key] for key in ("start", "limit", "memory_limit", "timed_batches", "seed", "size", "isolation")
+    }
+    assert found == {
+        **{"start": 8, "limit": 9, "memory_limit": 8_000_000_000, "timed_batches": 100},
+        **{"seed": 1, "size": CELL.size, "isolation": "auto"},
+    }
+    assert not any("batch-size" in option for option in options)
+    assert not any(
+        "limit=" in option.replace("time-limit", "")
+        for option in search_options(OF_CELL, BatchSearch(), seed=1, **SHARED)
+    )
+
+
+def test_a_trainings_command_line_gives_back_the_training() -> None:
+    options = training_options(CELL, Quality(2, 3, 0.25), **SHARED)
+    parsed = vars(train_model.parse_arguments([*options, "--seed=4", "--dataset=a", "--output=b"]))
+    expected = {**OF_CELL, **SHARED, "epochs": 2, "test_share": 0.25, "seed": 4, "isolation": "auto"}
+    assert {key: parsed[key] for key in expected} == expected

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from crossover.config.validation import Locator, check, merged, read_layers, read_mapping, read_text, read_yaml
+from crossover.config.validation import Locator, check, joined, read_layers, read_mapping, read_text, read_yaml
 from crossover.errors import UserError
 
 ROOT = Path(__file__).parents[3]
@@ -127,29 +127,26 @@ def test_a_byte_order_mark_is_no_part_of_the_text(file: Path) -> None:
 def test_a_key_given_twice_on_the_command_line_is_one_line() -> None:
     text = complaint(lambda: read_layers([], ["trials=3", "results=a", "trials=5"]))
     assert text == "--config: trials is given twice; allowed: each key once"
-    assert "key 'a' stands twice" in complaint(lambda: read_layers([], ["merge={a: x, a: y}"]))
+    assert "key 'a' stands twice" in complaint(lambda: read_layers([], ["prices={a: x, a: y}"]))
 
 
 def test_the_last_layer_wins_key_by_key_and_is_named() -> None:
     layers = [
-        ("config.yaml", {"trials": 3, "effort": {"blocks_min": 5, "timed_max_s": 2}, "merge": {"a": "x"}, "seed": 0}),
-        ("quick.yaml", {"trials": 1, "effort": {"blocks_min": 3}, "merge": None}),
-        ("--config", {"effort": {"timed_max_s": 1}}),
+        ("config.yaml", {"trials": 3, "prices": {"cpu": 5, "cuda": 2}, "cluster": {"a": "x"}, "effort": "quick"}),
+        ("quick.yaml", {"trials": 1, "prices": {"cpu": 3}, "cluster": None}),
+        ("--config", {"prices": {"cuda": 1}}),
     ]
-    assert merged(layers) == {
-        "trials": 1,
-        "effort": {"blocks_min": 3, "timed_max_s": 1},
-        "merge": None,
-        "seed": 0,
+    values = joined(joined(layers[0][1], layers[1][1]), layers[2][1])
+    assert values == {"trials": 1, "prices": {"cpu": 3, "cuda": 1}, "cluster": None, "effort": "quick"}
+    keys = {
+        ("trials",): "quick.yaml",
+        ("prices", "cpu"): "quick.yaml",
+        ("prices", "cuda"): "--config",
+        ("prices", "mps"): "--config",
+        ("effort", "timed_max_s"): "config.yaml",
+        ("nowhere",): "config.yaml",
     }
-    keys = (("trials",), ("effort", "blocks_min"), ("effort", "timed_max_s"), ("seed",), ("nowhere",))
-    assert [Locator(layers)(key) for key in keys] == [
-        "quick.yaml",
-        "quick.yaml",
-        "--config",
-        "config.yaml",
-        "config.yaml",
-    ]
+    assert {key: Locator(layers)(key) for key in keys} == keys
 
 
 @pytest.mark.parametrize(
@@ -160,7 +157,7 @@ def test_the_last_layer_wins_key_by_key_and_is_named() -> None:
         ({"trials": "x" * 10_000}, "trials: 'xxxxxxxxx"),
         ({"x" * 10_000: 1}, "xxxxxxxxx"),
         ({"studies": ["a"] * 5000}, "studies: ['a', 'a', "),
-        ({"currency": "x" * 10_000}, "currency: 'xxxxxxxx"),
+        ({"results": "x" * 10_000}, "results: 'xxxxxxxx"),
     ],
 )
 def test_a_long_value_is_cut(values: dict[str, Any], message: str) -> None:
@@ -171,14 +168,14 @@ def test_a_long_value_is_cut(values: dict[str, Any], message: str) -> None:
 
 def _without_lists(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The properties whose known names do not fill a line."""
-    return {key: schema["properties"][key] for key in ("trials", "time_limit_s", "studies", "currency")}
+    return {key: schema["properties"][key] for key in ("trials", "time_limit_s", "studies", "results")}
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "\x1b[31m", "a\x7f", "\ud800", "\ufffe", "x" * 2001])
 def test_a_text_that_no_page_can_hold_is_refused(text: str) -> None:
     words = "allowed: null or a text, not empty of at most 2000 characters, none of them a control character"
-    assert complaint(lambda: check({"currency": text}, SCHEMA, COMMAND_LINE)).endswith(words)
-    check({"currency": "größer $ <b> {x}\n\tλ 😀"}, SCHEMA, COMMAND_LINE)
+    assert complaint(lambda: check({"prices": {"currency": text}}, SCHEMA, COMMAND_LINE)).endswith(words)
+    check({"prices": {"currency": "größer $ <b> {x}\n\tλ 😀"}}, SCHEMA, COMMAND_LINE)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +228,7 @@ def test_every_number_has_a_least_and_a_most_which_fits_where_it_goes() -> None:
     assert all(0 <= least < most < 2**53 for path, (least, most) in bounds.items() if path not in in_words)
     seeds = [most for path, (_, most) in bounds.items() if path.endswith(".seed")]
     assert len(seeds) == 4
-    trials = bounds[".trials"][1] + bounds[".refinement.extra_trials"][1] + bounds[".study.quality.seeds"][1]
+    trials = bounds[".trials"][1] + bounds[".effort.1.refinement.extra_trials"][1] + bounds[".study.quality.seeds"][1]
     assert all(seed + trials < 2**32 for seed in seeds)
 
 

@@ -14,25 +14,14 @@ from crossover.errors import UserError
 GENERATED = {"rows": 469000, "positive_share": 0.24, "seed": 492, "csv": None}
 
 
-def test_generated_rows_have_the_published_shape() -> None:
-    data = make_higgs(GENERATED)
-    assert data["features"].shape == (469000, 2)
-    assert data["features"].dtype == np.float32
+def test_generated_rows_have_the_published_shape_in_random_order() -> None:
+    data, again = make_higgs(GENERATED), make_higgs(GENERATED)
+    assert all((data[key] == again[key]).all() for key in data)
+    assert (data["features"].shape, data["features"].dtype) == ((469000, 2), np.float32)
     assert int(data["labels"].sum()) == round(0.24 * 469000)
+    assert 150 < data["labels"][:1000].sum() < 330  # sorted labels would give 1000 or 0
     assert np.allclose(data["features"].mean(axis=0), 0, atol=1e-4)
     assert np.allclose(data["features"].std(axis=0), 1, atol=1e-4)
-
-
-def test_generated_rows_are_deterministic_and_in_random_order() -> None:
-    small = {**GENERATED, "rows": 2000}
-    first, again = make_higgs(small), make_higgs(small)
-    assert (first["features"] == again["features"]).all()
-    assert (first["labels"] == again["labels"]).all()
-    assert 150 < first["labels"][:1000].sum() < 330  # sorted labels would give 480 or 0
-
-
-def test_the_features_tell_the_classes_apart_a_little() -> None:
-    data = make_higgs({**GENERATED, "rows": 20000})
     leading = data["features"][:, 0]
     assert leading[data["labels"] == 1].mean() > leading[data["labels"] == 0].mean() + 0.1
 
@@ -81,16 +70,23 @@ def test_a_right_checksum_passes_and_a_wrong_one_names_both(csv: dict[str, Any])
         read(csv)
 
 
-def test_a_missing_column_names_those_that_are_there(csv: dict[str, Any]) -> None:
-    csv["columns"] = ["lep_pt_1", "lep_pt_9"]
-    with pytest.raises(UserError, match="column 'lep_pt_9' is missing; found: entry, lep_pt_2, lep_pt_1, channel"):
-        read(csv)
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"columns": ["lep_pt_1", "lep_pt_9"]}, "column 'lep_pt_9' is missing; found: entry, lep_pt_2, lep_pt_1, chan"),
+        ({"signal": "nowhere.csv"}, r"^nowhere\.csv: no such file"),
+        ({"test_share": 0.995}, r"100 rows in all, and test_share 0\.995 leaves none to train on"),
+    ],
+)
+def test_options_that_do_not_fit_the_files_are_one_line(
+    csv: dict[str, Any], changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        read({**csv, **changes})
 
 
-def test_a_missing_file_is_one_line(csv: dict[str, Any]) -> None:
-    csv["signal"] = "nowhere.csv"
-    with pytest.raises(UserError, match=r"^nowhere\.csv: no such file"):
-        read(csv)
+def test_a_share_may_leave_a_single_row(csv: dict[str, Any]) -> None:
+    assert len(read({**csv, "test_share": 0.985})["labels"]) == 1  # of 100; scikit-learn rounds up
 
 
 @pytest.mark.parametrize(
@@ -132,10 +128,3 @@ def test_a_spoilt_compressed_file_is_one_line(csv: dict[str, Any], tmp_path: Pat
     path.write_bytes(spoil(gzip.compress(Path(csv["signal"]).read_bytes())))
     with pytest.raises(UserError, match=r"signal\.csv\.gz: not a readable CSV file"):
         read({**csv, "signal": str(path)})
-
-
-def test_a_share_that_leaves_no_row_to_train_on_is_one_line(csv: dict[str, Any]) -> None:
-    """100 rows: 0.99 leaves one, which is what 0.985 leaves as well since scikit-learn rounds up."""
-    assert len(read({**csv, "test_share": 0.985})["labels"]) == 1
-    with pytest.raises(UserError, match=r"100 rows in all, of which test_share 0\.995 leaves none to train on"):
-        read({**csv, "test_share": 0.995})

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,22 +31,20 @@ SELF_STAT = "77 (a (strange) name) R 1 77 77 0 -1 4194304 11 12 13 14 60 7 20 3 
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def machine(kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three CPUs, pressure, and a job in a control group of version 2 with a throttled one above it."""
     monkeypatch.setattr(counters.os, "getloadavg", lambda: (1.5, 9.0, 9.0), raising=False)
-    files = {
-        "proc/stat": STAT,
-        "proc/self/stat": SELF_STAT,
-        "proc/self/cgroup": "0::/user/job\n",
-        "proc/pressure/cpu": "some avg10=0.80 avg60=0.46 avg300=0.12 total=2500000\nfull avg10=0.00 total=9\n",
-        "sys/fs/cgroup/user/job/cpu.stat": "usage_usec 1\nnr_throttled 4\nthrottled_usec 1500000\n",
-        "sys/fs/cgroup/user/cpu.stat": "usage_usec 1\nthrottled_usec 250000\n",
-        "sys/fs/cgroup/cpu.stat": "usage_usec 1\n",
-    }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return tmp_path
+    return kernel(
+        {
+            "proc/stat": STAT,
+            "proc/self/stat": SELF_STAT,
+            "proc/self/cgroup": "0::/user/job\n",
+            "proc/pressure/cpu": "some avg10=0.80 avg60=0.46 avg300=0.12 total=2500000\nfull avg10=0.00 total=9\n",
+            "sys/fs/cgroup/user/job/cpu.stat": "usage_usec 1\nnr_throttled 4\nthrottled_usec 1500000\n",
+            "sys/fs/cgroup/user/cpu.stat": "usage_usec 1\nthrottled_usec 250000\n",
+            "sys/fs/cgroup/cpu.stat": "usage_usec 1\n",
+        }
+    )
 
 
 def test_the_counters_of_the_cpus_that_we_may_use_are_read(machine: Path) -> None:
@@ -54,6 +53,7 @@ def test_the_counters_of_the_cpus_that_we_may_use_are_read(machine: Path) -> Non
     assert found.cpu_pressure_s == 2.5
     assert found.throttled_s == 1.75
     # busy: 100+1+20+3+2 and 200+2+40+4+8; with idle, iowait and steal: +514 and +307; own: 60+7, children: 20+3
+    assert read_counters(machine, cpus=[5]).ticks is None
     expected = CpuTicks(cpus=2, total=126 + 254 + 514 + 307, busy=126 + 254, stolen=10, own=67, children=23)
     assert found.ticks == expected
 
@@ -72,12 +72,10 @@ def test_children_count_while_they_run_as_after_they_are_waited_for(machine: Pat
     assert children([]) == 23 + 48 + 10
 
 
-def test_throttling_of_the_older_control_groups_counts_in_nanoseconds(machine: Path) -> None:
-    (machine / "proc/self/cgroup").write_text("1:cpu,cpuacct:/job\n")
-    group = machine / "sys/fs/cgroup/cpu/job"
-    group.mkdir(parents=True)
-    (group / "cpu.stat").write_text("nr_periods 3\nnr_throttled 1\nthrottled_time 2500000000\n")
-    assert read_counters(machine, cpus=[0]).throttled_s == 2.5
+def test_throttling_of_the_older_control_groups_counts_in_nanoseconds(kernel: Callable[..., Path]) -> None:
+    stat = "nr_periods 3\nnr_throttled 1\nthrottled_time 2500000000\n"
+    root = kernel({"proc/self/cgroup": "1:cpu,cpuacct:/job\n", "sys/fs/cgroup/cpu/job/cpu.stat": stat})
+    assert read_counters(root, cpus=[0]).throttled_s == 2.5
 
 
 def test_what_the_kernel_does_not_give_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,10 +85,6 @@ def test_what_the_kernel_does_not_give_is_nothing(tmp_path: Path, monkeypatch: p
         monotonic_s=0.0, load=None, cpu_pressure_s=None, throttled_s=None, ticks=None
     )
     assert set(counters_between(bare, bare).values()) == {None}
-
-
-def test_a_cpu_that_the_kernel_does_not_count_gives_no_ticks(machine: Path) -> None:
-    assert read_counters(machine, cpus=[5]).ticks is None
 
 
 def reading(
@@ -124,28 +118,22 @@ def test_the_shares_between_two_readings() -> None:
     }
 
 
-def test_a_busy_trial_on_its_own_is_not_load_by_others() -> None:
-    # Our own clock is a tick ahead.
-    between = counters_between(reading(0.0, 0, 0, total=0), reading(10.0, 3999, 4000, total=4000))
-    assert between["others_cpus"] == 0
-
-
-def test_a_child_that_nobody_waited_for_is_no_load_of_others() -> None:
-    """Its time is lost: 100 of the 200 ticks that were busy are nobody's, and not 100 + 70."""
-    before = reading(0.0, 0, 0, total=0, children=70)
-    between = counters_between(before, reading(10.0, 200, 100, total=4000, children=0))
-    assert (between["others_cpus"], between["children_cpus"]) == (0.1, 0)
-
-
-def test_no_time_between_two_readings_gives_no_shares() -> None:
-    once = reading(5.0, 10, 5, total=100)
-    between = counters_between(once, once)
-    assert (between["steal_share"], between["cpu_pressure_share"], between["others_cpus"]) == (None, None, None)
-
-
-def test_other_cpus_than_before_give_no_shares() -> None:
-    between = counters_between(reading(0.0, 0, 0, total=0), reading(1.0, 50, 0, total=200, cpus=2))
-    assert between["others_cpus"] is None
+@pytest.mark.parametrize(
+    ("before", "after", "others", "children"),
+    [
+        # Our own clock is a tick ahead.
+        (reading(0.0, 0, 0, total=0), reading(10.0, 3999, 4000, total=4000), 0, 0),
+        # Nobody waited for a child: 100 of the 200 busy ticks are nobody's, and not 100 + 70.
+        (reading(0.0, 0, 0, total=0, children=70), reading(10.0, 200, 100, total=4000), 0.1, 0),
+        (reading(5.0, 10, 5, total=100), reading(5.0, 10, 5, total=100), None, None),
+        (reading(0.0, 0, 0, total=0), reading(1.0, 50, 0, total=200, cpus=2), None, None),
+    ],
+    ids=["alone", "lost child", "no time", "other CPUs"],
+)
+def test_the_load_by_others(before: Counters, after: Counters, others: float | None, children: float | None) -> None:
+    between = counters_between(before, after)
+    assert (between["others_cpus"], between["children_cpus"]) == (others, children)
+    assert (between["cpu_pressure_share"] is None) == (before == after)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -3,9 +3,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
-import pynvml
 import pytest
 
 from crossover.machine import discovery
@@ -13,8 +11,10 @@ from crossover.machine.discovery import (
     Machine,
     Nodes,
     find_machine,
+    find_nodes,
     hand_down,
     handed_down,
+    read_nodes,
     sent_elsewhere,
     torch_built_for,
 )
@@ -29,20 +29,12 @@ def nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def no_nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> None:
-        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
-
-    monkeypatch.setattr(pynvml, "nvmlInit", fail)
-
-
-@pytest.fixture
 def cuda_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "torch_built_for", lambda: {"cuda": "13.0"})
 
 
-@pytest.mark.usefixtures("no_nvidia")
-def test_a_machine_without_gpu_has_its_cpu() -> None:
+def test_a_machine_without_gpu_has_its_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(there=False))
     machine = find_machine({})
     assert "cpu" in machine.devices
     assert "cuda" not in machine.devices
@@ -70,19 +62,16 @@ def test_visible_gpus_count(environment: dict[str, str], there: bool) -> None:
 
 
 @pytest.mark.usefixtures("nvidia")
-def test_a_gpu_that_torch_cannot_use_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "torch_built_for", lambda: {})
+@pytest.mark.parametrize(
+    ("built_for", "note"), [({}, "built without CUDA"), ({"cuda": "14.0"}, "driver 580.1 is too old")]
+)
+def test_a_gpu_that_torch_cannot_use_is_explained(
+    monkeypatch: pytest.MonkeyPatch, built_for: dict[str, str], note: str
+) -> None:
+    monkeypatch.setattr(discovery, "torch_built_for", lambda: built_for)
     machine = find_machine({})
     assert machine.devices == ("cpu",)
-    assert "built without CUDA" in str(machine.note)
-
-
-@pytest.mark.usefixtures("nvidia")
-def test_a_driver_too_old_for_torch_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "torch_built_for", lambda: {"cuda": "14.0"})
-    machine = find_machine({})
-    assert machine.devices == ("cpu",)
-    assert "its driver 580.1 is too old for the installed torch, built for CUDA 14.0" in str(machine.note)
+    assert note in str(machine.note)
 
 
 @pytest.mark.parametrize(
@@ -103,18 +92,8 @@ def test_torchs_build_is_read_without_importing_it(
 
 
 def test_without_torch_it_is_built_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(_: Any) -> None:
-        return None
-
-    monkeypatch.setattr(discovery.importlib.util, "find_spec", nothing)
+    monkeypatch.setattr(discovery.importlib.util, "find_spec", lambda _: None)
     assert torch_built_for() == {}
-
-
-def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(discovery.HANDED_DOWN, "")
-    machine = Machine(("cpu", "cuda"), "2.13.0", "580.1")
-    hand_down(machine)
-    assert handed_down() == machine
 
 
 LOGIN = Machine(("cpu", "mps"), "2.13.0", None, note="this machine has a GPU that cannot be used")
@@ -126,10 +105,49 @@ def test_auto_means_the_devices_of_a_clusters_nodes(cpus_per_gpu: int | None, de
     assert (machine.devices, machine.note, machine.elsewhere) == (devices, None, True)
 
 
-def test_a_cluster_that_nobody_describes_is_elsewhere_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = sent_elsewhere(LOGIN, None)
-    assert (machine.devices, machine.nodes, machine.elsewhere) == (LOGIN.devices, None, True)
+@pytest.mark.parametrize("nodes", [None, Nodes(96, 24)])
+def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch, nodes: Nodes | None) -> None:
+    machine = sent_elsewhere(LOGIN, nodes)
+    assert machine.elsewhere
     monkeypatch.setenv(discovery.HANDED_DOWN, "")
     monkeypatch.setenv(discovery.WORKFLOW, "")
     hand_down(machine)
     assert handed_down() == machine
+
+
+SITE = """\
+short* 64 (null)
+short* 48 (null)
+cpu 96 (null)
+gpu 128 gpu:a100:4(S:0-1),shard:16
+gpu 96 gpu:h200:2(S:0),gpu:h200:2(S:1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "partition", "nodes"),
+    [
+        (SITE, "cpu", Nodes(96, 24)),  # 128 / 4 = 32, 96 / 4 = 24
+        (SITE, None, Nodes(48, 24)),
+        (SITE, "short", Nodes(48, 24)),
+        (SITE, "long", None),
+        ("all* 2 gpu:2\n", None, Nodes(2, 1)),
+        ("all* 2 gpu:4\n", None, Nodes(2, 1)),
+        ("all* 2 (null)\n", None, Nodes(2, None)),
+    ],
+)
+def test_the_smallest_node_and_the_smallest_share_of_a_gpu_count(
+    answer: str, partition: str | None, nodes: Nodes | None
+) -> None:
+    assert read_nodes(answer, partition) == nodes
+
+
+@pytest.mark.parametrize(("answer", "found"), [("echo 'all* 8 gpu:2'", Nodes(8, 4)), ("exit 1", None), (None, None)])
+def test_slurm_is_asked(
+    answer: str | None, found: Nodes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if answer is not None:
+        (tmp_path / "sinfo").write_text(f"#!/bin/sh\n{answer}\n")
+        (tmp_path / "sinfo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_nodes(None) == found

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.errors import UserError
-from crossover.machine.gpus import VisibleGpu, find_gpus, several_gpus
+from crossover.machine.gpus import VisibleGpu, find_gpus
 from fake_nvml import FakeGpu, FakeNvml
 
 FIRST = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
@@ -118,21 +117,3 @@ def test_what_is_near_a_gpu_is_read_from_words_of_64_cpus() -> None:
     gpus = FakeNvml(FakeGpu(FIRST, near=far), FakeGpu(SECOND, near=(2,), ideal=(3,)), FakeGpu(THIRD, ideal=(5,)))
     assert [gpu.near for gpu in find_gpus({}, gpus).installed] == [set(far), {2}, {5}]
     assert find_gpus({}, THREE).installed[0].near == set()
-
-
-@pytest.mark.parametrize(
-    ("visible", "limit", "why"),
-    [
-        (0, None, "there are 0"),
-        (1, 1, "there are 1"),
-        (2, 1, "--resources gpu=1 allows 1 of 2"),
-        (8, 0, "--resources gpu=0 allows 0 of 8"),
-    ],
-)
-def test_one_gpu_has_none_beside_it(visible: int, limit: int | None, why: str) -> None:
-    with pytest.raises(UserError, match=f"^check_side_by_side needs several GPUs, but {why}; allowed: two NVIDIA GPUs"):
-        several_gpus(visible, limit)
-
-
-def test_as_many_gpus_as_are_there_and_allowed() -> None:
-    assert [several_gpus(*numbers) for numbers in ((2, None), (4, 2), (2, 4))] == [2, 2, 2]

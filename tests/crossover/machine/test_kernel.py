@@ -1,31 +1,148 @@
 from __future__ import annotations
 
+import platform
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
-from crossover.machine.kernel import cpu_control_groups, read_kernel, read_number
+from crossover.machine.kernel import (
+    available_bytes,
+    cgroup_quota,
+    control_groups,
+    cpu_model,
+    governor,
+    has_cpu_flag,
+    numa_nodes,
+    read_kernel,
+    read_number,
+    turbo,
+)
+
+Kernel = Callable[..., Path]
+GROUPS, CPU = "sys/fs/cgroup", "sys/devices/system/cpu"
+OWN_GROUP = {"proc/self/cgroup": "0::/job/step\n"}
+UNLIMITED = 9223372036854771712  # a memory limit of version 1 that is none
 
 
-def test_a_kernel_file_is_stripped_and_a_missing_one_is_nothing(tmp_path: Path) -> None:
-    (tmp_path / "governor").write_text("powersave\n")
-    assert read_kernel(tmp_path / "governor") == "powersave"
-    assert read_kernel(tmp_path / "missing") is None
-    assert read_kernel(tmp_path) is None  # refuses to be read
+@pytest.mark.parametrize(
+    ("text", "shown", "number"), [("42\n", "42", 42), ("-1\n", "-1", -1), ("max\n", "max", None), ("", "", None)]
+)
+def test_a_kernel_file_is_read(kernel: Kernel, text: str, shown: str, number: int | None) -> None:
+    path = kernel({"file": text}) / "file"
+    assert (read_kernel(path), read_number(path)) == (shown, number)
 
 
-@pytest.mark.parametrize(("text", "number"), [("42\n", 42), ("-1\n", -1), ("max\n", None), ("", None)])
-def test_numbers_are_read_as_numbers(tmp_path: Path, text: str, number: int | None) -> None:
-    (tmp_path / "file").write_text(text)
-    assert read_number(tmp_path / "file") == number
+def test_a_kernel_file_that_cannot_be_read_is_none(tmp_path: Path) -> None:
+    assert (read_kernel(tmp_path / "missing"), read_kernel(tmp_path), read_number(tmp_path)) == (None, None, None)
 
 
-def test_control_groups_are_listed_from_our_own_upwards(tmp_path: Path) -> None:
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("3:memory:/elsewhere\n2:cpu,cpuacct:/job\n0::/user/job\n")
-    base = tmp_path / "sys/fs/cgroup"
-    assert list(cpu_control_groups(tmp_path)) == [
-        *(base / "cpu/job", base / "cpu"),
-        *(base / "user/job", base / "user", base),
-    ]
-    assert list(cpu_control_groups(tmp_path / "nowhere")) == []
+def test_control_groups_are_listed_upwards(kernel: Kernel) -> None:
+    root = kernel({"proc/self/cgroup": "3:memory:/elsewhere\n2:cpu,cpuacct:/job\n0::/user/job\n"})
+    base = root / GROUPS
+    expected = [base / "cpu/job", base / "cpu", base / "user/job", base / "user", base]
+    assert list(control_groups("cpu", root)) == expected
+    assert list(control_groups("cpu", root / "nowhere")) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "quota"),
+    [
+        ({}, None),
+        ({**OWN_GROUP, f"{GROUPS}/job/step/cpu.max": "max 100000\n"}, None),
+        ({**OWN_GROUP, f"{GROUPS}/job/step/cpu.max": "max 100000\n", f"{GROUPS}/job/cpu.max": "250000 100000\n"}, 2.5),
+        ({**OWN_GROUP, f"{GROUPS}/job/step/cpu.max": "90000 100000", f"{GROUPS}/job/cpu.max": "250000 100000"}, 0.9),
+        (
+            {
+                "proc/self/cgroup": "5:cpu,cpuacct:/job\n3:memory:/job\n",
+                f"{GROUPS}/cpu/job/cpu.cfs_period_us": "100000\n",
+                f"{GROUPS}/cpu/job/cpu.cfs_quota_us": "300000\n",
+                f"{GROUPS}/cpu/cpu.cfs_period_us": "100000\n",
+                f"{GROUPS}/cpu/cpu.cfs_quota_us": "-1\n",
+            },
+            3,
+        ),
+    ],
+)
+def test_the_smallest_cpu_quota_counts(kernel: Kernel, files: dict[str, str], quota: float | None) -> None:
+    assert cgroup_quota(kernel(files)) == quota
+
+
+@pytest.mark.parametrize(
+    ("files", "host_bytes", "available"),
+    [
+        ({}, 5000, 5000),
+        (
+            {
+                **OWN_GROUP,
+                f"{GROUPS}/job/step/memory.max": "max\n",
+                f"{GROUPS}/job/step/memory.current": "700\n",
+                f"{GROUPS}/job/memory.max": "3000\n",
+                f"{GROUPS}/job/memory.current": "1000\n",
+                f"{GROUPS}/job/memory.stat": "anon 300\ninactive_file 400\nfile 500\n",
+            },
+            5000,
+            3000 - 1000 + 400,
+        ),
+        ({**OWN_GROUP, f"{GROUPS}/job/memory.max": "3000", f"{GROUPS}/job/memory.current": "1000"}, 1500, 1500),
+        ({**OWN_GROUP, f"{GROUPS}/memory.max": "1000\n", f"{GROUPS}/memory.current": "1200\n"}, 5000, 0),
+        (
+            {
+                "proc/self/cgroup": "4:memory:/job\n2:cpu:/other\n",
+                f"{GROUPS}/memory/job/memory.limit_in_bytes": "2000\n",
+                f"{GROUPS}/memory/job/memory.usage_in_bytes": "1500\n",
+                f"{GROUPS}/memory/job/memory.stat": "inactive_file 7\ntotal_inactive_file 100\n",
+                f"{GROUPS}/memory/memory.limit_in_bytes": f"{UNLIMITED}\n",
+                f"{GROUPS}/memory/memory.usage_in_bytes": "4000\n",
+            },
+            5000,
+            2000 - 1500 + 100,
+        ),
+    ],
+    ids=["host", "group and its cache", "host below group", "over its limit", "version 1"],
+)
+def test_available_memory_is_what_host_and_groups_leave(
+    kernel: Kernel, files: dict[str, str], host_bytes: int, available: int
+) -> None:
+    assert available_bytes(kernel(files), host_bytes) == available
+
+
+def test_this_host_has_memory_available() -> None:
+    assert 0 < available_bytes() <= psutil.virtual_memory().total
+
+
+def test_name_and_features_come_from_cpuinfo(kernel: Kernel) -> None:
+    root = kernel(
+        {"proc/cpuinfo": "processor\t: 0\nmodel name\t: Brand C1\nflags\t\t: fpu amx_tile\n\nmodel name\t: other\n"}
+    )
+    assert cpu_model(root) == "Brand C1"
+    assert (has_cpu_flag("amx_tile", root), has_cpu_flag("avx512_bf16", root)) == (True, False)
+    assert cpu_model(root / "bare") in (platform.processor(), platform.machine())
+    assert has_cpu_flag("amx_tile", root / "bare") is None
+
+
+@pytest.mark.parametrize(
+    ("switch", "value", "allowed"),
+    [
+        ("intel_pstate/no_turbo", "0\n", True),
+        ("intel_pstate/no_turbo", "1\n", False),
+        ("cpufreq/boost", "1\n", True),
+        ("cpufreq/boost", "0\n", False),
+        ("cpufreq/policy0/boost", "0\n", False),
+        ("cpufreq/boost", "", None),
+        ("cpu0/cpufreq/scaling_governor", "powersave\n", None),
+    ],
+)
+def test_turbo_is_read_from_each_drivers_switch(kernel: Kernel, switch: str, value: str, allowed: bool | None) -> None:
+    root = kernel({f"{CPU}/{switch}": value})
+    assert turbo(root) is allowed
+    assert governor(root) == ("powersave" if "governor" in switch else None)
+
+
+@pytest.mark.parametrize(("cpus", "nodes"), [({0, 8}, 1), ({3, 7}, 2), ({4, 12}, 1), (set(range(16)), 2), ({99}, None)])
+def test_numa_nodes_behind_the_usable_cpus_are_counted(kernel: Kernel, cpus: set[int], nodes: int | None) -> None:
+    lists = ("0-3,8-11\n", "4-7,12-15\n", "\n")  # the last has memory only
+    root = kernel({f"sys/devices/system/node/node{number}/cpulist": text for number, text in enumerate(lists)})
+    assert numa_nodes(cpus, root) == nodes
+    assert numa_nodes(cpus, root / "bare") is None

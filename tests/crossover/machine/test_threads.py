@@ -1,91 +1,73 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
 
-from crossover.machine.kernel import cgroup_quota
+from crossover.machine.gpus import find_gpus
 from crossover.machine.threads import (
     THREAD_VARIABLES,
     cores_of,
+    cpus_of_gpus,
     export_threads,
     lacking_cores,
     physical_cores,
     threads_for,
     usable_cores,
 )
+from fake_nvml import FakeGpu, FakeNvml
+
+FIRST, SECOND = (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)
+"""Two NUMA nodes of four cores each: CPU n and n + 8 are one core."""
+FOUR = [FakeGpu("GPU-a", near=FIRST), FakeGpu("GPU-b", near=FIRST), *(FakeGpu(f"GPU-{n}", near=SECOND) for n in "cd")]
+HALVES = {"GPU-1": list(FIRST), "GPU-2": list(SECOND)}
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Path:
-    """Four cores of two threads each: CPU n and n + 4 are siblings."""
-    for cpu in range(8):
-        topology = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology"
-        topology.mkdir(parents=True)
-        (topology / "thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("0::/user/job\n")
-    (tmp_path / "sys/fs/cgroup/user/job").mkdir(parents=True)
-    return tmp_path
+def machine(kernel: Callable[..., Path]) -> Path:
+    """Eight cores of two threads each, in a control group."""
+    siblings = {
+        f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 8},{cpu % 8 + 8}\n"
+        for cpu in range(16)
+    }
+    return kernel({**siblings, "proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.max": "max 100000\n"})
 
 
 @pytest.mark.parametrize(
-    ("cpus", "cores"), [(set(range(8)), 4), ({0, 4}, 1), ({0, 1, 2}, 3), ({3}, 1), ({0, 1, 4, 5}, 2)]
+    ("cpus", "cores"), [(set(range(16)), 8), ({0, 8}, 1), ({0, 1, 2}, 3), ({3}, 1), ({0, 1, 8, 9}, 2)]
 )
 def test_siblings_count_once(machine: Path, cpus: set[int], cores: int) -> None:
     assert physical_cores(cpus, machine) == cores
     assert usable_cores(cpus, {}, machine) == cores
 
 
-def test_a_quota_of_the_control_group_limits(machine: Path) -> None:
-    (machine / "sys/fs/cgroup/user/job/cpu.max").write_text("max 100000\n")
-    assert cgroup_quota(machine) is None
-    (machine / "sys/fs/cgroup/user/cpu.max").write_text("250000 100000\n")
-    assert cgroup_quota(machine) == 2.5
-    assert usable_cores(range(8), {}, machine) == 2
+@pytest.mark.parametrize(
+    ("quota", "environment", "sharers", "cores"),
+    [
+        ("max", {}, 1, 8),
+        ("250000", {}, 1, 2),
+        ("50000", {}, 1, 1),
+        ("350000", {}, 2, 1),
+        ("350000", {}, 4, 1),
+        ("max", {"SLURM_CPUS_PER_TASK": "3"}, 1, 3),
+        ("max", {"SLURM_CPUS_PER_TASK": "16"}, 1, 8),
+        ("max", {"SLURM_CPUS_PER_TASK": "2"}, 2, 1),
+        ("max", {"OMP_NUM_THREADS": "1"}, 1, 8),  # as Snakemake exports it
+    ],
+)
+def test_quota_and_allocation_limit_the_cores(
+    machine: Path, quota: str, environment: dict[str, str], sharers: int, cores: int
+) -> None:
+    (machine / "sys/fs/cgroup/job/cpu.max").write_text(f"{quota} 100000\n")
+    assert usable_cores(range(16), environment, machine, sharers) == cores
 
 
-def test_a_quota_under_one_core_leaves_one_thread(machine: Path) -> None:
-    (machine / "sys/fs/cgroup/user/job/cpu.max").write_text("50000 100000\n")
-    assert usable_cores(range(8), {}, machine) == 1
-
-
-def test_the_older_control_groups_limit_too(machine: Path) -> None:
-    (machine / "proc/self/cgroup").write_text("5:cpu,cpuacct:/job\n3:memory:/job\n")
-    group = machine / "sys/fs/cgroup/cpu/job"
-    group.mkdir(parents=True)
-    (group / "cpu.cfs_period_us").write_text("100000\n")
-    (group / "cpu.cfs_quota_us").write_text("-1\n")
-    assert cgroup_quota(machine) is None
-    (group / "cpu.cfs_quota_us").write_text("300000\n")
-    assert cgroup_quota(machine) == 3
-
-
-def test_a_slurm_allocation_limits(machine: Path) -> None:
-    assert usable_cores(range(8), {"SLURM_CPUS_PER_TASK": "3"}, machine) == 3
-    assert usable_cores(range(8), {"SLURM_CPUS_PER_TASK": "16"}, machine) == 4
-
-
-def test_who_shares_a_limit_gets_a_part_of_it(machine: Path) -> None:
-    (machine / "sys/fs/cgroup/user/job/cpu.max").write_text("350000 100000\n")
-    assert usable_cores(range(8), {}, machine, sharers=2) == 1
-    assert usable_cores(range(8), {}, machine, sharers=4) == 1
-    assert usable_cores(range(8), {"SLURM_CPUS_PER_TASK": "2"}, machine, sharers=1) == 2
-    assert usable_cores(range(8), {"SLURM_CPUS_PER_TASK": "2"}, machine, sharers=2) == 1
-
-
-def test_cores_come_in_the_order_of_their_numbers(machine: Path, tmp_path: Path) -> None:
-    assert cores_of([7, 4, 2, 1, 0], machine) == [[0, 4], [1], [2], [7]]
+def test_cpus_are_grouped_by_core(machine: Path, tmp_path: Path) -> None:
+    assert cores_of([7, 8, 2, 1, 0], machine) == [[0, 8], [1], [2], [7]]
     assert cores_of([2, 1], tmp_path / "no topology") == [[1], [2]]
-
-
-def test_the_thread_limit_that_snakemake_exports_does_not_count(machine: Path) -> None:
-    assert usable_cores(range(8), {"OMP_NUM_THREADS": "1"}, machine) == 4
-
-
-def test_without_a_topology_the_count_is_at_least_one(tmp_path: Path) -> None:
-    assert 1 <= physical_cores({0}, tmp_path) <= 1
+    assert physical_cores({0}, tmp_path / "no topology") == 1
 
 
 def test_the_thread_variables_are_overwritten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,30 +78,88 @@ def test_the_thread_variables_are_overwritten(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("device", "cpu_threads", "threads"),
+    ("device", "cpu_threads", "cores", "threads"),
     [
-        ("cpu", "auto", 16),
-        ("cpu", 4, 4),
-        ("cuda", "auto", 16),
-        ("cuda", 4, 4),
-        ("cpu-1", "auto", 1),
-        ("cpu-1", 4, 1),
-        ("cpu-half", "auto", 8),
-        ("cpu-half", 4, 8),
-        ("cpu-12", "auto", 12),
-        ("cpu-64", "auto", 64),
+        ("cpu", "auto", 16, 16),
+        ("cpu", 4, 16, 4),
+        ("cuda", "auto", 16, 16),
+        ("cuda", 4, 16, 4),
+        ("cpu-1", "auto", 16, 1),
+        ("cpu-1", 4, 16, 1),
+        ("cpu-64", "auto", 16, 64),
+        ("cpu-half", 4, 16, 8),
+        ("cpu-half", "auto", 7, 3),
+        ("cpu-half", "auto", 1, 1),
     ],
 )
-def test_a_cpu_side_has_threads_of_its_own(device: str, cpu_threads: int | str, threads: int) -> None:
-    assert threads_for(device, cpu_threads, 16) == threads
+def test_a_cpu_side_has_its_own_threads(device: str, cpu_threads: int | str, cores: int, threads: int) -> None:
+    assert threads_for(device, cpu_threads, cores) == threads
 
 
-@pytest.mark.parametrize(("cores", "half"), [(1, 1), (2, 1), (3, 1), (4, 2), (7, 3)])
-def test_half_is_rounded_down_and_at_least_one(cores: int, half: int) -> None:
-    assert threads_for("cpu-half", "auto", cores) == half
-
-
-def test_a_side_may_ask_for_no_more_cores_than_there_are() -> None:
-    words = "cpu-3 needs 3 physical cores, and this job may use 2: give it more, or leave the side out"
-    assert lacking_cores("cpu-3", 2) == words
+def test_a_side_cannot_have_more_cores_than_there_are() -> None:
+    assert "cpu-3 needs 3 physical cores" in str(lacking_cores("cpu-3", 2))
     assert [lacking_cores(device, 1) for device in ("cpu", "cpu-1", "cpu-half", "cuda")] == [None] * 4
+
+
+def shares(
+    gpus: Collection[FakeGpu], root: Path, allowed: Collection[int] = range(16), visible: str | None = None
+) -> dict[str, list[int]]:
+    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    return cpus_of_gpus(find_gpus(environment, FakeNvml(*gpus)), set(allowed), 16, root)
+
+
+@pytest.mark.parametrize("visible", [None, "GPU-c", "3,2", "GPU-a,GPU-c"])
+def test_gpus_of_a_node_share_whole_cores_whichever_are_visible(machine: Path, visible: str | None) -> None:
+    assert shares(FOUR, machine, visible=visible) == {
+        "GPU-a": [0, 1, 8, 9],
+        "GPU-b": [2, 3, 10, 11],
+        "GPU-c": [4, 5, 12, 13],
+        "GPU-d": [6, 7, 14, 15],
+    }
+
+
+def test_all_gpus_have_equally_many_cores(machine: Path) -> None:
+    found = shares([FakeGpu("GPU-1", near=FIRST), *(FakeGpu(f"GPU-{n}", near=SECOND) for n in "234")], machine)
+    assert found == {"GPU-1": [0, 8], "GPU-2": [4, 12], "GPU-3": [5, 13], "GPU-4": [6, 14]}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(FIRST, SECOND), ((), ()), (FIRST, ()), (FIRST, (0, 1, 8, 9)), (FIRST, (3, 4, 11, 12)), (FIRST, (20, 21))],
+    ids=["a node each", "unknown", "one unknown", "within", "overlapping", "not there"],
+)
+def test_two_gpus_share_all_cores(machine: Path, one: tuple[int, ...], other: tuple[int, ...]) -> None:
+    assert shares([FakeGpu("GPU-1", near=one), FakeGpu("GPU-2", near=other)], machine) == HALVES
+
+
+@pytest.mark.parametrize(
+    ("allowed", "visible", "expected"),
+    [
+        ((0, 1, 4, 5), "GPU-a", {}),
+        ((0, 1, 8, 9, 2, 10), "GPU-b,GPU-a", {"GPU-a": [0, 8], "GPU-b": [1, 9]}),
+        ((0, 1, 8, 9), "GPU-a,GPU-c", {"GPU-a": [0, 8], "GPU-c": [1, 9]}),
+        ((0, 1, 8), "0,1,2", {}),
+    ],
+    ids=["one GPU keeps all", "two share", "far from its GPUs", "fewer cores than GPUs"],
+)
+def test_a_job_shares_out_the_cpus_it_was_given(
+    machine: Path, allowed: tuple[int, ...], visible: str, expected: dict[str, list[int]]
+) -> None:
+    assert shares(FOUR, machine, allowed, visible) == expected
+
+
+def test_a_single_gpu_is_not_bound(machine: Path) -> None:
+    assert shares([FakeGpu("GPU-1", near=FIRST)], machine) == shares([], machine) == {}
+
+
+def test_instances_of_a_gpu_use_its_share_together(machine: Path) -> None:
+    split = FakeGpu("GPU-1", instances=(FakeGpu("MIG-1"), FakeGpu("MIG-2")))
+    found = shares([split, FakeGpu("GPU-2")], machine)
+    assert found == {"MIG-1": list(FIRST), "MIG-2": list(FIRST), "GPU-2": list(SECOND)}
+    given = (0, 8, 1, 9)  # an instance of a GPU stands for the whole of it
+    assert shares([split, FakeGpu("GPU-2")], machine, given, "MIG-1,MIG-2") == {}
+    assert shares([split, FakeGpu("GPU-2")], machine, given, "MIG-1,GPU-2")["GPU-2"] == [1, 9]
+
+
+def test_without_a_topology_each_cpu_is_a_core(tmp_path: Path) -> None:
+    assert shares([FakeGpu("GPU-1"), FakeGpu("GPU-2")], tmp_path)["GPU-2"] == list(range(8, 16))

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from crossover.statistics.latencies import COLD, MISTAKES, RIGHT, latencies_of
 from scipy.signal import lfilter
 
 from crossover.config.studies import Cell
@@ -24,6 +23,7 @@ from crossover.measurement.step.conditions import set_switches
 from crossover.measurement.step.devices import open_device
 from crossover.measurement.step.precision import arithmetic_of
 from crossover.measurement.workloads import build_task
+from crossover.statistics.latencies import COLD, MISTAKES, RIGHT, latencies_of
 from fake_device import MICROSECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")

@@ -7,7 +7,7 @@ sample, needs no steps of its own: any one of the right latencies is that.)
 The ways take turns of a few steps, in a shuffled order that is then run backwards. A machine's pace changes within a
 trial, for seconds or for good, and ways that ran one after the other would show that as a mistake. A turn begins
 synchronised and with a step that does not count, so that nothing of one way shows in another: marks perturb the wall
-clock, and a full queue delays whoever comes next.
+clock, and a full queue delays the next way.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The host around a trial: what it is, what it did meanwhile, and energy."""
+"""The host of a trial: its description, its counters, and energy."""

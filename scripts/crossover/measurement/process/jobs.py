@@ -8,6 +8,12 @@ from typing import Any, ClassVar
 
 from crossover.config.studies import Cell, Effort
 
+COLUMNS = (
+    *("seed", "isolation", "code_key", "packages", "command", "code_version"),
+    *("trial", "attempts", "lease_wait_s", "epochs", "test_share"),
+)
+"""Fields of jobs that are columns of their rows too."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -36,8 +42,7 @@ class Job:
 
     def columns(self) -> dict[str, Any]:
         """What the job itself says about its result, under the names of a row's columns."""
-        own = ("seed", "isolation", "code_key", "packages")
-        return {**asdict(self.cell), **{name: getattr(self, name) for name in own}}
+        return {**asdict(self.cell), **{name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +53,6 @@ class RowJob(Job):
     """Parquet file to write; the measuring process gets a temporary name, the parent renames the file."""
     command: str = ""
     code_version: str | None = None
-
-    def columns(self) -> dict[str, Any]:
-        """As `Job.columns`."""
-        return {**super().columns(), "command": self.command, "code_version": self.code_version}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +68,6 @@ class TrialJob(RowJob):
     attempts: int = 1
     lease_wait_s: float | None = None
 
-    def columns(self) -> dict[str, Any]:
-        """As `Job.columns`."""
-        own = {name: getattr(self, name) for name in ("trial", "attempts", "lease_wait_s")}
-        return {**super().columns(), **own, "effort": json.dumps(asdict(self.effort))}
-
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJob(RowJob):
@@ -82,10 +78,6 @@ class TrainingJob(RowJob):
     epochs: int
     test_share: float
     """Share of the dataset's rows, the last ones, that is predicted."""
-
-    def columns(self) -> dict[str, Any]:
-        """As `Job.columns`."""
-        return {**super().columns(), "epochs": self.epochs, "test_share": self.test_share}
 
 
 @dataclass(frozen=True, kw_only=True)

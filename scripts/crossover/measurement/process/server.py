@@ -280,7 +280,7 @@ def main() -> None:
         beside = place.with_name(f"{place.name}.{os.getpid()}")
         listener.bind(str(beside))
         listener.listen(64)
-        beside.rename(place)  # whoever finds the socket finds it listening
+        beside.rename(place)  # so that a socket that can be found is listening
         own = place.stat().st_ino
         try:
             Server(listener, key, lambda: digests_of(SERVER, preloaded) == imported).serve()

@@ -75,7 +75,7 @@ def supervise(
             late = Outcome("timeout", f"not done after {time_limit_s:g} s; raise time_limit_s", False, facts)
             return _with_kept(late, kept)
         ended = _wait(child, deadline - clock())
-        if child.inbox.closed and not ended:  # the child is gone, or as good as; whoever should say so is silent
+        if child.inbox.closed and not ended:  # the child is gone, but nothing has said so yet
             if child.ending(ENDING_LIMIT_S) is None:
                 child.kill()
                 raise ChildLostError("the measuring process closed its messages, and its parent did not say why")

@@ -15,21 +15,6 @@ from crossover.measurement.clock.profiling import PROFILED_STEPS, busy_s, covere
 DeviceType: Any = torch.autograd.DeviceType  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("spans", "length"),
-    [
-        ([], 0),
-        ([(1, 4)], 3),
-        ([(1, 4), (6, 7)], 4),
-        ([(6, 7), (1, 4), (3, 5)], 5),  # 3 to 4 once
-        ([(0, 10), (2, 3), (9, 12)], 12),
-        ([(1, 4), (4, 5), (4, 4)], 4),
-    ],
-)
-def test_overlaps_count_once(spans: list[tuple[float, float]], length: float) -> None:
-    assert covered(spans) == length
-
-
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12))))
 def test_covered_is_the_number_of_moments_in_any_span(pairs: list[tuple[int, int]]) -> None:
     spans = [(start, start + length) for start, length in pairs]

@@ -6,6 +6,7 @@ import gc
 import random
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -100,12 +101,6 @@ def test_a_warm_up_that_is_never_steady_is_capped_and_flagged() -> None:
     assert "warmup_capped" in find_flags(timing)
 
 
-def test_a_warm_up_too_short_for_its_steps_is_capped_and_flagged() -> None:
-    timing = FakeDevice(SECOND).time()
-    assert timing.warmup_steps == 2 + 2  # 3 s after the first step
-    assert "warmup_capped" in find_flags(timing)
-
-
 def noisy(spread: float) -> FakeDevice:
     """Steps of 25 ms, give or take `spread`."""
     draw = random.Random(3)
@@ -178,49 +173,44 @@ def test_no_sample_is_dropped() -> None:
     assert device.steps == timing.warmup_steps + timing.timed_steps
 
 
+def slow(pauses_s: dict[int, int]) -> FakeDevice:
+    """Steps of 1 s, with pauses after some of them."""
+    return FakeDevice(SECOND, pauses_ns={step: seconds * SECOND for step, seconds in pauses_s.items()})
+
+
 @pytest.mark.parametrize(
-    ("cycle_steps", "least_s", "said_s"),
+    ("pauses_s", "options", "least_s", "said"),
     [
         # Two steps have run, in the end three; a cycle of warm-up, two blocks, and 5 steps of the passes after it.
-        (1, 2 + 8, 3 + 8),
-        (5, 5 + 3 * 5 + 5, 5 + 3 * 5 + 5),
+        ({}, {}, 2 + 8, "a step takes 1 s, .* at least 11 s"),
+        ({}, {"cycle_steps": 5}, 5 + 3 * 5 + 5, "at least 25 s"),
+        ({}, {"later_steps": 300}, 10 + 300, "at least 311 s"),
+        # 5 and 2 s have passed, and one or two probes.
+        ({}, {"ran_s": (5.0, 2.0)}, 8 + 8, "at least 17 s"),
+        # The first step counts, but not for the rate.
+        ({0: 100}, {}, 101 + 1 + 8, "a step takes 1 s"),
+        # A stall is no slow step: eleven such would take 200 s, and all took 31 s.
+        ({1: 20}, {}, 31, "a step takes 1 s"),
     ],
 )
-def test_a_step_too_slow_for_the_limit_is_given_up_at_once(cycle_steps: int, least_s: int, said_s: int) -> None:
-    FakeDevice(SECOND).time(cycle_steps=cycle_steps, time_limit_s=least_s)
-    device = FakeDevice(SECOND)
-    with pytest.raises(TooSlowError, match=f"a step takes 1 s, .* at least {said_s} s, more than the limit of"):
-        device.time(cycle_steps=cycle_steps, time_limit_s=least_s - 0.001)
-    assert device.steps == 3
+def test_steps_too_slow_for_the_limit_are_given_up_at_once(
+    pauses_s: dict[int, int], options: dict[str, Any], least_s: int, said: str
+) -> None:
+    timing = slow(pauses_s).time(**options, time_limit_s=least_s)
+    assert timing.samples_s == (1.0,) * len(timing.samples_s)
+    given_up = slow(pauses_s)
+    with pytest.raises(TooSlowError, match=said):
+        given_up.time(**options, time_limit_s=least_s - 0.001)
+    assert given_up.steps <= 3
     assert gc.isenabled()
 
 
-def test_a_stall_is_no_slow_step() -> None:
-    """Steps of 1 s, one of which stalled for 20 s: eleven such would take 200 s, and all took 35 s."""
-    timing = FakeDevice(SECOND, pauses_ns={1: 20 * SECOND}).time(time_limit_s=35)
-    assert timing.samples_s == (1.0,) * len(timing.samples_s)
-    with pytest.raises(TooSlowError, match="a step takes 21 s"):
-        FakeDevice(SECOND, pauses_ns={1: 20 * SECOND, 2: 20 * SECOND}).time(time_limit_s=35)
-
-
-def test_nothing_is_probed_again_beyond_the_limit() -> None:
-    device = FakeDevice(SECOND, pauses_ns={1: 40 * SECOND})
-    with pytest.raises(TooSlowError, match="a step takes 41 s"):
+@pytest.mark.parametrize(("pauses_s", "steps"), [({1: 20, 2: 20}, 3), ({1: 40}, 2)])
+def test_two_slow_steps_in_a_row_or_the_limit_end_it(pauses_s: dict[int, int], steps: int) -> None:
+    device = slow(pauses_s)
+    with pytest.raises(TooSlowError, match=r"a step takes (21|41) s"):
         device.time(time_limit_s=35)
-    assert device.steps == 2
-
-
-def test_the_first_step_counts_for_the_limit_but_not_for_the_rate() -> None:
-    device = FakeDevice(SECOND, pauses_ns={0: 100 * SECOND})
-    device.time(time_limit_s=101 + 1 + 8)
-    with pytest.raises(TooSlowError, match="a step takes 1 s"):
-        FakeDevice(SECOND, pauses_ns={0: 100 * SECOND}).time(time_limit_s=109.999)
-
-
-def test_steps_to_come_after_the_timing_count_for_the_limit() -> None:
-    FakeDevice(SECOND).time(time_limit_s=10 + 300, later_steps=300)
-    with pytest.raises(TooSlowError, match="at least 311 s"):
-        FakeDevice(SECOND).time(time_limit_s=309.999, later_steps=300)
+    assert device.steps == steps
 
 
 def test_steps_that_have_run_are_part_of_the_warm_up_all_but_the_first() -> None:
@@ -239,13 +229,6 @@ def test_blocks_begin_with_a_cycle_however_many_steps_have_run(ran: int, cycle_s
     timing = device.time(cycle_steps=cycle_steps, ran_s=(1e-3,) * ran)
     assert timing.warmup_steps % cycle_steps == 0
     assert device.steps == timing.warmup_steps - ran + timing.timed_steps
-
-
-def test_a_step_too_slow_is_given_up_after_steps_that_have_run() -> None:
-    """5 and 2 s have passed, and one or two probes; a cycle to warm up, two blocks and 5 steps are to come."""
-    FakeDevice(SECOND).time(ran_s=(5.0, 2.0), time_limit_s=8 + 8)
-    with pytest.raises(TooSlowError, match="at least 17 s"):
-        FakeDevice(SECOND).time(ran_s=(5.0, 2.0), time_limit_s=15.999)
 
 
 def test_the_garbage_collector_rests_while_timing() -> None:

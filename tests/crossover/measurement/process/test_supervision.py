@@ -122,38 +122,29 @@ def kept(passing: list[str] = LATER, transient: bool = False, **row: Any) -> lis
     return [{"begun": FACTS}, {"passing": passing, "row": {**KEPT, **row}, "transient": transient}]
 
 
-def test_a_time_limit_in_a_later_pass_leaves_the_time() -> None:
-    child = FakeChild(kept(), None)
-    assert watch(child) == Outcome(
-        "ok",
-        "numerical check: not done after 50 s; raise time_limit_s; not begun: memory pass, profile",
-        False,
-        {**FACTS, "step_time_s": 0.5, "flags": ["drift", "unchecked", "incomplete"]},
-    )
-    assert child.killed
-
-
 @pytest.mark.parametrize(
     ("end", "kills", "why"),
     [
+        (None, (0, 0), "not done after 50 s; raise time_limit_s"),
         (signal.SIGSEGV, (0, 0), "the measuring process crashed (SIGSEGV)"),
         (signal.SIGKILL, (3, 4), "ended by the kernel's out-of-memory killer"),
         (signal.SIGKILL, (3, 3), "something outside ended the measuring process (SIGKILL)"),
     ],
 )
-def test_an_end_in_a_later_pass_leaves_the_time(end: signal.Signals, kills: tuple[int, int], why: str) -> None:
-    outcome = watch(FakeChild(kept(["memory pass"], flags=[]), Ending(signal=end)), kills)
+def test_an_end_in_a_later_pass_leaves_the_time(end: signal.Signals | None, kills: tuple[int, int], why: str) -> None:
+    child = FakeChild(kept(), None if end is None else Ending(signal=end))
+    outcome = watch(child, kills)
     assert (outcome.status, outcome.written, outcome.transient) == ("ok", False, False)
-    assert (outcome.reason or "").startswith(f"memory pass: {why}")
-    assert "not begun" not in (outcome.reason or "")
-    assert outcome.facts == {**FACTS, "step_time_s": 0.5, "flags": ["incomplete"]}
+    assert (outcome.reason or "").startswith(f"numerical check: {why}")
+    assert (outcome.reason or "").endswith("; not begun: memory pass, profile")
+    assert outcome.facts == {**FACTS, "step_time_s": 0.5, "flags": ["drift", "unchecked", "incomplete"]}
+    assert child.killed is (end is None)
 
 
 @pytest.mark.parametrize("transient", [True, False])
 def test_an_invalid_time_stays_invalid_whatever_pass_ends_early(transient: bool) -> None:
     reason = "other compute processes on the GPU (1)"
-    messages = kept(["memory pass"], transient, status="invalid", reason=reason)
-    outcome = watch(FakeChild(messages, None))
+    outcome = watch(FakeChild(kept(["memory pass"], transient, status="invalid", reason=reason), None))
     assert (outcome.status, outcome.transient) == ("invalid", transient)
     assert outcome.reason == f"{reason}; memory pass: not done after 50 s; raise time_limit_s"
 

@@ -6,27 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from crossover.config.studies import Cell
-from crossover.errors import UserError
-from crossover.measurement.step.correctness import compare_with_reference
-from crossover.measurement.step.flops import count_flops
-from crossover.measurement.step.precision import Arithmetic, arithmetic_of
-from crossover.measurement.workloads import build_model, build_task, count_parameters, matmul
-from tiny_tasks import CPU
-
-
-def cell(n: int, precision: str = "fp32", batch_size: int = 1) -> Cell:
-    return Cell("tf32_matmul", "matmul", "resident", batch_size, precision, "eager", n, "cpu")
-
-
-def task(n: int, precision: str = "fp32") -> Any:
-    torch.manual_seed(0)
-    return build_task(cell(n, precision), {}, arithmetic_of(precision, CPU))
+from crossover.measurement.workloads import matmul
+from tiny_tasks import CPU, answer_of, cell_of, task_of
 
 
 def test_a_step_is_the_product_of_two_normal_matrices() -> None:
-    ours = task(300)
-    assert count_parameters(cell(300)) == 300**2
+    ours: Any = task_of(cell_of("matmul", 300, 1))
     seen: list[torch.Tensor] = []
     ours.observe = seen.append
     ours.step()
@@ -39,11 +24,12 @@ def test_a_step_is_the_product_of_two_normal_matrices() -> None:
 
 
 def test_the_check_compares_a_few_rows_of_the_whole_product() -> None:
-    ours = task(100)
+    cell = cell_of("matmul", 100, 1)
+    ours: Any = task_of(cell)
     shapes = []
     forward = ours.forward
     ours.forward = lambda model, *inputs: shapes.append(inputs[0].shape) or forward(model, *inputs)
-    answer = compare_with_reference(ours, lambda: build_model(cell(100)), "fp32")
+    answer = answer_of(cell, ours)
     assert shapes == [(32, 100), (100, 100)]  # the reference's rows; the whole product as it was timed
     assert answer.wrong is answer.unchecked is None
     assert 0 < answer.errors["result"] < 1e-5
@@ -54,7 +40,7 @@ def test_the_check_compares_a_few_rows_of_the_whole_product() -> None:
 def test_errors_as_the_note_defines_them(precision: str, n: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By NumPy in float64 from the matrices that were drawn in it, before they were rounded."""
     monkeypatch.setattr(matmul, "CHUNK_ROWS", 70)  # several chunks, the last one short
-    ours = task(n, precision)
+    ours: Any = task_of(cell_of("matmul", n, 1, precision=precision))
     torch.manual_seed(5)
     errors = ours.own_errors()
     torch.manual_seed(5)
@@ -68,26 +54,14 @@ def test_errors_as_the_note_defines_them(precision: str, n: int, rows: int, monk
     assert errors["max_abs_error"] > 0
 
 
-def test_rounding_what_is_multiplied_is_most_of_the_error_in_bf16() -> None:
+def test_rounding_the_inputs_is_most_of_the_error_in_bf16() -> None:
     """A number is rounded by up to 2^-9 of itself; the sum of n such products is off by about sqrt(2 n / 3) 2^-9."""
-    error = task(256, "bf16").own_errors()["max_abs_error"]
+    error = task_of(cell_of("matmul", 256, 1, precision="bf16")).own_errors()["max_abs_error"]
     one = (2 * 256 / 3) ** 0.5 * 2**-9
     assert one < error < 20 * one
+    assert task_of(cell_of("matmul", 64, 1, precision="fp64")).own_errors()["max_abs_error"] < 1e-12
 
 
-def test_double_precision_is_as_exact_as_its_reference() -> None:
-    assert task(64, "fp64").own_errors()["max_abs_error"] < 1e-12
-
-
-def test_another_batch_size_is_refused() -> None:
-    with pytest.raises(UserError, match="batch size 2 is not possible in workload 'matmul'; allowed: 1 product"):
-        build_task(cell(64, batch_size=2), {}, Arithmetic(CPU))
-
-
-def test_doubles_are_of_the_cpu_where_the_device_has_none() -> None:
+def test_the_exact_product_is_the_cpus_if_the_device_has_no_double_precision() -> None:
     assert matmul._doubles(torch.device("mps")).device == CPU
     assert matmul._doubles(torch.device("cuda:0")).device == torch.device("cuda:0")
-
-
-def test_operations_by_arithmetic() -> None:
-    assert count_flops(task(300).step, "eager") == 2 * 300**3

@@ -8,7 +8,15 @@ from typing import Any
 import pynvml
 import pytest
 
-from crossover.machine.nvml import GpuState, foreign_processes, gpu_between, list_gpus, read_gpu, with_threads
+from crossover.machine.nvml import (
+    GpuState,
+    driver_version,
+    foreign_processes,
+    gpu_between,
+    list_gpus,
+    read_gpu,
+    with_threads,
+)
 from crossover.tables.columns import COLUMNS
 
 Fake = Callable[..., Any]
@@ -68,12 +76,6 @@ def test_everything_that_nvml_says_is_read(fake_nvml: Fake) -> None:
     assert nvml.opened == 0
 
 
-def test_a_gpu_that_answers_nothing_has_a_state_of_nothing(fake_nvml: Fake) -> None:
-    nvml = fake_nvml({"GPU-1": {}})
-    assert read_gpu("GPU-1", nvml) == GpuState("GPU-1")
-    assert nvml.opened == 0
-
-
 def test_older_drivers_are_asked_by_the_older_names(fake_nvml: Fake) -> None:
     old = {
         f"nvmlDeviceGetClockInfo({pynvml.NVML_CLOCK_GRAPHICS})": 1500,
@@ -93,22 +95,23 @@ def test_older_drivers_are_asked_by_the_older_names(fake_nvml: Fake) -> None:
     )
 
 
-@pytest.mark.parametrize("uuid", [None, "GPU-2", ""])
-def test_a_gpu_that_nvml_does_not_know_has_no_state(fake_nvml: Fake, uuid: str | None) -> None:
-    nvml = fake_nvml({"GPU-1": answers()})
-    assert read_gpu(uuid, nvml) is None
-    assert nvml.opened == 0
-
-
-def test_without_nvml_there_is_no_gpu(fake_nvml: Fake) -> None:
-    nvml = fake_nvml({"GPU-1": answers()}, installed=False)
-    assert read_gpu("GPU-1", nvml) is None
-    assert list_gpus(nvml) == []
-
-
-def test_gpus_are_listed(fake_nvml: Fake) -> None:
-    nvml = fake_nvml({"GPU-1": {}, "GPU-2": {}})
-    assert list_gpus(nvml) == ["GPU-1", "GPU-2"]
+@pytest.mark.parametrize(
+    ("uuid", "installed", "expected"),
+    [
+        ("GPU-1", True, GpuState("GPU-1")),
+        ("GPU-1", False, None),
+        (None, True, None),
+        ("GPU-3", True, None),
+        ("", True, None),
+    ],
+)
+def test_what_nvml_does_not_know_is_none(
+    fake_nvml: Fake, uuid: str | None, installed: bool, expected: GpuState | None
+) -> None:
+    nvml = fake_nvml({"GPU-1": {}, "GPU-2": {}}, installed=installed)
+    assert read_gpu(uuid, nvml) == expected
+    assert list_gpus(nvml) == (["GPU-1", "GPU-2"] if installed else [])
+    assert driver_version(nvml) == ("580.1" if installed else None)
     assert nvml.opened == 0
 
 
@@ -217,10 +220,7 @@ def test_limits_of_the_voltage_are_no_slowdown() -> None:
     assert columns["throttle_reasons"] == ["board_limit", "reliability"]
 
 
-def test_a_gpu_without_counters_says_nothing_about_slowdown() -> None:
+def test_without_counters_or_a_gpu_nothing_is_said_about_slowdown() -> None:
     columns = gpu_between(state(), state(10, reasons=()), OWN)
     assert (columns["slowdown_s"], columns["power_capped_s"], columns["throttle_reasons"]) == (None, None, [])
-
-
-def test_without_a_gpu_every_column_is_empty() -> None:
     assert set(map(str, gpu_between(None, None, OWN).values())) == {"None"}

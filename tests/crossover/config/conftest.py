@@ -1,0 +1,77 @@
+"""A config folder with one study, written anew for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from crossover.config.configuration import Configuration, read_configuration
+from crossover.config.studies import Study
+from crossover.config.validation import read_layers
+from crossover.errors import UserError
+
+ROOT = Path(__file__).parents[3]
+
+STUDY = {
+    "title": "A title",
+    "question": "A question?",
+    "workload": "disc_mlp",
+    "sizes": [3, 2],
+    "batch_sizes": [100],
+}
+
+
+class Folder:
+    """A config folder with study `mine`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        for name in ("studies", "published"):
+            (path / name).mkdir()
+        (path / "schema.yaml").write_text((ROOT / "config" / "schema.yaml").read_text())
+        self.write()
+
+    def write(self, name: str = "mine", **changes: Any) -> None:
+        """Write a study with other values of some keys; `...` leaves a key out."""
+        text = yaml.safe_dump({key: value for key, value in {**STUDY, **changes}.items() if value is not ...})
+        (self.path / "studies" / f"{name}.yaml").write_text(text)
+
+    def read(self, override: dict[str, Any] | None = None, entries: Sequence[str] = (), **config: Any) -> Configuration:
+        """Read config.yaml with these keys, an overriding file, and entries of the command line."""
+        (self.path / "config.yaml").write_text(yaml.safe_dump({"studies": ["mine"], **config}))
+        sources = [self.path / "config.yaml"]
+        if override:
+            (self.path / "override.yaml").write_text(yaml.safe_dump(override))
+            sources.append(self.path / "override.yaml")
+        return read_configuration(read_layers(sources, entries), self.path)
+
+    def study(self, **changes: Any) -> Study:
+        """Write the study and read it."""
+        self.write(**changes)
+        return self.read().studies[0]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """The config folder, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return Folder(tmp_path)
+
+
+@pytest.fixture
+def complaint() -> Callable[[Callable[[], object]], str]:
+    """The one line of the UserError that a call raises."""
+
+    def call(refused: Callable[[], object]) -> str:
+        with pytest.raises(UserError) as caught:
+            refused()
+        text = str(caught.value)
+        assert "\n" not in text
+        assert len(text) < 700
+        return text
+
+    return call

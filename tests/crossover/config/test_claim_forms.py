@@ -1,0 +1,163 @@
+"""Claims of a study: in checkable form, and on cells that the study measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from crossover.config.claim_forms import CrossoverBetween, RatioWithin, SameQuality, Side, claims_of, read_claim
+
+SAID = {"statement": "x", "source": "Somebody (2019)"}
+"""A claim but for its form."""
+SPEEDUP = {"slow": {"device": "cpu"}, "fast": {"device": "cuda"}, "where": {"size": 2}, "range": [4, 5]}
+RATIO = {"metric": "step_time_s", "of": {"size": 2}, "over": {"size": 3}, "where": {"device": "cpu"}, "range": [1, 2]}
+SAME = {"metric": "accuracy", "within": 0.1}
+Complaint = Callable[[Callable[[], object]], str]
+
+
+def ratio(**changes: Any) -> dict[str, Any]:
+    return {"ratio_between": {key: value for key, value in {**RATIO, **changes}.items() if value is not ...}}
+
+
+@pytest.mark.parametrize(
+    ("values", "form", "published"),
+    [
+        (
+            {"crossover_between": {"range": [800, 1200.5], "where": {"precision": "fp32"}}},
+            CrossoverBetween(800.0, 1200.5, {"precision": "fp32"}),
+            "800 to 1,200",
+        ),
+        (
+            {"speedup_between": SPEEDUP, "published": 4.77},
+            RatioWithin(
+                Side({"size": 2, "device": "cpu"}, "step_time_s"),
+                Side({"size": 2, "device": "cuda"}, "step_time_s"),
+                4.0,
+                5.0,
+            ),
+            "4.77 (tested: 4 to 5)",
+        ),
+        (
+            {"ratio_below": {"of": {"metric": "a"}, "over": {"metric": "b"}, "limit": 2}},
+            RatioWithin(Side({}, "a"), Side({}, "b"), None, 2.0),
+            "below 2",
+        ),
+        ({"same_quality": {**SAME, "study": "y"}}, SameQuality("accuracy", 0.1, {}, "y"), "within ±0.1"),
+        ({"same_quality": SAME, "source": "ours"}, SameQuality("accuracy", 0.1, {}), "none (tested: within ±0.1)"),
+    ],
+)
+def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, published: str) -> None:
+    claim = read_claim({**SAID, **values}, "mine", "here")
+    assert (claim.form, claim.published, claim.statement, claim.study) == (form, published, "x", "mine")
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({}, "claims.0: none given; allowed: exactly one of crossover_between, speedup_between, ratio_between, "),
+        ({"speedup_between": SPEEDUP, **ratio()}, "claims.0: speedup_between, ratio_between given; allowed: exactly"),
+        ({"statement": ..., **ratio()}, "claims.0: key 'statement' is missing"),
+        ({"ratio_over": RATIO}, "claims.0.ratio_over: unknown key; allowed: statement, source, "),
+        ({"source": "ours", "published": 3, **ratio()}, "claims.0.published: 3 is not allowed; allowed: null"),
+        (ratio(range=[5, 4]), "claims.0.ratio_between.range: [5, 4] is reversed"),
+        (ratio(range=5), "claims.0.ratio_between.range: 5 is not allowed"),
+        (ratio(of={"device": "gpu"}), "claims.0.ratio_between.of.device: 'gpu' is not allowed; allowed: cpu,"),
+        (ratio(where={"batch": 2}), "claims.0.ratio_between.where.batch: unknown key; allowed: protocol, batch_size"),
+        (ratio(where={"size": 2}), "claims.0.ratio_between.of: size pinned in 'where' as well"),
+        (ratio(metric=...), "claims.0.ratio_between.of: name one metric, either inside of it or beside it"),
+        (ratio(of={"size": 2, "metric": "timed_s"}), "claims.0.ratio_between.of: name one metric"),
+        (ratio(where={}), "claims.0.ratio_between: the selection (size 2) leaves cells that differ in device; pin"),
+        (ratio(metric="run_time_s"), "claims.0.ratio_between: run_time_s needs the steps of the published run"),
+        (ratio(over={"size": 2}), "claims.0.ratio_between: both sides are the same cell (device cpu, size 2)"),
+        (ratio(over={"size": 2, "precision": "fp32"}), "claims.0.ratio_between: both sides are the same cell"),
+        (ratio(metric="latencies_s"), "claims.0.ratio_between: latencies_s needs latency_steps, which is 0"),
+        (ratio(metric="latency_p99_s"), "claims.0.ratio_between: latency_p99_s needs latency_steps, which is 0"),
+        (ratio(where={"device": "cpu", "variant": "a"}), "claims.0.ratio_between.where.variant: 'a' is not measured"),
+        (ratio(of={"size": 2, "execution": "compile"}), "claims.0.ratio_between.of.execution: 'compile' is not meas"),
+        (ratio(over={"size": 3, "batch_size": 64}), "claims.0.ratio_between.over.batch_size: 64 is not measured by"),
+        (
+            {"crossover_between": {"range": [1, 2], "where": {"size": 2}}},
+            "claims.0.crossover_between.where.size: 2 is not allowed; a crossover is read over the sizes",
+        ),
+        (
+            {"crossover_between": {"range": [1, 2], "where": {"device": "cpu"}}},
+            "claims.0.crossover_between.where.device: 'cpu' is not allowed",
+        ),
+        ({"same_quality": {**SAME, "metric": "recall"}}, "claims.0.same_quality.metric: 'recall' is not allowed"),
+        ({"same_quality": {**SAME, "study": "min"}}, "claims.0.same_quality.study: 'min' is unknown; allowed: mine"),
+        ({"same_quality": SAME}, "claims.0.same_quality.study: 'mine' trains no models; allowed: a study with quality"),
+        ({"source": None, **ratio()}, "claims.0.source: missing; allowed: author, title and date, or 'ours'"),
+        ({"source": "Ours", **ratio()}, "claims.0.source: 'Ours' is not allowed; allowed: author, title and date, or"),
+    ],
+)
+def test_a_mistake_in_a_claim_is_one_line(
+    folder: Any, complaint: Complaint, claim: dict[str, Any], message: str
+) -> None:
+    whole = {key: value for key, value in {**SAID, **claim}.items() if value is not ...}
+    assert complaint(lambda: folder.study(claims=[whole])).startswith(f"studies/mine.yaml: {message}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "claim"),
+    [
+        ({}, {"crossover_between": {"range": [1, 2]}}),
+        ({}, {"speedup_between": {**SPEEDUP, "where": {"size": 4}}}),  # whoever cuts the sizes down keeps the claims
+        ({"latency_steps": 300}, ratio(metric="latencies_s")),
+        ({"latency_steps": 300, "latency_mistakes": True}, ratio(metric="latencies_cold_s")),
+        ({"cpu_threads": [1]}, ratio()),  # the CPU means all cores
+        ({"quality": {}}, {"same_quality": SAME}),
+        ({"timed": False, "quality": {}}, {"same_quality": SAME}),
+    ],
+)
+def test_a_claim_that_can_be_checked_is_read(folder: Any, changes: dict[str, Any], claim: dict[str, Any]) -> None:
+    assert len(folder.study(claims=[{**SAID, **claim}], **changes).claims) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "claim", "message"),
+    [
+        (
+            {"latency_steps": 300},
+            ratio(metric="latencies_cold_s"),
+            "ratio_between: latencies_cold_s needs latency_mist",
+        ),
+        ({"timed": False, "quality": {}}, ratio(), "ratio_between: the study times nothing; allowed: same_quality"),
+        (
+            {"precisions": ["fp32", "bf16"], "batch_sizes": [10, 20]},
+            {"crossover_between": {"range": [1, 2]}},
+            "crossover_between: the selection (no axis pinned) leaves cells that differ in batch_size, precision; pin",
+        ),
+        (
+            {"quality": {}, "precisions": ["fp32", "bf16"]},
+            {"same_quality": {**SAME, "where": {"precision": "tf32"}}},
+            "same_quality.where.precision: 'tf32' is not measured by study 'mine'; allowed: fp32, bf16",
+        ),
+        ({"quality": {}}, {"same_quality": {**SAME, "where": {"device": "cpu"}}}, "same_quality.where: it leaves only"),
+    ],
+)
+def test_a_claim_needs_a_study_that_measures_it(
+    folder: Any, complaint: Complaint, changes: dict[str, Any], claim: dict[str, Any], message: str
+) -> None:
+    text = complaint(lambda: folder.study(claims=[{**SAID, **claim}], **changes))
+    assert text.startswith(f"studies/mine.yaml: claims.0.{message}")
+
+
+def test_a_claim_may_rest_on_another_study_that_is_not_run(folder: Any, complaint: Complaint) -> None:
+    folder.write("other", precisions=["fp32", "bf16"], quality={})
+    same = {**SAME, "study": "other"}
+    assert folder.study(claims=[{**SAID, "same_quality": {**same, "where": {"precision": "bf16"}}}]).claims
+    pinned = {**same, "where": {"precision": "tf32"}}
+    text = complaint(lambda: folder.study(claims=[{**SAID, "same_quality": pinned}]))
+    assert "where.precision: 'tf32' is not measured by study 'other'" in text
+    folder.write("other")
+    assert "study: 'other' trains no models" in complaint(folder.read)
+
+
+def test_a_claim_takes_the_studys_source(folder: Any, complaint: Complaint) -> None:
+    claims = [{"statement": "x", **ratio()}]
+    study = folder.study(claims=claims, published=SAID)
+    assert [(claim["source"], claim["study"]) for claim in claims_of([study])] == [(SAID["source"], "mine")]
+    text = complaint(lambda: folder.study(claims=claims, published={**SAID, "source": "OURS"}))
+    assert text.startswith("studies/mine.yaml: published.source: 'OURS' is not allowed; allowed: ")

@@ -1,0 +1,226 @@
+"""What a workload's module says about itself, read without running it; a mistake in it is one line."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from crossover.config.workloads import ALLOWED, Traits, check_offered, memory_mb, read_traits, workload_traits
+from crossover.errors import UserError
+
+WHOLE = 'SIZE_NAME = "features"\nSIZE_RANGE = (1, 8)\nDATASET = None\nPROTOCOLS = ("resident",)\n'
+FUNCTIONS = "def build_model(features): ...\ndef build(cell, _data, arithmetic): ...\n"
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "mine.py"
+
+
+def complaint(module: Path, text: str | bytes) -> str:
+    module.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UserError) as error:
+        read_traits(module)
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+def test_constants_are_read_whether_annotated_or_not(module: Path) -> None:
+    module.write_text(
+        "import no_such_package\n"
+        + WHOLE.replace("DATASET =", "DATASET: str | None =")
+        + "SIZES = (2, 4)\nCLASSES = 3\n"
+        + FUNCTIONS
+    )
+    assert read_traits(module) == Traits("features", (1, 8), None, ("resident",), sizes=(2, 4), classes=3)
+
+
+def test_every_constant_has_words_for_what_it_may_be() -> None:
+    assert list(ALLOWED) == [field.name.upper() for field in fields(Traits)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import torch\n", "lacks SIZE_NAME, SIZE_RANGE, DATASET, PROTOCOLS; add at the top level: SIZE_NAME: a text"),
+        (WHOLE.replace("DATASET", "DATA"), "lacks DATASET; add at the top level: DATASET: None, or a key of"),
+        (WHOLE + "def build(:\n", "line 5: not valid Python ("),
+        (b"\xff\xfe", "line 1: not valid Python ("),
+        (WHOLE.replace("(1, 8)", "(1, 2 * LIMIT)"), "line 2: SIZE_RANGE is computed, but it is read without running"),
+    ],
+)
+def test_a_module_that_cannot_be_read_is_one_line(module: Path, text: str | bytes, message: str) -> None:
+    assert complaint(module, text).startswith(f"mine.py: {message}")
+
+
+def test_a_module_with_null_bytes_or_none_at_all_is_one_line(module: Path) -> None:
+    assert "not valid Python (" in complaint(module, "x = 1\x00\n")
+    module.unlink()
+    with pytest.raises(UserError, match=r"^mine\.py: cannot be read: No such file or directory; "):
+        read_traits(module)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line"),
+    [
+        ('("resident",)', '("resident")', "line 4: PROTOCOLS: 'resident' is not allowed; allowed: a tuple of resi"),
+        (
+            "resident",
+            "residnt",
+            "line 4: PROTOCOLS: ('residnt',) is not allowed; allowed: a tuple of resident and as_p",
+        ),
+        ("(1, 8)", "(8, 1)", "line 2: SIZE_RANGE: (8, 1) is not allowed; allowed: the smallest and the largest size"),
+        ("(1, 8)", "(0, 8)", "line 2: SIZE_RANGE: (0, 8) is not allowed"),
+        ("(1, 8)", "(True, 8)", "line 2: SIZE_RANGE: (True, 8) is not allowed"),
+        ('"features"', '" "', "line 1: SIZE_NAME: ' ' is not allowed"),
+        ("(1, 8)", "8", "line 2: SIZE_RANGE: 8 is not allowed; allowed: the smallest and the largest size"),
+        ("(1, 8)", "(1, 2, 8)", "line 2: SIZE_RANGE: (1, 2, 8) is not allowed"),
+        ("None", "3", "line 3: DATASET: 3 is not allowed; allowed: None, or a key"),
+        ('"features"', "None", "line 1: SIZE_NAME: None is not allowed; allowed: a text"),
+    ],
+)
+def test_a_constant_of_another_kind_is_refused(module: Path, right: str, wrong: str, line: str) -> None:
+    assert complaint(module, WHOLE.replace(right, wrong)).startswith(f"mine.py: {line}")
+
+
+@pytest.mark.parametrize(
+    ("constant", "allowed"),
+    [
+        ("GRANULARITY = 0", "a whole number of at least 1"),
+        ("GRANULARITY = 16", "a whole number of at least 1, at most the largest size"),
+        ("SIZES = (2, 16)", "None, or a tuple of sizes within SIZE_RANGE"),
+        ("SIZES = ()", "None, or a tuple of sizes"),
+        ("BATCH_SIZES = (0,)", "None, or a tuple of whole numbers of at least 1"),
+        ("VARIANTS = ('a b',)", "a tuple of names of letters, digits and _"),
+        ("CLASSES = 1", "None, or a whole number of at least 2"),
+    ],
+)
+def test_an_optional_constant_fits_the_others(module: Path, constant: str, allowed: str) -> None:
+    name, _, value = constant.partition(" = ")
+    message = complaint(module, f"{WHOLE}{constant}\n{FUNCTIONS}")
+    shown = value.replace('"', "'")
+    assert message.startswith(f"mine.py: line 5: {name}: {shown} is not allowed; allowed: {allowed}")
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ("", "mine.py: lacks build_model; add a function build_model(size) at the top level; config/README.md, "),
+        ("def build_model(size): ...\n", "mine.py: lacks build; add a function build(cell, data, arithmetic) at"),
+        ("class A:\n    def build_model(size): ...\n    def build(a, b, c): ...\n", "mine.py: lacks build_model; "),
+        (FUNCTIONS.replace("(features)", "()"), "mine.py: line 5: build_model() is called with other arguments; allo"),
+        (FUNCTIONS.replace("(cell, _data,", "(cell,"), "mine.py: line 6: build(cell, arithmetic) is called with other"),
+        (
+            FUNCTIONS.replace("arithmetic)", "arithmetic, *, more)"),
+            "mine.py: line 6: build(cell, _data, arithmetic, *,",
+        ),
+        (FUNCTIONS + "return 3\n", "mine.py: line 7: not valid Python ('return' outside function)"),
+        (FUNCTIONS + "def x(:\n", "mine.py: line 7: not valid Python (invalid syntax)"),
+        (FUNCTIONS + "x = " + "(" * 5000 + ")" * 5000, "mine.py: "),
+    ],
+)
+def test_what_a_module_must_define_is_looked_for_without_running_it(module: Path, functions: str, message: str) -> None:
+    assert complaint(module, WHOLE + functions).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [
+        FUNCTIONS,
+        "from no_such_package import build, make as build_model\n",
+        "from no_such_package import *\n",
+        "if True:\n    build_model = build = max\n",
+        "def build_model(*sizes): ...\ndef build(cell, data, arithmetic, more=1, *, other=2): ...\n",
+        "import no_such_package\n@no_such_package.cached\ndef build_model(a, b): ...\nbuild = build_model\n",
+    ],
+)
+def test_functions_may_be_defined_in_any_way(module: Path, functions: str) -> None:
+    module.write_text(WHOLE + functions)
+    assert read_traits(module).size_range == (1, 8)
+
+
+def test_a_workload_is_read_from_its_module(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crossover.config.workloads.WORKLOADS_FOLDER", module.parent)
+    module.write_text("")
+    with pytest.raises(UserError, match=r"^mine\.py: lacks SIZE_NAME"):
+        workload_traits("mine")
+
+
+ASKED = {"size": 2, "protocol": "resident", "variant": "plain"}
+KEYS = {axis: f"--{axis}" for axis in ASKED}
+
+
+@pytest.mark.parametrize(
+    ("workload", "right", "wrong", "message"),
+    [
+        ("disc_mlp", {"size": 16}, {"size": 17}, "--size: 17 is not .*; allowed: linear layers from 2 to 16"),
+        ("few_sizes", {"size": 4}, {"size": 5}, "--size: 5 is not .*; allowed: linear layers 2, 4, 16"),
+        ("gpt_block", {"size": 704}, {"size": 700}, "--size: 700 is not .*; allowed: .* 64 to 8192, multiples of 64"),
+        ("disc_mlp", {}, {"protocol": "as_published"}, "--protocol: 'as_published' is not .*; allowed: resident"),
+        ("disc_mlp", {}, {"variant": "x"}, "--variant: 'x' is not .*; allowed: plain"),
+        ("matmul", {"size": 64, "batch_size": 1}, {"size": 64, "batch_size": 2}, "--batch-size: 2 is not .*: 1"),
+        ("disc_mlp", {"batch_size": 2}, {"size": 1, "batch_size": 2}, "--size: 1 is not "),
+    ],
+)
+def test_what_a_workload_does_not_offer_is_refused(
+    monkeypatch: pytest.MonkeyPatch, workload: str, right: dict[str, Any], wrong: dict[str, Any], message: str
+) -> None:
+    if workload == "few_sizes":
+        traits = replace(workload_traits("disc_mlp"), sizes=(2, 4, 16))
+        monkeypatch.setattr("crossover.config.workloads.workload_traits", lambda _workload: traits)
+    keys = KEYS | ({"batch_size": "--batch-size"} if "batch_size" in right else {})
+    check_offered(workload, ASKED | right, keys)
+    with pytest.raises(UserError, match=f"^{message}"):
+        check_offered(workload, ASKED | wrong, keys)
+
+
+def test_a_batch_size_without_a_key_is_not_checked() -> None:
+    check_offered("matmul", ASKED | {"size": 64, "batch_size": 2}, KEYS)
+
+
+@pytest.mark.parametrize(
+    ("workload", "size"),
+    {"bert": 2, "disc_mlp": 5, "gpt_block": 128, "higgs_mlp": 7, "linear_stack": 9, "matmul": 16}.items(),
+)
+def test_the_arithmetic_counts_the_parameters_of_the_model(workload: str, size: int) -> None:
+    module = importlib.import_module(f"crossover.measurement.workloads.{workload}")
+    with torch.device("meta"):
+        model = module.build_model(size)
+    assert module.parameter_count(size) == sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("workload", "size", "megabytes"),
+    [
+        ("disc_mlp", 2, 4001),  # 22 parameters
+        ("resnet", 50, 4000),
+        ("linear_stack", 4096, 4000 + 806),  # 50,343,936 parameters of 16 B: 805.5 MB
+        ("disc_mlp", 16, 4000 + 45_818),  # 2 (4^16 - 4) / 3 + 2^18 - 2 = 2,863,573,670 of 16 B
+    ],
+)
+def test_memory_grows_with_the_weights_and_their_gradients(workload: str, size: int, megabytes: int) -> None:
+    assert memory_mb(workload, size) == megabytes
+
+
+def test_reading_a_workload_does_not_import_torch(root: Path) -> None:
+    code = "import sys; sys.modules['torch'] = None; from crossover.config import workloads; print(workloads.{})"
+    for call in ("memory_mb('bert', 24)", "workload_traits('bert')"):
+        subprocess.run([sys.executable, "-c", code.format(call)], check=True, cwd=root / "scripts", capture_output=True)
+
+
+@pytest.mark.parametrize("body", ["return undefined * size", "return 'many'", "return float('nan')", "return size / 0"])
+def test_arithmetic_that_fails_is_one_line(module: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    workload = f"own_{len(body)}"  # modules are read once
+    monkeypatch.setattr("crossover.config.workloads.WORKLOADS_FOLDER", module.parent)
+    module.with_name(f"{workload}.py").write_text(f"def parameter_count(size):\n    {body}\n")
+    with pytest.raises(UserError, match=rf"^{workload}\.py: parameter_count\(8\) fails \(.*\); allowed: plain"):
+        memory_mb(workload, 8)

@@ -1,0 +1,177 @@
+"""All workloads: parameters and operations against arithmetic, right answers in every precision, refused batches."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from crossover.config.studies import Cell
+from crossover.errors import UserError
+from crossover.measurement.step.flops import count_flops
+from crossover.measurement.workloads import build_task, count_parameters, read_dataset
+from tiny_tasks import FP32, answer_of, cell_of, task_of
+
+Data = dict[str, torch.Tensor]
+
+
+def points() -> Data:
+    random = torch.Generator().manual_seed(1)
+    labels = torch.randint(0, 2, (300,), generator=random)
+    return {"features": torch.randn(300, 2, generator=random), "labels": labels}
+
+
+def digits() -> Data:
+    random = torch.Generator().manual_seed(1)
+    labels = torch.randint(0, 10, (40,), generator=random)
+    return {"features": torch.randint(0, 256, (40, 28, 28), generator=random, dtype=torch.uint8), "labels": labels}
+
+
+DATA: dict[str, Callable[[], Data]] = {"disc_mlp": points, "higgs_mlp": points, "mnist_cnn": digits}
+
+
+def bert_parameters(layers: int, width: int = 1024) -> int:
+    """Embeddings of words, 512 positions and 2 segments; in each layer 4 + 8 width^2 weights with biases and norms."""
+    embeddings = (30522 + 512 + 2) * width + 2 * width
+    layer = 4 * (width**2 + width) + (4 * width**2 + 4 * width) + (4 * width**2 + width) + 4 * width
+    return embeddings + layers * layer + (width**2 + width) + (2 * width + 2)
+
+
+@pytest.mark.parametrize(
+    ("workload", "size", "parameters"),
+    [
+        *(("higgs_mlp", width, 3 * width + width * (width + 1) + 2 * (width + 1)) for width in (5, 320)),
+        ("mnist_cnn", 32, 1_199_882),
+        # Two convolutions of 3 x 3, then dense layers, 144 places of 2 x 5 channels into 20 and these into 10.
+        ("mnist_cnn", 5, 5 * 10 + 10 * (9 * 5 + 1) + 20 * (10 * 144 + 1) + 10 * 21),
+        ("linear_stack", 4096, 50_343_936),
+        ("matmul", 300, 300**2),
+        # Attention 3 + 1, perceptron 4 + 4 width^2; biases 3 + 1 + 4 + 1, norms 2 x 2 widths.
+        *(("gpt_block", width, 12 * width**2 + 13 * width) for width in (64, 4096)),
+        ("bert", 24, 335_143_938),
+        ("bert", 3, bert_parameters(3)),
+        ("efficientnet", 224, 5_288_548),  # as in torchvision and timm
+        *zip(
+            ["resnet"] * 5,
+            (18, 34, 50, 101, 152),
+            (11_689_512, 21_797_672, 25_557_032, 44_549_160, 60_192_808),  # as in torchvision
+            strict=True,
+        ),
+    ],
+)
+def test_parameters(workload: str, size: int, parameters: int) -> None:
+    assert count_parameters(cell_of(workload, size)) == parameters
+
+
+def test_parameters_of_disc_mlp_equal_the_published_counts(root: Path) -> None:
+    published = pd.read_csv(root / "config" / "published" / "disc_depth_parameters.csv", comment="#")
+    assert len(published) == 11
+    for linear_layers, parameters in published.itertuples(index=False):
+        assert count_parameters(cell_of("disc_mlp", linear_layers)) == parameters
+
+
+GPT_TOKENS, GPT_WIDTH = 2 * 256, 128
+
+
+@pytest.mark.parametrize(
+    ("workload", "size", "batch_size", "operations", "tolerance"),
+    [
+        ("matmul", 300, 1, 2 * 300**3, 0),
+        # Each weight of the four matrices serves each token three times, once forward; with dropout, a CPU computes
+        # attention by plain products, two forward and four backward.
+        ("gpt_block", GPT_WIDTH, 2, 72 * GPT_WIDTH**2 * GPT_TOKENS + 12 * GPT_TOKENS * 256 * GPT_WIDTH, 0),
+        # Tan and Le 2019, table 2: 0.39 G multiplications and additions.
+        ("efficientnet", 224, 1, 2 * 0.39e9, 0.02),
+        # torchvision's 1.814 G forward, and twice that backward, but for the gradient of the images.
+        ("resnet", 18, 1, 6 * 1.814e9 - 2 * (7 * 7 * 3) * 64 * 112**2, 1e-3),
+    ],
+)
+def test_operations(workload: str, size: int, batch_size: int, operations: float, tolerance: float) -> None:
+    task = task_of(cell_of(workload, size, batch_size))
+    assert count_flops(task.step, "eager") == pytest.approx(operations, rel=tolerance, abs=0)
+
+
+PRECISIONS = ("fp64", "fp32", "bf16", "fp16", "amp-bf16", "amp-fp16")
+CELLS = [
+    *(cell_of("disc_mlp", 8, 100, precision=precision) for precision in PRECISIONS),
+    *(cell_of("higgs_mlp", 100, 100, precision=precision) for precision in PRECISIONS),
+    *(cell_of("higgs_mlp", 100, 100, precision=p, protocol="as_published") for p in ("fp32", "bf16", "amp-fp16")),
+    *(cell_of("mnist_cnn", 4, 16, precision=precision) for precision in ("fp32", "amp-bf16", "amp-fp16")),
+    *(cell_of("mnist_cnn", 4, 16, precision=p, protocol="as_published") for p in ("bf16", "amp-bf16")),
+    *(cell_of("linear_stack", 128, 32, precision=precision) for precision in ("fp32", "amp-bf16", "amp-fp16")),
+    *(cell_of("gpt_block", 64, precision=precision) for precision in ("amp-fp16", "bf16", "fp16")),
+    *(cell_of("efficientnet", 32, precision=precision) for precision in ("fp32", "bf16")),
+]
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # mnist_cnn forks workers
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell.workload}-{cell.protocol}-{cell.precision}")
+def test_a_workload_trains_and_is_right(cell: Cell) -> None:
+    task = task_of(cell, DATA.get(cell.workload, dict)())
+    before = [parameter.clone() for parameter in task.model.parameters()]
+    for _ in range(3):
+        task.step()
+    after = list(task.model.parameters())
+    assert all(parameter.dtype == task.arithmetic.dtype and torch.isfinite(parameter).all() for parameter in after)
+    trains = task.optimizer is not None
+    assert trains is any(not torch.equal(new, old) for new, old in zip(after, before, strict=True))
+    answer = answer_of(cell, task)
+    assert answer.wrong is answer.unchecked is None
+    assert set(answer.errors) == ({"result", "gradient"} if trains else {"result"})
+    assert (answer.errors["gradient" if trains else "result"] == 0) is (cell.precision == "fp64")
+    assert max(answer.errors.values()) < 0.1
+    task.step()
+
+
+@pytest.mark.parametrize(
+    ("cell", "most"),
+    [
+        (cell_of("disc_mlp", 3, 301), "its 300 rows"),
+        (cell_of("higgs_mlp", 3, 301), "its 300 rows"),
+        (cell_of("higgs_mlp", 3, 301, protocol="as_published"), "its 300 rows"),
+        (cell_of("mnist_cnn", 3, 41), "its 40 rows"),
+        (cell_of("mnist_cnn", 3, 41, protocol="as_published"), "its 40 rows"),
+        (cell_of("matmul", 64, 2), "1 product"),
+    ],
+)
+def test_a_batch_that_is_too_large_is_refused(cell: Cell, most: str) -> None:
+    with pytest.raises(UserError, match=f"allowed: .*{most}"):
+        build_task(cell, DATA.get(cell.workload, dict)(), FP32)
+
+
+POINTS = {"features": torch.ones(4, 2), "labels": torch.arange(4) % 2}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-8]), "is not a readable safetensors file"),
+        (lambda path: path.write_bytes(b""), "is not a readable safetensors file"),
+        (lambda path: path.write_bytes(pickle.dumps([1.0] * 99)), "is not a readable safetensors file"),
+        (lambda path: path.unlink(), "does not exist"),
+        (lambda path: (path.unlink(), path.mkdir()), "is no file"),
+        (lambda path: save_file(POINTS, path, {"dataset": "higgs"}), "holds 'higgs', but workload 'disc_mlp' reads"),
+        (lambda path: save_file({"x": POINTS["labels"]}, path), "holds no 'features'"),
+        (lambda path: save_file(POINTS | {"labels": torch.ones(2)}, path), "holds no 'features'"),
+        (lambda path: save_file({name: rows[:0] for name, rows in POINTS.items()}, path), "holds no 'features'"),
+    ],
+)
+def test_only_the_workloads_dataset_is_read(tmp_path: Path, spoil: Callable[[Path], object], message: str) -> None:
+    path = tmp_path / "data.safetensors"
+    save_file(POINTS, path, {"dataset": "disc"})
+    assert read_dataset(str(path), "disc_mlp").keys() == POINTS.keys()
+    spoil(path)
+    with pytest.raises(UserError, match=f"^--dataset: {path} {message}"):
+        read_dataset(str(path), "disc_mlp")
+
+
+def test_a_workload_that_reads_none_takes_any_file_or_none(tmp_path: Path) -> None:
+    path = tmp_path / "data.safetensors"
+    save_file({"x": torch.ones(3)}, path, {"dataset": "disc"})
+    assert list(read_dataset(str(path), "linear_stack")) == ["x"]
+    assert read_dataset(None, "disc_mlp") == {}
