@@ -73,6 +73,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Places, prices: Ma
     times_s = own["step_time_s"].tolist()
     time = time_over_trials(times_s) if times_s else Interval(math.nan)
     differing = {"trials_differ"} if times_s and max(times_s) > TRIALS_DIFFER * min(times_s) else set()
+    # Of the whole machine that holds the device, whatever part of it a step uses.
     price = prices.get(BASELINE if is_cpu(device) else device, math.nan)
     joules, shares = own["energy_per_step_j"], own["host_bound_share"]
     flops = _median(numbers["flops_per_step"][rows])
@@ -89,7 +90,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Places, prices: Ma
         **_named("host_bound_share{}", share_over_trials(known) if (known := _known(shares)) else None),
         # A counter that stood still measured nothing.
         **_named("energy_per_step{}_j", time_over_trials(known) if (known := _known(joules[joules > 0])) else None),
-        **_named("price_per_million_steps{}", _price(times_s, price)),
+        **_named("price_per_million_steps{}", _scaled(time, price / SECONDS_PER_HOUR * MILLION)),
         "peak_allocated_bytes": _median(own["peak_allocated_bytes"]),
         "device_used_bytes": _median(own["device_used_bytes"]),
         "rss_growth_bytes": _median(own["peak_rss_bytes"] - own["base_rss_bytes"]),
@@ -120,11 +121,10 @@ def _rate(amount: float, time: Interval, unit: float = 1.0) -> Interval:
     return Interval(amount / time.mean / unit, low, high)
 
 
-def _price(times_s: list[float], price_per_hour: float) -> Interval | None:
-    """The price of a million steps; that of an hour is of the whole machine, whatever part of it a step uses."""
-    if math.isnan(price_per_hour) or not times_s:
-        return None
-    return time_over_trials([seconds / SECONDS_PER_HOUR * price_per_hour * MILLION for seconds in times_s])
+def _scaled(time: Interval, factor: float) -> Interval:
+    """A time in another unit."""
+    low, high = (None if end is None else end * factor for end in (time.low, time.high))
+    return Interval(time.mean * factor, low, high)
 
 
 def _peak(own: Columns, device: str) -> dict[str, float]:

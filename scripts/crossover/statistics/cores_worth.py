@@ -8,8 +8,6 @@ straight line there: a curve that bends is known less well between two points.
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,7 +19,7 @@ from scipy import stats
 from scipy.interpolate import PchipInterpolator
 
 from crossover.config.words import is_cpu
-from crossover.statistics.intervals import CONFIDENCE
+from crossover.statistics.intervals import CONFIDENCE, LogMean
 from crossover.tables.frames import at_common_sizes, device_name_of, with_ok_times
 from crossover.tables.registry import LINE_AXES, table_of
 
@@ -44,21 +42,6 @@ class CoresWorth:
     """The first number of cores that is slower than fewer are."""
 
 
-@dataclass(frozen=True)
-class _Side:
-    """Mean of the logarithms of a side's times, its squared standard error, and its degrees of freedom."""
-
-    mean: float
-    variance: float
-    freedom: int
-
-    @classmethod
-    def of(cls, medians_s: Sequence[float]) -> _Side:
-        logs = [math.log(median) for median in medians_s]
-        variance = statistics.variance(logs) / len(logs) if len(logs) > 1 else math.nan
-        return cls(math.fsum(logs) / len(logs), variance, len(logs) - 1)
-
-
 def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence[float]) -> CoresWorth:
     """How many cores take as long as an accelerator.
 
@@ -68,8 +51,8 @@ def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence
     timed = {threads: medians for threads, medians in sorted(cpu_s.items()) if len(medians)}
     if not timed or not len(accelerator_s):
         return CoresWorth("incomplete")
-    sides = {threads: _Side.of(medians) for threads, medians in timed.items()}
-    accelerator = _Side.of(accelerator_s)
+    sides = {threads: LogMean.of(medians) for threads, medians in timed.items()}
+    accelerator = LogMean.of(accelerator_s)
     fewest, most = min(sides), max(sides)
     curve = _curve_of(sides, accelerator)
     if all(side.mean > accelerator.mean for side in sides.values()):
@@ -94,7 +77,7 @@ class _Curve:
     """Its error; NaN with one trial of a side."""
 
 
-def _curve_of(sides: Mapping[int, _Side], accelerator: _Side) -> _Curve:
+def _curve_of(sides: Mapping[int, LogMean], accelerator: LogMean) -> _Curve:
     logs, means = np.log(list(sides)), np.array([side.mean for side in sides.values()])
     last = len(logs) - 1
     places = np.unique([np.linspace(few, many, PLACES) for few, many in pairwise(logs)]) if last else logs
@@ -108,7 +91,7 @@ def _curve_of(sides: Mapping[int, _Side], accelerator: _Side) -> _Curve:
 
 
 def _spread(
-    sides: Mapping[int, _Side], accelerator: _Side, below: NDArray[np.int_], above: NDArray[np.int_], share: Floats
+    sides: Mapping[int, LogMean], accelerator: LogMean, below: NDArray[np.int_], above: NDArray[np.int_], share: Floats
 ) -> Floats:
     """t times the standard error of the straight line less the accelerator's mean; NaN with one trial of a side."""
     variances = np.array([side.variance for side in sides.values()])

@@ -7,13 +7,12 @@ ratios are averaged on the log scale (Kalibera and Jones, "Rigorous benchmarking
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 CONFIDENCE = 0.95
 
@@ -47,23 +46,42 @@ def time_over_trials(medians_s: Sequence[float], together: int = 1) -> Interval:
     return _exp(mean_over_trials([math.log(median) for median in medians_s], together))
 
 
+@dataclass(frozen=True)
+class LogMean:
+    """The mean of the logarithms of a side's times, its squared standard error (NaN with one trial), and freedom."""
+
+    mean: float
+    variance: float
+    freedom: int
+
+    @classmethod
+    def of(cls, times: Sequence[float]) -> LogMean:
+        """Summarise the times of at least one trial."""
+        logs = [math.log(time) for time in times]
+        mean, freedom = math.fsum(logs) / len(logs), len(logs) - 1
+        variance = math.fsum((log - mean) ** 2 for log in logs) / freedom / len(logs) if freedom else math.nan
+        return cls(mean, variance, freedom)
+
+
 def ratio_over_trials(first_s: Sequence[float], second_s: Sequence[float]) -> Interval:
-    """Time of the second side over time of the first, from the medians of at least one trial each, in seconds.
+    """Time of the second side over time of the first, from the medians of at least one trial each, in seconds."""
+    return ratio_of(LogMean.of(first_s), LogMean.of(second_s))
+
+
+def ratio_of(first: LogMean, second: LogMean) -> Interval:
+    """Time of the second side over time of the first.
 
     The interval is Welch's t interval of the difference of the mean logarithms (Welch, "The generalization of
     'Student's' problem when several different population variances are involved", 1947).
     """
-    sides = [[math.log(median) for median in medians_s] for medians_s in (first_s, second_s)]
-    first, second = (math.fsum(logs) / len(logs) for logs in sides)
-    difference = second - first
-    if min(map(len, sides)) < 2:
+    difference = second.mean - first.mean
+    if not first.freedom or not second.freedom:
         return _exp(Interval(difference))
     # Written out, since scipy's t test gives no interval where no trial differs from the next.
-    variances = [statistics.variance(logs) / len(logs) for logs in sides]
-    squares = math.fsum(own**2 / (len(logs) - 1) for own, logs in zip(variances, sides, strict=True))
-    spread = 0.0
-    if squares > 0:
-        spread = t_quantile(math.fsum(variances) ** 2 / squares) * math.sqrt(math.fsum(variances))
+    variance = first.variance + second.variance
+    squares = first.variance**2 / first.freedom + second.variance**2 / second.freedom
+    freedom = variance**2 / squares if squares > 0 else 1.0
+    spread = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
     return _exp(Interval(difference, difference - spread, difference + spread))
 
 

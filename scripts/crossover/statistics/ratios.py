@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 
 from crossover.config.words import BASELINE, PLAIN_SIDES, is_cpu, threads_of_side
 from crossover.statistics.cells import rows_of_cells
-from crossover.statistics.intervals import ratio_over_trials, time_over_trials
+from crossover.statistics.intervals import LogMean, ratio_of
 from crossover.statistics.pairings import compare_across
 from crossover.tables.registry import CELL_AXES, table_of
 
@@ -40,18 +41,18 @@ class Pair(NamedTuple):
     baseline_name: str
 
 
-Cells = Mapping[Key, Sequence[float]]
-"""The times of the ok trials of each cell, in seconds."""
+Cells = Mapping[Key, LogMean | None]
+"""The times of each cell's ok trials; None without any."""
 
 
 def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
     """One row a pair of cells that both have times, as `crossover.tables.registry.RATIOS` says."""
     cells, parameters = _cells(measurements)
     rows = [
-        _row(one, cells, parameters)
+        _row(one, contender, baseline) | {"parameters": parameters[one.contender]}
         for pairs in (_devices, _settings, _protocols, _machines)
         for one in pairs(cells)
-        if cells.get(one.contender) and cells.get(one.baseline)
+        if (contender := cells[one.contender]) and (baseline := cells.get(one.baseline))
     ]
     return table_of("ratios", rows)
 
@@ -65,17 +66,16 @@ def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Key, float]]:
     cells, parameters = {}, {}
     for rows in rows_of_cells(measurements):
         key = Key(*(values[rows[0]] for values in axes))
-        cells[key] = times_s[rows[is_ok[rows] & ~np.isnan(times_s[rows])]].tolist()
-        parameters[key] = counts[rows].max()
+        own_s = times_s[rows[is_ok[rows] & ~np.isnan(times_s[rows])]].tolist()
+        cells[key] = LogMean.of(own_s) if own_s else None
+        parameters[key] = np.fmax.reduce(counts[rows])
     return cells, parameters
 
 
-def _row(one: Pair, cells: Cells, parameters: Mapping[Key, float]) -> dict[str, Any]:
-    contender_s, baseline_s = cells[one.contender], cells[one.baseline]
-    found = ratio_over_trials(contender_s, baseline_s)
+def _row(one: Pair, contender: LogMean, baseline: LogMean) -> dict[str, Any]:
+    found = ratio_of(contender, baseline)
     return {
         **one.contender._asdict(),
-        "parameters": parameters[one.contender],
         "pair": one.pair,
         "baseline": one.baseline_name,
         "baseline_machine": one.baseline.machine,
@@ -83,9 +83,9 @@ def _row(one: Pair, cells: Cells, parameters: Mapping[Key, float]) -> dict[str, 
         "ratio": found.mean,
         "ratio_low": found.low,
         "ratio_high": found.high,
-        "trials": min(len(contender_s), len(baseline_s)),
-        "baseline_s": time_over_trials(baseline_s).mean,
-        "contender_s": time_over_trials(contender_s).mean,
+        "trials": 1 + min(contender.freedom, baseline.freedom),
+        "baseline_s": math.exp(baseline.mean),
+        "contender_s": math.exp(contender.mean),
     }
 
 

@@ -93,6 +93,8 @@ def _read_run(run: MergedRun) -> pa.Table:
                 table = table.append_column(field.name, pa.nulls(len(table), field.type))
         rows.append(table.select(schema.names))
     joined = pa.concat_tables(rows)
+    if not len(joined):
+        raise UserError(f"{run.folder}: it holds no rows; allowed: the results folder of a run")
     try:
         check_environments(joined, several_hosts=True)
     except UserError as error:

@@ -145,6 +145,13 @@ def _ms(doc: str, **more: Any) -> Column:
     return Column(doc, "s", shown_unit="ms", factor=1e3, always=True, **more)
 
 
+def _ends(
+    name: str, doc: str = "end of its 95 % interval over trials; empty with one trial", unit: str = ""
+) -> dict[str, Column]:
+    """The columns of an interval's ends; `name` has a place for `_low` and `_high`."""
+    return {name.format(end): Column(f"{word} {doc}", unit) for end, word in (("_low", "lower"), ("_high", "upper"))}
+
+
 def _axis(name: str) -> Column:
     doc = {field.name: field.metadata["doc"] for field in dataclasses.fields(Measurement)}[name]
     if name == "batch_size":
@@ -180,8 +187,7 @@ CELLS = _axes(CELL_AXES) | {
         chart="rate",
         interval=("samples_per_s_low", "samples_per_s_high"),
     ),
-    "samples_per_s_low": Column("lower end of its 95 % interval", "1/s"),
-    "samples_per_s_high": Column("upper end of its 95 % interval", "1/s"),
+    **_ends("samples_per_s{}", unit="1/s"),
     "flops_per_step": Column(
         "floating-point operations of a step",
         "FLOP",
@@ -198,8 +204,7 @@ CELLS = _axes(CELL_AXES) | {
         chart="number",
         interval=("achieved_tflops_low", "achieved_tflops_high"),
     ),
-    "achieved_tflops_low": Column("lower end of its 95 % interval", "TFLOP/s"),
-    "achieved_tflops_high": Column("upper end of its 95 % interval", "TFLOP/s"),
+    **_ends("achieved_tflops{}", unit="TFLOP/s"),
     "peak_share": Column(
         "achieved TFLOP/s over the most that workload matmul reached on the device in the precision",
         title="of the most reached",
@@ -214,8 +219,7 @@ CELLS = _axes(CELL_AXES) | {
         trials="mean of the ok trials",
         interval=("host_bound_share_low", "host_bound_share_high"),
     ),
-    "host_bound_share_low": Column("lower end of its 95 % interval over trials, at least 0"),
-    "host_bound_share_high": Column("upper end of its 95 % interval over trials, at most 1"),
+    **_ends("host_bound_share{}", "end of its 95 % interval over trials, within 0 and 1"),
     "energy_per_step_j": Column(
         "energy of a step; of the ok trials that measured it",
         "J",
@@ -225,15 +229,13 @@ CELLS = _axes(CELL_AXES) | {
         chart="number",
         interval=("energy_per_step_low_j", "energy_per_step_high_j"),
     ),
-    "energy_per_step_low_j": Column("lower end of its 95 % interval over trials", "J"),
-    "energy_per_step_high_j": Column("upper end of its 95 % interval over trials", "J"),
+    **_ends("energy_per_step{}_j", unit="J"),
     "price_per_million_steps": Column(
         "price of a million steps, in the currency of the config's prices; empty without a price of the device",
         trials=MEAN,
         interval=("price_per_million_steps_low", "price_per_million_steps_high"),
     ),
-    "price_per_million_steps_low": Column("lower end of its 95 % interval over trials"),
-    "price_per_million_steps_high": Column("upper end of its 95 % interval over trials"),
+    **_ends("price_per_million_steps{}"),
     "peak_allocated_bytes": _bytes(
         "peak of what tensors needed", title="peak memory of tensors", trials=MEDIAN, chart="bytes"
     ),
@@ -280,8 +282,7 @@ RATIOS = _axes([*LINE_AXES, "size"]) | {
     "baseline_machine": _text("machine of the baseline"),
     "contender": _text("what is compared"),
     "ratio": Column("time of the baseline over time of the contender; above 1 the contender is faster"),
-    "ratio_low": Column("lower end of its 95 % interval over trials; empty where a side has one trial"),
-    "ratio_high": Column("upper end of its 95 % interval over trials; empty where a side has one trial"),
+    **_ends("ratio{}", "end of its 95 % interval over trials; empty where a side has one trial"),
     "trials": _count("ok trials of the side that has fewer"),
     "baseline_s": Column("time of a step of the baseline", "s"),
     "contender_s": Column("time of a step of the contender", "s"),
@@ -299,18 +300,15 @@ CROSSOVERS = _axes(LINE_AXES) | {
     "doubt": _text("what is in doubt, or keeps the crossover from being given: " + ", ".join(DOUBTS)),
     "doubt_at": _many("places on the x axis that the doubt is about"),
     "crossover": Column("the crossover on the x axis; empty unless one is found"),
-    "crossover_low": Column("lower end of its 95 % set; empty: no interval is given"),
-    "crossover_high": Column("upper end of its 95 % set; empty: no interval is given"),
+    **_ends("crossover{}", "end of its 95 % set; empty: no interval is given"),
     "bracket_low": Column("largest measured point on the x axis before the sign changes"),
     "bracket_high": Column("smallest measured point after it"),
     "bracket_low_size": Column("bracket_low as a size"),
     "bracket_high_size": Column("bracket_high as a size"),
     "crossover_size": Column("the crossover as a size, interpolated"),
-    "crossover_size_low": Column("lower end of its 95 % set"),
-    "crossover_size_high": Column("upper end of its 95 % set"),
+    **_ends("crossover_size{}", "end of its 95 % set"),
     "crossover_parameters": Column("the crossover in trainable parameters, interpolated"),
-    "crossover_parameters_low": Column("lower end of its 95 % set"),
-    "crossover_parameters_high": Column("upper end of its 95 % set"),
+    **_ends("crossover_parameters{}", "end of its 95 % set"),
     "roots": _many("all crossings found, on the x axis"),
     "trials": _count("fewest ok trials that give the cost at a point; with one, the crossover is indicative"),
     "size_name": _text("what the size axis counts"),
@@ -331,8 +329,7 @@ LATENCIES = _axes(CELL_AXES) | {
     "p99_s": Column("their 99th percentile", "s"),
     "high_s": Column("the longest", "s"),
     "ratio": Column("of a mistake: its mean over the right way's, paired by trial; the first steps over later ones"),
-    "ratio_low": Column("lower end of its 95 % interval; those of a study's mistakes on a machine hold together"),
-    "ratio_high": Column("upper end of its 95 % interval"),
+    **_ends("ratio{}", "end of its 95 % interval; those of a study's mistakes on a machine hold together"),
     "is_error": _yes("whether the interval shows that the mistake moves the mean, in the way that it can"),
     "samples": _count("number of samples"),
     "trials": _count("ok trials that hold them"),
@@ -344,8 +341,7 @@ CORES_WORTH = _axes([*LINE_AXES, "size"]) | {
     "parameters": _count("trainable parameters of the model"),
     "status": _text("how the search ended: " + ", ".join(CORES_STATUSES)),
     "cores": Column("cores on which the CPU would take the accelerator's time, interpolated; else empty"),
-    "cores_low": Column("lower end of the 95 % set; empty: open, or one trial"),
-    "cores_high": Column("upper end of the 95 % set; empty: open, or one trial"),
+    **_ends("cores{}", "end of the 95 % set; empty: open, or one trial"),
     "slower_cores": _count("of `more_is_slower`: the first number of cores that is slower than fewer are"),
     "measured_cores": _many("numbers of cores on which the CPU has a time, which is threads of torch"),
     "trials": _count("fewest ok trials that give a time; with one, the number is indicative"),
@@ -384,8 +380,7 @@ QUALITY = _axes(CELL_AXES) | {
 QUALITY_PAIRS = _axes(CELL_AXES) | {
     "metric": _text("what is compared: " + ", ".join(QUALITY_METRICS)),
     "difference": Column(f"mean over seeds of the metric less that of the CPU in {PRECISIONS[0]} with the same seed"),
-    "difference_low": Column("lower end of its 95 % interval over seeds; empty with one seed"),
-    "difference_high": Column("upper end of its 95 % interval over seeds; empty with one seed"),
+    **_ends("difference{}", "end of its 95 % interval over seeds; empty with one seed"),
     "largest": Column("largest difference of a single seed, by its size"),
     "seeds": _count("seeds that ended ok on both sides"),
 }

@@ -1,43 +1,66 @@
+"""The crossover of two sides: by algebra where trials have no spread, by brute force and Welch's t where they have."""
+
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
+from scipy.interpolate import PchipInterpolator
 
-from crossover.statistics.crossover import STATUSES, Crossover, estimate_crossover
+from crossover.statistics.crossover import Crossover, estimate_crossover
+from crossover.statistics.crossover_curve import LEVEL, MOST_WRONG, advantages_of_table
+from crossover.tables.registry import CROSSOVER_STATUSES, DOUBTS
 
-Times = Mapping[float, float | None]
+Trials = Mapping[float, tuple[Sequence[float], Sequence[float]]]
+"""Seconds of the CPU's and of the GPU's trials at each size."""
 
 
-def found(cpu: Times, gpu: Times) -> Crossover:
+def table(cells: Trials) -> pd.DataFrame:
     rows = [
-        {"size": size, "side": side, "trial": 1, "step_time_s": math.nan if time is None else time}
-        for side, times in (("cpu", cpu), ("gpu", gpu))
-        for size, time in times.items()
+        (size, side, trial, seconds)
+        for size, sides in cells.items()
+        for side, times in zip(("cpu", "gpu"), sides, strict=True)
+        for trial, seconds in enumerate(times, start=1)
     ]
-    return estimate_crossover(pd.DataFrame(rows, columns=["size", "side", "trial", "step_time_s"]), "cpu", "gpu")
+    return pd.DataFrame(rows, columns=["size", "side", "trial", "step_time_s"])
+
+
+def estimate(cells: Trials) -> Crossover:
+    return estimate_crossover(table(cells), "cpu", "gpu")
+
+
+def ends(result: Crossover) -> tuple[float, float]:
+    """Both ends of a set that has them."""
+    assert result.low is not None
+    assert result.high is not None
+    return result.low, result.high
+
+
+def around(ratio: float, spread: float = 0.05, trials: int = 3) -> tuple[list[float], list[float]]:
+    """CPU trials around a ratio to a GPU of 1 s, both with this spread on the log scale."""
+    steps = np.linspace(-1, 1, trials) * spread
+    return list(ratio * np.exp(steps)), list(np.exp(-steps))
 
 
 SIZES = (1, 2, 4, 8)
 
 
 def ratio(*ratios: float | None) -> Crossover:
-    """A GPU of 1 s beside a CPU that takes these times at sizes 1, 2, 4, 8."""
-    return found(dict(zip(SIZES, ratios, strict=True)), dict.fromkeys(SIZES, 1.0))
+    """One trial of a GPU of 1 s beside a CPU that takes these times at sizes 1, 2, 4, 8."""
+    return estimate({size: ([] if one is None else [one], [1.0]) for size, one in zip(SIZES, ratios, strict=True)})
 
 
 def test_a_root_by_hand() -> None:
     """CPU 1 s at 100 and 4 s at 400, GPU 2 s: the time doubles halfway, in logarithms, at 200."""
-    result = found({100: 1.0, 400: 4.0}, {100: 2.0, 400: 2.0})
-    assert result.status == "bracketed"
-    assert result.size == pytest.approx(200)
-    assert result.bracket == (100, 400)
-    assert result.roots == (pytest.approx(200),)
-    assert (result.low, result.high) == (None, None)
+    result = estimate({100: ([1.0], [2.0]), 400: ([4.0], [2.0])})
+    assert (result.status, result.bracket, result.low, result.high) == ("bracketed", (100, 400), None, None)
+    assert (result.size, *result.roots) == (pytest.approx(200),) * 2
 
 
 @given(
@@ -47,7 +70,7 @@ def test_a_root_by_hand() -> None:
 )
 def test_power_laws_cross_where_algebra_says(exponent: float, crossing: float, scale: float) -> None:
     sizes = [2.0**k for k in range(11)]
-    result = found({n: scale * (n / crossing) ** exponent for n in sizes}, dict.fromkeys(sizes, scale))
+    result = estimate({n: ([scale * (n / crossing) ** exponent], [scale]) for n in sizes})
     assert result.status == "bracketed"
     assert result.size == pytest.approx(crossing, rel=1e-6)
     assert result.bracket is not None
@@ -58,6 +81,8 @@ def test_power_laws_cross_where_algebra_says(exponent: float, crossing: float, s
     ("ratios", "status"),
     [
         ((0.5, 0.8, 2, 4), "bracketed"),
+        ((0.5, 1, 2, 4), "bracketed"),  # a tie is the root
+        ((0.5, 1, 0.5, 0.2), "above_range"),  # one that is only touched is no crossing
         ((2, 3, 4, 5), "below_range"),
         ((0.1, 0.2, 0.3, 0.9), "above_range"),
         ((4, 2, 0.8, 0.5), "reversed"),
@@ -80,7 +105,7 @@ def test_power_laws_cross_where_algebra_says(exponent: float, crossing: float, s
 def test_statuses(ratios: tuple[float | None, ...], status: str) -> None:
     result = ratio(*ratios)
     assert result.status == status
-    assert result.status in STATUSES
+    assert result.status in CROSSOVER_STATUSES
     assert (result.size is not None) == (status in ("bracketed", "reversed"))
 
 
@@ -92,39 +117,257 @@ def test_all_roots_of_several_crossings_are_given() -> None:
     assert result.size is None
 
 
-def test_a_tie_inside_the_range_is_the_root() -> None:
-    result = ratio(0.5, 1, 2, 4)
-    assert result.status == "bracketed"
-    assert result.size == pytest.approx(2)
-
-
-def test_a_tie_that_is_only_touched_is_no_crossing() -> None:
-    assert ratio(0.5, 1, 0.5, 0.2).status == "above_range"
-
-
 def test_without_a_contender_there_is_no_accelerator() -> None:
-    assert found({1: 1.0, 2: 2.0}, {}).status == "no_accelerator"
+    assert estimate({1: ([1.0], []), 2: ([2.0], [])}).status == "no_accelerator"
 
 
 @pytest.mark.parametrize("size", [math.nan, math.inf, 0.0, -1.0])
 def test_a_measurement_without_a_proper_size_is_refused(size: float) -> None:
     with pytest.raises(ValueError, match="every measurement needs its size, a finite number above 0"):
-        found({size: 1.0}, {1: 1.0})
+        estimate({size: ([1.0], [1.0])})
 
 
-def test_trials_are_averaged_on_the_log_scale() -> None:
-    rows = [(100, "cpu", 0.5), (100, "cpu", 2.0), (400, "cpu", 4.0), (100, "gpu", 2.0), (400, "gpu", 2.0)]
-    table = pd.DataFrame(rows, columns=["size", "side", "step_time_s"]).assign(trial=1)
-    assert estimate_crossover(table, "cpu", "gpu").size == pytest.approx(200)
-
-
-@given(st.permutations(range(8)))
+@given(st.permutations(range(16)))
 def test_the_order_of_rows_does_not_matter(order: list[int]) -> None:
-    cpu, gpu = {1: 0.5, 2: 0.8, 4: 2.0, 8: 4.0}, dict.fromkeys(SIZES, 1.0)
-    rows = [
-        {"size": n, "side": side, "trial": 1, "step_time_s": times[n]}
-        for side, times in (("cpu", cpu), ("gpu", gpu))
-        for n in SIZES
-    ]
-    shuffled = estimate_crossover(pd.DataFrame([rows[i] for i in order]), "cpu", "gpu")
-    assert shuffled == found(cpu, gpu)
+    cells = {size: ([ratio, ratio * 1.1], [1.0, 1.1]) for size, ratio in zip(SIZES, (0.5, 0.8, 2, 4), strict=True)}
+    assert estimate_crossover(table(cells).iloc[order], "cpu", "gpu") == estimate(cells)
+
+
+def drawn(seed: int, sizes: Sequence[float], trials: int = 4, noise: float = 0.08) -> Trials:
+    """A CPU with a knee beside a GPU with a floor, crossing near 130."""
+    draw = np.random.default_rng(seed)
+    return {
+        size: tuple(  # type: ignore[misc]
+            list(truth * np.exp(draw.normal(0, noise, draw.integers(2, trials + 1))))
+            for truth in (size * (1 + size / 200) / 200, 1 + size / 2000)
+        )
+        for size in sizes
+    }
+
+
+GRID = (5, 10, 32, 100, 133, 180, 320, 1000, 2000)
+
+
+def independent(cells: Trials) -> tuple[float, float, float]:
+    """Root and ends of the connected part of the set, by brute force on 3,000 points."""
+    x = np.log(sorted(cells))
+    logs = [[np.log(side) for side in cells[size]] for size in sorted(cells)]
+    mean = np.array([base.mean() - own.mean() for base, own in logs])
+    parts = np.array([[side.var(ddof=1) / len(side) for side in sides] for sides in logs])
+    freedom = np.array([[len(side) - 1 for side in sides] for sides in logs])
+    points = np.linspace(x[0], x[-1], 3_001)
+    curve = PchipInterpolator(x, mean)(points)
+    inside = []
+    for point, value in zip(points, curve, strict=True):
+        j = min(int(np.searchsorted(x, point, side="right")) - 1, len(x) - 2)
+        w = (point - x[j]) / (x[j + 1] - x[j])
+        weighed = np.array([(1 - w) ** 2, w**2])[:, None] * parts[j : j + 2]
+        t = stats.t.ppf((1 + LEVEL) / 2, weighed.sum() ** 2 / (weighed**2 / freedom[j : j + 2]).sum())
+        line = (1 - w) * mean[j] + w * mean[j + 1]
+        bend = abs(value - line)
+        if 0 < j < len(x) - 2:  # nearest to the line of what both neighbouring lines lead to, if on one side of it
+            led = [np.polyval(np.polyfit(x[k : k + 2], mean[k : k + 2], 1), point) for k in (j - 1, j + 1)]
+            if (led[0] > line) == (led[1] > line):
+                bend = max(bend, abs(value - min(led, key=lambda one: abs(one - line))))
+        inside.append(abs(value) <= t * math.sqrt(weighed.sum()) + bend)
+    root = int(np.flatnonzero(np.diff(np.sign(curve)))[0])
+    outside = np.flatnonzero(~np.array(inside))
+    low, high = outside[outside < root].max(), outside[outside > root].min()
+    found = np.exp(points[[root, low, high]])
+    return float(found[0]), float(found[1]), float(found[2])
+
+
+@pytest.mark.parametrize(("seed", "noise"), [(3, 0.08), (4, 0.001), (8, 0.001)])
+def test_root_and_set_are_those_of_a_brute_force_scan(seed: int, noise: float) -> None:
+    cells = drawn(seed, GRID, noise=noise)
+    result = estimate(cells)
+    root, low, high = independent(cells)
+    assert result.status == "bracketed"
+    assert (result.size, result.low, result.high) == pytest.approx((root, low, high), rel=3e-3)
+    assert noise < 0.01 or low < 0.99 * root < root < 0.99 * high
+
+
+@pytest.mark.parametrize("slopes", [(0.25, 1.6), (1.6, 0.25)])
+def test_a_knee_at_the_crossing_is_within_the_set(slopes: tuple[float, float]) -> None:
+    """Two straight lines that meet at 300, between two sizes: the curve cuts the corner, more than trials vary."""
+    sizes = (20.0, 60.0, 180.0, 540.0, 1620.0)
+    result = estimate({n: around((n / 300) ** slopes[n > 300], spread=0.001) for n in sizes})
+    low, high = ends(result)
+    assert abs(math.log((result.size or 0) / 300)) > 0.2
+    assert low * 0.999 < 300 < high * 1.001
+
+
+def test_several_rows_of_a_trial_count_once() -> None:
+    cells = {size: around(ratio) for size, ratio in ((1, 0.2), (2, 0.5), (4, 2.0), (8, 4.0))}
+    apart = [table(cells).assign(step_time_s=lambda rows, by=by: rows["step_time_s"] * by) for by in (0.5, 1.0, 2.0)]
+    once, often = estimate(cells), estimate_crossover(pd.concat(apart), "cpu", "gpu")
+    assert (often.low, often.size, often.high) == pytest.approx((once.low, once.size, once.high))
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan, 0.0])
+def test_a_time_that_is_no_time_counts_as_missing(seconds: float) -> None:
+    cells = {size: around(ratio) for size, ratio in ((1, 0.2), (2, 0.5), (4, 2.0), (8, 4.0))}
+    assert estimate({**cells, 16: ([seconds] * 3, [1.0] * 3)}).high == estimate(cells).high
+
+
+def test_variance_freedom_and_sure_signs_are_those_of_welch() -> None:
+    cells = drawn(1, GRID, trials=5, noise=0.3)
+    found = advantages_of_table(table(cells), "cpu", "gpu")
+    tests = [stats.ttest_ind(np.log(base), np.log(own), equal_var=False) for base, own in cells.values()]
+    assert found.mean / np.sqrt(found.variance) == pytest.approx([test.statistic for test in tests])
+    assert found.variance**2 / found.fourth == pytest.approx([test.df for test in tests])
+    sure = [test.pvalue / 2 < MOST_WRONG / len(GRID) for test in tests]
+    assert list(found.sure_signs() != 0) == sure
+    assert 0 < sum(sure) < len(GRID)
+
+
+def test_an_interval_by_hand() -> None:
+    """Two sizes, so the curve is straight: L from -1 to 1, zero halfway; nothing bends, t x se alone counts.
+
+    Each side varies by +-0.1 in three trials: v = 2 x 0.01 / 3 at both ends, 4 degrees each. The end of the set is
+    where 2 w - 1 = t sqrt(v ((1 - w)^2 + w^2)), solved by stepping.
+    """
+    result = estimate({100: around(math.exp(-1), 0.1), 10000: around(math.exp(1), 0.1)})
+    w = 0.5
+    for _ in range(200):
+        freedom = ((1 - w) ** 2 + w**2) ** 2 / ((1 - w) ** 4 + w**4) * 4
+        w = 0.5 + stats.t.ppf((1 + LEVEL) / 2, freedom) * math.sqrt(0.02 / 3 * ((1 - w) ** 2 + w**2)) / 2
+    assert result.size == pytest.approx(1000)
+    assert result.high == pytest.approx(100 * 100**w)
+    assert result.low == pytest.approx(100 * 100 ** (1 - w))
+
+
+@pytest.mark.parametrize(
+    ("ratios", "status"),
+    [
+        ((0.2, 0.5, 2, 4), "bracketed"),
+        ((0.2, 0.97, 1.03, 4), "bracketed"),  # what is near the crossing need not be sure
+        ((4, 2, 0.5, 0.2), "reversed"),
+        ((2, 3, 4, 5), "below_range"),
+        ((0.2, 0.3, 0.4, 0.5), "above_range"),
+        ((0.2, 0.3, 0.5, 0.97), "edge_tie"),
+        ((0.2, 0.3, 0.5, 1.03), "edge_tie"),  # a sign alone is no crossing
+        ((0.97, 2, 3, 4), "edge_tie"),
+        ((0.98, 1.02, 1.01, 0.99), "undecided"),
+        ((0.2, 4, 0.2, 4), "multiple"),
+        ((4, 0.98, 3, 4), "undecided"),  # may cross and cross back
+        ((4, 1.02, 3, 4), "below_range"),
+        ((0.97, 4, 5, 1.02), "edge_tie"),
+    ],
+)
+def test_statuses_rest_on_what_is_beyond_doubt(ratios: tuple[float, ...], status: str) -> None:
+    result = estimate({size: around(ratio) for size, ratio in zip((1, 2, 4, 8), ratios, strict=True)})
+    assert result.status == status
+    assert (result.size is not None) == (status in ("bracketed", "reversed"))
+    assert (result.low is not None and result.high is not None) == (status in ("bracketed", "reversed"))
+
+
+def test_an_edge_tie_bounds_one_side() -> None:
+    """The GPU is surely behind up to 4 and may have caught up by 8, or surely ahead from 2 on."""
+    above = estimate({1: around(0.2), 2: around(0.3), 4: around(0.5), 8: around(0.97)})
+    assert above.high is None
+    assert above.low is not None
+    assert 4 < above.low < 8
+    below = estimate({1: around(1.03), 2: around(2), 4: around(3), 8: around(4)})
+    assert below.low is None
+    assert below.high is not None
+    assert 1 < below.high < 2
+    both = estimate({1: around(1.03), 2: around(2), 4: around(2), 8: around(1.03)})
+    assert (both.low, both.high) == (None, None)
+
+
+def test_crossings_that_noise_adds_near_one_are_one() -> None:
+    """L changes its sign at 2-3, 3-4 and 4-5, all within doubt: one crossing, whose set holds all three."""
+    cells = {1: 0.2, 2: 0.97, 3: 1.03, 4: 0.97, 5: 1.03, 8: 4.0}
+    result = estimate({size: around(ratio, 0.1) for size, ratio in cells.items()})
+    assert result.status == "bracketed"
+    assert result.bracket == (3, 4)
+    assert len(result.roots) == 1
+    low, high = ends(result)
+    assert low < 2 < 5 < high
+
+
+def test_a_size_with_one_trial_bounds_nothing() -> None:
+    """Its uncertainty is unknown, so the set runs through it to where it is known."""
+    cells = {1: around(0.2), 2: around(0.5), 4: ([2.0], [1.0]), 8: around(4), 16: around(5)}
+    result = estimate(cells)
+    assert result.status == "bracketed"
+    assert (result.low, result.high) == (pytest.approx(2, rel=0.1), pytest.approx(8, rel=0.1))
+    known = estimate({**cells, 4: around(2)})
+    assert known.high is not None
+    assert known.high < 4
+
+
+def test_sides_may_differ_in_their_number_of_trials() -> None:
+    few = {100: ([0.2, 0.205], [1, 1.02, 0.98]), 400: ([2, 2.1, 1.9, 2.05], [1.0, 1.3])}
+    more = {100: ([0.2, 0.205, 0.21, 0.2], [1, 1.02, 0.98]), 400: ([2, 2.1, 1.9, 2.05], [1.0, 1.3, 1.1, 1.2, 1.15])}
+    wide, narrow = estimate(few), estimate(more)
+    assert (wide.status, wide.high) == ("edge_tie", None)  # one degree of freedom at 400 leaves the sign in doubt
+    assert narrow.status == "bracketed"
+    low, high = ends(narrow)
+    assert 100 < low < 280 < high < 400
+
+
+def test_trials_without_any_spread_leave_an_interval_of_the_bend_alone() -> None:
+    straight = estimate({n: around(n / 3, 0.0) for n in (1, 2, 4, 8)})
+    assert (straight.low, straight.size, straight.high) == pytest.approx((3, 3, 3))
+
+
+HOLE = ([1.0, 1.1], [])
+"""A size without the contender."""
+
+
+@pytest.mark.parametrize(
+    ("cells", "status", "doubt", "at"),
+    [
+        ({1: HOLE, 2: ([], [1.0])}, "incomplete", "no_common_size", []),
+        ({1: around(0.2), 2: around(0.5), 3: HOLE, 4: around(2), 8: around(4)}, "incomplete", "lost_between", [3]),
+        ({1: around(0.2), 2: HOLE, 4: around(4), 8: around(0.2)}, "multiple", "lost_between", [2]),
+        ({1: HOLE, 2: around(2), 4: around(3)}, "incomplete", "lost_beyond", [1]),
+        ({1: around(0.2), 2: around(4), 4: around(3), 8: around(0.98)}, "bracketed", "may_cross_again", [7.93]),
+        ({1: around(4), 2: around(0.98), 4: around(3), 8: around(4)}, "undecided", "may_cross_back", [2]),
+        ({1: around(4), 2: around(1.02), 4: around(3), 8: around(4)}, "below_range", "unsure_sizes", [2]),
+        ({1: around(0.2), 2: around(4)}, "bracketed", None, []),
+    ],
+)
+def test_what_is_in_doubt_is_named_with_its_sizes(
+    cells: Trials, status: str, doubt: str | None, at: list[float]
+) -> None:
+    result = estimate(cells)
+    assert (result.status, result.doubt) == (status, doubt)
+    assert list(result.doubt_at) == pytest.approx(at, abs=0.005)
+    assert doubt is None or doubt in DOUBTS
+
+
+def test_a_size_that_lacks_a_side_in_the_bracket_is_not_filled_in() -> None:
+    result = estimate({1: around(0.2), 2: around(0.5), 3: HOLE, 4: around(2), 8: around(4)})
+    assert (result.bracket, result.size, result.low) == ((2, 4), None, None)
+
+
+TURNED = {"bracketed": "reversed", "below_range": "above_range"}
+TURNED |= {after: before for before, after in TURNED.items()}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_turning_the_sides_around_turns_the_answer_around(seed: int) -> None:
+    """Whatever is missing, tied or measured once; an interval lies around its crossover, within what was measured."""
+    draw = np.random.default_rng(seed)
+    cells = {}
+    for size in sorted(draw.choice(np.arange(1, 100), 6, replace=False).tolist()):
+        truths = (size / 30) ** draw.choice([0, 1, 1, 1]), 1.0
+        counts = draw.choice([0, 1, 2, 3, 5], size=2, p=[0.02, 0.08, 0.2, 0.5, 0.2])
+        cells[size] = tuple(
+            (truth * np.exp(draw.normal(0, 0.1 * (seed % 4 > 0), count))).tolist()
+            for truth, count in zip(truths, counts, strict=True)
+        )
+    there, back = estimate(cells), estimate_crossover(table(cells), "gpu", "cpu")
+    if "incomplete" in (there.status, back.status):  # a crossover may lie beyond one end only
+        return
+    assert back.status == TURNED.get(there.status, there.status)
+    for one, other in ((there.low, back.low), (there.high, back.high), (there.size, back.size)):
+        assert (one is None) == (other is None)
+        assert one is None or one == pytest.approx(other)
+    if there.size is not None and there.low is not None:
+        places = np.array([min(cells), *ends(there), max(cells)])
+        assert (np.diff(places) >= -1e-6 * places[1:]).all()
+        assert places[1] * 0.999999 <= there.size <= places[2] * 1.000001

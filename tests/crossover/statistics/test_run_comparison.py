@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from crossover.config.words import AXES
 from crossover.statistics.run_comparison import (
@@ -22,33 +21,8 @@ from crossover.statistics.run_comparison import (
     compare_times,
     summary,
 )
-from crossover.statistics.summary import ratio_over_trials
 
 Row = Callable[..., dict[str, Any]]
-
-
-def test_a_ratio_by_hand() -> None:
-    """Logs 0 +- d and ln 2 +- d: each mean has variance d^2, so 2 degrees of freedom, t(0.975, 2) = 4.302653."""
-    d = 0.01
-    found = ratio_over_trials([math.exp(-d), math.exp(d)], [2 * math.exp(-d), 2 * math.exp(d)])
-    spread = 4.302653 * d * math.sqrt(2)
-    assert found.ratio == pytest.approx(2)
-    assert found.low == pytest.approx(2 * math.exp(-spread), rel=1e-6)
-    assert found.high == pytest.approx(2 * math.exp(spread), rel=1e-6)
-
-
-@pytest.mark.parametrize("counts", [(2, 2), (3, 3), (3, 5), (5, 2)])
-def test_the_interval_is_that_of_scipy(counts: tuple[int, int]) -> None:
-    random = np.random.default_rng(1)
-    first, second = (np.exp(random.normal(mean, 0.05, count)) for mean, count in zip((0, 0.3), counts, strict=True))
-    expected = stats.ttest_ind(np.log(second), np.log(first), equal_var=False).confidence_interval(0.95)
-    found = ratio_over_trials(first.tolist(), second.tolist())
-    assert (found.low, found.high) == (pytest.approx(math.exp(expected.low)), pytest.approx(math.exp(expected.high)))
-
-
-def test_trials_without_any_spread_have_an_interval_of_no_width() -> None:
-    found = ratio_over_trials([0.1, 0.1, 0.1], [0.2, 0.2])
-    assert (found.ratio, found.low, found.high) == (pytest.approx(2), pytest.approx(2), pytest.approx(2))
 
 
 def pair(centre: float, half_width: float) -> list[float]:
@@ -81,16 +55,11 @@ def test_verdicts_by_hand(centre: float, half_width: float, verdict: str) -> Non
     assert found.verdict == verdict
 
 
-@pytest.mark.parametrize(("first", "second"), [([1.0], [2.0, 2.1]), ([1.0, 1.1], [2.0]), ([1.0], [2.0])])
-def test_one_trial_is_ambiguous(first: list[float], second: list[float]) -> None:
-    found = compare_times(first, second)
-    assert found.ratio == pytest.approx(2, rel=0.06)
+@pytest.mark.parametrize(("second", "ratio"), [([2.0], 2), ([], None)])
+def test_one_trial_or_none_is_ambiguous(second: list[float], ratio: float | None) -> None:
+    found = compare_times([1.0, 1.0], second)
+    assert found.ratio == (None if ratio is None else pytest.approx(ratio))
     assert (found.low, found.high, found.verdict) == (None, None, AMBIGUOUS)
-
-
-def test_no_trial_has_no_ratio() -> None:
-    found = compare_times([], [1.0, 1.0])
-    assert (found.ratio, found.low, found.high, found.verdict) == (None, None, None, AMBIGUOUS)
 
 
 def verdicts_of(sd: float, trials: int, difference: float = 0.0, repeats: int = 2000) -> dict[str, float]:
@@ -142,31 +111,14 @@ def test_runs_are_compared_cell_by_cell(row: Row) -> None:
     assert comparison["missing_in"].isna().all()
 
 
-def test_cells_that_differ_in_any_axis_are_not_compared(row: Row) -> None:
-    changes = {
-        "study": "x",
-        "workload": "x",
-        "variant": "x",
-        "protocol": "x",
-        "batch_size": 7,
-        "precision": "x",
-        "execution": "x",
-    }
+@pytest.mark.parametrize("axis", [axis for axis in AXES if axis not in ("batch_size", "size")])
+def test_cells_that_differ_in_any_axis_are_not_compared(row: Row, axis: str) -> None:
     first = run(row, {2: [1.0, 1.0]})
-    for axis, value in {**changes, "device": "cuda", "size": 5}.items():
-        comparison = compare_runs(first, first.assign(**{axis: value}))
-        assert comparison["verdict"].tolist() == [MISSING, MISSING]
-        assert comparison["missing_in"].tolist() == ["second", "first"]
-        assert comparison["ratio"].isna().all()
-        assert comparison["within"].isna().all()
-        assert comparison["trials_first"].tolist() == [2, 0]
-        assert comparison["status_second"].isna().tolist() == [True, False]
-
-
-def test_two_studies_of_one_table_are_compared_under_one_name(row: Row) -> None:
-    one, other = run(row, {2: [1.0, 1.0]}, study="one"), run(row, {2: [1.5, 1.5]}, study="other")
-    (cell,) = compare_runs(one, other.assign(study="one")).to_dict("records")
-    assert (cell["verdict"], cell["ratio"]) == (SLOWER, pytest.approx(1.5))
+    comparison = compare_runs(first, first.assign(**{axis: "x"}))
+    assert comparison["verdict"].tolist() == [MISSING, MISSING]
+    assert comparison["missing_in"].tolist() == ["second", "first"]
+    assert comparison["ratio"].isna().all()
+    assert comparison["trials_first"].tolist() == [2, 0]
 
 
 def test_only_ok_trials_have_a_time(row: Row) -> None:
@@ -177,12 +129,6 @@ def test_only_ok_trials_have_a_time(row: Row) -> None:
     (never,) = compare_runs(first, failed).to_dict("records")
     assert (never["trials_second"], never["status_second"], never["verdict"]) == (0, "oom", AMBIGUOUS)
     assert pd.isna(never["ratio"])
-
-
-def test_one_trial_agrees_with_nothing_and_contradicts_nothing(row: Row) -> None:
-    comparison = compare_runs(run(row, {2: [1.0]}), run(row, {2: [1.0]}))
-    assert comparison["within"].isna().all()
-    assert summary(comparison).share_within is None
 
 
 def test_the_summary_by_hand(row: Row) -> None:
@@ -196,13 +142,6 @@ def test_the_summary_by_hand(row: Row) -> None:
     assert found.geometric_mean == pytest.approx(2**0.4)
     quantiles = (found.minimum, found.lower_quartile, found.median, found.upper_quartile, found.maximum)
     assert quantiles == pytest.approx((0.25, 0.5, 1, 2, 16))
-
-
-def test_the_summary_of_the_sides_exchanged_is_turned_round(row: Row) -> None:
-    first, second = run(row, {2: [1.0, 1.1], 3: [1.0, 1.3]}), run(row, {2: [1.2, 1.1], 3: [2.0, 2.3]})
-    there, back = summary(compare_runs(first, second)), summary(compare_runs(second, first))
-    assert there.lower_quartile is not None
-    assert there.lower_quartile * (back.upper_quartile or 0) == pytest.approx(1)
 
 
 def test_nothing_in_common_is_a_summary_too(row: Row) -> None:

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.statistics.unfinished import EXCLUDED, NOT_YET, STOPPED, find_unfinished
 from crossover.tables.columns import SCHEMA_VERSION, arrow_schema
-from crossover.tables.finished import finished_rows
+from crossover.tables.finished import EXCLUDED, NOT_YET, STOPPED, finished_rows, missing_results
 
 Row = Callable[..., dict[str, Any]]
 CELL = "disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-4/cpu"
@@ -32,13 +31,14 @@ def write(tmp_path: Path, row: Row) -> Callable[..., Path]:
     return build
 
 
-def row_path(folder: Path, trial: int) -> str:
-    return str(folder / "results" / "cells" / CELL / f"trial-{trial}.parquet")
+def row_path(folder: Path, trial: int) -> Path:
+    return folder / "results" / "cells" / CELL / f"trial-{trial}.parquet"
 
 
 def reasons(folder: Path, trials: int, collected: pd.DataFrame | None = None) -> list[tuple[str, str]]:
-    asked = {"measure_cell": [row_path(folder, trial) for trial in range(1, trials + 1)]}
-    return [(one.kind, one.reason) for one in find_unfinished(asked, {"trial": collected})]
+    asked = {"trial": [row_path(folder, trial) for trial in range(1, trials + 1)]}
+    known = {} if collected is None else {"trial": collected}
+    return [(one.kind, one.reason) for one in missing_results(asked, known)]
 
 
 def log(folder: Path, trial: int, text: str) -> None:
@@ -64,30 +64,26 @@ def test_the_log_of_a_job_says_why_it_has_no_row(tmp_path: Path) -> None:
 def test_a_row_that_was_collected_is_finished(tmp_path: Path, write: Callable[..., Path]) -> None:
     log(tmp_path, 1, "error: of an earlier try\n")
     write(1)
-    rows = finished_rows([Path(row_path(tmp_path, trial)) for trial in (1, 2)], several_hosts=False)
+    rows = finished_rows([row_path(tmp_path, trial) for trial in (1, 2)], several_hosts=False)
     assert rows["trial"].to_pylist() == [1]
     assert reasons(tmp_path, 2, rows.to_pandas()) == [("missing", NOT_YET)]
 
 
 def test_the_axes_of_what_is_missing_come_from_its_path(tmp_path: Path) -> None:
-    (one,) = find_unfinished({"measure_cell": [row_path(tmp_path, 1)]}, {})
-    assert (one.work, one.axes["study"], one.axes["batch_size"], one.axes["size"], one.axes["device"]) == (
-        "trial",
-        "disc_depth",
-        100,
-        4,
-        "cpu",
-    )
-
-
-def test_trainings_and_searches_are_work_as_well(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
     asked = {
-        "train_model": [str(tmp_path / "results" / "trainings" / CELL / "seed-3.parquet")],
-        "find_largest_batch": [str(tmp_path / "results" / "largest_batch" / CELL.replace("/batch-100", "")) + ".json"],
+        "trial": [row_path(tmp_path, 1)],
+        "training": [folder / "trainings" / CELL / "seed-3.parquet"],
+        "search": [folder / "largest_batch" / f"{CELL.replace('/batch-100', '')}.json"],
     }
-    training, search = find_unfinished(asked, {})
-    assert (training.work, training.axes["batch_size"]) == ("training", 100)
-    assert (search.work, search.axes["batch_size"], search.axes["size"]) == ("search", None, 4)
+    found = [
+        (one.work, one.axes["study"], one.axes["batch_size"], one.axes["size"]) for one in missing_results(asked, {})
+    ]
+    assert found == [
+        ("trial", "disc_depth", 100, 4),
+        ("training", "disc_depth", 100, 4),
+        ("search", "disc_depth", None, 4),
+    ]
 
 
 def test_a_row_that_cannot_be_read_is_left_out_and_named(tmp_path: Path, write: Callable[..., Path]) -> None:
@@ -124,7 +120,7 @@ def test_a_row_of_other_settings_is_no_row_of_this_run(tmp_path: Path, write: Ca
 
 
 def test_nothing_finished_is_a_table_without_rows(tmp_path: Path) -> None:
-    rows = finished_rows([Path(row_path(tmp_path, 1))], several_hosts=False)
+    rows = finished_rows([row_path(tmp_path, 1)], several_hosts=False)
     assert (len(rows), rows.schema.names) == (0, arrow_schema().names)
 
 
@@ -133,10 +129,10 @@ def test_classes_of_nodes_are_a_level_of_the_path_and_told_apart(tmp_path: Path,
         tmp_path / "cells" / CELL.replace("/cpu", f"/{machine}/cpu") / "trial-1.parquet" for machine in ("a100", "h200")
     ]
     collected = pd.DataFrame([row(trial=1, size=4, device="cpu", machine="a100")])
-    (one,) = find_unfinished({"measure_cell": list(map(str, paths))}, {"trial": collected})
+    (one,) = missing_results({"trial": paths}, {"trial": collected})
     assert (one.kind, one.axes["machine"], one.axes["size"], one.axes["device"]) == ("missing", "h200", 4, "cpu")
     log = tmp_path / "logs" / "measure_cell" / CELL.replace("/cpu", "/h200/cpu") / "trial-1.log"
     log.parent.mkdir(parents=True)
     log.write_text("error: no such node\n")
-    (one,) = find_unfinished({"measure_cell": list(map(str, paths))}, {"trial": collected})
+    (one,) = missing_results({"trial": paths}, {"trial": collected})
     assert (one.kind, one.reason) == ("failed", "no such node")

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.statistics.cells import summarise
+from crossover.tables.frames import records
+from crossover.tables.registry import MEMORY_PARTS, TABLES
+
+Row = Callable[..., dict[str, Any]]
+
+SPLIT = dict(zip(MEMORY_PARTS, (10, 20, 0, 30, 5, 35), strict=True))
+"""In all 100 bytes."""
+LOST: dict[str, Any] = {"status": "oom", "reason": "no memory", "step_time_s": None, "flags": None}
+
+
+def cells_of(*rows: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+    return records(summarise(pd.DataFrame(rows), **more))
+
+
+def trials(row: Row, column: str, *values: Any, **more: Any) -> list[dict[str, Any]]:
+    """Trials of one cell with these values."""
+    return [row(**{column: value, "trial": trial, **more}) for trial, value in enumerate(values, 1)]
+
+
+def test_a_cell_is_a_row_with_its_time(row: Row) -> None:
+    """1 and 4 ms: 2 ms, t(0.975, 1) = 12.7062 times ln 2; batch 100 in 2 ms is 50,000 a second."""
+    (cell,) = cells_of(*trials(row, "step_time_s", 1e-3, 4e-3))
+    ends = [2e-3 * 2 ** (sign * 12.7062) for sign in (-1, 1)]
+    assert cell["step_time_s"] == pytest.approx(2e-3)
+    assert [cell["step_time_low_s"], cell["step_time_high_s"]] == pytest.approx(ends, rel=1e-3)
+    assert cell["samples_per_s"] == pytest.approx(50_000)
+    rates = [cell["samples_per_s_low"], cell["samples_per_s_high"]]
+    assert rates == pytest.approx([100 / end for end in reversed(ends)], rel=1e-3)
+    assert (cell["trials"], cell["trials_not_ok"], cell["status"]) == (2, 0, "ok")
+    assert (cell["parameters"], cell["device_name"], cell["refined"]) == (230, "Brand C1", False)
+
+
+def test_the_table_has_the_columns_of_the_registry_even_without_rows(row: Row) -> None:
+    for table in (pd.DataFrame([row()]), pd.DataFrame([row()]).head(0)):
+        found = summarise(table)
+        assert list(found.columns) == list(TABLES["cells"])
+        assert found.dtypes.astype(str).to_dict() == {name: one.dtype for name, one in TABLES["cells"].items()}
+
+
+def test_cells_are_told_apart_by_every_axis(row: Row) -> None:
+    changes = [{}, {"device": "cuda"}, {"size": 5}, {"batch_size": 7}, {"precision": "tf32"}, {"study": "other"}]
+    assert len(cells_of(*(row(**change) for change in [*changes, {"machine": "m"}]))) == len(changes) + 1
+
+
+def test_a_size_beyond_the_studys_own_was_refined(row: Row) -> None:
+    cells = cells_of(*(row(size=size) for size in (2, 3, 4)), sizes={"disc_depth": (2, 4)})
+    assert [cell["refined"] for cell in cells] == [False, True, False]
+
+
+def test_trials_that_failed_show_and_the_others_count(row: Row) -> None:
+    peaks = trials(row, "peak_allocated_bytes", 10, 30, 20, step_time_s=2e-3, base_rss_bytes=5, peak_rss_bytes=8)
+    (cell,) = cells_of(*peaks, row(trial=4, peak_allocated_bytes=1000, **LOST))
+    assert (cell["status"], cell["reason"], cell["trials"], cell["trials_not_ok"]) == ("oom", "no memory", 3, 1)
+    assert cell["step_time_s"] == pytest.approx(2e-3)
+    assert (cell["peak_allocated_bytes"], cell["rss_growth_bytes"], cell["device_used_bytes"]) == (20, 3, None)
+    (never,) = cells_of(row(**LOST, flops_per_step=10**12))
+    assert (never["status"], never["step_time_s"], never["achieved_tflops"]) == ("oom", None, None)
+
+
+def test_flags_of_all_trials_come_together_once(row: Row) -> None:
+    assert cells_of(*trials(row, "flags", ["quota"], ["drift", "quota"]))[0]["flags"] == ["drift", "quota"]
+
+
+@pytest.mark.parametrize(("slowest_s", "flags"), [(1.25, []), (1.26, ["trials_differ"])])
+def test_trials_that_disagree_are_flagged(row: Row, slowest_s: float, flags: list[str]) -> None:
+    assert cells_of(*trials(row, "step_time_s", 1.1, slowest_s, 1.0))[0]["flags"] == flags
+
+
+def test_energy_and_price_have_intervals_of_their_own(row: Row) -> None:
+    """0.5 J, and no energy where the counter stood still; 3.6 an hour is 0.001 a second, 1 for 1000 s."""
+    rows = trials(row, "energy_per_step_j", 0.5, 0.5, 0.0, None, device="cuda", step_time_s=1e-3)
+    gpu, cpu = cells_of(*rows, row(device="cpu-1", step_time_s=1e-2), prices={"cpu": 0.72, "cuda": 3.6})
+    energy = [gpu[f"energy_per_step{end}_j"] for end in ("", "_low", "_high")]
+    price = [gpu[f"price_per_million_steps{end}"] for end in ("", "_low", "_high")]
+    assert energy == pytest.approx([0.5] * 3)
+    assert price == pytest.approx([1] * 3)
+    assert (cpu["energy_per_step_j"], cpu["price_per_million_steps_low"]) == (None, None)
+    assert cpu["price_per_million_steps"] == pytest.approx(2)
+    assert cells_of(row())[0]["price_per_million_steps"] is None
+
+
+def test_the_share_of_the_host_is_a_mean_over_the_trials_that_know_it(row: Row) -> None:
+    (cell,) = cells_of(*trials(row, "host_bound_share", 0.4, 0.5, 0.6, None, device="cuda"))
+    shares = [cell[f"host_bound_share{end}"] for end in ("", "_low", "_high")]
+    assert shares == pytest.approx([0.5, 0.2516, 0.7484], abs=1e-4)
+
+
+def test_the_achieved_rate_is_operations_over_time(row: Row) -> None:
+    """20.6 TFLOP in 150 steps of 4 ms: 34.3 TFLOP/s."""
+    (cell,) = cells_of(*trials(row, "step_time_s", 3e-3, 16e-3 / 3, flops_per_step=20_600_000_000_000 // 150))
+    assert cell["achieved_tflops"] == pytest.approx(34.33, rel=1e-3)
+    width = math.log(cell["step_time_high_s"] / cell["step_time_low_s"])
+    assert math.log(cell["achieved_tflops_high"] / cell["achieved_tflops_low"]) == pytest.approx(width)
+    assert cell["peak_share"] is None
+
+
+def test_the_share_is_of_the_fastest_product_on_the_device_in_the_precision(row: Row) -> None:
+    def product(device: str, precision: str, size: int, tflops: int) -> dict[str, Any]:
+        axes = {"study": "products", "workload": "matmul", "device": device, "precision": precision, "size": size}
+        return row(**axes, step_time_s=1.0, flops_per_step=tflops * 10**12)
+
+    own = row(device="cuda", precision="tf32", step_time_s=1.0, flops_per_step=100 * 10**12)
+    same = [product("cuda", "tf32", 1024, 300), product("cuda", "tf32", 8192, 400)]
+    others = [product("cuda", "fp32", 8192, 50), product("cpu", "tf32", 8192, 2)]
+    found = [cell["peak_share"] for cell in cells_of(own, *same, *others)]
+    assert found == pytest.approx([0.25, 0.75, 1, 1, 1])
+    assert cells_of(own, *others)[0]["peak_share"] is None
+
+
+def test_the_parts_of_memory_are_those_of_the_trial_of_median_peak(row: Row) -> None:
+    rows = [
+        row(device="cuda", trial=trial, peak_allocated_bytes=peak, **{**SPLIT, "other_bytes": peak - 65})
+        for trial, peak in {1: 300, 2: 100, 3: 200, 4: 400}.items()
+    ]
+    (cell,) = cells_of(*rows)
+    assert (cell["peak_bytes"], cell["other_bytes"], cell["parameter_bytes"]) == (200, 135, 10)
+    assert cell["peak_bytes"] == cell["peak_allocated_bytes"]
+
+
+def test_on_the_cpu_the_peak_is_the_sum_of_the_parts_or_else_the_growth(row: Row) -> None:
+    resident = {"base_rss_bytes": 1000, "peak_rss_bytes": 1070, "memory_bytes": 4000, "device_memory_bytes": 7}
+    cells = cells_of(row(size=2, **resident, **SPLIT), row(size=4, **resident))
+    assert [(cell["peak_bytes"], cell["capacity_bytes"]) for cell in cells] == [(100, 4000), (70, 4000)]
+
+
+def test_a_cell_that_ran_out_of_memory_has_a_capacity_and_no_peak(row: Row) -> None:
+    (cell,) = cells_of(row(device="cuda", device_memory_bytes=80, peak_allocated_bytes=79, **LOST))
+    assert (cell["capacity_bytes"], cell["peak_bytes"], cell["parameter_bytes"]) == (80, None, None)

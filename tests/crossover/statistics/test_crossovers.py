@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.statistics import crossovers
+from crossover.statistics.crossover import Crossover
+from crossover.statistics.crossovers import Interpolation, crossovers_of, headline_rows
+from crossover.statistics.pairings import machine_pairings
+from crossover.tables.frames import records
+
+PowerLaws = Callable[..., pd.DataFrame]
+SIZE, PARAMETERS = {"disc_depth": "size"}, {"disc_depth": "parameters"}
+GRID = {2: 100, 4: 100_000}
+"""At 1 us a parameter the CPU takes 1 ms, as the GPU always does, at 1000: a third of the way in logarithms."""
+SIZES = {2: 100, 3: 10_000, 4: 1_000_000}
+LOST = ["oom", None]
+
+
+def found(table: pd.DataFrame, **values: str) -> dict[str, Any]:
+    """The one row with these values."""
+    for column, value in values.items():
+        table = table[table[column] == value]
+    (row,) = records(table)
+    return row
+
+
+@pytest.mark.parametrize(
+    ("x_axes", "crossover", "bracket"), [(PARAMETERS, 1000, (100, 100_000)), (SIZE, 2 ** (4 / 3), (2, 4))]
+)
+def test_a_crossover_is_given_in_parameters_and_as_a_size(
+    power_laws: PowerLaws, x_axes: dict[str, str], crossover: float, bracket: tuple[float, float]
+) -> None:
+    row = found(crossovers_of(power_laws(GRID), x_axes))
+    assert (row["status"], row["doubt"], row["trials"], row["cost"]) == ("bracketed", None, 1, "time")
+    assert row["crossover"] == pytest.approx(crossover)
+    assert row["crossover_parameters"] == pytest.approx(1000)
+    assert row["crossover_size"] == pytest.approx(2 ** (4 / 3))
+    assert (row["bracket_low"], row["bracket_high"]) == bracket
+    assert (row["bracket_low_size"], row["bracket_high_size"]) == (pytest.approx(2), pytest.approx(4))
+    assert (row["baseline"], row["contender"], row["machine"], row["baseline_machine"]) == (
+        "cpu",
+        "cuda",
+        "here",
+        "here",
+    )
+    assert (row["baseline_name"], row["contender_name"]) == ("Brand C1", "Brand G1")
+
+
+def test_an_interval_is_given_as_a_size_and_in_parameters(
+    power_laws: PowerLaws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 100 to 100,000 parameters the size doubles: at 1000 and 10,000 it is a third and two thirds on the way."""
+    estimate = Crossover("bracketed", 3000.0, 1000.0, 10_000.0, (100.0, 100_000.0), (3000.0,))
+    monkeypatch.setattr(crossovers, "estimate_crossover", lambda *_: estimate)
+    row = found(crossovers_of(power_laws(GRID), PARAMETERS))
+    assert [row["crossover_parameters_low"], row["crossover_parameters_high"]] == pytest.approx([1000, 10_000])
+    assert [row["crossover_size_low"], row["crossover_size_high"]] == pytest.approx([2 ** (4 / 3), 2 ** (5 / 3)])
+
+
+def test_interpolation_is_exact_at_its_points_and_a_power_law_between() -> None:
+    """exp(log(x)) is not exact: 999.9999999999998 for 1000."""
+    sizes = (9.0, 10.0, 752.0, 1000.0)
+    assert [Interpolation(sizes, sizes)(size) for size in sizes] == list(sizes)
+    assert Interpolation([2, 8], [8, 512])(4) == pytest.approx(64)
+    assert (Interpolation([2, 8], [8, 512])(None), Interpolation([], [])(4.0)) == (None, None)
+
+
+def test_each_line_has_its_own_row(power_laws: PowerLaws) -> None:
+    lines = [power_laws(GRID, gpu_s=gpu_s, batch_size=n) for n, gpu_s in ((10, 1e-3), (20, 1.0))]
+    table = crossovers_of(pd.concat(lines), SIZE)
+    assert dict(zip(table["batch_size"], table["status"], strict=True)) == {10: "bracketed", 20: "above_range"}
+
+
+def test_an_accelerator_without_any_time_is_not_called_missing(power_laws: PowerLaws) -> None:
+    rows = power_laws(GRID)
+    rows[["status", "step_time_s"]] = ["unsupported", None]
+    row = found(crossovers_of(rows, PARAMETERS))
+    assert (row["status"], row["contender"], row["contender_name"]) == ("incomplete", "cuda", "Brand G1")
+
+
+def test_a_cell_out_of_memory_is_not_imputed(power_laws: PowerLaws) -> None:
+    rows = power_laws({2: 100, 3: 3000, 4: 100_000})
+    rows.loc[(rows["size"] == 3) & (rows["device"] == "cuda"), ["status", "step_time_s"]] = LOST
+    row = found(crossovers_of(rows, PARAMETERS))
+    assert (row["status"], row["crossover"]) == ("incomplete", None)
+    assert (row["doubt"], list(row["doubt_at"])) == ("lost_between", [3000])
+
+
+def test_the_time_of_an_invalid_trial_does_not_count(power_laws: PowerLaws) -> None:
+    """Of three GPU trials at the largest size, the one that others disturbed would turn the answer around."""
+    rows = power_laws({2: 100, 3: 3000, 4: 100_000}, trials=3)
+    disturbed = (rows["size"] == 4) & (rows["device"] == "cuda") & (rows["trial"] == 2)
+    before = found(crossovers_of(rows, PARAMETERS))
+    rows.loc[disturbed, ["status", "step_time_s"]] = ["invalid", 1e9]
+    row = found(crossovers_of(rows, PARAMETERS))
+    assert (before["status"], row["status"], before["trials"], row["trials"]) == ("bracketed", "bracketed", 3, 2)
+    assert row["crossover"] == pytest.approx(before["crossover"], rel=0.02)
+
+
+def on_one_device(power_laws: PowerLaws, **contender: str) -> pd.DataFrame:
+    """Both of `power_laws`' sides on the GPU: the plain one grows with the parameters, the contender never does."""
+    rows = power_laws(GRID, trials=2)
+    constant = rows["device"] == "cuda"
+    both = pd.concat([rows[~constant], rows[constant].assign(**contender)])
+    return both.assign(device="cuda", device_name="Brand G1")
+
+
+@pytest.mark.parametrize(
+    ("pair", "baseline", "contender"), [("precision", "fp32", "amp-fp16"), ("execution", "eager", "cuda-graph")]
+)
+def test_precisions_and_executions_of_one_device(
+    power_laws: PowerLaws, pair: str, baseline: str, contender: str
+) -> None:
+    table = crossovers_of(on_one_device(power_laws, **{pair: contender}), PARAMETERS)
+    row = found(table, pair=pair)
+    assert (row["baseline"], row["contender"], row["device"]) == (baseline, contender, "cuda")
+    assert (row[pair], row["trials"], row["baseline_name"], row["contender_name"]) == (
+        contender,
+        2,
+        "Brand G1",
+        "Brand G1",
+    )
+    assert (row["status"], row["crossover"]) == ("bracketed", pytest.approx(1000))
+    assert set(table["pair"]) == {"device", pair}
+
+
+@pytest.mark.parametrize("lacking", ["tf32", "fp32"])
+def test_what_a_device_does_not_offer_is_no_side(power_laws: PowerLaws, lacking: str) -> None:
+    rows = on_one_device(power_laws, precision="tf32")
+    rows.loc[rows["precision"] == lacking, ["status", "step_time_s"]] = ["unsupported", None]
+    assert set(crossovers_of(rows, SIZE)["pair"]) == {"device"}
+
+
+def powered(rows: pd.DataFrame, **watts: float) -> pd.DataFrame:
+    return rows.assign(energy_per_step_j=rows["step_time_s"] * rows["device"].map(watts))
+
+
+def test_the_crossover_in_energy(power_laws: PowerLaws) -> None:
+    """A CPU of 100 W takes 0.1 mJ a parameter, a GPU of 250 W always 0.25 J: equal at 2500 parameters."""
+    rows = powered(power_laws(GRID, trials=2), cpu=100.0, cuda=250.0)
+    table = crossovers_of(rows, PARAMETERS).set_index("cost")
+    assert table["crossover"].to_dict() == {"time": pytest.approx(1000), "energy": pytest.approx(2500)}
+    rows.loc[rows["trial"] == 2, "energy_per_step_j"] = None
+    assert crossovers_of(rows, PARAMETERS).set_index("cost")["trials"].to_dict() == {"time": 2, "energy": 1}
+    rows.loc[rows["device"] == "cpu", "status"] = "invalid"
+    table = crossovers_of(rows, PARAMETERS).set_index("cost")
+    assert table["status"].to_dict() == {"time": "incomplete", "energy": "incomplete"}
+
+
+def test_a_cost_of_one_side_only_is_incomplete_and_says_so(power_laws: PowerLaws) -> None:
+    rows = powered(power_laws(GRID), cuda=250.0)
+    table = crossovers_of(rows, PARAMETERS, {"cuda": 4.0}).set_index("cost")
+    assert table["status"].to_dict() == {"time": "bracketed", "energy": "incomplete", "money": "incomplete"}
+    assert table["doubt"].dropna().to_dict() == dict.fromkeys(("energy", "money"), "baseline_unknown")
+    found(crossovers_of(powered(power_laws(GRID), cpu=1.0), SIZE), doubt="contender_unknown")
+
+
+def test_the_crossover_in_money(power_laws: PowerLaws) -> None:
+    """A GPU five times as dear an hour must be five times as fast: at 5000 parameters instead of 1000."""
+    table = crossovers_of(power_laws(GRID), PARAMETERS, {"cpu": 0.8, "cuda": 4.0}).set_index("cost")
+    assert table["crossover"].to_dict() == {"time": pytest.approx(1000), "money": pytest.approx(5000)}
+
+
+def test_a_cpu_on_fewer_cores_is_a_baseline_of_its_own(power_laws: PowerLaws) -> None:
+    """Four times as slow, so equal at a quarter; its price is that of the same machine."""
+    rows = power_laws(GRID)
+    slow = rows[rows["device"] == "cpu"].assign(device="cpu-1", step_time_s=lambda part: 4 * part["step_time_s"])
+    table = crossovers_of(pd.concat([rows, slow]), PARAMETERS, {"cpu": 1.0, "cuda": 2.0})
+    assert {(row["baseline"], row["cost"]): row["crossover"] for row in records(table)} == {
+        ("cpu", "time"): pytest.approx(1000),
+        ("cpu", "money"): pytest.approx(2000),
+        ("cpu-1", "time"): pytest.approx(250),
+        ("cpu-1", "money"): pytest.approx(500),
+    }
+    alone = crossovers_of(pd.concat([rows[rows["device"] == "cpu"], slow]), PARAMETERS)
+    assert alone["status"].tolist() == ["no_accelerator"]
+
+
+def test_the_headline_is_the_time_of_the_accelerator_against_all_of_the_cpu(power_laws: PowerLaws) -> None:
+    rows = pd.concat([power_laws(GRID, precision=name) for name in ("fp32", "tf32")])
+    slow = rows[rows["device"] == "cpu"].assign(device="cpu-half")
+    full = crossovers_of(pd.concat([rows, slow]), PARAMETERS, {"cpu": 1.0, "cuda": 2.0})
+    alone = crossovers_of(rows, PARAMETERS)
+    alone = alone[alone["pair"] == "device"]
+    assert len(full) > len(alone) == 2
+    pd.testing.assert_frame_equal(headline_rows(full).reset_index(drop=True), alone.reset_index(drop=True))
+    assert headline_rows(full.head(0)).empty
+
+
+def test_a_size_that_was_added_for_one_precision_is_no_gap_of_the_other(power_laws: PowerLaws) -> None:
+    """Refinement measures size 3 in bf16 on the CPU and the GPU, and in fp32 on the CPU and the XPU."""
+    single, half = power_laws(GRID), power_laws({2: 100, 3: 5000, 4: 100_000}, precision="bf16")
+    other = pd.concat([single, power_laws({3: 5000})]).replace({"device": {"cuda": "xpu"}})
+    rows = pd.concat([single, half, other[(other["device"] == "xpu") | (other["size"] == 3)]])
+    table = crossovers_of(rows, SIZE)
+    assert found(table, pair="precision", device="cpu")["trials"] == 1
+    statuses = headline_rows(table).set_index(["precision", "contender"])["status"].to_dict()
+    assert statuses == dict.fromkeys([("fp32", "cuda"), ("fp32", "xpu"), ("bf16", "cuda")], "bracketed")
+    assert (table["status"] != "incomplete").all()
+
+
+@pytest.fixture
+def laptop_and_server(power_laws: PowerLaws) -> pd.DataFrame:
+    """A server's CPU takes 1 us a parameter and its GPU 1 ms; a laptop has only a CPU, of four times the time."""
+    server = power_laws(SIZES, machine="server")
+    laptop = server[server["device"] == "cpu"].assign(machine="laptop", device_name="Brand C2")
+    return pd.concat([laptop.assign(step_time_s=4 * laptop["step_time_s"]), server])
+
+
+def test_a_cpu_without_accelerator_is_set_against_that_of_another_machine(laptop_and_server: pd.DataFrame) -> None:
+    """4 us a parameter reach 1 ms at 250; and the laptop takes four times as long everywhere."""
+    table = crossovers_of(laptop_and_server, PARAMETERS)
+    across = found(table, pair="device", baseline_machine="laptop", machine="server")
+    assert across["crossover"] == pytest.approx(250)
+    assert (across["baseline_name"], across["contender_name"]) == ("Brand C2", "Brand G1")
+    cpus = found(table, pair="machine")
+    assert (cpus["device"], cpus["baseline"], cpus["contender"]) == ("cpu", "laptop", "server")
+    assert (cpus["status"], len(table)) == ("below_range", 4)
+    assert found(headline_rows(table), machine="server")["crossover"] == pytest.approx(1000)
+    alone = found(headline_rows(table), machine="laptop")
+    assert (alone["status"], alone["contender"], alone["crossover"]) == ("no_accelerator", None, None)
+
+
+def test_two_whole_machines_are_compared_device_by_device(power_laws: PowerLaws) -> None:
+    """The second's GPU takes 4 ms: it crosses its own CPU at 4000, and is never set against the first one's CPU."""
+    rows = pd.concat([power_laws(SIZES, machine="a"), power_laws(SIZES, gpu_s=4e-3, machine="b")])
+    table = crossovers_of(rows, PARAMETERS)
+    crossings = headline_rows(table).set_index("machine")["crossover"]
+    assert crossings.to_dict() == {"a": pytest.approx(1000), "b": pytest.approx(4000)}
+    others = table.drop(headline_rows(table).index)
+    assert others["pair"].tolist() == ["machine", "machine"]
+    assert found(others, device="cuda")["status"] == "above_range"
+
+
+def test_a_gpu_alone_is_set_against_the_cpu_of_another_machine(power_laws: PowerLaws) -> None:
+    rows = pd.concat([power_laws(SIZES, machine="a"), power_laws(SIZES, gpu_s=1e-2, machine="b")])
+    alone = rows[(rows["machine"] == "a") | (rows["device"] == "cuda")]
+    across = found(crossovers_of(alone, PARAMETERS), pair="device", machine="b", baseline_machine="a")
+    assert across["crossover"] == pytest.approx(10_000)
+
+
+def test_grids_that_share_no_size_are_not_compared(power_laws: PowerLaws) -> None:
+    rows = pd.concat([power_laws({2: 100, 3: 10_000}, machine="a"), power_laws({5: 100, 6: 10_000}, machine="b")])
+    assert list(machine_pairings(rows)) == []
+    assert headline_rows(crossovers_of(rows, PARAMETERS))["status"].tolist() == ["bracketed", "bracketed"]

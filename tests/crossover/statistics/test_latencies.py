@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.statistics.latencies import MISTAKES, latencies_of
+from crossover.tables.frames import records
+
+Row = Callable[..., dict[str, Any]]
+TRANSFER, COLD, UNSYNCHRONISED = MISTAKES
+
+
+def ways(*rows: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The rows of one cell by way."""
+    return {one["way"]: one for one in records(latencies_of(pd.DataFrame(rows)))}
+
+
+def test_trials_are_pooled_and_those_not_ok_left_out(row: Row) -> None:
+    found = ways(
+        row(trial=1, latencies_s=[1.0, 2.0]),
+        row(trial=2, latencies_s=[3.0]),
+        row(trial=3, latencies_s=[90.0], status="invalid"),
+        row(trial=4),
+    )
+    ((right),) = found.values()
+    assert (right["kind"], right["samples"], right["trials"], right["ratio"]) == ("right", 3, 2, None)
+    assert [right[f"{name}_s"] for name in ("mean", "deviation", "low", "high")] == pytest.approx([2, 1, 1, 3])
+    # Linear between 1, 2 and 3: percentile p lies at 1 + 2 p.
+    quantiles = [right[f"{name}_s"] for name in ("p1", "q1", "median", "q3", "p99")]
+    assert quantiles == pytest.approx([1.02, 1.5, 2, 2.5, 2.98])
+
+
+def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
+    """Ratios of means 2 and 8 have the geometric mean 4; a trial without the mistake does not count."""
+    found = ways(
+        row(trial=1, latencies_s=[1.0, 3.0], latencies_transfer_s=[1.0, 7.0]),
+        row(trial=2, latencies_s=[0.5], latencies_transfer_s=[4.0]),
+        row(trial=3, latencies_s=[9.0]),
+        row(trial=4, latencies_s=[1.0], latencies_transfer_s=[99.0], status="invalid"),
+    )
+    transfer = found[TRANSFER]
+    assert (transfer["kind"], transfer["ratio"], transfer["is_error"]) == ("mistake", pytest.approx(4), False)
+    # ln 2 and ln 8: mean 2 ln 2, standard error ln 2; Student's t of 0.975 with one degree of freedom is 12.706.
+    assert transfer["ratio_high"] == pytest.approx(2 ** (2 + 12.7062), rel=1e-4)
+
+
+def test_cold_steps_are_compared_with_later_ones_of_their_own(row: Row) -> None:
+    """A mean of 4 over one of 2 for the later half; that the machine is at another pace by then does not count."""
+    cold = ways(row(latencies_s=[9.0], latencies_cold_s=[10.0, 2.0, 2.0, 2.0]))[COLD]
+    assert (cold["mean_s"], cold["ratio"]) == (4, pytest.approx(2))
+
+
+def test_intervals_of_all_mistakes_of_a_machine_hold_together(row: Row) -> None:
+    """Three mistakes on two devices: the 97.5 % of one interval become 1 - 0.025 / 6; one on another machine."""
+    rows = [
+        row(machine=machine, device=device, trial=trial, latencies_s=[1.0], **dict.fromkeys(names, [mean] * 2))
+        for machine, device, names in (("a", "cuda", MISTAKES), ("a", "xpu", MISTAKES), ("b", "cuda", [TRANSFER]))
+        for trial, mean in ((1, 2.0), (2, 8.0))
+    ]
+    table = latencies_of(pd.DataFrame(rows)).set_index(["machine", "device", "way"])
+    # Student's t with one degree of freedom is Cauchy's distribution, whose quantiles are tan(pi (p - 1/2)).
+    for machine, comparisons in (("a", 6), ("b", 1)):
+        found = table.loc[(machine, "cuda", TRANSFER)]
+        quantile = math.tan(math.pi * (0.5 - 0.025 / comparisons))
+        assert math.log2(found["ratio_high"]) == pytest.approx(2 + quantile)
+        assert math.log2(found["ratio_low"]) == pytest.approx(2 - quantile)
+
+
+@pytest.mark.parametrize(
+    ("way", "factors", "is_error"),
+    [
+        (TRANSFER, (1.5, 1.5), True),
+        (TRANSFER, (0.7, 0.7), False),
+        (UNSYNCHRONISED, (0.7, 0.7), True),
+        (UNSYNCHRONISED, (1.5, 1.5), False),
+        (TRANSFER, (1.5,), False),  # one trial has no interval
+        (TRANSFER, (1.0, 4.0), False),
+    ],
+)
+def test_a_mistake_is_an_error_only_the_way_it_can_move_the_mean(
+    row: Row, way: str, factors: tuple[float, ...], is_error: bool
+) -> None:
+    rows = [row(trial=trial, latencies_s=[2.0], **{way: [2 * factor]}) for trial, factor in enumerate(factors)]
+    assert ways(*rows)[way]["is_error"] is is_error
+
+
+def test_without_latencies_there_is_no_row(row: Row) -> None:
+    assert latencies_of(pd.DataFrame([row()])).empty

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.statistics.ratios import Key, ratios_of
+from crossover.tables.frames import records
+from crossover.tables.registry import CELL_AXES
+
+Row = Callable[..., dict[str, Any]]
+
+
+def ratios(rows: list[dict[str, Any]], pair: str) -> list[dict[str, Any]]:
+    return [one for one in records(ratios_of(pd.DataFrame(rows))) if one["pair"] == pair]
+
+
+def values(found: list[dict[str, Any]], *columns: str) -> dict[tuple[Any, ...], float]:
+    """The ratios by these columns."""
+    return {tuple(one[column] for column in columns): pytest.approx(one["ratio"]) for one in found}
+
+
+def test_a_cells_key_has_the_axes_of_a_cell() -> None:
+    assert list(Key._fields) == CELL_AXES
+
+
+def test_each_accelerator_is_compared_with_each_cpu_side(row: Row) -> None:
+    """The CPU takes 8 ms, on one core 40 ms; the GPU 2 ms, and at size 3 it has no time."""
+    times = {"cpu": 8e-3, "cpu-1": 40e-3, "cuda": 2e-3, "xpu": 4e-3}
+    rows = [row(size=size, device=device, step_time_s=time) for size in (2, 3) for device, time in times.items()]
+    rows[6] |= {"status": "oom"}
+    found = ratios(rows, "device")
+    assert values(found, "size", "contender", "baseline") == {
+        (2, "cuda", "cpu"): 4,
+        (2, "cuda", "cpu-1"): 20,
+        (2, "xpu", "cpu"): 2,
+        (2, "xpu", "cpu-1"): 10,
+        (3, "xpu", "cpu"): 2,
+        (3, "xpu", "cpu-1"): 10,
+    }
+    first = found[0]
+    assert (first["device"], first["baseline_s"], first["contender_s"]) == ("cuda", *map(pytest.approx, (8e-3, 2e-3)))
+    assert (first["parameters"], first["trials"], first["ratio_low"]) == (230, 1, None)
+
+
+def test_the_interval_is_welchs(row: Row) -> None:
+    """Logs +-0.1 around the means: each mean has variance 0.1^2, so 2 degrees and t = 4.302653."""
+    rows = [
+        row(device=device, trial=trial, step_time_s=time * math.exp(sign * 0.1))
+        for device, time in (("cpu", 4e-3), ("cuda", 1e-3))
+        for trial, sign in ((1, -1), (2, 1))
+    ]
+    ((one),) = ratios([*rows, row(device="cpu", trial=3, status="invalid", step_time_s=9.0)], "device")
+    spread = 4.302653 * 0.1 * math.sqrt(2)
+    ends = [4 * math.exp(-spread), 4 * math.exp(spread)]
+    assert [one["ratio_low"], one["ratio_high"]] == pytest.approx(ends, rel=1e-5)
+    assert one["trials"] == 2
+
+
+def test_settings_are_compared_with_the_plain_ones_on_the_same_device(row: Row) -> None:
+    times = {("fp32", "eager"): 8e-3, ("bf16", "eager"): 4e-3, ("fp32", "compile"): 2e-3, ("bf16", "compile"): 1e-3}
+    rows = [
+        row(device=device, precision=precision, execution=execution, step_time_s=time * scale)
+        for device, scale in (("cuda", 1), ("cpu-half", 3))
+        for (precision, execution), time in times.items()
+    ]
+    found = ratios(rows, "settings")
+    assert values(found, "device", "contender", "baseline") == {
+        ("cuda", "bf16, eager", "fp32, eager"): 2,
+        ("cuda", "fp32, compile", "fp32, eager"): 4,
+        ("cuda", "bf16, compile", "fp32, eager"): 8,
+    }
+
+
+@pytest.mark.parametrize(
+    ("precisions", "executions", "expected"),
+    [
+        (("bf16",), ("eager", "compile"), {"compile": "eager"}),
+        (("bf16", "tf32"), ("eager",), {}),
+        (("fp32",), ("eager",), {}),
+        (("fp32", "bf16"), ("compile",), {"bf16": "fp32"}),
+    ],
+)
+def test_the_plain_settings_are_the_usual_ones_or_the_only_one(
+    row: Row, precisions: tuple[str, ...], executions: tuple[str, ...], expected: dict[str, str]
+) -> None:
+    rows = [row(precision=precision, execution=execution) for precision in precisions for execution in executions]
+    assert {one["contender"]: one["baseline"] for one in ratios(rows, "settings")} == expected
+
+
+def test_resident_data_are_compared_with_the_published_protocol(row: Row) -> None:
+    """Loading takes 1 - 2.4 / 20 = 88 % of a step."""
+    rows = [
+        row(protocol=protocol, step_time_s=time) for protocol, time in (("as_published", 0.02), ("resident", 2.4e-3))
+    ]
+    rows.append(row(protocol="resident", batch_size=7, step_time_s=1.0))
+    ((one),) = ratios(rows, "protocol")
+    assert 1 - 1 / one["ratio"] == pytest.approx(0.88)
+    assert (one["protocol"], one["contender"], one["baseline"]) == ("resident", "resident", "as_published")
+
+
+def test_machines_are_compared_device_by_device_with_the_first_that_has_it(row: Row) -> None:
+    times = {("a", "cpu"): 8.0, ("b", "cpu"): 2.0, ("b", "cuda"): 1.0, ("c", "cuda"): 0.5, ("c", "cpu"): 4.0}
+    rows = [row(machine=machine, device=device, step_time_s=time) for (machine, device), time in times.items()]
+    assert values(ratios(rows, "machine"), "machine", "baseline_machine", "device") == {
+        ("b", "a", "cpu"): 4,
+        ("c", "a", "cpu"): 2,
+        ("c", "b", "cuda"): 2,
+    }
+    # Machine a has no accelerator: its CPU is held against those of the others as well.
+    assert values(ratios(rows, "device"), "machine", "baseline_machine") == {
+        ("b", "b"): 2,
+        ("b", "a"): 8,
+        ("c", "c"): 8,
+        ("c", "a"): 16,
+    }

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.errors import UserError
+from crossover.statistics.run import tables_of
+from crossover.tables.columns import Training, arrow_schema
+from crossover.tables.frames import records, write_rows
+from crossover.tables.registry import TABLES, columns_of, table_of
+from crossover.tables.run_tables import DERIVED, TABLE_NAMES, RunTables, read_run, run_tables, write_run
+from crossover.tables.searches import collect_searches
+
+Row = Callable[..., dict[str, Any]]
+
+
+def test_every_table_has_its_columns_documented() -> None:
+    assert tuple(TABLES) == DERIVED
+    for name, columns in TABLES.items():
+        assert columns_of(name) == list(run_tables().__dict__[name].columns) == list(columns)
+        for column, known in columns.items():
+            assert known.doc, (name, column)
+            assert set(known.interval or ()) <= set(columns), (name, column)
+
+
+def test_a_table_has_all_columns_and_their_types_whatever_its_rows_hold() -> None:
+    table = table_of("cells", [{"size": 2, "flags": ["drift"]}, {"size": 3.0, "step_time_s": None, "other": 1}])
+    assert table["size"].tolist() == [2, 3]
+    assert table.dtypes.astype(str).to_dict() == {name: column.dtype for name, column in TABLES["cells"].items()}
+
+
+def tables(*rows: dict[str, Any], **studies: dict[str, Any]) -> RunTables:
+    trainings = arrow_schema(Training).empty_table().to_pandas()
+    measurements = pd.DataFrame(rows) if rows else arrow_schema().empty_table().to_pandas()
+    return tables_of(measurements, trainings, collect_searches([]), studies, {"cpu": 1.0})
+
+
+def test_a_run_is_written_and_read_as_a_whole(tmp_path: Path, row: Row) -> None:
+    one = tables(row(size=2), row(size=2, device="cuda", flags=["drift"]))
+    write_run(one, tmp_path)
+    with pytest.raises(UserError, match=r"measurements\.parquet"):
+        read_run(tmp_path)
+    write_rows(arrow_schema().empty_table(), tmp_path / "measurements.parquet")
+    read = read_run(tmp_path)
+    for name in DERIVED:
+        found, made = getattr(read, name), getattr(one, name)
+        assert found.dtypes.to_dict() == made.dtypes.to_dict(), name
+        assert found.map(str).equals(made.map(str)), name
+        assert (tmp_path / f"{name}.csv").is_file()
+
+
+def test_a_run_of_which_nothing_has_finished_has_empty_tables() -> None:
+    assert {name: len(getattr(tables(), name)) for name in TABLE_NAMES} == dict.fromkeys(TABLE_NAMES, 0)
+
+
+def test_the_tables_of_one_study_hold_its_rows_alone(row: Row) -> None:
+    rows = [row(study=study, device=device) for study in ("one", "other") for device in ("cpu", "cuda")]
+    own = tables(*rows).of_study("other")
+    for name in ("measurements", "cells", "ratios", "crossovers"):
+        assert set(getattr(own, name)["study"]) == {"other"}, name
+    assert list(own.claims.columns) == columns_of("claims")
+
+
+def test_a_studys_file_says_what_counts(row: Row) -> None:
+    """Sizes beyond the file's were refined; crossovers are over its axis; cores count where the CPU ran on fewer."""
+    rows = [row(size=size, device=device) for size in (2, 3) for device in ("cpu", "cpu-1", "cuda")]
+    study = {"sizes": [2], "x_axis": "parameters", "quality": None}
+    found = tables(*rows, *(row(study="other", size=2, device=device) for device in ("cpu", "cuda")), disc_depth=study)
+    refined = {(cell["study"], cell["size"]): cell["refined"] for cell in records(found.cells)}
+    assert refined == {("disc_depth", 2): False, ("disc_depth", 3): True, ("other", 2): False}
+    assert found.crossovers.groupby("study")["x_axis"].first().to_dict() == {
+        "disc_depth": "parameters",
+        "other": "size",
+    }
+    assert set(found.cores_worth["study"]) == {"disc_depth"}
+    assert found.cells["price_per_million_steps"].notna().sum() == 5
+    elsewhere = tables_of(
+        pd.DataFrame(rows), found.quality, found.largest_batches, {"disc_depth": study}, grids_known=False
+    )
+    assert not elsewhere.cells["refined"].any()
