@@ -70,7 +70,7 @@ def report_finished(folder: Path, output: Path) -> None:
 
 def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
     """Report the trials of several runs side by side; the machine becomes an axis."""
-    rows = join_runs([MergedRun(str(folder), name) for name, folder in runs])
+    rows = join_runs([MergedRun(folder, name) for name, folder in runs])
     studies: dict[str, Mapping[str, Any]] = {}
     for _, folder in runs:
         studies = {**_studies_of(folder), **studies}

@@ -1,4 +1,4 @@
-"""Tables and pages of made-up runs."""
+"""Runs of made-up rows, and their pages."""
 
 from __future__ import annotations
 
@@ -9,108 +9,79 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.problem_words import problems_view
-from crossover.claims.claims import check_claims
+from analyse_run import analyse
 from crossover.machine.checkout import Checkout
 from crossover.plan.invocation import Invocation
-from crossover.report.provenance import provenance
-from crossover.report.report import render
-from crossover.report.report_figures import FigureFile
-from crossover.report.report_tables import ReportTables
-from crossover.statistics.comparisons import compare_lines
-from crossover.statistics.cost_models import model_lines
-from crossover.statistics.problems import list_problems, rows_by_work
-from crossover.statistics.summary import summarise
-from crossover.statistics.unfinished import Unfinished
+from crossover.report.report import Run, write_report
+from crossover.tables.columns import Training, arrow_schema
+from crossover.tables.registry import table_of
+from crossover.tables.run_tables import RunTables
 
-TEMPLATES = Path(__file__).parents[1] / "report" / "page"
-METHOD = "../docs/method.md"
-FACTS: Mapping[str, Any] = {
-    "made_at": "today",
-    "effort": {"blocks_min": 30},
-    "cpu_threads": "auto",
-    "seed": 0,
-    "trials": 3,
-    "note": None,
-    "method": METHOD,
-    "price_per_hour": None,
-    "currency": "USD",
-    "partial": False,
-    "results": "results",
-}
+TEMPLATES = Path(__file__).parents[1] / "report"
+INVOCATION = Invocation("snakemake --cores 1", "/house", Checkout("d" * 40))
+SVG = "<svg xmlns='http://www.w3.org/2000/svg' width='60' height='20'><rect width='60' height='9'/></svg>"
 
-LONG = " ".join(["snakemake", "--cores 1", *["results/cells/long/path.parquet"] * 40])
-RUN = Invocation(LONG, "/house", Checkout("d" * 40))
+
+def study(**changes: Any) -> dict[str, Any]:
+    """The file of a study, completed with defaults, as far as the analysis and the report read it."""
+    plain = {
+        "title": "A title",
+        "question": "From which size on?",
+        "figures": ["times"],
+        "x_axis": "size",
+        "devices": None,
+        "published": None,
+        "claims": [],
+        "steps_per_run": None,
+        "quality": None,
+    }
+    return plain | changes
 
 
 def tables_of(
     rows: pd.DataFrame,
-    claims: Sequence[Mapping[str, Any]] = (),
+    studies: Mapping[str, Mapping[str, Any]] | None = None,
     *,
-    x_axis: str = "parameters",
+    trainings: Sequence[Mapping[str, Any]] = (),
+    searches: Sequence[Mapping[str, Any]] = (),
     prices: Mapping[str, float] | None = None,
-    steps_per_run: Mapping[str, int] | None = None,
-    unfinished: Sequence[Unfinished] = (),
-    **more: Any,
-) -> ReportTables:
-    """What the stages of the analysis make of the rows of trials; `more` are tables as `ReportTables` has them."""
-    studies = dict.fromkeys(rows["study"])
-    crossovers = compare_lines(rows, dict.fromkeys(studies, x_axis), prices)
-    cells = summarise(rows)
-    made = {
-        "claims": check_claims([{"source": "Somebody (2019)", **claim} for claim in claims], rows, crossovers),
-        "cost_models": model_lines(rows, studies | dict(steps_per_run or {})),
-        "problems": list_problems(rows_by_work(rows), cells, unfinished),
-    }
-    return ReportTables(rows, cells, crossovers, **(made | more))
-
-
-def html_of(
-    studies: Mapping[str, Mapping[str, Any]], tables: ReportTables, figures: Sequence[FigureFile] = (), **facts: Any
-) -> str:
-    """The page, rendered as the workflow does; `facts` replace those of FACTS."""
-    known = {**FACTS, **facts}
-    problems = problems_view(tables.problems, tables.by_work, list(studies), known["partial"])
-    return render(TEMPLATES, studies, tables, figures, problems, known)
+) -> RunTables:
+    """All tables of a run of these rows, as the workflow makes them."""
+    trained = pd.DataFrame(trainings, columns=arrow_schema(Training).names)
+    found = table_of("largest_batches", searches)
+    return analyse(rows, trained, found, studies or {name: study() for name in rows["study"].unique()}, prices)
 
 
 @dataclass(frozen=True)
-class Run:
-    """A page and the tables behind it."""
+class Page:
+    """A page, and the tables behind it."""
 
     path: Path
-    cells: pd.DataFrame
-    models: pd.DataFrame
+    tables: RunTables
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies, with what is made beside it."""
+        return self.path.parent
 
 
-def write_page(
-    rows: pd.DataFrame, path: Path, words: str | None = None, steps_per_run: Mapping[str, int] | None = None
-) -> Run:
-    """Write the page of plain studies; `words` stand wherever a study's file has text of its author's."""
-    studies = list(dict.fromkeys(rows["study"]))
-    specs = {
-        name: {
-            "title": words or f"Study of {name}",
-            "question": words or f"From which of the {name} on?",
-            "published": {"statement": words or "it starts at 700", "source": words or "Somebody (2019)"},
-            "figures": ["times"],
-            "x_axis": "size",
-            "steps_per_run": None,
-        }
-        for name in studies
+def write_page(rows: pd.DataFrame, folder: Path, words: str | None = None, **changes: Any) -> Page:
+    """Write the report of plain studies; `words` stand wherever a study's file has text of its author's."""
+    names = list(rows["study"].unique())
+    published = {"statement": words or "it starts at 700", "source": words or "Somebody (2019)"}
+    studies = {
+        name: study(
+            title=words or f"Study of {name}", question=words or f"From which of the {name} on?", published=published
+        )
+        for name in names
     }
-    claim = {
-        "study": studies[0],
-        "statement": words or "from 100 on",
-        "source": words or "Somebody (2019)",
-        "crossover_between": {"range": [100, 1000], "where": {"protocol": "resident"}},
-    }
-    tables = tables_of(rows, [claim], x_axis="size", steps_per_run=steps_per_run)
-    figure = path.parent / studies[0] / "times.svg"
-    figure.parent.mkdir(exist_ok=True)
-    figure.write_text(
-        "<svg xmlns='http://www.w3.org/2000/svg' width='60' height='20'><rect width='60' height='9'/></svg>"
-    )
-    gathered = provenance([rows], {"seed": 0}, specs, RUN, {}, path, "today")
-    path.write_text(html_of(specs, tables, [FigureFile(figure)], note=words, provenance=gathered), encoding="utf-8")
-    return Run(path, tables.cells, tables.cost_models)
+    where = {"protocol": "resident"}
+    claim = {"statement": words or "from 100 on", "crossover_between": {"range": [100, 1000], "where": where}}
+    studies[names[0]]["claims"] = [claim]
+    figure = folder / "figures" / names[0] / "times.svg"
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    figure.write_text(SVG)
+    tables = tables_of(rows, studies)
+    run = Run(tables, studies, **{"config": {"seed": 0}, "figures": [figure], "note": words} | changes)
+    write_report(run, folder, TEMPLATES, INVOCATION)
+    return Page(folder / "report.html", tables)

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from opened_page import Open, Opened
-from report_pages import Run, write_page
+from report_pages import Page, write_page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)> \'quoted\' "too" 🙂 \u202egnippils {{ 7 * 7 }}'
@@ -62,9 +62,8 @@ def open_page(browser: Browser) -> Iterator[Open]:
 def rows(row: Row) -> pd.DataFrame:
     """Widths: a CPU of 1 us a neuron and a GPU of 0.5 ms, or 0.4 with resident data; three trials 1 % apart.
 
-    With resident data the GPU's last cell ran out of memory, and the CPU's at 400 took 1.9 times as long as it should.
-
-    Depths: three sizes, one trial, no model; the CPU's first cell is flagged.
+    With resident data the GPU's last cell ran out of memory. Depths: three sizes, one trial; the CPU's first cell is
+    flagged.
     """
     widths = [
         row(
@@ -89,8 +88,6 @@ def rows(row: Row) -> pd.DataFrame:
     for one in widths:
         if (one["size"], one["device"], one["protocol"]) == (1600, "cuda", "resident"):
             one |= {"status": "oom", "reason": "8 GB wanted", "step_time_s": None, "peak_allocated_bytes": None}
-        if (one["size"], one["device"], one["protocol"]) == (400, "cpu", "resident"):
-            one["step_time_s"] *= 1.9
     depths = [
         row(study="depths", size=n, parameters=10**n, device=device, step_time_s=2.0**n * unit_s, flags=flags)
         for n in (2, 3, 4)
@@ -100,21 +97,21 @@ def rows(row: Row) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="session")
-def run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A page of two plain studies, with the tables that it was made of."""
-    return write_page(rows, tmp_path_factory.mktemp("plain") / "report.html", steps_per_run={"widths": 10_000})
+def run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """The page of two plain studies."""
+    return write_page(rows, tmp_path_factory.mktemp("plain"))
 
 
 @pytest.fixture(scope="session")
-def failed_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A page of a run in which nothing worked."""
+def failed_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """The page of a run in which nothing worked."""
     failed = rows.assign(status="timeout", reason="not done after 300 s", step_time_s=None, peak_allocated_bytes=None)
-    return write_page(failed, tmp_path_factory.mktemp("failed") / "report.html")
+    return write_page(failed, tmp_path_factory.mktemp("failed"))
 
 
 @pytest.fixture(scope="session")
-def hostile_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def hostile_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
     """The same with markup and worse wherever a user's or a machine's words go."""
     words = {"device_name": HOSTILE, "hostname": HOSTILE, "size_name": HOSTILE, "command": f"measure {HOSTILE}"}
     changed = rows.assign(**words).assign(reason=lambda own: own["reason"].where(own["reason"].isna(), f"={HOSTILE}"))
-    return write_page(changed, tmp_path_factory.mktemp("hostile") / f"{HOSTILE[:8]}#?.html".replace("/", ""), HOSTILE)
+    return write_page(changed, tmp_path_factory.mktemp(f"{HOSTILE[:8]}#?".replace("/", "")), HOSTILE)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from opened_page import Open
-from report_pages import Run
+from report_pages import Page
 
 pytestmark = pytest.mark.slow
 
 MARK = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
 
 
-def test_no_word_becomes_an_element_or_runs(hostile_run: Run, run: Run, open_page: Open) -> None:
+def test_no_word_becomes_an_element_or_runs(hostile_run: Page, run: Page, open_page: Open) -> None:
     counts = []
     for one in (run, hostile_run):
         opened = open_page(one.path)
@@ -24,7 +24,7 @@ def test_no_word_becomes_an_element_or_runs(hostile_run: Run, run: Run, open_pag
     assert counts[0] == counts[1]
 
 
-def test_every_word_is_shown_as_it_is(hostile_run: Run, open_page: Open) -> None:
+def test_every_word_is_shown_as_it_is(hostile_run: Page, open_page: Open) -> None:
     opened = open_page(hostile_run.path)
     assert MARK in opened.page.locator("#study-widths").first.inner_text()
     opened.explore("widths")

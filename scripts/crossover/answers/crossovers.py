@@ -22,10 +22,16 @@ TRANSFERS, RESIDENT = "as_published", "resident"
 def crossover_answers(own: RunTables) -> list[Row]:
     """One answer for each crossover of a study's tables, those to its question first.
 
-    Money is left out where both sides ran on one device: there it is the time at one price.
+    These compare devices in all costs, or precisions and executions where the CPU has no time. Money is left out where
+    both sides ran on one device: there it is the time at one price.
     """
     asked = own.crossovers[(own.crossovers["pair"] == "device") | (own.crossovers["cost"] != "money")]
-    main = set(_main_rows(asked, own.cells).index)
+    pairs = asked[(asked["pair"] != "device") & (asked["cost"] == "time")]
+    if BASELINE not in set(own.cells.dropna(subset=["step_time_s"])["device"]) and len(pairs):
+        asked = asked.drop(headline_rows(asked).index)
+        main = set(pairs.index)
+    else:
+        main = _devices_in_all_costs(asked)
     several = varying(own.cells, LINE_AXES)
     labelled = headline_rows(asked)["contender"].nunique() > 1
     order = sorted(asked.index, key=lambda place: place not in main)
@@ -35,14 +41,9 @@ def crossover_answers(own: RunTables) -> list[Row]:
     ]
 
 
-def _main_rows(crossovers: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """Devices in all costs; precisions and executions where the CPU has no time."""
-    timed = set(cells.dropna(subset=["step_time_s"])["device"])
-    pairs = crossovers[(crossovers["pair"] != "device") & (crossovers["cost"] == "time")]
-    if BASELINE not in timed and len(pairs):
-        return pairs
+def _devices_in_all_costs(crossovers: pd.DataFrame) -> set[Any]:
     costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
-    return pd.concat([headline_rows(crossovers), headline_rows(costly.assign(cost="time"))])
+    return {*headline_rows(crossovers).index, *headline_rows(costly.assign(cost="time")).index}
 
 
 def _answer(row: dict[str, Any], own: RunTables, several: Sequence[str], labelled: bool) -> Row:

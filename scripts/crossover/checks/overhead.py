@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +27,9 @@ BATCH_SIZES = 10
 """Cells of a size in a grid that does nothing."""
 
 STUDY = "null_grid"
+
+LAST_LINES = 5
+"""Lines of a failed command's output that an error shows."""
 
 
 def trial_costs(measurements: pd.DataFrame) -> pd.DataFrame:
@@ -77,22 +82,24 @@ def measure_grid(folder: Path, cells: int, snakemake: Sequence[str], environment
     }
     rows = []
     for name, options in steps.items():
-        used = run_measured([*snakemake, *options], folder, environment, folder / "log.txt")
+        used = run_measured([*snakemake, *options], folder, environment)
         rows.append({"cells": cells, "step": name, **used, "wall_s_per_cell": used["wall_s"] / cells})
     return pd.DataFrame(rows)
 
 
-def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> dict[str, float]:
+def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> dict[str, float]:
     """Run a command in a folder and return its wall_s, cpu_s and peak_bytes; raises UserError if it fails.
 
     CPU seconds are those of all processes that it waited for; peak_bytes is the resident memory of the largest one.
     """
     started = time.monotonic()
-    with log.open("w", encoding="utf-8") as output:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
         _, status, used = os.wait4(process.pid, 0)
-    wall_s = time.monotonic() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise UserError(f"{' '.join(command)}: ended with status {process.returncode}; see {log}")
+        wall_s = time.monotonic() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            log.seek(0)
+            last = " ".join(log.read().split("\n")[-LAST_LINES:])
+            raise UserError(f"{shlex.join(command)}: ended with status {process.returncode}: {last}")
     return {"wall_s": wall_s, "cpu_s": used.ru_utime + used.ru_stime, "peak_bytes": used.ru_maxrss * 1024}

@@ -9,7 +9,7 @@ from typing import Any
 
 from crossover.report.provenance import sha256_of
 
-NEEDED = {"made_at": str, "code": dict, "config": dict, "studies": dict, "rerun": list, "files": list, "runs": list}
+NEEDED = {"made_at": str, "code": dict, "studies": dict, "rerun": list, "files": list, "runs": list}
 """What the page shows of it, with the type of each; a file of another version, or one that was edited, may lack it."""
 
 

@@ -15,6 +15,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from crossover.claims.claims import metric_title
 from crossover.config.words import FLAGS, STATUSES, is_cpu
 from crossover.files import atomic_path
 from crossover.plan.invocation import Invocation
@@ -126,9 +127,9 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def _common_doubts(answers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The doubts of more than half of the answers that could have one: said once, they need not stand behind each."""
+    """A single trial and flags, where more than half of the answers have them: said once, not behind each answer."""
     known = [answer["doubts"] for answer in answers if answer["trials"] is not None]
-    counts = Counter(doubt for doubts in known for doubt in doubts)
+    counts = Counter(doubt for doubts in known for doubt in doubts if doubt in ("one_trial", *FLAGS))
     return [doubt for doubt, count in counts.items() if count > len(known) / 2]
 
 
@@ -187,7 +188,7 @@ def _environment(templates: Path, html: bool = False) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {**FILTERS, "yaml": as_yaml}
+    environment.filters |= {**FILTERS, "metric": metric_title, "yaml": as_yaml}
     environment.globals |= {
         "flags": {name: word.count for name, word in FLAGS.items()},
         "statuses": {name: word.count for name, word in STATUSES.items()},

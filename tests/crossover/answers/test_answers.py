@@ -1,0 +1,352 @@
+"""Answers to studies of made-up rows, field by field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crossover.answers.vocabulary import DOUBTS, KINDS
+from crossover.tables.frames import records
+from crossover.tables.registry import columns_of
+from report_pages import study, tables_of
+
+Row = Callable[..., dict[str, Any]]
+SIZES = (100, 1000, 10_000)
+STUDY = "disc_depth"
+
+
+def answers(rows: Any, spec: Mapping[str, Any] | None = None, **more: Any) -> list[dict[str, Any]]:
+    """The answers to the only study of some rows; each must keep to the closed sets."""
+    table = tables_of(pd.DataFrame(rows), {STUDY: spec or study()}, **more).answers
+    assert list(table.columns) == columns_of("answers")
+    found = records(table)
+    for answer in found:
+        assert answer["status"] in KINDS[answer["kind"]]
+        assert set(answer["doubts"]) <= DOUBTS.keys()
+    return found
+
+
+def of_kind(found: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [answer for answer in found if answer["kind"] == kind]
+
+
+def only(found: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    (answer,) = of_kind(found, kind)
+    return answer
+
+
+@pytest.fixture(scope="module")
+def line(row: Row) -> Callable[..., list[dict[str, Any]]]:
+    """A CPU of 1 us x size beside a GPU that takes `gpu_s`, at SIZES; trials 1 % apart."""
+
+    def build(gpu_s: float = 1e-3, trials: int = 3, **values: Any) -> list[dict[str, Any]]:
+        return [
+            row(
+                size=size,
+                parameters=7 * size,
+                device=device,
+                trial=trial,
+                step_time_s=seconds * 1.01 ** (trial - (trials + 1) / 2),
+                **values,
+            )
+            for size in SIZES
+            for device, seconds in (("cpu", size * 1e-6), ("cuda", gpu_s))
+            for trial in range(1, trials + 1)
+        ]
+
+    return build
+
+
+def test_a_crossover_has_its_interval_bracket_and_sides(line: Row) -> None:
+    answer = only(answers(line(2e-3)), "crossover")
+    assert (answer["status"], answer["winner"], answer["loser"], answer["main"]) == ("bracketed", "GPU", "CPU", True)
+    assert answer["value"] == pytest.approx(2000)
+    assert 1000 < answer["low"] < 2000 < answer["high"] < 10_000
+    assert (answer["bracket_low"], answer["bracket_high"]) == (1000, 10_000)
+    assert (answer["unit"], answer["cost"], answer["trials"], answer["doubts"]) == ("linear layers", "time", 3, [])
+
+
+def test_one_trial_gives_no_interval(line: Row) -> None:
+    answer = only(answers(line(2e-3, trials=1)), "crossover")
+    assert (answer["low"], answer["high"]) == (None, None)
+    assert answer["doubts"] == ["one_trial", "no_interval"]
+
+
+@pytest.mark.parametrize(
+    ("gpu_s", "status", "sides", "reach", "ratios"),
+    [
+        # The CPU takes 100 us to 10 ms.
+        (50e-6, "below_range", ("GPU", "CPU"), 100, (2, 200)),
+        (20e-3, "above_range", ("CPU", "GPU"), 10_000, (2, 200)),
+    ],
+)
+def test_a_side_that_wins_everywhere_says_how_far_and_to_where(
+    line: Row, gpu_s: float, status: str, sides: tuple[str, str], reach: float, ratios: tuple[float, float]
+) -> None:
+    answer = only(answers(line(gpu_s)), "crossover")
+    assert (answer["status"], answer["winner"], answer["loser"]) == (status, *sides)
+    assert answer["reach"] == reach
+    assert (answer["ratio_low"], answer["ratio_high"]) == pytest.approx(ratios)
+
+
+def test_flags_count_only_beside_the_crossover_and_lost_cells_on_the_line(line: Row) -> None:
+    rows = line(2e-3)
+    for one in rows:
+        if one["device"] == "cuda" and one["size"] == 100:
+            one["flags"] = ["drift"]
+    assert only(answers(rows), "crossover")["doubts"] == []
+    for one in rows:
+        if one["device"] == "cuda" and one["size"] == 10_000:
+            one["flags"] = ["throttled"]
+    assert only(answers(rows), "crossover")["doubts"] == ["throttled"]
+    lost = [one | {"status": "oom", "step_time_s": None} if one["size"] == 100 else one for one in rows]
+    assert "lost_cells" in only(answers(lost), "crossover")["doubts"]
+
+
+def test_lines_are_told_apart_by_what_varies(line: Row) -> None:
+    found = of_kind(answers(line(2e-3, batch_size=8) + line(3e-3, batch_size=64)), "crossover")
+    assert [answer["line"] for answer in found] == ["batch 8", "batch 64"]
+    assert [answer["value"] for answer in found] == pytest.approx([2000, 3000])
+
+
+def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(line: Row) -> None:
+    rows = line(2e-3) + [one for one in line(1e-3, precision="tf32") if one["device"] == "cuda"]
+    pairs = [answer for answer in of_kind(answers(rows), "crossover") if answer["loser"] == "fp32 on the GPU"]
+    assert [(answer["winner"], answer["status"], answer["main"]) for answer in pairs] == [
+        ("tf32 on the GPU", "below_range", False)
+    ]
+    (alone,) = of_kind(answers([one for one in rows if one["device"] == "cuda"]), "crossover")
+    assert (alone["winner"], alone["main"]) == ("tf32 on the GPU", True)
+
+
+def test_energy_answers_beside_time_and_money_on_one_device_does_not(line: Row) -> None:
+    rows = line(2e-3, energy_per_step_j=1.0) + line(1e-3, precision="tf32", energy_per_step_j=2.0)
+    found = of_kind(answers(rows, prices={"cpu": 1.0, "cuda": 4.0}), "crossover")
+    costs = {(answer["winner"], answer["cost"], answer["main"]) for answer in found}
+    assert {("GPU", "time", True), ("GPU", "money", True)} <= costs
+    assert not any(answer["cost"] == "money" and "tf32" in answer["winner"] for answer in found)
+
+
+def test_transfers_compare_two_crossovers(line: Row) -> None:
+    apart = only(answers(line(4e-3, protocol="as_published") + line(2e-3)), "transfers")
+    assert (apart["status"], apart["value"]) == ("apart", pytest.approx(2))
+    overlap = only(answers(line(2.001e-3, protocol="as_published") + line(2e-3)), "transfers")
+    assert overlap["status"] == "overlap"
+    assert only(answers(line(4e-3, 1, protocol="as_published") + line(2e-3, 1)), "transfers")["status"] == "indicative"
+
+
+def test_without_an_accelerator_the_measured_half_is_told(line: Row) -> None:
+    found = answers([one for one in line() if one["device"] == "cpu"])
+    assert only(found, "crossover")["status"] == "no_accelerator"
+    times = of_kind(found, "step_time")
+    assert [(time["device"], time["place"]) for time in times] == [
+        ("CPU", "100 linear layers"),
+        ("CPU", "10,000 linear layers"),
+    ]
+    assert [time["value"] for time in times] == pytest.approx([1e-4, 1e-2])
+
+
+def cells(row: Row, trials: int = 3, **devices: float) -> list[dict[str, Any]]:
+    """A cell a device at the given time."""
+    return [
+        row(device=device, trial=trial, step_time_s=seconds * 1.01 ** (trial - 2))
+        for device, seconds in devices.items()
+        for trial in range(1, trials + 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gpu_s", "status", "winner", "ratio"),
+    [(1e-3, "apart", "GPU", 4), (8e-3, "apart", "CPU", 2), (4.001e-3, "tie", "CPU", 1.00025)],
+)
+def test_two_devices_at_one_size(row: Row, gpu_s: float, status: str, winner: str, ratio: float) -> None:
+    answer = only(answers(cells(row, cpu=4e-3, cuda=gpu_s), study(figures=["comparison"])), "ratio")
+    assert (answer["status"], answer["winner"], answer["main"]) == (status, winner, True)
+    assert answer["value"] == pytest.approx(ratio)
+    assert answer["low"] < answer["value"] < answer["high"]
+    assert (answer["winner_s"], answer["loser_s"]) == pytest.approx((min(gpu_s, 4e-3), max(gpu_s, 4e-3)))
+
+
+@pytest.mark.parametrize(
+    ("published_s", "status"),
+    # Loading takes 80 %, 20 %, 0.1 % (not told apart) and less than nothing of a step.
+    [(5e-3, "bounds"), (1.25e-3, "slows"), (1.001e-3, "uncertain"), (0.8e-3, "no_slowdown")],
+)
+def test_loading_is_the_share_of_a_step_that_resident_data_save(row: Row, published_s: float, status: str) -> None:
+    rows = [
+        row(protocol=protocol, device="cuda", trial=trial, step_time_s=seconds * 1.01 ** (trial - 2))
+        for protocol, seconds in (("as_published", published_s), ("resident", 1e-3))
+        for trial in (1, 2, 3)
+    ]
+    answer = only(answers(rows, study(figures=["comparison"])), "loading")
+    assert (answer["status"], answer["device"], answer["main"]) == (status, "GPU", True)
+    assert answer["value"] == pytest.approx(1 - 1e-3 / published_s)
+    assert answer["low"] < answer["value"] < answer["high"]
+
+
+def latencies(row: Row, cold: float, **values: Any) -> list[dict[str, Any]]:
+    """Three trials on a GPU whose first steps take `cold` times as long, the later half of them as long as others."""
+    return [
+        row(
+            device="cuda",
+            trial=trial,
+            latencies_s=[1e-3, 1.02e-3],
+            latencies_cold_s=[cold * 1e-3 * 1.001**trial] * 2 + [1e-3] * 2,
+            latencies_transfer_s=[1e-3 * 1.1 ** (trial - 2)] * 2,
+            **values,
+        )
+        for trial in (1, 2, 3)
+    ]
+
+
+def test_the_worst_mistake_is_one_that_the_trials_bear_out(row: Row) -> None:
+    spec = study(figures=["latency"])
+    answer = only(answers(latencies(row, 5), spec), "latency")
+    # A mean of (5 + 5 + 1 + 1) / 4 over 1.
+    assert (answer["status"], answer["quantity"], answer["device"]) == ("error", "no warm-up", "GPU")
+    assert answer["value"] == pytest.approx(3, rel=0.01)
+    assert only(answers(latencies(row, 1), spec), "latency")["status"] == "none_found"
+
+
+def test_the_best_throughput_names_its_batch(row: Row) -> None:
+    rows = [
+        row(device="cuda", batch_size=batch, trial=trial, step_time_s=seconds * 1.01 ** (trial - 2))
+        for batch, seconds in ((8, 1e-3), (64, 2e-3), (512, 32e-3))
+        for trial in (1, 2, 3)
+    ]
+    answer = only(answers(rows, study(figures=["throughput"])), "throughput")
+    assert (answer["place"], answer["unit"], answer["value"]) == ("batch 64", "samples/s", pytest.approx(32_000))
+    assert answer["low"] < 32_000 < answer["high"]
+
+
+def test_the_fastest_setting_is_held_against_the_plain_one_per_sample(row: Row) -> None:
+    rows = [
+        row(
+            device="cuda", precision=precision, batch_size=batch, trial=trial, step_time_s=seconds * 1.01 ** (trial - 2)
+        )
+        for precision, batch, seconds in (("fp32", 8, 4e-3), ("tf32", 8, 3e-3), ("bf16", 64, 8e-3))
+        for trial in (1, 2, 3)
+    ]
+    answer = only(answers(rows, study(figures=["comparison"])), "setting")
+    # 4 ms / 8 samples over 8 ms / 64 samples.
+    assert (answer["winner"], answer["loser"]) == ("batch 64, bf16", "batch 8, fp32")
+    assert (answer["status"], answer["value"]) == ("apart", pytest.approx(4))
+
+
+def test_cores_at_the_largest_size_are_the_answer(line: Row, row: Row) -> None:
+    rows = line(4e-3) + [
+        row(size=size, parameters=7 * size, device="cpu-1", threads=1, trial=trial, step_time_s=size * 2e-6)
+        for size in SIZES
+        for trial in (1, 2, 3)
+    ]
+    found = of_kind(answers(rows), "cores")
+    assert [(answer["place"], answer["status"], answer["main"]) for answer in found] == [
+        ("100 linear layers", "fewer", False),
+        ("1,000 linear layers", "fewer", False),
+        ("10,000 linear layers", "more", True),
+    ]
+    assert (found[2]["winner"], found[2]["bracket_low"], found[2]["bracket_high"]) == ("GPU", 1, 2)
+
+
+def test_memory_is_a_limit_where_something_ran_out(row: Row) -> None:
+    known = {"device": "cuda", "device_memory_bytes": 100, "peak_allocated_bytes": 95}
+    rows = [row(size=2, **known), row(size=3, **known | {"peak_allocated_bytes": 50})]
+    full = only(answers(rows), "memory")
+    assert (full["status"], full["value"], full["capacity"]) == ("nearly_full", 95, 100)
+    assert (full["device"], full["place"]) == ("GPU (Brand G1)", "2 linear layers")
+    assert only(answers(rows[1:]), "memory")["status"] == "no_limit"
+    lost = row(size=4, status="oom", step_time_s=None, **known | {"peak_allocated_bytes": None})
+    limit = only(answers([*rows, lost]), "memory")
+    assert (limit["status"], limit["lost"], limit["lost_place"]) == ("limit", 1, "4 linear layers")
+
+
+def test_the_leanest_setting_is_read_at_the_largest_common_size_and_batch(row: Row) -> None:
+    rows = [
+        row(device="cuda", size=size, precision=precision, peak_allocated_bytes=peak * size)
+        for size in (2, 3)
+        for precision, peak in (("fp32", 40), ("bf16", 20), ("tf32", 40))
+    ] + [row(device="cuda", size=9, peak_allocated_bytes=999)]
+    answer = only(answers(rows), "memory_setting")
+    assert (answer["winner"], answer["value"], answer["capacity"]) == ("bf16", 60, 120)
+    assert answer["place"] == "3 linear layers, batch 100"
+
+
+@pytest.mark.parametrize(
+    ("search", "status", "value"),
+    [
+        ({"status": "ok", "largest": 64, "smallest_failing": 65}, "fits", 64),
+        ({"status": "ok", "largest": 64}, "all_fit", 64),
+        ({"status": "oom", "smallest_failing": 1}, "none_fits", 1),
+        ({"status": "timeout", "largest_fitting": 32}, "stopped", 32),
+        ({"status": "timeout"}, "not_found", None),
+    ],
+)
+def test_the_largest_batch(row: Row, search: dict[str, Any], status: str, value: float | None) -> None:
+    one = row(device="cuda")
+    axes = {name: one[name] for name in ("study", "workload", "variant", "protocol", "precision", "execution", "size")}
+    known = {"machine": "here", "device": "cuda", "device_name": "Brand G1", "memory_limit_bytes": 8_000_000_000}
+    answer = only(answers([one], searches=[axes | known | search]), "largest_batch")
+    assert (answer["status"], answer["value"], answer["capacity"]) == (status, value, 8e9)
+
+
+def trainings(row: Row, better: float, seeds: int = 4) -> list[dict[str, Any]]:
+    """Trainings of the CPU and a GPU whose accuracy is higher by `better`, within 0.001 from seed to seed."""
+    found = []
+    for device, gain in (("cpu", 0.0), ("cuda", better)):
+        for seed in range(seeds):
+            right = 500 + round(1000 * gain) + (seed % 2 if device == "cuda" else 0)
+            predictions = [0] * right + [1] * (1000 - right)
+            one = row(device=device)
+            found.append(
+                {name: one.get(name) for name in one}
+                | {"seed": seed, "labels": np.zeros(1000, int), "predictions": np.array(predictions), "loss": 0.5}
+            )
+    return found
+
+
+@pytest.mark.parametrize(("better", "status"), [(0.1, "better"), (-0.1, "worse"), (0.0, "same")])
+def test_quality_is_judged_on_the_interval_over_seeds(row: Row, better: float, status: str) -> None:
+    answer = only(answers([row()], study(figures=[]), trainings=trainings(row, better)), "quality")
+    assert answer["status"] == status
+    assert answer["quantity"] == "accuracy"
+    assert answer["value"] == pytest.approx(better + 0.0005, abs=1e-9)
+    assert answer["trials"] == 4
+
+
+def test_quality_needs_two_seeds_and_a_baseline(row: Row) -> None:
+    spec = study(figures=[])
+    assert only(answers([row()], spec, trainings=trainings(row, 0.1, 1)), "quality")["status"] == "one_seed"
+    every = trainings(row, 0.1)
+    assert only(answers([row()], spec, trainings=every[:4]), "quality")["status"] == "only_cpu"
+    assert only(answers([row()], spec, trainings=every[4:]), "quality")["status"] == "no_baseline"
+
+
+def test_a_study_without_an_answer_says_why(row: Row) -> None:
+    none = tables_of(pd.DataFrame([row()]), {STUDY: study(), "gone": study(), "other": study(devices=["mps"])}).answers
+    assert none.loc[none["study"] != STUDY, ["kind", "status", "winner"]].fillna("").values.tolist() == [
+        ["missing", "not_measured", ""],
+        ["missing", "other_devices", "mps"],
+    ]
+    lost = only(answers([row(status="timeout", step_time_s=None)]), "missing")
+    assert (lost["status"], lost["main"]) == ("no_result", True)
+
+
+def test_claims_are_answers_with_the_published_value(line: Row) -> None:
+    claim = {"statement": "from 2,000 on", "source": "A", "crossover_between": {"range": [1500, 2500]}}
+    answer = only(answers(line(2e-3), study(claims=[claim])), "claim")
+    assert (answer["line"], answer["verdict"], answer["published"]) == ("from 2,000 on", "reproduced", "1,500 to 2,500")
+    assert answer["value"] == pytest.approx(2000)
+
+
+def test_of_all_studies_the_fullest_memory_is_the_answer(row: Row) -> None:
+    known = {"device": "cuda", "device_memory_bytes": 100}
+    rows = [row(study="a", peak_allocated_bytes=50, **known), row(study="b", peak_allocated_bytes=60, **known)]
+    table = tables_of(pd.DataFrame(rows)).answers
+    memory = table[table["kind"] == "memory"]
+    assert memory[["study", "main"]].values.tolist() == [["a", False], ["b", True]]
+    assert not math.isnan(memory["value"].iloc[0])

@@ -1,0 +1,129 @@
+"""scripts/report_rows.py: what has finished of a run, and runs of several machines side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import report_rows
+from crossover.config.studies import CELL_PATH
+from crossover.errors import UserError
+from crossover.plan import plan_file
+from crossover.tables.columns import SCHEMA_VERSION, arrow_schema
+from crossover.tables.frames import read_table, write_rows
+from report_pages import study
+
+Row = Callable[..., dict[str, Any]]
+WHERE = {"hostname": "node1", "torch_version": "2.13.0", "python_version": "3.12.1"}
+
+
+def trial(row: Row, size: int, device: str, seconds: float, **values: Any) -> dict[str, Any]:
+    version = {"schema_version": SCHEMA_VERSION, "command": "measure --seed=0"}
+    return row(size=size, parameters=7 * size, device=device, step_time_s=seconds, **version, **WHERE, **values)
+
+
+@pytest.fixture
+def trials(row: Row) -> list[dict[str, Any]]:
+    """A CPU that is ahead at size 2 and behind at size 8."""
+    times = {(2, "cpu"): 1e-3, (2, "cuda"): 2e-3, (8, "cpu"): 4e-3, (8, "cuda"): 2e-3}
+    return [trial(row, size, device, seconds) for (size, device), seconds in times.items()]
+
+
+def path_of(one: Mapping[str, Any], results: Path) -> Path:
+    return results / "cells" / CELL_PATH.format(**one) / f"trial-{one['trial']}.parquet"
+
+
+def make_run(results: Path, trials: list[dict[str, Any]]) -> None:
+    """The plan of a run of these trials, in a folder that has moved since."""
+    results.mkdir()
+    plan = plan_file.Plan(
+        config={"results": "elsewhere/results", "prices": None},
+        studies={"disc_depth": study()},
+        devices=["cpu", "cuda"],
+        cells=[],
+        trials=1,
+        rows=[str(path_of(one, Path("elsewhere/results"))) for one in trials],
+        trainings=[],
+        searches=[],
+        settings={"disc_depth": ["--seed=0"]},
+        several_hosts=False,
+        note=None,
+    )
+    plan_file.write(plan, results / "plan.json")
+
+
+def write_trial(one: dict[str, Any], results: Path) -> None:
+    path = path_of(one, results)
+    path.parent.mkdir(parents=True)
+    write_rows(pa.Table.from_pylist([one], schema=arrow_schema()), path)
+
+
+def test_before_anything_is_measured_all_is_missing(tmp_path: Path, trials: list[dict[str, Any]]) -> None:
+    make_run(tmp_path / "run", trials)
+    report_rows.main([str(tmp_path / "run")])
+    output = tmp_path / "run" / "partial"
+    problems = read_table(output / "problems.parquet")
+    assert problems[["kind", "count"]].values.tolist() == [["missing", 4]]
+    assert "0 of 4 trials have finished" in (output / "report.html").read_text()
+
+
+def test_what_has_finished_is_reported_and_the_rest_is_named(
+    tmp_path: Path, trials: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One row is missing, one is broken, one was measured with other settings, one is good."""
+    run, output = tmp_path / "run", tmp_path / "output"
+    make_run(run, trials)
+    good, odd, broken, _ = trials
+    write_trial(good, run)
+    write_trial(odd | {"command": "measure --seed=1"}, run)
+    write_trial(broken, run)
+    path_of(broken, run).write_bytes(b"broken")
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    report_rows.main([str(run), "--output", str(output)])
+    assert before == {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    assert read_table(output / "cells.parquet")["size"].tolist() == [2]
+    problems = read_table(output / "problems.parquet")
+    assert set(problems["kind"]) == {"missing", "unreadable", "excluded"}
+    assert capsys.readouterr().out == (output / "summary.txt").read_text()
+    assert "Partial: 1 of 4 trials have finished." in (output / "summary.txt").read_text()
+
+
+def test_runs_of_two_machines_stand_side_by_side(tmp_path: Path, trials: list[dict[str, Any]]) -> None:
+    """The second machine takes twice as long and has never reported."""
+    for name, factor in (("h200", 1), ("laptop", 2)):
+        make_run(tmp_path / name, trials)
+        for one in trials:
+            write_trial(one | {"step_time_s": factor * one["step_time_s"]}, tmp_path / name)
+    output = tmp_path / "both"
+    report_rows.main([f"{name}={tmp_path / name}" for name in ("h200", "laptop")] + ["--output", str(output)])
+    ratios = read_table(output / "ratios.parquet")
+    of_machines = ratios[ratios["pair"] == "machine"]
+    assert of_machines["ratio"].tolist() == pytest.approx([0.5] * 4)
+    answers = read_table(output / "answers.parquet").query("kind == 'crossover' and main")
+    assert answers[["machine", "line"]].values.tolist() == [["h200", "h200"], ["laptop", "laptop"]]
+    known = json.loads((output / "provenance.json").read_text())
+    assert [(run["name"], run["doubt"]) for run in known["runs"]] == [("h200", "no_file"), ("laptop", "no_file")]
+    assert known["config"] is None
+
+
+def test_a_folder_that_is_no_run_is_an_error_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"plan\.json"):
+        report_rows.main([str(tmp_path)])
+
+
+def test_a_finished_run_is_reported_again_whole(tmp_path: Path, trials: list[dict[str, Any]]) -> None:
+    make_run(tmp_path / "run", trials)
+    for one in trials:
+        write_trial(one, tmp_path / "run")
+    report_rows.main([str(tmp_path / "run")])
+    answers = read_table(tmp_path / "run" / "partial" / "answers.parquet")
+    crossover = answers[answers["kind"] == "crossover"].iloc[0]
+    # ln(2) each way on a logarithmic scale: halfway between 2 and 8.
+    assert crossover["value"] == pytest.approx(4)
+    assert pd.isna(crossover["low"])
