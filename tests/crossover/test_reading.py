@@ -44,7 +44,7 @@ def test_every_spoilt_table_is_named_in_one_line(tmp_path: Path) -> None:
 def test_a_column_that_stands_twice_is_named(tmp_path: Path) -> None:
     path = tmp_path / "twice.parquet"
     pq.write_table(pa.table([[1], [2]], names=["size", "size"]), path)
-    with pytest.raises(UserError, match=r"twice\.parquet: column 'size' stands twice; mend it"):
+    with pytest.raises(UserError, match=r"twice\.parquet: column 'size' is repeated; mend it"):
         read_arrow(path, "table", remedy="mend it")
 
 

@@ -1,7 +1,4 @@
-"""Published results: a CSV file in long form, with our axes and the source's numbers brought to SI units.
-
-Read by the configuration, which checks it before any job starts, and by the analysis; it imports no pandas.
-"""
+"""Published results: a CSV file with our axes and the source's numbers, converted to SI units."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ COUNTS = ("batch_size", "size")
 """Axes whose values are counts."""
 
 TEXTS = ("label", "hardware")
-"""What the source calls a run, and what it ran on."""
+"""The source's name for a run, and its hardware."""
 
 AXES_OF_RESULTS = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
 
@@ -44,13 +41,13 @@ UNITS: dict[str, dict[str, float]] = {
     "_s": {"_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_min": 60.0},
     "_bytes": {"_bytes": 1, "_mb": 1000**2, "_gb": 1000**3, "_mib": 1024**2, "_gib": 1024**3},
 }
-"""Endings of a column by the ending that its metric has in SI units, with their factors."""
+"""For each ending of a metric in SI units, the endings that a column may have, with their factors."""
 
 Value = str | int | float | None
 
 
 def scales() -> dict[str, tuple[str, float]]:
-    """For each column that a file may have, its metric and the factor that brings it there."""
+    """The columns that a file may have: for each its metric and the factor to SI units."""
     found = {metric: (metric, 1.0) for metric in METRICS}
     for metric in METRICS:
         ending = next((ending for ending in UNITS if metric.endswith(ending)), None)
@@ -61,7 +58,7 @@ def scales() -> dict[str, tuple[str, float]]:
 
 
 def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
-    """The source, as the `#` lines name it, and one row a published run; an empty field is None.
+    """The source, from the `#` lines, and one row per published run; an empty field is None.
 
     Metrics are in seconds, bytes and samples per second. Raises UserError naming file, line and column.
     """
@@ -92,7 +89,7 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     seen: dict[tuple[Value, ...], str] = {}
     for fields, place in records:
         if len(fields) != len(names):
-            raise UserError(f"{place}: {len(fields)} fields; allowed: {len(names)}, one a column")
+            raise UserError(f"{place}: {len(fields)} fields; allowed: {len(names)}, one per column")
         row = _row(dict(zip(names, fields, strict=True)), place)
         if not any(row.get(metric) for metric in METRICS):
             raise UserError(f"{place}: no result; allowed: a line with at least one")
@@ -102,12 +99,12 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
         seen[run] = place.removeprefix(f"{where}: ")
         rows.append(row)
     if not rows:
-        raise UserError(f"{where}: no line follows the columns; allowed: one line a published run")
+        raise UserError(f"{where}: no line follows the columns; allowed: one line per published run")
     return source, rows
 
 
 def _fields(line: str, place: str) -> list[str]:
-    """The fields of a line, without blanks around them; no quoted field may leave the line."""
+    """The fields of a line, stripped; a quoted field must end on its line."""
     try:
         return [field.strip() for field in next(csv.reader([line], strict=True))]
     except csv.Error as error:

@@ -60,9 +60,9 @@ class _StrictLoader(yaml.SafeLoader):
         seen = set()
         for key, _ in node.value:
             if key.tag not in (self.DEFAULT_SCALAR_TAG, MERGE):
-                self._refuse(key, f"key {shown_value(key.value)} is no text; put it in quotes")
+                self._refuse(key, f"key {shown_value(key.value)} is not a text; put it in quotes")
             if key.value in seen:
-                self._refuse(key, f"key {shown_value(key.value)} stands twice; allowed: each key once")
+                self._refuse(key, f"key {shown_value(key.value)} is repeated; allowed: each key once")
             seen.add(key.value)
         return node
 

@@ -217,7 +217,7 @@ def _read_once(file: Path, _size: int, _changed_ns: int) -> _Source:
 
 
 def _imported_by_name(call: ast.Call) -> str | None:
-    """The module that `import_module("...")` or `__import__("...")` names, where it does so in the code itself."""
+    """The module that `import_module("...")` or `__import__("...")` names, if the name is a literal."""
     function = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
     if function not in ("import_module", "__import__") or not call.args or not isinstance(call.args[0], ast.Constant):
         return None

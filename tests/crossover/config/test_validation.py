@@ -89,11 +89,11 @@ def test_what_is_clear_is_read_alike_from_a_file_and_from_the_command_line(
         ("a: !!int '010'", "line 1, column 4: not valid YAML: tag 'tag:yaml.org,2002:int' is not allowed"),
         ("a: !mine 3", "line 1, column 4: not valid YAML: tag '!mine' is not allowed; write the value without it"),
         ("a: !!set {b}", "line 1, column 4: not valid YAML: tag 'tag:yaml.org,2002:set' is not allowed"),
-        ("1: a", "line 1, column 1: not valid YAML: key '1' is no text; put it in quotes"),
-        ("null: a", "line 1, column 1: not valid YAML: key 'null' is no text; put it in quotes"),
+        ("1: a", "line 1, column 1: not valid YAML: key '1' is not a text; put it in quotes"),
+        ("null: a", "line 1, column 1: not valid YAML: key 'null' is not a text; put it in quotes"),
         ("2020-01-01: a", "line 1, column 1: not valid YAML: '2020-01-01' is read in two ways"),
         ("? [a, b]\n: 3", "line 1, column 3: not valid YAML: key "),
-        ("a: {b: 1, b: 2}", "line 1, column 11: not valid YAML: key 'b' stands twice; allowed: each key once"),
+        ("a: {b: 1, b: 2}", "line 1, column 11: not valid YAML: key 'b' is repeated; allowed: each key once"),
         ("a: " + "9" * 5000, "not valid YAML: a number of thousands of digits"),
         ("a: " + "[" * 3000 + "]" * 3000, "not valid YAML: nested too deeply"),
         ("a: 1\n---\na: 2", "line 2, column 1: not valid YAML: but found another document"),
@@ -127,7 +127,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(file: Path) -> None:
 def test_a_key_given_twice_on_the_command_line_is_one_line() -> None:
     text = complaint(lambda: read_layers([], ["trials=3", "results=a", "trials=5"]))
     assert text == "--config: trials is given twice; allowed: each key once"
-    assert "key 'a' stands twice" in complaint(lambda: read_layers([], ["prices={a: x, a: y}"]))
+    assert "key 'a' is repeated" in complaint(lambda: read_layers([], ["prices={a: x, a: y}"]))
 
 
 def test_the_last_layer_wins_key_by_key_and_is_named() -> None:
