@@ -1,6 +1,6 @@
 # From rows to tables.
 
-from crossover.plan.outputs import TABLES
+from crossover.plan.outputs import TABLES, figures_of
 
 # Rooms of the library that tables depend on.
 COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")
@@ -22,6 +22,7 @@ rule write_plan:
     params:
         run=asdict(PLAN),
         config=CONFIG.complete,
+        figures=figures_of(PLAN, CONFIG),
         settings=JOBS.settings,
         several_hosts=SEVERAL_HOSTS,
         note=MACHINE.note,
