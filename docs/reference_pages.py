@@ -84,10 +84,12 @@ ENDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclus
 
 
 def _columns_page() -> str:
-    parts = ["# Columns\n\nOne Parquet file (and a CSV, but for the measurements) a table, in the results folder. An empty",
-             "value means: not measured, or not known on this machine.\n\n## measurements\n\nOne row a trial.\n\n"]  # fmt: skip
+    intro = (
+        "# Columns\n\nEach table is a Parquet file in the results folder, and a CSV file beside it but for the measurements. "
+        "An empty value means: not measured, or not known on this machine.\n\n## measurements\n\nOne row a trial.\n\n"
+    )
     rows = ([f"`{c.name}`", c.metadata["unit"], c.metadata["doc"]] for c in dataclasses.fields(Measurement))
-    text = "\n".join(parts) + _table(("column", "unit", "holds"), rows)
+    text = intro + _table(("column", "unit", "holds"), rows)
     for name, columns in TABLES.items():
         own = ([f"`{column}`", one.unit, one.doc] for column, one in columns.items())
         text += f"\n## {name}\n\n" + _table(("column", "unit", "holds"), own)

@@ -96,7 +96,7 @@ def _box(axes: Axes, row: Mapping[str, Any], place: int, colour: str) -> None:
         [{name: row[column] for name, column in edges.items()} | {"fliers": []}],
         positions=[place],
         widths=0.5,
-        vert=False,
+        orientation="horizontal",
         manage_ticks=False,
         patch_artist=True,
         boxprops={"facecolor": colour, "alpha": 0.35, "linewidth": 0},
