@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from crossover.measurement.step.dataset_file import read_dataset
 from scipy import stats
 
 from crossover.checks import pairs
@@ -22,6 +21,7 @@ from crossover.checks.pairs import (
     trial_commands,
 )
 from crossover.errors import UserError
+from crossover.measurement.workloads import read_dataset
 from measure_cell import parse_arguments
 
 TRIALS = ["--size=1", "--size=2"]
