@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from crossover.figures.registry import draw_run
 
 from analyse_run import analyse
 from crossover.errors import UserError, one_line_errors
+from crossover.figures.registry import draw_run
 from crossover.plan import plan_file
 from crossover.reading import read_json
 from crossover.report.merged import read_provenances
@@ -63,7 +63,7 @@ def report_finished(folder: Path, output: Path) -> None:
         "search": finished_searches(asked["search"], plan.several_hosts),
     }
     missing = list(missing_results(asked, found))
-    tables = analyse(*found.values(), plan.studies, plan.config["prices"], missing)
+    tables = analyse(found["trial"], found["training"], found["search"], plan.studies, plan.config["prices"], missing)
     progress = {work: (len(found[work]), len(paths)) for work, paths in asked.items() if paths}
     _write(Run(tables, plan.studies, plan.config, note=plan.note, progress=progress), rows, output)
 
@@ -86,9 +86,24 @@ def _write(run: Run, rows: pa.Table, output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
     write_rows(rows, output / "measurements.parquet")
     write_run(run.tables, output)
-    figures = draw_run(run.tables, run.studies, output)
+    figures = draw_run(run.tables, run.studies, output / "figures", _figures_of(run))
     write_report(replace(run, figures=figures), output, TEMPLATES)
     print((output / "summary.txt").read_text(encoding="utf-8"), end="")
+
+
+def _figures_of(run: Run) -> list[tuple[str, str]]:
+    """The studies' kinds of figures that the tables hold something for."""
+    found = []
+    for name, spec in run.studies.items():
+        own = run.tables.of_study(name)
+        shown = {
+            "speedups": (own.ratios["pair"] == "device").any(),
+            "precisions": (own.ratios["pair"] == "settings").any(),
+            "host_share": own.cells["host_bound_share"].notna().any(),
+            "energy": own.cells[["energy_per_step_j", "price_per_million_steps"]].notna().any(axis=None),
+        }
+        found += [(name, kind) for kind in spec["figures"] if len(own.cells) and shown.get(kind, True)]
+    return found
 
 
 def _named(text: str) -> tuple[str | None, Path]:

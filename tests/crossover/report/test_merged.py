@@ -11,7 +11,15 @@ import pytest
 from crossover.report.merged import read_provenances
 from crossover.report.provenance import sha256_of
 
-TOLD: dict[str, Any] = {"made_at": "then", "code": {}, "config": {}, "studies": {}, "rerun": [], "files": [], "runs": []}
+TOLD: dict[str, Any] = {
+    "made_at": "then",
+    "code": {},
+    "config": {},
+    "studies": {},
+    "rerun": [],
+    "files": [],
+    "runs": [],
+}
 
 
 def read(folder: Path, text: str | None) -> dict[str, Any]:

@@ -108,6 +108,18 @@ def test_what_most_answers_share_is_said_once(rows: pd.DataFrame, tmp_path: Path
     assert "indicative" not in answers
 
 
+def test_more_lines_than_a_card_has_room_for_are_counted(rows: pd.DataFrame, tmp_path: Path) -> None:
+    """Five batch sizes, of which the GPU takes twice as long at one."""
+    timed = rows[(rows["study"] == "widths") & (rows["size"] < 8000)]
+    slower = timed["step_time_s"].where(timed["device"] == "cpu", 2 * timed["step_time_s"])
+    lines = [timed.assign(batch_size=batch) for batch in (1, 2, 4, 8)] + [timed.assign(step_time_s=slower / 1.1)]
+    studies = {"widths": study()}
+    write_report(Run(tables_of(pd.concat(lines), studies), studies), tmp_path, TEMPLATES)
+    said = "GPU faster than CPU from 2,000 to 3,640 neurons on, by line"
+    assert f"<em>5 of 5 lines:</em> <strong>{said}</strong>" in (tmp_path / "report.html").read_text()
+    assert f"| 5 of 5 lines: {said} |" in (tmp_path / "summary.md").read_text()
+
+
 def test_words_of_others_are_text_in_the_page_and_in_markdown(rows: pd.DataFrame, tmp_path: Path) -> None:
     changed = rows.assign(device_name=HOSTILE, hostname=HOSTILE, size_name=HOSTILE, command=HOSTILE)
     page = write_page(changed, tmp_path, HOSTILE)
