@@ -1,6 +1,6 @@
 # From rows to tables.
 
-from crossover.plan.outputs import TABLES, figures_of
+from crossover.plan.outputs import TABLES
 
 # Rooms of the library that tables depend on.
 COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")
@@ -22,7 +22,6 @@ rule write_plan:
     params:
         run=asdict(PLAN),
         config=CONFIG.complete,
-        figures=figures_of(PLAN, CONFIG),
         settings=JOBS.settings,
         several_hosts=SEVERAL_HOSTS,
         note=MACHINE.note,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from analyse_run import analyse
-from crossover.errors import one_line_errors
-from crossover.figures.registry import draw_run
+from crossover.errors import UserError, one_line_errors
+from crossover.figures.registry import draw_run, figures_of
 from crossover.plan import plan_file
+from crossover.reading import read_json
 from crossover.report.merged import read_provenances
 from crossover.report.report import Run, write_report
 from crossover.tables.columns import Training, arrow_schema
@@ -64,41 +65,45 @@ def report_finished(folder: Path, output: Path) -> None:
     missing = list(missing_results(asked, found))
     tables = analyse(found["trial"], found["training"], found["search"], plan.studies, plan.config["prices"], missing)
     progress = {work: (len(found[work]), len(paths)) for work, paths in asked.items() if paths}
-    _write(Run(tables, plan.studies, plan.config, note=plan.note, progress=progress), rows, plan.figures, output)
+    _write(Run(tables, plan.studies, plan.config, note=plan.note, progress=progress), rows, output)
 
 
 def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
     """Report the trials of several runs side by side; the machine becomes an axis."""
     rows = join_runs([MergedRun(folder, name) for name, folder in runs])
     studies: dict[str, Mapping[str, Any]] = {}
-    figures: dict[tuple[str, str], None] = {}
     for _, folder in runs:
-        plan = plan_file.read(folder / "plan.json")
-        studies = {**plan.studies, **studies}
-        figures |= dict.fromkeys((study, kind) for study, kind in plan.figures)
+        studies = {**_studies_of(folder), **studies}
     measurements = rows.to_pandas()
     studies = {name: studies[name] for name in measurements["study"].unique()}
     trainings = arrow_schema(Training).empty_table().to_pandas()
     tables = analyse(measurements, trainings, table_of("largest_batches"), studies, None, grids_known=False)
     merged = read_provenances([(name or str(folder), folder) for name, folder in runs])
-    shown = [figure for figure in figures if figure[0] in studies]
-    _write(Run(tables, studies, merged=merged), rows, shown, output)
+    _write(Run(tables, studies, merged=merged), rows, output)
 
 
-def _write(run: Run, rows: pa.Table, figures: Iterable[Sequence[str]], output: Path) -> None:
+def _write(run: Run, rows: pa.Table, output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
     write_rows(rows, output / "measurements.parquet")
     write_run(run.tables, output)
     currency = ((run.config or {}).get("prices") or {}).get("currency")
-    wanted = [(study, kind) for study, kind in figures]
-    drawn = draw_run(run.tables, run.studies, output / "figures", wanted, currency)
-    write_report(replace(run, figures=[path for path in drawn if path.suffix == ".svg"]), output, TEMPLATES)
+    figures = draw_run(run.tables, run.studies, output / "figures", figures_of(run.tables, run.studies), currency)
+    write_report(replace(run, figures=[path for path in figures if path.suffix == ".svg"]), output, TEMPLATES)
     print((output / "summary.txt").read_text(encoding="utf-8"), end="")
 
 
 def _named(text: str) -> tuple[str | None, Path]:
     name, sign, folder = text.partition("=")
     return (name, Path(folder)) if sign else (None, Path(text))
+
+
+def _studies_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """The files of a run's studies, from its plan, or from the provenance of its report."""
+    for name in ("plan.json", "provenance.json"):
+        if (folder / name).is_file():
+            studies: Mapping[str, Mapping[str, Any]] = read_json(folder / name, "run")["studies"]
+            return studies
+    raise UserError(f"{folder}: neither plan.json nor provenance.json is there; allowed: the results folder of a run")
 
 
 if __name__ == "__main__":

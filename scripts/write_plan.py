@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 def write_plan(
     run: RunPlan,
     config: Mapping[str, Any],
-    figures: Sequence[Sequence[str]],
     settings: Mapping[str, Sequence[str]],
     several_hosts: bool,
     note: str | None,
@@ -37,7 +36,6 @@ def write_plan(
         rows=run.rows(run.trials_of_grid),
         trainings=run.trainings,
         searches=run.searches_asked,
-        figures=figures,
         settings=settings,
         several_hosts=several_hosts,
         note=note,
@@ -58,7 +56,6 @@ if __name__ == "__main__":
         write_plan(
             run=RunPlan.from_values(snakemake.params.run),
             config=snakemake.params.config,
-            figures=snakemake.params.figures,
             settings=snakemake.params.settings,
             several_hosts=snakemake.params.several_hosts,
             note=snakemake.params.note,

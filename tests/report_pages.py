@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from analyse_run import analyse
+from crossover.config.words import EXECUTIONS, PLAIN, PRECISIONS, PROTOCOLS
 from crossover.machine.checkout import Checkout
 from crossover.plan.invocation import Invocation
 from crossover.report.report import Run, write_report
@@ -34,6 +35,11 @@ def study(**changes: Any) -> dict[str, Any]:
         "claims": [],
         "steps_per_run": None,
         "quality": None,
+        "variants": [PLAIN],
+        "protocols": PROTOCOLS,
+        "batch_sizes": [],
+        "precisions": PRECISIONS,
+        "executions": EXECUTIONS,
     }
     return plain | changes
 

@@ -64,8 +64,6 @@
     return search.every((word) => texts.some((text) => text.includes(word)));
   }
 
-  const isFiltered = () => table.getDataCount("active") < page.data().count;
-
   // Filters that cannot be read, in words; each is marked.
   function unread() {
     const { rows, columns } = page.data();
@@ -147,6 +145,6 @@
   section.querySelector(".clear").addEventListener("click", page.clearTable);
   section.querySelector(".download").addEventListener("click", async () => {
     await page.table();
-    table.download("csv", isFiltered() ? "cells_filtered.csv" : "cells.csv", { bom: true });
+    table.download("csv", "cells.csv", { bom: true });
   });
 })(window.Crossover);

@@ -7,20 +7,14 @@
   root.classList.add("scripted");
 
   // From file:// a browser may refuse its storage; the choice then lasts as long as the page.
-  function stored() {
+  function remembered(act) {
     try {
-      return localStorage.getItem(KEY);
+      return act(localStorage);
     } catch {
       return null;
     }
   }
-  function store(choice) {
-    try {
-      localStorage.setItem(KEY, choice);
-    } catch {
-      return;
-    }
-  }
+  const stored = () => remembered((storage) => storage.getItem(KEY));
 
   function apply(choice) {
     if (choice === "auto") delete root.dataset.theme;
@@ -39,7 +33,7 @@
     const select = document.createElement("select");
     for (const choice of CHOICES) select.add(new Option(choice, choice, false, choice === first));
     select.addEventListener("change", () => {
-      store(select.value);
+      remembered((storage) => storage.setItem(KEY, select.value));
       apply(select.value);
     });
     label.append("theme ", select);

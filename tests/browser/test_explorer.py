@@ -50,7 +50,7 @@ def test_a_point_tells_its_value_with_the_interval(run: Page, open_page: Open) -
 
 
 @pytest.fixture(scope="module")
-def deep_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def deep_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
     """Layers that each make the parameters four times as many, up to some 11 million."""
     plain = rows[(rows["study"] == "widths") & (rows["protocol"] == "resident") & (rows["size"] == 800)]
     layers = [

@@ -33,15 +33,29 @@ class Kind:
 
     caption: str
     draw: Callable[[StudyView], Figure]
+    applies: Callable[[RunTables], bool]
+    """Whether a study's tables hold something that this kind shows."""
 
 
 def _kind(name: str) -> Kind:
     module = importlib.import_module(f"{kinds.__name__}.{name}")
-    return Kind(module.CAPTION, module.draw)
+    return Kind(module.CAPTION, module.draw, getattr(module, "applies", _has_cells))
+
+
+def _has_cells(tables: RunTables) -> bool:
+    return len(tables.cells) > 0
 
 
 FIGURES: Mapping[str, Kind] = {found.name: _kind(found.name) for found in pkgutil.iter_modules(kinds.__path__)}
 """Every kind of figure by its name, which is its module's."""
+
+
+def figures_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The studies and kinds of figures that a run's tables hold something for, in the order of the studies' files."""
+    own = {name: tables.of_study(name) for name in studies}
+    return [
+        (name, kind) for name, spec in studies.items() for kind in spec["figures"] if FIGURES[kind].applies(own[name])
+    ]
 
 
 def draw_run(

@@ -31,8 +31,6 @@ class Plan:
     """Paths of the trainings' rows."""
     searches: Sequence[str]
     """Paths of the searches for the largest batch that studies ask for."""
-    figures: Sequence[Sequence[str]]
-    """The figures to draw, each a study and a kind."""
     settings: Mapping[str, Sequence[str]]
     """Options that all trials of a study share; the row of an older config was measured without one of them."""
     several_hosts: bool

@@ -54,7 +54,7 @@ def provenance(
         "machines": machine_facts(tables),
         "files": [_file_facts(path, folder) for path in files if path.is_file()],
         "config": config,
-        "studies": studies,
+        "studies": {name: _without_rows(spec) for name, spec in studies.items()},
         "sources": _sources(studies),
         "example": commands[0] if commands else None,
         "rerun": rerun(checkout, invocation),
@@ -103,6 +103,12 @@ def _sources(studies: Mapping[str, Mapping[str, Any]]) -> list[str]:
     named = [(spec.get("published") or {}).get("source") for spec in studies.values()]
     named += [claim.get("source") for spec in studies.values() for claim in spec.get("claims") or ()]
     return [str(source) for source in dict.fromkeys(named) if source and source != "ours"]
+
+
+def _without_rows(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A study's file without the published results, which have a file of their own."""
+    published = spec["published"] and {key: value for key, value in spec["published"].items() if key != "rows"}
+    return {**spec, "published": published}
 
 
 def _version(package: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -188,7 +188,7 @@ def _environment(templates: Path, html: bool = False) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {**FILTERS, "metric": metric_title, "yaml": as_yaml}
+    environment.filters |= {**FILTERS, "alike": alike, "metric": metric_title, "yaml": as_yaml}
     environment.globals |= {
         "flags": {name: word.count for name, word in FLAGS.items()},
         "statuses": {name: word.count for name, word in STATUSES.items()},
@@ -197,6 +197,15 @@ def _environment(templates: Path, html: bool = False) -> Environment:
         "inline": lambda name: _asset(templates / "page" / name),
     }
     return environment
+
+
+def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """The answers in groups that have kind, status, cost and sides in common."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for answer in answers:
+        key = tuple(answer[name] for name in ("kind", "status", "cost", "winner", "loser", "device"))
+        groups.setdefault(key, []).append(answer)
+    return list(groups.values())
 
 
 def _asset(path: Path) -> Markup:

@@ -32,11 +32,11 @@ STUDY = {
 def view_of() -> Iterator[Callable[..., StudyView]]:
     """Builds the view of study disc_depth from its trials and published results; keywords replace the file's values."""
 
-    def build(trials: pd.DataFrame, published: Sequence[dict[str, Any]] = (), **changes: Any) -> StudyView:
+    def build(trials: pd.DataFrame, published_rows: Sequence[dict[str, Any]] = (), **changes: Any) -> StudyView:
         spec = STUDY | changes
         prices = spec.pop("prices", None)
-        if published:
-            spec["published"] = {**(spec["published"] or {}), "rows": list(published)}
+        if published_rows:
+            spec["published"] = {**(spec["published"] or {}), "rows": list(published_rows)}
         trainings = arrow_schema(Training).empty_table().to_pandas()
         tables = tables_of(trials, trainings, table_of("largest_batches"), {"disc_depth": spec}, prices)
         return study_view(tables, spec, "disc_depth", "USD")

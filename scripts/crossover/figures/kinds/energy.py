@@ -13,6 +13,7 @@ from matplotlib.ticker import EngFormatter
 from crossover.figures.panels import Columns, Line, Look, Panel, arrange, draw_panels, line_of
 from crossover.figures.style import log_ticks, worded
 from crossover.figures.view import StudyView
+from crossover.tables.run_tables import RunTables
 from crossover.text import money_text
 
 CAPTION = (
@@ -23,6 +24,11 @@ CAPTION = (
 
 ENERGY = ("energy_per_step_j", "energy_per_step_low_j", "energy_per_step_high_j")
 MONEY = ("price_per_million_steps", "price_per_million_steps_low", "price_per_million_steps_high")
+
+
+def applies(tables: RunTables) -> bool:
+    """Whether a study's tables hold something to show."""
+    return bool(tables.cells[["energy_per_step_j", "price_per_million_steps"]].notna().any(axis=None))
 
 
 def draw(view: StudyView) -> Figure:

@@ -8,12 +8,18 @@ from matplotlib.figure import Figure
 from crossover.figures.panels import BY_DEVICE, Line, Look, arrange, draw_panels, line_of
 from crossover.figures.style import worded
 from crossover.figures.view import StudyView
+from crossover.tables.run_tables import RunTables
 from crossover.text import share_text
 
 CAPTION = (
     "Share of a step's wall time in which the device runs nothing, by the profiler: it waits for Python, dispatch and"
     " data. With the 95 % interval where several trials know it."
 )
+
+
+def applies(tables: RunTables) -> bool:
+    """Whether a study's tables hold something to show."""
+    return bool(tables.cells["host_bound_share"].notna().any())
 
 
 def draw(view: StudyView) -> Figure:

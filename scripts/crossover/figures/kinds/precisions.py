@@ -9,11 +9,17 @@ from matplotlib.ticker import StrMethodFormatter
 
 from crossover.figures.panels import BY_DEVICE, Line, Look, arrange, draw_level, draw_panels, ratio_line
 from crossover.figures.view import StudyView
+from crossover.tables.run_tables import RunTables
 
 CAPTION = (
     "How many times as fast as the plain precision and execution on the same device, with the 95 % interval over "
     "trials; above 1 it is faster. Hollow: sizes that refinement added."
 )
+
+
+def applies(tables: RunTables) -> bool:
+    """Whether a study's tables hold something to show."""
+    return bool((tables.ratios["pair"] == "settings").any())
 
 
 def draw(view: StudyView) -> Figure:

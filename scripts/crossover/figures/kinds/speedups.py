@@ -22,11 +22,17 @@ from crossover.figures.style import side_look
 from crossover.figures.view import StudyView
 from crossover.tables.frames import first_row
 from crossover.tables.labels import side_word
+from crossover.tables.run_tables import RunTables
 
 CAPTION = (
     "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. Hollow: "
     "sizes that refinement added. Grey: published crossover."
 )
+
+
+def applies(tables: RunTables) -> bool:
+    """Whether a study's tables hold something to show."""
+    return bool((tables.ratios["pair"] == "device").any())
 
 
 def draw(view: StudyView) -> Figure:
