@@ -86,7 +86,8 @@ ENDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclus
 def _columns_page() -> str:
     intro = (
         "# Columns\n\nEach table is a Parquet file in the results folder, with a CSV file beside it, but for the "
-        "measurements. An empty value means: not measured, or not known on this machine.\n\n## measurements\n\nOne row a trial.\n\n"
+        "measurements. An empty value means: not measured, or not known on this machine.\n\n"
+        "## measurements\n\nOne row a trial.\n\n"
     )
     rows = ([f"`{c.name}`", c.metadata["unit"], c.metadata["doc"]] for c in dataclasses.fields(Measurement))
     text = intro + _table(("column", "unit", "holds"), rows)
