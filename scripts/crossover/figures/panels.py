@@ -273,7 +273,7 @@ def _draw(axes: Axes, line: Line) -> None:
     axes.plot(line.x[hollow], line.y[hollow], look.marker, color=look.colour, markerfacecolor="white", markersize=4,
               zorder=3.5)  # fmt: skip
     if line.dots:
-        axes.scatter(*line.dots, s=9, color=look.colour, alpha=0.45, linewidth=0, zorder=4)
+        axes.scatter(*line.dots, s=9, color=look.colour, alpha=0.45, linewidth=0, zorder=2.5)
     draw_band(axes, line.x, line.low, line.high, look.colour)
     if line.ring is not None:
         axes.plot(line.x[line.ring], line.y[line.ring], "o", color=look.colour, markerfacecolor="none", markersize=11,
