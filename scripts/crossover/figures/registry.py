@@ -71,7 +71,8 @@ def _save(views: Mapping[str, StudyView], folder: Path, wanted: tuple[str, str])
     empty = view.cells.empty
     figure = blank_figure(view.title, "Nothing of this study was measured.") if empty else FIGURES[kind].draw(view)
     # A figure that has a layout engine of its own is laid out and drawn twice for each format.
-    ConstrainedLayoutEngine().execute(figure)
+    if figure.axes:
+        ConstrainedLayoutEngine().execute(figure)
     paths = [folder / study / f"{kind}{suffix}" for suffix in SUFFIXES]
     for path in paths:
         with atomic_path(path) as temporary:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
@@ -77,6 +78,11 @@ def side_look(device: str) -> tuple[str, str]:
     if threads is None:
         return DEVICE_COLOURS[device], "-"
     return CPU_SIDE_COLOUR, "--" if threads == HALF else ":"
+
+
+def wrapped(text: str, letters: int) -> str:
+    """A text in lines of at most so many letters; its own line breaks stay."""
+    return "\n".join(fill(line, letters, break_on_hyphens=False) for line in text.split("\n"))
 
 
 def worded(words: Callable[[float], str]) -> Formatter:
