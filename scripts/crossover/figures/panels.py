@@ -1,4 +1,4 @@
-"""Panels one below the other: lines over a logarithmic axis, their intervals, published points, and a legend each."""
+"""Panels one below the other, each with a legend at its side: lines over size with their intervals, or bars."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
 
-from crossover.config.words import BASELINE
 from crossover.figures.style import (
     INK,
     PALETTE,
@@ -24,10 +23,12 @@ from crossover.figures.style import (
     size_ticks,
     use_style,
     worded,
+    wrapped,
 )
 from crossover.figures.view import StudyView
-from crossover.tables.frames import first_row
-from crossover.tables.labels import NAMED_AXES, PROTOCOL_WORDS, device_label, name_by, side_word, varying
+from crossover.tables.frames import first_row, rows_with
+from crossover.tables.labels import NAMED_AXES, PROTOCOL_WORDS, name_by, side_word, varying
+from crossover.tables.registry import LINE_AXES
 from crossover.text import count_text
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -35,6 +36,10 @@ Dots = tuple[Floats, Floats]
 
 DASHES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "v", "P", "X", "D")
+LEGEND_LETTERS = 40
+"""A longer entry of a legend takes several lines, so that the panel beside it stays wide."""
+ROW_IN, BAR_IN = 0.19, 0.24
+"""Heights of a row of a legend and of a bar."""
 
 
 @dataclass(frozen=True)
@@ -61,21 +66,23 @@ class Line:
     dots: Dots | None = None
     """The trials behind the points."""
     lost: Floats = field(default_factory=lambda: np.array([]))
-    """The x of cells that ended without a result; crosses at the lower edge."""
+    """The x of cells that did not end well; crosses at the lower edge."""
     ring: int | None = None
     """The point to ring."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines that share a pair of axes."""
+    """Lines that share a pair of axes, or bars."""
 
     title: str
     lines: Sequence[Line]
     decorate: Callable[[Axes], None] | None = None
-    """Draws what is no line: crossovers, published points, a level."""
+    """Draws what is no line: crossovers, published points, a level, all bars."""
     finish: Callable[[Axes], None] | None = None
     """Sets a label or ticks of its own, when all is drawn."""
+    bars: int = 0
+    """Number of bars below each other, which `decorate` draws in place of lines, on an x axis of their own."""
 
 
 Columns = tuple[str, str, str]
@@ -137,11 +144,10 @@ def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str,
 
 
 def _line_name(view: StudyView, row: Mapping[str, Any], axes: Sequence[str], varied: Sequence[str]) -> str:
-    threads = row.get("threads") if view.has_fewer_cores else None
     device = ""
     if "device" in axes:
-        several = view.has_machines or view.has_fewer_cores
-        device = side_word(row["device"], threads) if several else view.device_title(row["device"])
+        threads = row.get("threads") if view.has_fewer_cores else None
+        device = side_word(row["device"], threads) if view.has_short_names else view.device_title(row["device"])
     named = [axis for axis in NAMED_AXES if axis in axes and axis in varied]
     return ", ".join(words for words in (device, name_by(row, named)) if words)
 
@@ -164,22 +170,26 @@ def line_of(
 ) -> Line | None:
     """The line of a quantity of cells; its name says how cells ended that have no time."""
     known = cells.dropna(subset=[columns[0], "x"])
-    lost = cells[cells["status"] != "ok"]
-    if known.empty and lost.empty:
+    if known.empty and (cells["status"] == "ok").all():
         return None
     y, low, high = (column(known, own) * scale for own in columns)
     refined = column(cells[cells["refined"].astype(bool)], "x")
-    ended = column(lost.dropna(subset=["x"]), "x")
-    return Line(name + lost_words(cells), look, column(known, "x"), y, low, high, refined, dots, ended)
+    return Line(name + lost_words(cells), look, column(known, "x"), y, low, high, refined, dots, lost_x(cells))
 
 
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
-    """The line of a pair's ratios."""
-    refined = set(view.cells.loc[view.cells["refined"].astype(bool), "x"])
-    x = column(rows, "x")
-    hollow = np.array([value for value in x if value in refined])
+    """The line of a pair's ratios; sizes where either side did not end well are lost."""
+    first, x = first_row(rows), column(rows, "x")
+    cells = rows_with(view.cells, LINE_AXES, first)
+    cells = cells[cells["device"].isin([first["device"], first["baseline"]])]
+    refined = column(cells[cells["refined"].astype(bool)], "x")
     ratio, low, high = (column(rows, end) for end in ("ratio", "ratio_low", "ratio_high"))
-    return Line(name, look, x, ratio, low, high, hollow)
+    return Line(name, look, x, ratio, low, high, refined, lost=lost_x(cells))
+
+
+def lost_x(cells: pd.DataFrame) -> Floats:
+    """The x of cells that did not end well."""
+    return np.unique(column(cells[cells["status"] != "ok"].dropna(subset=["x"]), "x"))
 
 
 def lost_words(cells: pd.DataFrame) -> str:
@@ -203,41 +213,85 @@ def draw_panels(
     shares: bool = False,
     nothing: str = "Nothing was measured of what this figure shows.",
 ) -> Figure:
-    """Draw panels one below the other with shared x, log-log; of `shares` the y axis is linear from 0 to 1."""
+    """Draw panels one below the other; lines share x, log-log; of `shares` the y axis is linear from 0 to 1."""
     if not panels:
         return blank_figure(view.title, nothing)
     use_style()
-    heights = [max(2.6, 0.9 + 0.19 * (len(panel.lines) + 3)) for panel in panels]
-    figure, grid = plt.subplots(
-        len(panels), 1, figsize=(WIDTH_IN, 0.7 + sum(heights)), sharex=True, squeeze=False, height_ratios=heights
-    )
+    figure, grid = plt.subplots(len(panels), 1, squeeze=False)
     figure.suptitle(view.title, x=0.01, ha="left")
-    for axes, panel in zip(grid[:, 0], panels, strict=True):
-        axes.set(xscale="log", yscale="linear" if shares else "log", ylabel=y_label)
+    drawn = list(zip(grid[:, 0], panels, strict=True))
+    over_size = [axes for axes, panel in drawn if not panel.bars]
+    for axes, panel in drawn:
         axes.set_title(panel.title)
-        for line in panel.lines:
-            _draw(axes, line)
-        if not shares:
-            _keep_in_view(axes, panel)
-        if panel.decorate:
+        if panel.bars and panel.decorate:
             panel.decorate(axes)
-        if shares:
-            axes.set_ylim(0, 1)
-            axes.yaxis.set_major_formatter(y_ticks)
-        else:
-            log_ticks(axes.yaxis, y_ticks)
-        for line in panel.lines:
-            if len(line.lost):
-                axes.plot(line.lost, np.full(len(line.lost), 0.03), "x", color=line.look.colour, markersize=7,
-                          markeredgewidth=2, transform=axes.get_xaxis_transform(), zorder=5, clip_on=False)  # fmt: skip
+        elif not panel.bars:
+            axes.set(xscale="log", yscale="linear" if shares else "log", ylabel=y_label)
+            _draw_lines(axes, panel, y_ticks, shares)
         if panel.finish:
             panel.finish(axes)
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.03))
-    refined = {float(x) for panel in panels for line in panel.lines for x in line.refined}
-    _tick_x(view, list(grid[:, 0]), x_words, refined)
-    grid[-1, 0].set_xlabel(x_label or view.x_label())
+    if over_size:
+        refined = {float(x) for _, panel in drawn for line in panel.lines for x in line.refined}
+        _share_x(over_size)
+        _tick_x(view, over_size, x_words, refined)
+        over_size[-1].set_xlabel(x_label or view.x_label())
+    _size_figure(figure, drawn)
+    figure.align_ylabels(over_size)
     return figure
+
+
+def _draw_lines(axes: Axes, panel: Panel, y_ticks: Formatter, shares: bool) -> None:
+    for line in panel.lines:
+        _draw(axes, line)
+    crossed = [line for line in panel.lines if len(line.lost) and len(line.x)]
+    if not shares:
+        _keep_in_view(axes, panel, len(crossed))
+    if panel.decorate:
+        panel.decorate(axes)
+    if shares:
+        axes.set_ylim(0, 1)
+        axes.yaxis.set_major_formatter(y_ticks)
+    else:
+        log_ticks(axes.yaxis, y_ticks)
+    for row, line in enumerate(crossed):
+        axes.plot(
+            line.lost,
+            np.full(len(line.lost), CROSS_SHARE * (row + 0.7)),
+            "x",
+            color=line.look.colour,
+            markersize=6,
+            markeredgewidth=1.8,
+            transform=axes.get_xaxis_transform(),
+            zorder=5,
+        )
+
+
+def _share_x(grid: Sequence[Axes]) -> None:
+    for axes in grid[:-1]:
+        axes.sharex(grid[-1])
+        axes.tick_params(labelbottom=False)
+
+
+def _size_figure(figure: Figure, drawn: Sequence[tuple[Axes, Panel]]) -> None:
+    """Give each panel a legend, and the height that its legend or its bars need."""
+    least = 3.2 if len(drawn) == 1 else 2.6
+    heights = [
+        max(BAR_IN * panel.bars if panel.bars else least, ROW_IN * draw_legend(axes)) + (0.7 if panel.bars else 0.3)
+        for axes, panel in drawn
+    ]
+    grid = drawn[0][0].get_gridspec()
+    assert grid is not None
+    grid.set_height_ratios(heights)
+    figure.set_size_inches(WIDTH_IN, 0.7 + sum(heights))
+
+
+def draw_legend(axes: Axes) -> int:
+    """Draw a legend right of a panel, if there is anything to name; gives its rows of text."""
+    handles, labels = axes.get_legend_handles_labels()
+    rows = [wrapped(label, LEGEND_LETTERS) for label in labels]
+    if handles:
+        axes.legend(handles, rows, loc="upper left", bbox_to_anchor=(1.005, 1.03))
+    return sum(1 + words.count("\n") for words in rows)
 
 
 def _tick_x(view: StudyView, grid: Sequence[Axes], words: Mapping[float, str] | None, refined: set[float]) -> None:
@@ -273,7 +327,7 @@ def _draw(axes: Axes, line: Line) -> None:
     axes.plot(line.x[hollow], line.y[hollow], look.marker, color=look.colour, markerfacecolor="white", markersize=4,
               zorder=3.5)  # fmt: skip
     if line.dots:
-        axes.scatter(*line.dots, s=9, color=look.colour, alpha=0.45, linewidth=0, zorder=4)
+        axes.scatter(*line.dots, s=9, color=look.colour, alpha=0.45, linewidth=0, zorder=2.5)
     draw_band(axes, line.x, line.low, line.high, look.colour)
     if line.ring is not None:
         axes.plot(line.x[line.ring], line.y[line.ring], "o", color=look.colour, markerfacecolor="none", markersize=11,
@@ -289,23 +343,30 @@ def draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> 
     axes.vlines(x[alone], low[alone], high[alone], color=colour, alpha=0.5, linewidth=2)
 
 
-def _keep_in_view(axes: Axes, panel: Panel) -> None:
-    """Let wide intervals, as two trials give them, run out of the panel instead of shrinking all else."""
+CROSS_SHARE = 0.05
+"""Of a panel's height, what a row of crosses takes."""
+
+
+def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
+    """Let wide intervals, as two trials give them, run out of the panel instead of shrinking all else.
+
+    Below the points there is room for so many rows of crosses.
+    """
     points = [y for line in panel.lines for y in line.y if y > 0]
     if points:
-        axes.set_ylim(min(points) / 1.6, max(points) * 1.6)
+        low, high = min(points) / 1.6, max(points) * 1.6
+        axes.set_ylim(low / (high / low) ** (CROSS_SHARE * crosses), high)
 
 
 def reach(axes: Axes, points: Sequence[float]) -> None:
     """Widen a panel so that these points are in view, too."""
     low, high = axes.get_ylim()
-    axes.set_ylim(min(low, *(point / 1.3 for point in points)), max(high, *(point * 1.3 for point in points)))
+    axes.set_ylim(min([low, *(point / 1.3 for point in points)]), max([high, *(point * 1.3 for point in points)]))
 
 
 def draw_level(axes: Axes, words: str) -> None:
-    """A level at 1, with what it means."""
-    axes.axhline(1, color=INK, linewidth=0.8, zorder=1)
-    axes.annotate(words, (0, 1), (3, 3), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=8)
+    """A level at 1; the legend says what it means."""
+    axes.axhline(1, color=INK, linewidth=0.8, zorder=1, label=words)
 
 
 def mark_published_crossover(axes: Axes, view: StudyView) -> None:
@@ -321,18 +382,18 @@ def mark_published_crossover(axes: Axes, view: StudyView) -> None:
         axes.axvspan(low, high, color=PUBLISHED_COLOUR, alpha=0.13, linewidth=0, zorder=0, label=label)
 
 
-def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str, name: Callable[..., str]) -> None:
-    """Grey diamonds for published points, a legend's entry for each name."""
+def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str) -> None:
+    """Grey marks for published points, one shape for each name."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        groups.setdefault(name(row), []).append(row)
+        groups.setdefault(published_name(row), []).append(row)
     for number, (words, own) in enumerate(groups.items()):
-        marker = ("D", "s", "^", "v")[number % 4]
         points = [[float(row[axis]) for row in own] for axis in (x, y)]
+        marker = ("D", "s", "^", "v")[number % 4]
         reach(axes, points[1])
         axes.plot(*points, marker, color=PUBLISHED_COLOUR, markersize=5, label=f"published: {words}", zorder=2)
 
 
-def hardware_of(row: Mapping[str, Any]) -> str:
-    """What a published result ran on."""
-    return str(row.get("hardware") or device_label(row.get("device") or BASELINE, None))
+def published_name(row: Mapping[str, Any]) -> str:
+    """The hardware of a published result, and what its source calls it."""
+    return ", ".join(words for words in (row["hardware"], row["label"]) if words) or side_word(row["device"])

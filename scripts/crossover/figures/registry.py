@@ -14,6 +14,7 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from crossover.figures import kinds
 from crossover.figures.panels import blank_figure
@@ -79,8 +80,9 @@ def _save(views: Mapping[str, StudyView], folder: Path, wanted: tuple[str, str])
     view = views[study]
     empty = view.cells.empty
     figure = blank_figure(view.title, "Nothing of this study was measured.") if empty else FIGURES[kind].draw(view)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # laid out once, not for each format
+    # A figure that has a layout engine of its own is laid out and drawn twice for each format.
+    if figure.axes:
+        ConstrainedLayoutEngine().execute(figure)
     paths = [folder / study / f"{kind}{suffix}" for suffix in SUFFIXES]
     for path in paths:
         with atomic_path(path) as temporary:

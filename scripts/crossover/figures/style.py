@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
@@ -54,14 +55,12 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "figure.titlesize": 13,
     "figure.titleweight": "bold",
-    "figure.constrained_layout.use": True,
     # A title, a label or a currency may hold dollars, and is no formula.
     "text.parse_math": False,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
     "svg.fonttype": "none",
     "svg.hashsalt": "crossover",
-    "pdf.fonttype": 42,
     "savefig.facecolor": "white",
     "savefig.dpi": 160,
 }
@@ -79,6 +78,11 @@ def side_look(device: str) -> tuple[str, str]:
     if threads is None:
         return DEVICE_COLOURS[device], "-"
     return CPU_SIDE_COLOUR, "--" if threads == HALF else ":"
+
+
+def wrapped(text: str, letters: int) -> str:
+    """A text in lines of at most so many letters; its own line breaks stay."""
+    return "\n".join(fill(line, letters, break_on_hyphens=False) for line in text.split("\n"))
 
 
 def worded(words: Callable[[float], str]) -> Formatter:
@@ -108,15 +112,21 @@ def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] =
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)
-    kept = spaced_out(sorted(words), 0.022 * max(map(len, words.values()), default=0) + 0.015, last)
+    kept = spaced_out(words, last)
     axes.set_xticks(kept, [words[place] for place in kept])
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def spaced_out(values: Sequence[float], least_share: float, last: Collection[float] = ()) -> list[float]:
-    """Of ascending values, those far enough apart on a logarithmic axis; those in `last` are chosen last."""
+def spaced_out(words: Mapping[float, str], last: Collection[float] = ()) -> list[float]:
+    """The places on a logarithmic axis whose words have room, ascending; those in `last` are chosen last."""
+    width = math.log(max(words) / min(words)) if words else 0
     kept: list[float] = []
-    for value in sorted(values, key=lambda value: (value in last, value)):
-        if all(abs(math.log(value / other)) >= least_share * math.log(values[-1] / values[0]) for other in kept):
-            kept.append(value)
+    for place in sorted(words, key=lambda place: (place in last, place)):
+        if all(abs(math.log(place / other)) >= _needed(words[place], words[other]) * width for other in kept):
+            kept.append(place)
     return sorted(kept)
+
+
+def _needed(*words: str) -> float:
+    """The share of an axis from the middle of one word to that of its neighbour."""
+    return 0.015 + 0.008 * sum(map(len, words))

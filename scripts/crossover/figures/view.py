@@ -11,7 +11,7 @@ import pandas as pd
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, DEVICES, HALF, threads_of_side
 from crossover.tables.frames import on_all_cores, records, with_ok_times
-from crossover.tables.labels import device_label
+from crossover.tables.labels import device_label, short_name, side_word, varying
 from crossover.tables.published import on_line, published_table
 from crossover.tables.registry import LINE_AXES
 from crossover.tables.run_tables import RunTables
@@ -84,6 +84,22 @@ class StudyView:
     def x_label(self) -> str:
         """What the x axis counts."""
         return "parameters" if self.x_axis == "parameters" else str(self.cells["size_name"].iloc[0])
+
+    @property
+    def has_short_names(self) -> bool:
+        """Whether lines are named 'CPU' and 'GPU', since more than the device sets them apart."""
+        return self.has_fewer_cores or bool(varying(self.cells, ["machine", "variant", "precision"]))
+
+    def x_label_with_devices(self) -> str:
+        """The same, and below it the product names of devices, where lines do not have them."""
+        if not self.has_short_names:
+            return self.x_label()
+        devices = on_all_cores(self.cells).dropna(subset=["device_name"]).drop_duplicates(["machine", "device"])
+        names = [
+            f"{row['machine']}, " * self.has_machines + f"{side_word(row['device'])}: {short_name(row['device_name'])}"
+            for row in records(devices)
+        ]
+        return "\n".join([self.x_label(), "; ".join(names)])
 
     def on_all_cores(self) -> StudyView:
         """The same without the CPU on fewer cores."""

@@ -13,7 +13,7 @@ from matplotlib.ticker import NullLocator
 
 from crossover.config.words import BASELINE, DEVICES
 from crossover.figures.panels import blank_figure
-from crossover.figures.style import DEVICE_COLOURS, GUIDE_COLOUR, INK, PUBLISHED_COLOUR, WIDTH_IN, use_style
+from crossover.figures.style import DEVICE_COLOURS, GUIDE_COLOUR, INK, PUBLISHED_COLOUR, WIDTH_IN, use_style, wrapped
 from crossover.figures.view import StudyView
 from crossover.tables.frames import records
 from crossover.tables.labels import DEVICE_WORDS, NAMED_AXES, name_by, varying
@@ -25,6 +25,9 @@ CAPTION = (
 )
 
 TIME, MEMORY, ERROR = "time_s", "memory_bytes", "error"
+ROW_IN = 0.29
+NAME_LETTERS = 38
+"""A longer name of a row takes two lines."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,22 @@ def draw(view: StudyView) -> Figure:
     if not rows:
         return blank_figure(view.title, "Nothing of this study was measured.")
     use_style()
-    figure, grid = plt.subplots(1, len(known), figsize=(WIDTH_IN, 1.4 + 0.27 * len(rows)), sharey=True, squeeze=False)
+    figure, grid = plt.subplots(
+        1,
+        len(known),
+        figsize=(WIDTH_IN, 1.4 + ROW_IN * len(rows)),
+        sharey=True,
+        squeeze=False,
+        width_ratios=[1.3 if name == TIME else 1 for name in known],
+    )
     figure.suptitle(view.title, x=0.01, ha="left")
-    labels = {TIME: view.time_label(), MEMORY: _memory_label(view), ERROR: "largest error, relative"}
+    labels = {TIME: view.time_label(), MEMORY: _memory_label(view), ERROR: "largest error,\nrelative"}
+    labels[TIME] += "\nin brackets: one epoch" * (view.epochs > 1)
     for axes, name in zip(grid[0], known, strict=True):
         _draw(axes, name, rows, texts[name])
-        axes.set_xlabel(labels[name])
-    grid[0, 0].set_yticks(range(len(rows)), [row.label for row in rows])
+        axes.set_xlabel(labels[name], fontsize=9)
+    names = [wrapped(row.label, NAME_LETTERS) for row in rows]
+    grid[0, 0].set_yticks(range(len(rows)), names, fontsize=8.5, linespacing=0.95)
     grid[0, 0].set_ylim(len(rows) - 0.4, -0.6)
     for text, row in zip(grid[0, 0].get_yticklabels(), rows, strict=True):
         text.set(color=row.colour if row.heading or row.published else INK, weight="bold" if row.heading else "normal")
@@ -122,7 +134,7 @@ def _time_text(view: StudyView) -> Callable[[float], str]:
     if view.spec["steps_per_run"] is None:
         return seconds_text
     epochs = view.epochs
-    return lambda seconds: number_text(seconds) + (f" ({seconds_text(seconds / epochs)} an epoch)" * (epochs > 1))
+    return lambda seconds: number_text(seconds) + (f" ({seconds_text(seconds / epochs)})" * (epochs > 1))
 
 
 def _memory_label(view: StudyView) -> str:

@@ -45,7 +45,7 @@ def draw(view: StudyView) -> Figure:
 
     panels += [replace(panel, finish=as_money) for panel in money]
     nothing = "No energy was measured (that takes effort.timed_min_s of 10 or more), and the config has no prices."
-    return draw_panels(view, panels, "energy of a step", joules, nothing=nothing)
+    return draw_panels(view, panels, "energy of a step", joules, nothing=nothing, x_label=view.x_label_with_devices())
 
 
 def _panels(view: StudyView, title: str, columns: Columns) -> list[Panel]:

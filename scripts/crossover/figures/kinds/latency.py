@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from crossover.figures.panels import blank_figure, hardware_of
+from crossover.figures.panels import blank_figure, published_name
 from crossover.figures.style import (
     DEVICE_COLOURS,
     INK,
@@ -19,6 +19,7 @@ from crossover.figures.style import (
     WIDTH_IN,
     log_ticks,
     use_style,
+    wrapped,
 )
 from crossover.figures.view import StudyView
 from crossover.tables.frames import records, rows_with
@@ -33,6 +34,8 @@ CAPTION = (
     "steps); grey where the trials leave that open. Grey diamonds: published."
 )
 ROW_IN = 0.33
+NAME_LETTERS = 34
+"""A longer name of a row takes two lines."""
 
 
 def draw(view: StudyView) -> Figure:
@@ -65,7 +68,7 @@ def draw(view: StudyView) -> Figure:
 def _draw_cell(axes: Axes, rows: list[dict[str, Any]], published: list[dict[str, Any]], colour: str) -> None:
     right = next(row for row in rows if row["kind"] == "right")
     names = [f"{row['kind']}: {WAYS[row['way']]}" for row in rows] + ["mistake: one sample"]
-    names += [f"published: {hardware_of(row)}" for row in published]
+    names += [wrapped(f"published: {published_name(row)}", NAME_LETTERS) for row in published]
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -83,7 +86,7 @@ def _draw_cell(axes: Axes, rows: list[dict[str, Any]], published: list[dict[str,
     for place, row in enumerate(published, len(rows) + 1):
         deviation = row["latency_std_s"]
         axes.errorbar([row["latency_s"]], [place], xerr=deviation, fmt="D", color=PUBLISHED_COLOUR, capsize=3)
-        _write(axes, place, f"{seconds_text(row['latency_s'])}{_deviation(row['latency_std_s'])}")
+        _write(axes, place, f"{seconds_text(row['latency_s'])}{_deviation(row['latency_std_s'])}", PUBLISHED_COLOUR)
     log_ticks(axes.xaxis, SECONDS)
     passes = f"{right['trials']} trial{'' if right['trials'] == 1 else 's'}, {right['samples']:,} passes"
     axes.set_xlabel(f"latency of a pass ({passes})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from crossover.figures.panels import Line, Look, arrange, draw_panels, hardware_of, line_of, looks_of, plot_published
+from crossover.figures.panels import (
+    Line,
+    Look,
+    arrange,
+    draw_panels,
+    line_of,
+    looks_of,
+    plot_published,
+    reach,
+)
 from crossover.figures.view import StudyView
 from crossover.tables.frames import first_row, records
-from crossover.tables.labels import NAMED_AXES, name_by, varying
+from crossover.tables.registry import SEARCH_AXES
 from crossover.text import rate_text
 
 CAPTION = (
@@ -32,43 +42,40 @@ def draw(view: StudyView) -> Figure:
     batches = {float(batch): f"{batch:,}" for batch in cells["batch_size"].unique()}
 
     def maker(own: pd.DataFrame, name: str, look: Look) -> Line | None:
-        line = line_of(own, name, look, ("samples_per_s", "samples_per_s_low", "samples_per_s_high"))
+        line = line_of(
+            own.assign(size=own["batch_size"]), name, look, ("samples_per_s", "samples_per_s_low", "samples_per_s_high")
+        )
         if line is None or not len(line.y):
             return line
         best = int(np.argmax(line.y))
-        words = f"best: {rate_text(line.y[best])} at batch {line.x[best]:,.0f}"
-        return replace(line, label="\n".join(part for part in (line.label, words) if part), ring=best)
+        words = [f"best: {rate_text(line.y[best])} at batch {line.x[best]:,.0f}"]
+        words += [f"largest batch: {row['largest']:,}" for row in _searches(view, own)]
+        return replace(line, label="\n".join(part for part in (line.label, *words) if part), ring=best)
 
     def decorate(axes: Axes, own: pd.DataFrame) -> None:
         _draw_largest(axes, view, own)
         first = {axis: value for axis, value in first_row(own).items() if axis in ("device", "size")}
         results = view.published_on({}, "batch_size", "samples_per_s")
         beside = [row for row in results if all(row[axis] in (None, value) for axis, value in first.items())]
-        varied = varying(pd.DataFrame(beside), [axis for axis in NAMED_AXES if axis != "batch_size"]) if beside else []
-
-        def name(row: dict[str, object]) -> str:
-            words = [hardware_of(row), str(row["label"] or ""), name_by(row, varied)]
-            return ", ".join(word for word in words if word)
-
-        plot_published(axes, beside, "batch_size", "samples_per_s", name)
+        plot_published(axes, beside, "batch_size", "samples_per_s")
 
     panels = arrange(view, cells, maker, BY_BATCH, decorate)
     rate = EngFormatter(sep="")
     return draw_panels(view, panels, "samples per second", rate, x_label="batch size", x_words=batches)
 
 
+def _searches(view: StudyView, own: pd.DataFrame) -> list[dict[str, Any]]:
+    """The searches of the lines of these cells that timed the largest batch."""
+    searches = view.tables.largest_batches.dropna(subset=["largest", "throughput_samples_per_s"])
+    lines = {tuple(line) for line in own[SEARCH_AXES].itertuples(index=False)}
+    return [row for row in records(searches) if tuple(row[axis] for axis in SEARCH_AXES) in lines]
+
+
 def _draw_largest(axes: Axes, view: StudyView, own: pd.DataFrame) -> None:
-    searches = view.tables.largest_batches
-    searches = searches[searches["device"].isin(own["device"]) & searches["size"].isin(own["size"])]
+    """A hollow square for the largest batch of each line."""
     looks = looks_of(view.cells, BY_BATCH[1])
-    for row in records(searches.dropna(subset=["largest", "throughput_samples_per_s"])):
-        axes.plot(
-            [row["largest"]],
-            [row["throughput_samples_per_s"]],
-            "s",
-            color=looks(row).colour,
-            markerfacecolor="none",
-            markersize=9,
-            markeredgewidth=1.6,
-            label=f"largest batch: {row['largest']:,}",
-        )
+    searches = _searches(view, own)
+    reach(axes, [row["throughput_samples_per_s"] for row in searches])
+    for row in searches:
+        point = ([row["largest"]], [row["throughput_samples_per_s"]])
+        axes.plot(*point, "s", color=looks(row).colour, markerfacecolor="none", markersize=9, markeredgewidth=1.6)

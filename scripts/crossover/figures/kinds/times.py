@@ -16,7 +16,6 @@ from crossover.figures.panels import (
     arrange,
     column,
     draw_panels,
-    hardware_of,
     line_of,
     looks_of,
     mark_published_crossover,
@@ -57,7 +56,13 @@ def draw(view: StudyView) -> Figure:
         _draw_published(axes, view, cells)
 
     ticks = SECONDS if view.spec["steps_per_run"] is None else StrMethodFormatter("{x:,g}")
-    return draw_panels(view, arrange(view, view.cells, maker, decorate=decorate), view.time_label(), ticks)
+    return draw_panels(
+        view,
+        arrange(view, view.cells, maker, decorate=decorate),
+        view.time_label(),
+        ticks,
+        x_label=view.x_label_with_devices(),
+    )
 
 
 def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
@@ -88,8 +93,8 @@ def _crossovers(view: StudyView, cells: pd.DataFrame) -> Iterator[dict[str, Any]
 def _draw_published(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     """Published run times as hollow squares on dotted lines, in the colour of their device."""
     runs = view.published_on(first_row(cells), "size", "device", "run_time_s")
-    for device, hardware in dict.fromkeys((run["device"], hardware_of(run)) for run in runs):
-        own = [run for run in runs if (run["device"], hardware_of(run)) == (device, hardware)]
+    for device, hardware in dict.fromkeys((run["device"], run["hardware"]) for run in runs):
+        own = [run for run in runs if (run["device"], run["hardware"]) == (device, hardware)]
         reach(axes, [run["run_time_s"] for run in own])
         axes.plot(
             [float(run["size"]) for run in own],

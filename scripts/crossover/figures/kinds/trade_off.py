@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 from matplotlib import pyplot as plt
@@ -11,47 +10,36 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from crossover.config.words import BASELINE
-from crossover.figures.panels import blank_figure
-from crossover.figures.style import (
-    BYTES,
-    PUBLISHED_COLOUR,
-    SECONDS,
-    WIDTH_IN,
-    log_ticks,
-    use_style,
-)
+from crossover.figures.panels import blank_figure, draw_legend
+from crossover.figures.style import BYTES, PUBLISHED_COLOUR, SECONDS, WIDTH_IN, log_ticks, use_style
 from crossover.figures.view import StudyView
 from crossover.tables.frames import records
 from crossover.tables.labels import NAMED_AXES, name_by, varying
-from crossover.text import bytes_text, seconds_text, spaced
+from crossover.text import listed, spaced
 
 CAPTION = (
     "Time of a sample over memory: down and to the left is better in both. The grey line joins the cells that no "
-    "other cell beats in both. Grey diamonds: published."
+    "other cell beats in both. Grey diamonds: published, numbered in the legend."
 )
 
 Point = tuple[float, float]
+PANEL_IN = 3.6
 
 
 def draw(view: StudyView) -> Figure:
-    """A panel a device, a point a cell."""
+    """A panel a device, a point a cell: its colour and its shape say how it was run."""
     view = view.on_all_cores()
-    shown = {str(device): points for device in view.cells["device"].unique() if (points := _ours(view, str(device)))}
-    if not shown:
+    cells = {str(device): own for device in view.cells["device"].unique() if len(own := _points(view, str(device)))}
+    if not cells:
         return blank_figure(view.title, "No cell has both a time and its memory.")
     use_style()
-    rows = {device: len(points) + len(_published(view, device)) for device, points in shown.items()}
-    heights = [max(3.0, 0.9 + 0.19 * count) for count in rows.values()]
-    figure, grid = plt.subplots(
-        len(shown), 1, figsize=(WIDTH_IN, 0.6 + sum(heights)), squeeze=False, height_ratios=heights
-    )
+    figure, grid = plt.subplots(len(cells), 1, squeeze=False)
     figure.suptitle(view.title, x=0.01, ha="left")
-    for axes, (device, points) in zip(grid[:, 0], shown.items(), strict=True):
-        _draw(axes, points, _published(view, device))
-        whole = view.memory_column(device) == "device_used_bytes"
-        words = "all that is in use on the GPU" if whole else "peak that tensors needed"
-        axes.set_xlabel(f"memory: {'growth of the process at its peak' if device == BASELINE else words}")
-        axes.set_title(view.device_title(device))
+    heights = [
+        _draw(axes, view, device, points) for axes, (device, points) in zip(grid[:, 0], cells.items(), strict=True)
+    ]
+    grid[0, 0].get_gridspec().set_height_ratios(heights)
+    figure.set_size_inches(WIDTH_IN, 0.5 + sum(heights))
     return figure
 
 
@@ -64,39 +52,58 @@ def front(points: Sequence[Point]) -> list[Point]:
     return kept
 
 
-def _ours(view: StudyView, device: str) -> list[tuple[str, Point]]:
+def _points(view: StudyView, device: str) -> pd.DataFrame:
+    """Memory and time of a device's cells, and their names: the first axis that varies, and all others together."""
+    first, *others = varying(view.cells, NAMED_AXES) or ["precision"]
     memory = view.memory_column(device)
-    named = varying(view.cells, NAMED_AXES) or ["precision"]
-    cells = records(view.cells[view.cells["device"] == device].dropna(subset=["samples_per_s", memory]))
-    return [(name_by(cell, named), (cell[memory], 1 / cell["samples_per_s"])) for cell in cells if cell[memory] > 0]
+    cells = view.cells[view.cells["device"] == device].dropna(subset=["samples_per_s", memory])
+    rows = [
+        {
+            "memory": cell[memory],
+            "time": 1 / cell["samples_per_s"],
+            _heading([first]): name_by(cell, [first]),
+            _heading(others): name_by(cell, others),
+        }
+        for cell in records(cells[cells[memory] > 0])
+    ]
+    return pd.DataFrame(rows)
 
 
-def _published(view: StudyView, device: str) -> list[tuple[str, Point]]:
-    found = []
-    for row in records(view.published):
-        memory = row["peak_allocated_bytes"] or row["device_used_bytes"]
-        if row["device"] == device and memory and row["samples_per_s"]:
-            words = [row["hardware"], spaced(row["label"] or "")]
-            found.append((", ".join(filter(None, words)) or "published", (memory, 1 / row["samples_per_s"])))
-    return found
+def _heading(axes: Sequence[str]) -> str:
+    """The heading of a group in the legend."""
+    return ", ".join(spaced(axis) for axis in axes)
 
 
-def _draw(axes: Axes, ours: Sequence[tuple[str, Point]], published: Sequence[tuple[str, Point]]) -> None:
-    axes.set(xscale="log", yscale="log", ylabel="time of a sample")
-    line: Any = list(zip(*front([point for _, point in ours]), strict=True))
-    axes.step(*line, where="post", color=PUBLISHED_COLOUR, linewidth=1, zorder=1)
+def _draw(axes: Axes, view: StudyView, device: str, points: pd.DataFrame) -> float:
+    """Draw a panel, and give its height in inches."""
     import seaborn as sns  # takes most of a second, which no other kind needs
 
-    points = pd.DataFrame([[*point, f"{name}: {_words(point)}"] for name, point in ours], columns=["x", "y", "cell"])
-    sns.scatterplot(points, x="x", y="y", hue="cell", style="cell", palette="colorblind", s=70, ax=axes, zorder=3)
-    for name, (memory, time) in published:
-        words = f"published: {name}: {_words((memory, time))}"
-        axes.plot([memory], [time], "D", color=PUBLISHED_COLOUR, markersize=5, label=words, zorder=2)
-    axes.set(xlabel="", ylabel="time of a sample")
+    _, _, colour, *shape = points.columns
+    style = {"style": shape[0]} if shape and shape[0] else {}
+    palette = sns.color_palette("colorblind", points[colour].nunique())
+    sns.scatterplot(points, x="memory", y="time", hue=colour, **style, palette=palette, s=70, ax=axes, zorder=3)
+    line = zip(*front(list(zip(points["memory"], points["time"], strict=True))), strict=True)
+    axes.step(*map(list, line), where="post", color=PUBLISHED_COLOUR, linewidth=1, zorder=1)
+    hardware = _draw_published(axes, view, device)
+    axes.set(xscale="log", yscale="log", ylabel="time of a sample")
+    whole = view.memory_column(device) == "device_used_bytes"
+    words = "all that is in use on the GPU" if whole else "peak that tensors needed"
+    axes.set_xlabel("\n".join([f"memory: {'growth of the process' if device == BASELINE else words}", *hardware]))
+    axes.set_title(view.device_title(device))
     log_ticks(axes.xaxis, BYTES)
     log_ticks(axes.yaxis, SECONDS)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.03))
+    return max(PANEL_IN, 0.19 * draw_legend(axes) + 0.8)
 
 
-def _words(point: Point) -> str:
-    return f"{bytes_text(point[0])}, {seconds_text(point[1])}"
+def _draw_published(axes: Axes, view: StudyView, device: str) -> list[str]:
+    """Draw a device's published points, numbered as in the legend; gives the note on their hardware."""
+    published = view.published
+    known = published.assign(memory=published["peak_allocated_bytes"].fillna(published["device_used_bytes"]))
+    known = known[(known["device"] == device).fillna(False)].dropna(subset=["memory", "samples_per_s"])
+    for number, row in enumerate(records(known), 1):
+        point = (row["memory"], 1 / row["samples_per_s"])
+        words = f"{number}: published, {row['label'] or 'unnamed'}"
+        axes.plot(*([value] for value in point), "D", color=PUBLISHED_COLOUR, markersize=5, label=words, zorder=2)
+        axes.annotate(str(number), point, (5, 3), textcoords="offset points", fontsize=8, color=PUBLISHED_COLOUR)
+    hardware = known["hardware"].dropna().unique().tolist()
+    return [f"published: measured on {listed(hardware)}"] if len(hardware) else []

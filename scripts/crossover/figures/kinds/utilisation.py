@@ -33,4 +33,10 @@ def draw(view: StudyView) -> Figure:
         of_matmul = "" if pd.isna(share) else f", {100 * share:.0f} % of matmul"
         return replace(line, label=f"{line.label}\n{number_text(line.y[best])} TFLOP/s{of_matmul}", ring=best)
 
-    return draw_panels(view, arrange(view, view.cells, maker), "achieved TFLOP/s", StrMethodFormatter("{x:,g}"))
+    return draw_panels(
+        view,
+        arrange(view, view.cells, maker),
+        "achieved TFLOP/s",
+        StrMethodFormatter("{x:,g}"),
+        x_label=view.x_label_with_devices(),
+    )
