@@ -20,6 +20,7 @@ from crossover.tables.run_tables import RunTables
 
 TEMPLATES = Path(__file__).parents[1] / "report"
 INVOCATION = Invocation("snakemake --cores 1", "/house", Checkout("d" * 40))
+CONFIG = {"seed": 0, "effort": {"preset": "quick"}, "prices": None}
 SVG = "<svg xmlns='http://www.w3.org/2000/svg' width='60' height='20'><rect width='60' height='9'/></svg>"
 
 
@@ -88,6 +89,6 @@ def write_page(rows: pd.DataFrame, folder: Path, words: str | None = None, **cha
     figure.parent.mkdir(parents=True, exist_ok=True)
     figure.write_text(SVG)
     tables = tables_of(rows, studies)
-    run = Run(tables, studies, **{"config": {"seed": 0}, "figures": [figure], "note": words} | changes)
+    run = Run(tables, studies, **{"config": CONFIG, "figures": [figure], "note": words} | changes)
     write_report(run, folder, TEMPLATES, INVOCATION)
     return Page(folder / "report.html", tables)

@@ -17,7 +17,7 @@ from crossover.errors import UserError
 from crossover.plan import plan_file
 from crossover.tables.columns import SCHEMA_VERSION, arrow_schema
 from crossover.tables.frames import read_table, write_rows
-from report_pages import study
+from report_pages import CONFIG, study
 
 Row = Callable[..., dict[str, Any]]
 WHERE = {"hostname": "node1", "torch_version": "2.13.0", "python_version": "3.12.1"}
@@ -43,7 +43,7 @@ def make_run(results: Path, trials: list[dict[str, Any]]) -> None:
     """The plan of a run of these trials, in a folder that has moved since."""
     results.mkdir()
     plan = plan_file.Plan(
-        config={"results": "elsewhere/results", "prices": None},
+        config=CONFIG | {"results": "elsewhere/results"},
         studies={"disc_depth": study()},
         devices=["cpu", "cuda"],
         cells=[],

@@ -18,7 +18,7 @@ from crossover.config.words import FLAGS
 from crossover.errors import UserError
 from crossover.report.report import Run, trust_of, write_report
 from crossover.tables.columns import COLUMNS
-from report_pages import INVOCATION, TEMPLATES, Page, study, tables_of, write_page
+from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, write_page
 
 Row = Callable[..., dict[str, Any]]
 GOLDEN = Path(__file__).parent / "golden"
@@ -198,7 +198,7 @@ def test_provenance_has_what_is_needed_to_doubt_a_number(page: Page) -> None:
     known = json.loads((page.folder / "provenance.json").read_text())
     assert known["run"] == {"command": INVOCATION.command, "folder": INVOCATION.folder}
     assert known["rerun"] == [f"git checkout {'d' * 40}", "pip install -r requirements.txt", "snakemake --cores 1"]
-    assert known["config"] == {"seed": 0}
+    assert known["config"] == CONFIG
     assert known["example"] == "python3 scripts/measure_cell.py --size=100"
     assert known["sources"] == ["Somebody (2019)"]
     gpu, cpu = known["machines"]
