@@ -28,7 +28,7 @@ from crossover.machine.discovery import (
 )
 from crossover.plan.checks import check_classes, check_device_list, check_metrics
 from crossover.plan.classes import cpu_partition
-from crossover.plan.invocation import INVOCATION
+from crossover.machine.invocation import INVOCATION
 from crossover.plan.jobs import Jobs
 from crossover.plan.run_plan import RunPlan
 

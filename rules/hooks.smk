@@ -1,7 +1,7 @@
 # What a run tells on the terminal beside Snakemake's own lines: the time left, its answers, what to do if it failed.
 
 from crossover.plan.checks import check_executor, check_sent
-from crossover.plan.invocation import hand_down_invocation, this_invocation
+from crossover.machine.invocation import hand_down_invocation, this_invocation
 from crossover.plan.progress import Progress, cut_inputs, failure_words
 from snakemake.logging import logger
 

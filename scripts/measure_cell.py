@@ -39,7 +39,7 @@ from crossover.config.options import (
 )
 from crossover.config.studies import Effort
 from crossover.errors import one_line_errors
-from crossover.plan.invocation import code_version
+from crossover.machine.invocation import code_version
 
 LATENCY_STEPS_MIN = 300
 """Fewer say nothing about a 99th percentile."""

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crossover.errors import logged
+from crossover.machine.invocation import handed_down_invocation
 from crossover.plan import plan_file
-from crossover.plan.invocation import handed_down_invocation
 from crossover.report.report import Run, write_report
 from crossover.tables.run_tables import read_run
 

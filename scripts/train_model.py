@@ -30,7 +30,7 @@ from crossover.config.options import (
 from crossover.config.studies import Quality
 from crossover.config.workloads import trains
 from crossover.errors import UserError, one_line_errors
-from crossover.plan.invocation import code_version
+from crossover.machine.invocation import code_version
 
 MOST_EPOCHS = 1_000_000
 

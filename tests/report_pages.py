@@ -12,7 +12,7 @@ import pandas as pd
 from analyse_run import analyse
 from crossover.config.words import EXECUTIONS, PLAIN, PRECISIONS, PROTOCOLS
 from crossover.machine.checkout import Checkout
-from crossover.plan.invocation import Invocation
+from crossover.machine.invocation import Invocation
 from crossover.report.report import Run, write_report
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.registry import table_of

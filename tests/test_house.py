@@ -13,7 +13,7 @@ from crossover.figures.registry import FIGURES
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
     page.relative_to(ROOT).as_posix()
-    for folder in (".", "config", "docs", "profiles", "results")
+    for folder in (".", "config", "profiles", "results")
     for page in (ROOT / folder).glob("*.md")
 )
 

@@ -12,8 +12,8 @@ from crossover.answers.crossovers import crossover_answers, transfers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row
+from crossover.config.studies import asks_for_crossovers
 from crossover.config.words import HERE
-from crossover.plan.stages import asks_for_crossovers
 from crossover.tables.frames import records
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables

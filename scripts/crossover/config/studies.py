@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -227,6 +227,15 @@ def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:
             f"studies: none of them is for the devices of this run ({', '.join(devices)}); {wanted}; take another "
             "study, another machine, or edit `devices` in the study's file"
         )
+
+
+CROSSOVER_FIGURES = {"times", "speedups"}
+"""Figures that show crossovers of devices; a study without them has none to narrow down."""
+
+
+def asks_for_crossovers(figures: Collection[str]) -> bool:
+    """Whether a study with these figures asks from which size on one device beats another."""
+    return not CROSSOVER_FIGURES.isdisjoint(figures)
 
 
 def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int) -> int | None:

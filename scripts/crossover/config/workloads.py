@@ -21,7 +21,7 @@ WORKLOADS_FOLDER = Path(__file__).parents[1] / "measurement" / "workloads"
 NULL = "null"
 """The workload that does nothing and needs no torch."""
 
-GUIDE = "config/README.md, 'A workload of your own'"
+GUIDE = "docs/how-to/configure.md, 'A workload of your own'"
 
 FUNCTIONS = {"build_model": "size", "build": "cell, data, arithmetic"}
 """The functions that a module must define, with the arguments they are called with."""

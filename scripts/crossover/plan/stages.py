@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from crossover.config.studies import Cell, Refinement, Study
-from crossover.config.words import BASELINE, EXECUTIONS, PRECISIONS
+from crossover.config.studies import Cell, Refinement, Study, asks_for_crossovers
+from crossover.config.words import BASELINE
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
-
-CROSSOVER_FIGURES = {"times", "speedups"}
-"""Figures that show crossovers of devices; a study without them has none to narrow down."""
-
-
-PLAIN_SIDES = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
-"""The precision and the execution that a device's others are compared with."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +24,6 @@ class StagePlan:
     """The numbers of the trials to measure, by cell."""
     why: Sequence[Mapping[str, Any]]
     """What was found for each line and pair of sides, and what follows from it."""
-
-
-def asks_for_crossovers(figures: Collection[str]) -> bool:
-    """Whether a study with these figures asks from which size on one device beats another."""
-    return not CROSSOVER_FIGURES.isdisjoint(figures)
 
 
 def refinement_of(study: Study, run: Refinement) -> Refinement | None:

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from crossover.claims.claims import metric_title
 from crossover.config.words import FLAGS, STATUSES, is_cpu
 from crossover.files import atomic_path
-from crossover.plan.invocation import Invocation
+from crossover.machine.invocation import Invocation
 from crossover.report.figure_files import figures_of, lead_figure
 from crossover.report.formats import FILTERS
 from crossover.report.machine_facts import DOCS, GROUPS, differing_software

@@ -13,6 +13,8 @@ from crossover.plan.stages import StagePlan, write_stage
 from plans import configured, jobs, planned
 from write_plan import write_plan
 
+PUBLISHED = {file.name: file for file in (Path(__file__).parents[3] / "config" / "published").glob("*.csv")}
+
 
 def written(folder: Path, **values: object) -> Path:
     """The plan of a run of two sizes, as its rule writes it."""
@@ -20,7 +22,7 @@ def written(folder: Path, **values: object) -> Path:
     run = planned(config)
     run = replace(run, studies=(replace(run.studies[0], sizes=(2, 3)),))
     path = folder / "plan.json"
-    write_plan(run, config.complete, jobs().settings, True, "no GPU", path)
+    write_plan(run, config.complete, jobs().settings, True, "no GPU", PUBLISHED, path)
     return path
 
 
@@ -30,6 +32,7 @@ def test_a_plan_says_what_was_asked_for(tmp_path: Path) -> None:
     assert plan.devices == ["cpu", "cuda"]
     assert plan.config["seed"] == 5
     assert plan.studies["disc_depth"]["sizes"] == [2, 3]
+    assert {row["device"] for row in plan.studies["disc_depth"]["published"]["rows"]} <= {"cpu", "cuda", None}
     assert len(plan.cells) == 4
     assert len(plan.rows) == 4 * 2
     assert f"results/cells/{Cell(**plan.cells[0]).path}/trial-1.parquet" == plan.rows[0]

@@ -5,38 +5,40 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from crossover.tables.published import PUBLISHED_COLUMNS, on_line, read_published
+from crossover.config.published_rows import read_published_rows
+from crossover.tables.published import PUBLISHED_COLUMNS, on_line, published_table
 
 HEAD = "# Somebody (2019)\n"
 
 
-def test_the_table_has_every_column(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text(f"{HEAD}size,device,hardware,run_time_ms\n2,cpu,x86_64,1500\n,cuda,,50\n")
-    table = read_published(path)
+def table_of(text: str, folder: Path) -> pd.DataFrame:
+    path = folder / "runs.csv"
+    path.write_text(HEAD + text)
+    return published_table({"published": {"rows": read_published_rows(path)[1]}})
+
+
+def test_the_table_has_every_column_and_the_types_of_ours(tmp_path: Path) -> None:
+    table = table_of("size,device,hardware,run_time_ms\n2,cpu,x86_64,1500\n,cuda,,50\n", tmp_path)
     assert list(table.columns) == list(PUBLISHED_COLUMNS)
     assert table["run_time_s"].tolist() == pytest.approx([1.5, 0.05])
     assert table["size"].tolist() == [2, pd.NA]
     assert table["hardware"].tolist() == ["x86_64", None]
     assert table["label"].tolist() == [None, None]
     assert table["samples_per_s"].isna().all()
-    assert set(table["source"]) == {"Somebody (2019)"}
+
+
+def test_a_study_without_published_rows_has_an_empty_table() -> None:
+    for study in ({"published": None}, {"published": {"crossover": [1, 2]}}):
+        table = published_table(study)
+        assert (len(table), list(table.columns)) == (0, list(PUBLISHED_COLUMNS))
 
 
 def test_a_run_belongs_beside_the_lines_that_it_agrees_with(tmp_path: Path) -> None:
     """What the source does not state speaks against no line; a size and a device do not set lines apart."""
-    path = tmp_path / "runs.csv"
-    path.write_text(
-        f"{HEAD}protocol,precision,batch_size,size,device,run_time_s\n"
-        "as_published,fp32,,2,cpu,1\nresident,fp32,,2,cpu,2\n,tf32,,2,cpu,3\n,,32,2,cuda,4\n,,64,2,cpu,5\n"
+    table = table_of(
+        "protocol,precision,batch_size,size,device,run_time_s\n"
+        "as_published,fp32,,2,cpu,1\nresident,fp32,,2,cpu,2\n,tf32,,2,cpu,3\n,,32,2,cuda,4\n,,64,2,cpu,5\n",
+        tmp_path,
     )
     line = {"study": "mine", "protocol": "as_published", "precision": "fp32", "batch_size": 32, "size": 9}
-    assert on_line(read_published(path), line)["run_time_s"].tolist() == [1, 4]
-
-
-def test_a_published_latency_keeps_its_standard_deviation(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text(f"{HEAD}device,latency_ms,latency_std_ms\ncuda,15.567,0.546\ncpu,74.4,\n")
-    table = read_published(path)
-    assert table["latency_s"].tolist() == pytest.approx([0.015567, 0.0744])
-    assert table["latency_std_s"].tolist() == pytest.approx([0.000546, float("nan")], nan_ok=True)
+    assert on_line(table, line)["run_time_s"].tolist() == [1, 4]

@@ -1,4 +1,4 @@
-"""The workload that config/README.md shows is one, and its test passes."""
+"""The workload that docs/how-to/configure.md shows is one, and its test passes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crossover.measurement import workloads
 def test_the_example_is_a_workload_and_its_own_test_passes(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readme = (root / "config" / "README.md").read_text()
+    readme = (root / "docs" / "how-to" / "configure.md").read_text()
     section = readme.partition("## A workload of your own\n")[2].partition("\n## ")[0]
     module, test = re.findall(r"^```python\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "repeat.py").write_text(module)

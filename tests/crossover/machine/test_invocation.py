@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from crossover.machine import invocation
 from crossover.machine.checkout import Checkout
-from crossover.plan import invocation
-from crossover.plan.invocation import (
+from crossover.machine.invocation import (
     INVOCATION,
     Invocation,
     code_version,
