@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.studies import Cell, Refinement, Study, asks_for_crossovers
-from crossover.config.words import BASELINE
+from crossover.config.words import BASELINE, PLAIN_SIDES
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
 
