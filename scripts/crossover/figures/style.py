@@ -101,7 +101,8 @@ def log_ticks(axis: Axis, formatter: Formatter) -> None:
         inside = MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
         axis.set_major_locator(FixedLocator([value for value in inside if low <= value <= high]))
     else:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2.5 else (1,), numticks=9))
+        subs = (1, 2, 5) if decades < 2.2 else (1, 3) if decades < 4 else (1,)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=9))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(formatter)
     axis.set_minor_formatter(NullFormatter())

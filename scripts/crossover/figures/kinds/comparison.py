@@ -89,7 +89,7 @@ def _rows(view: StudyView) -> list[Row]:
         rows.append(Row(title, DEVICE_COLOURS[device], heading=True))
         for cell in cells:
             rows.append(_of_cell(view, cell, name_by(cell, named) or DEVICE_WORDS[device]))
-            beside = [result for result in left if _is_of(result, cell)]
+            beside = [result for result in left if _is_of(result, cell, named)]
             rows += [_of_result(view, result, cell, result["hardware"] or "published") for result in beside]
             left = [result for result in left if result not in beside]
         for result in left:
@@ -98,7 +98,10 @@ def _rows(view: StudyView) -> list[Row]:
     return rows
 
 
-def _is_of(result: Mapping[str, Any], cell: Mapping[str, Any]) -> bool:
+def _is_of(result: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[str]) -> bool:
+    """Whether a result agrees with a cell on all that it states; one without a size is of none of several sizes."""
+    if "size" in named and result["size"] is None:
+        return False
     return all(result[axis] == cell[axis] for axis in NAMED_AXES if result.get(axis) is not None)
 
 

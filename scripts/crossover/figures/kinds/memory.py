@@ -7,13 +7,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from crossover.config.words import DEVICES, is_cpu
-from crossover.figures.panels import BY_DEVICE, Line, Look, Panel, arrange, column, draw_panels, line_of
+from crossover.config.words import DEVICES
+from crossover.figures.panels import Line, Look, Panel, arrange, column, draw_panels, line_of
 from crossover.figures.style import BYTES, INK, PART_COLOURS
-from crossover.figures.view import StudyView
-from crossover.tables.frames import records
+from crossover.figures.view import StudyView, lines_of
+from crossover.tables.frames import first_row, records
 from crossover.tables.labels import name_by, varying
-from crossover.tables.registry import LINE_AXES, MEMORY_PARTS
+from crossover.tables.registry import MEMORY_PARTS
 from crossover.text import bytes_text
 
 CAPTION = (
@@ -21,6 +21,8 @@ CAPTION = (
     "more), on the CPU what the step held. Bars: what the peak is for, at a line's largest size that is known. Black "
     "line: all that the device has. Cross, or a word: a cell that did not end well."
 )
+BY_DEVICE = (["device"], ["precision", "variant", "execution", "protocol", "batch_size", "workload", "machine"])
+"""A panel a device, a line all else."""
 NEAR = 20
 """All the memory of a device is drawn where it is less than so many times the largest peak."""
 
@@ -51,19 +53,23 @@ def _peaks(view: StudyView, cells: pd.DataFrame) -> list[Panel]:
 
 
 def _bars(view: StudyView, cells: pd.DataFrame) -> Panel:
-    """A bar for each line of a device: its largest cell with a known peak, or how its largest cell ended."""
-    ranked = cells.assign(known=cells["peak_bytes"].notna()).sort_values(["known", "size"], kind="stable")
-    shown = cells.loc[cells.index.isin(ranked.drop_duplicates(LINE_AXES, keep="last").index)]
-    named = [axis for axis in varying(view.cells, [*LINE_AXES, "size"]) if axis != "study"]
+    """A bar for each line of a device: its largest cell with a known peak, else how its largest cell ended."""
+    shown = pd.concat([_largest(line) for line in lines_of(cells)])
+    named = varying(shown)
 
     def decorate(axes: Axes) -> None:
         _draw_bars(axes, shown, named)
 
-    device = str(cells["device"].iloc[0])
     capacity = shown["capacity_bytes"].max()
-    has = "" if pd.isna(capacity) else f", which has {bytes_text(capacity)}"
-    title = f"What the {'memory' if is_cpu(device) else 'peak'} is for: {view.device_title(device)}{has}"
-    return Panel(title, (), decorate, bars=len(shown))
+    has = "" if pd.isna(capacity) else f" with {bytes_text(capacity)}"
+    at = "" if "size" in named else f", at {name_by(first_row(shown), ['size'])}"
+    device = view.device_title(str(shown["device"].iloc[0]))
+    return Panel(f"{device}{has}: what the peak is for{at}", (), decorate, bars=len(shown))
+
+
+def _largest(line: pd.DataFrame) -> pd.DataFrame:
+    known = line.dropna(subset=["peak_bytes"])
+    return (known if len(known) else line).nlargest(1, "size")
 
 
 def _draw_bars(axes: Axes, cells: pd.DataFrame, named: list[str]) -> None:
