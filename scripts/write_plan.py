@@ -29,7 +29,7 @@ def write_plan(
     """Write the plan of a run as JSON; `published` maps the names of files with published results to the files."""
     plan = Plan(
         config=config,
-        studies={name: _with_rows(asdict(study), published) for name, study in run.study.items()},
+        studies={name: with_rows(asdict(study), published) for name, study in run.study.items()},
         devices=run.devices,
         cells=[asdict(cell) for cell in run.cells],
         trials=run.trials,
@@ -43,7 +43,7 @@ def write_plan(
     plan_file.write(plan, path_to_plan)
 
 
-def _with_rows(study: dict[str, Any], published: Mapping[str, Path]) -> dict[str, Any]:
+def with_rows(study: dict[str, Any], published: Mapping[str, Path]) -> dict[str, Any]:
     """A study's file with the rows of its published results, so that no later step needs the file."""
     if not study["published"] or not study["published"].get("results"):
         return study

@@ -337,10 +337,12 @@ def _draw(axes: Axes, line: Line) -> None:
 def draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
     """Shade the intervals of a line; a bar where the points beside have none."""
     known = ~np.isnan(low)
-    axes.fill_between(x, low, high, where=known, color=colour, alpha=0.16, linewidth=0)
     beside = np.concatenate([[False], known, [False]])
     alone = known & ~beside[:-2] & ~beside[2:]
-    axes.vlines(x[alone], low[alone], high[alone], color=colour, alpha=0.5, linewidth=2)
+    if (known & ~alone).any():
+        axes.fill_between(x, low, high, where=known, color=colour, alpha=0.16, linewidth=0)
+    if alone.any():
+        axes.vlines(x[alone], low[alone], high[alone], color=colour, alpha=0.5, linewidth=2)
 
 
 CROSS_SHARE = 0.05
@@ -352,6 +354,7 @@ def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
 
     Below the points there is room for so many rows of crosses.
     """
+    axes.set_autoscaley_on(False)
     points = [y for line in panel.lines for y in line.y if y > 0]
     if points:
         low, high = min(points) / 1.6, max(points) * 1.6
