@@ -16,7 +16,7 @@ CLOCK_MIN_SHARE = 0.75
 
 OTHERS_CPUS = 0.25
 """A quiet machine's own tasks stay below it (0.01 CPUs on 2 cores, 0.02 to 0.07 on 16). Above it, 48 of 50 CPU trials
-were over 10 % slower than their cell's fastest, below it 6 of 87 (docs/method.md, "Trust")."""
+were over 10 % slower than their cell's fastest, below it 6 of 87 (docs/explanation/trust.md)."""
 
 THROTTLED_SHARE = 0.01
 """Share of time lost to a quota that shows in a time known to 1 %."""

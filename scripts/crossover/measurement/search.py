@@ -228,7 +228,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
 
 
 def time_batches(step: Step, most: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
-    """Time up to `most` batches between two synchronisations, after Geifman (docs/method.md).
+    """Time up to `most` batches between two synchronisations, after Geifman (docs/explanation/measurement.md).
 
     Nobody waits in between, so how many fit into TIMED_MAX_S is judged beforehand, by a step that took `step_s`.
     """

@@ -1,7 +1,7 @@
 """The size at which two sides take the same time, with its 95 % set.
 
 A crossover needs a size where the contender is surely behind and one where it is surely ahead. Nothing is imputed and
-nothing is extrapolated. docs/method.md says how and why.
+nothing is extrapolated. docs/explanation/statistics.md says how and why.
 """
 
 from __future__ import annotations
