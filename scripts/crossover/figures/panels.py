@@ -38,6 +38,7 @@ DASHES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "v", "P", "X", "D")
 LEGEND_LETTERS = 40
 """A longer entry of a legend takes several lines, so that the panel beside it stays wide."""
+TITLE_LETTERS = 60
 ROW_IN, BAR_IN = 0.19, 0.24
 """Heights of a row of a legend and of a bar."""
 
@@ -222,7 +223,7 @@ def draw_panels(
     drawn = list(zip(grid[:, 0], panels, strict=True))
     over_size = [axes for axes, panel in drawn if not panel.bars]
     for axes, panel in drawn:
-        axes.set_title(panel.title)
+        axes.set_title(wrapped(panel.title, TITLE_LETTERS))
         if panel.bars and panel.decorate:
             panel.decorate(axes)
         elif not panel.bars:
@@ -241,15 +242,16 @@ def draw_panels(
 
 
 def _draw_lines(axes: Axes, panel: Panel, y_ticks: Formatter, shares: bool) -> None:
+    crossed = [line for line in panel.lines if len(line.lost) and len(line.x)]
+    if shares:
+        axes.set_ylim(0, 1)
+    else:
+        _keep_in_view(axes, panel, len(crossed))
     for line in panel.lines:
         _draw(axes, line)
-    crossed = [line for line in panel.lines if len(line.lost) and len(line.x)]
-    if not shares:
-        _keep_in_view(axes, panel, len(crossed))
     if panel.decorate:
         panel.decorate(axes)
     if shares:
-        axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(y_ticks)
     else:
         log_ticks(axes.yaxis, y_ticks)
@@ -321,17 +323,43 @@ def blank_figure(title: str, sentence: str) -> Figure:
 def _draw(axes: Axes, line: Line) -> None:
     look = line.look
     few = max(1, len(line.x) // 30)
-    axes.plot(line.x, line.y, color=look.colour, linestyle=look.dashes, marker=look.marker, linewidth=1.7,
-              markersize=4, markevery=few, zorder=3, label=line.label)  # fmt: skip
+    axes.plot(
+        line.x,
+        line.y,
+        color=look.colour,
+        linestyle=look.dashes,
+        marker=look.marker,
+        linewidth=1.7,
+        markersize=4,
+        markevery=few,
+        zorder=3,
+        label=line.label,
+    )
     hollow = np.isin(line.x, line.refined)
-    axes.plot(line.x[hollow], line.y[hollow], look.marker, color=look.colour, markerfacecolor="white", markersize=4,
-              zorder=3.5)  # fmt: skip
+    if hollow.any():
+        axes.plot(
+            line.x[hollow],
+            line.y[hollow],
+            look.marker,
+            color=look.colour,
+            markerfacecolor="white",
+            markersize=4,
+            zorder=3.5,
+        )
     if line.dots:
         axes.scatter(*line.dots, s=9, color=look.colour, alpha=0.45, linewidth=0, zorder=2.5)
     draw_band(axes, line.x, line.low, line.high, look.colour)
     if line.ring is not None:
-        axes.plot(line.x[line.ring], line.y[line.ring], "o", color=look.colour, markerfacecolor="none", markersize=11,
-                  markeredgewidth=1.5, zorder=4)  # fmt: skip
+        axes.plot(
+            line.x[line.ring],
+            line.y[line.ring],
+            "o",
+            color=look.colour,
+            markerfacecolor="none",
+            markersize=11,
+            markeredgewidth=1.5,
+            zorder=4,
+        )
 
 
 def draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:

@@ -10,11 +10,15 @@ import pandas as pd
 
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, DEVICES, HALF, threads_of_side
+from crossover.figures.style import wrapped
 from crossover.tables.frames import on_all_cores, records, with_ok_times
 from crossover.tables.labels import device_label, short_name, side_word, varying
 from crossover.tables.published import on_line, published_table
 from crossover.tables.registry import LINE_AXES
 from crossover.tables.run_tables import RunTables
+
+NOTE_LETTERS = 70
+"""Letters in a line of the note below an axis."""
 
 GRID_KEYS = {
     "variant": "variants",
@@ -99,7 +103,7 @@ class StudyView:
             f"{row['machine']}, " * self.has_machines + f"{side_word(row['device'])}: {short_name(row['device_name'])}"
             for row in records(devices)
         ]
-        return "\n".join([self.x_label(), "; ".join(names)])
+        return f"{self.x_label()}\n{wrapped('; '.join(names), NOTE_LETTERS)}"
 
     def on_all_cores(self) -> StudyView:
         """The same without the CPU on fewer cores."""

@@ -1,45 +1,75 @@
-"""Views of made-up studies."""
+"""Views of made-up studies, and what their figures show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from crossover.figures.view import StudyView, study_view
+from crossover.figures.view import GRID_KEYS, StudyView, study_view
 from crossover.statistics.run import tables_of
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.registry import table_of
 
-STUDY = {
-    "title": "A title",
-    "x_axis": "parameters",
-    "sizes": [2, 4, 8],
-    "steps_per_run": None,
-    "published": None,
-    "variants": ["plain", "thin"],
-    "protocols": ["as_published", "resident"],
-    "batch_sizes": [100],
-    "precisions": ["fp32", "bf16"],
-    "executions": ["eager"],
-}
+STUDY = "disc_depth"
+NO_TRAININGS = arrow_schema(Training).empty_table().to_pandas()
+
+
+def study_file(
+    rows: pd.DataFrame,
+    published: Sequence[Mapping[str, Any]] = (),
+    crossover: tuple[float, float] | None = None,
+    **changes: Any,
+) -> dict[str, Any]:
+    """A study's completed file, with the grid of its rows, published results and a published crossover."""
+    grid = {key: list(dict.fromkeys(rows[axis])) for axis, key in GRID_KEYS.items()}
+    plain = {"name": STUDY, "title": "A title", "x_axis": "size", "steps_per_run": None, "quality": None, **grid}
+    return plain | {"published": {"crossover": crossover, "rows": list(published)}} | changes
 
 
 @pytest.fixture
 def view_of() -> Iterator[Callable[..., StudyView]]:
-    """Builds the view of study disc_depth from its trials and published results; keywords replace the file's values."""
+    """Builds the view of a study from its rows; `changes` replace values of its file."""
 
-    def build(trials: pd.DataFrame, published_rows: Sequence[dict[str, Any]] = (), **changes: Any) -> StudyView:
-        spec = STUDY | changes
-        prices = spec.pop("prices", None)
-        if published_rows:
-            spec["published"] = {**(spec["published"] or {}), "rows": list(published_rows)}
-        trainings = arrow_schema(Training).empty_table().to_pandas()
-        tables = tables_of(trials, trainings, table_of("largest_batches"), {"disc_depth": spec}, prices)
-        return study_view(tables, spec, "disc_depth", "USD")
+    def build(
+        rows: Iterable[Mapping[str, Any]] | pd.DataFrame,
+        published: Sequence[Mapping[str, Any]] = (),
+        searches: Sequence[Mapping[str, Any]] = (),
+        prices: Mapping[str, float] | None = None,
+        **changes: Any,
+    ) -> StudyView:
+        table = pd.DataFrame(rows)
+        spec = study_file(table, published, **changes)
+        tables = tables_of(table, NO_TRAININGS, table_of("largest_batches", searches), {STUDY: spec}, prices)
+        return study_view(tables, spec, STUDY, "USD" if prices else None)
 
     yield build
     plt.close("all")
+
+
+def labelled(axes: Any) -> dict[str, dict[float, float]]:
+    """The points of each line that the legend names."""
+    lines = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
+    return {str(line.get_label()): as_points(line) for line in lines}
+
+
+def as_points(line: Any) -> dict[float, float]:
+    """The y of each x."""
+    return {float(x): float(y) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
+
+
+def marked(axes: Any, marker: str) -> list[tuple[float, float]]:
+    """The points of all lines with a marker."""
+    return [point for line in axes.lines if line.get_marker() == marker for point in as_points(line).items()]
+
+
+def words(axes: Any) -> list[str]:
+    """All that is written in a panel."""
+    return [text.get_text() for text in axes.texts]
+
+
+def row_names(axes: Any) -> list[str]:
+    return [label.get_text() for label in axes.get_yticklabels()]

@@ -1,54 +1,119 @@
-"""Every kind of figure is found, and drawn into files that the same tables give again."""
+"""Every kind of figure can be asked for, has its files, and is readable whatever the study holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from crossover.figures.registry import FIGURES, SUFFIXES, draw_run
-from crossover.figures.style import spaced_out
+from crossover.figures.registry import FIGURES, draw_run
 from crossover.figures.view import StudyView
+from crossover.statistics.run import tables_of
+from crossover.tables.registry import table_of
 
-ROOT = Path(__file__).parents[3]
+from .conftest import NO_TRAININGS, STUDY, study_file
 
-
-def test_studies_ask_for_kinds_that_there_are() -> None:
-    asked = {
-        kind
-        for path in (ROOT / "config" / "studies").glob("*.yaml")
-        for kind in yaml.safe_load(path.read_text()).get("figures", ())
-    }
-    assert asked
-    assert asked <= set(FIGURES)
-    assert all(kind.caption.endswith(".") for kind in FIGURES.values())
+View = Callable[..., StudyView]
+Row = Callable[..., dict[str, Any]]
+PowerLaws = Callable[..., pd.DataFrame]
 
 
-def test_the_same_tables_give_the_same_bytes(
-    power_laws: Callable[..., pd.DataFrame], view_of: Callable[..., StudyView], tmp_path: Path
-) -> None:
-    view = view_of(power_laws({2: 100, 4: 1_000}, trials=2))
-    wanted = [("disc_depth", "times"), ("other", "times")]
-    studies = {"disc_depth": view.spec, "other": view.spec}
-    first, second = (draw_run(view.tables, studies, tmp_path / name, wanted) for name in ("first", "second"))
-    assert [path.name for path in first] == ["times.svg", "times.pdf", "times.png"] * 2
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-    assert {path.suffix for path in first} == set(SUFFIXES)
-    assert "Nothing of this study was measured." in first[3].read_text()
+def test_a_study_can_ask_for_every_kind(root: Path) -> None:
+    schema = yaml.safe_load((root / "config" / "schema.yaml").read_text())
+
+    assert set(schema["$defs"]["study"]["properties"]["figures"]["items"]["enum"]) == set(FIGURES)
 
 
-@pytest.mark.parametrize(
-    ("values", "last", "kept"),
-    [
-        ([1, 10, 100], (), [1, 10, 100]),
-        ([1, 1.01, 100], (), [1, 100]),
-        ([1, 9, 10, 100], (9,), [1, 10, 100]),
-    ],
-)
-def test_ticks_stand_apart_and_refined_sizes_give_way(
-    values: list[float], last: tuple[float, ...], kept: list[float]
-) -> None:
-    assert spaced_out(values, 0.1, last) == kept
+def run_of(rows: pd.DataFrame) -> tuple[Any, dict[str, Any]]:
+    studies = {STUDY: study_file(rows)}
+    return tables_of(rows, NO_TRAININGS, table_of("largest_batches"), studies), studies
+
+
+def test_same_tables_give_the_same_bytes(tmp_path: Path, power_laws: PowerLaws) -> None:
+    tables, studies = run_of(power_laws({2: 100, 4: 10_000}, trials=2))
+    wanted = [(STUDY, "times"), (STUDY, "memory")]
+    first = draw_run(tables, studies, tmp_path / "first", wanted)
+    second = draw_run(tables, studies, tmp_path / "second", wanted)
+
+    kinds = [f"{kind}.{suffix}" for kind in ("times", "memory") for suffix in ("svg", "pdf", "png")]
+    assert [path.relative_to(tmp_path / "first" / STUDY).as_posix() for path in first] == kinds
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes(), one.name
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_an_empty_study_says_so(tmp_path: Path, kind: str, power_laws: PowerLaws) -> None:
+    tables, studies = run_of(power_laws({2: 100}))
+    svg, _, _ = draw_run(tables, {"other": studies[STUDY]}, tmp_path, [("other", kind)])
+
+    assert "Nothing of this study was measured." in svg.read_text()
+
+
+def crowded(row: Row) -> list[dict[str, Any]]:
+    """Many settings with long names, on two devices, some of them lost."""
+    rows = []
+    axes = ((2, 400, 80_000), ("cpu", "cuda"), ("fp32", "amp-bf16", "fp16"), ("eager", "cuda-graph"), (1, 2))
+    for size, device, precision, execution, trial in product(*axes):
+        lost = (device == "cpu" and precision == "fp16") or (size, precision) == (80_000, "fp32")
+        mine = {"size": size, "device": device, "precision": precision, "execution": execution, "trial": trial}
+        mine |= {"variant": "accumulate_checkpoint_adafactor" if execution == "eager" else "plain"}
+        mine |= {"device_name": "A long name of a device, with its memory"}
+        known = {"flops_per_step": size * 10**9, "energy_per_step_j": 1.0, "latencies_s": [1e-3, 2e-3]}
+        known |= {"peak_allocated_bytes": size * 10**5, "peak_rss_bytes": 10**9, "base_rss_bytes": 10**8}
+        known |= {"host_bound_share": 0.5, "max_relative_error": 1e-7}
+        rows.append(row(**mine, **({"status": "oom", "step_time_s": None} if lost else known)))
+    return rows
+
+
+def laid_out(figure: Figure) -> Figure:
+    if figure.axes:
+        ConstrainedLayoutEngine().execute(figure)
+    figure.draw_without_rendering()
+    return figure
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_crowded_figures_are_readable(kind: str, view_of: View, row: Row) -> None:
+    """Panels keep their width, and nothing is written outside of the figure."""
+    published = [
+        {"device": device, "hardware": f"Hardware with a long name {number}", "label": f"a way to train {number}"}
+        | {"batch_size": 100, "samples_per_s": 10.0 + number, "peak_allocated_bytes": 10**8 + number, "size": 2}
+        | {"run_time_s": 1.0, "step_time_s": 1.0, "latency_s": 1.0}
+        for device, number in product(("cpu", "cuda"), range(6))
+    ]
+    figure = laid_out(FIGURES[kind].draw(view_of(crowded(row), published)))
+
+    whole = figure.bbox.padded(figure.dpi * 0.05)
+    panels = [axes.get_window_extent() for axes in figure.axes]
+    assert min(panel.width for panel in panels) > 0.15 * whole.width
+    for axes in figure.axes:
+        box, legend = axes.get_tightbbox(), axes.get_legend()
+        assert box is not None
+        assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+        assert whole.y0 <= box.y0 < box.y1 <= whole.y1
+        if legend:
+            assert not any(panel.overlaps(legend.get_window_extent()) for panel in panels)
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+@pytest.mark.parametrize("devices", [["cpu"], ["cuda"]])
+def test_one_cell_on_one_device_has_a_figure(kind: str, devices: list[str], view_of: View, row: Row) -> None:
+    figure = laid_out(FIGURES[kind].draw(view_of([row(device=device) for device in devices])))
+
+    assert figure.get_suptitle() == "A title"
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_a_study_without_any_result_has_a_figure(kind: str, view_of: View, row: Row) -> None:
+    cells = product(("cpu", "cuda"), (2, 4))
+    rows = [row(device=device, size=size, status="oom", step_time_s=None) for device, size in cells]
+    figure = laid_out(FIGURES[kind].draw(view_of(rows)))
+
+    assert figure.get_suptitle() == "A title"

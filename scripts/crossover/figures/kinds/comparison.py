@@ -168,16 +168,39 @@ def _draw(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], st
         axes.axhline(place, color=GUIDE_COLOUR, linewidth=0.8, zorder=0)
         if value is None:
             words = row.words if name == TIME else ""
-            axes.annotate(words, (0, place), (6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-                          va="center", fontsize=9, weight="bold", color=row.colour)  # fmt: skip
+            axes.annotate(
+                words,
+                (0, place),
+                (6, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                va="center",
+                fontsize=9,
+                weight="bold",
+                color=row.colour,
+            )
             continue
         right = value
         if name == TIME and row.values.get("low") is not None:
             right = min(row.values["high"], 2 * high)
             axes.hlines(place, row.values["low"], right, color=row.colour, linewidth=2.5, zorder=2)
         hollow = name == TIME and row.projected
-        axes.plot([value], [place], "D" if row.published else "o", color=row.colour, markersize=6,
-                  markerfacecolor="white" if hollow else row.colour, zorder=3)  # fmt: skip
+        axes.plot(
+            [value],
+            [place],
+            "D" if row.published else "o",
+            color=row.colour,
+            markersize=6,
+            markerfacecolor="white" if hollow else row.colour,
+            zorder=3,
+        )
         colour = PUBLISHED_COLOUR if row.published else INK
-        axes.annotate(text(value), (right, place), (7, 0), textcoords="offset points", va="center", fontsize=9,
-                      color=colour)  # fmt: skip
+        axes.annotate(
+            text(value),
+            (right, place),
+            (7, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+            color=colour,
+        )

@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from crossover.figures.panels import blank_figure, published_name
+from crossover.figures.panels import TITLE_LETTERS, blank_figure, published_name
 from crossover.figures.style import (
     DEVICE_COLOURS,
     INK,
@@ -60,7 +60,8 @@ def draw(view: StudyView) -> Figure:
     named = varying(view.cells, NAMED_AXES)
     for axes, (cell, rows), results in zip(grid[:, 0], shown, beside, strict=True):
         words = [device_label(cell["device"], cell["device_name"]), name_by(cell, named)]
-        axes.set_title(", ".join(word for word in words if word), color=DEVICE_COLOURS[cell["device"]])
+        title = wrapped(", ".join(word for word in words if word), TITLE_LETTERS)
+        axes.set_title(title, color=DEVICE_COLOURS[cell["device"]])
         _draw_cell(axes, rows, results, DEVICE_COLOURS[cell["device"]])
     return figure
 

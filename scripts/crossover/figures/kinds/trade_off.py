@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from crossover.config.words import BASELINE
 from crossover.figures.panels import blank_figure, draw_legend
-from crossover.figures.style import BYTES, PUBLISHED_COLOUR, SECONDS, WIDTH_IN, log_ticks, use_style
-from crossover.figures.view import StudyView
+from crossover.figures.style import BYTES, PUBLISHED_COLOUR, SECONDS, WIDTH_IN, log_ticks, use_style, wrapped
+from crossover.figures.view import NOTE_LETTERS, StudyView
 from crossover.tables.frames import records
 from crossover.tables.labels import NAMED_AXES, name_by, varying
 from crossover.text import listed, spaced
@@ -106,4 +106,4 @@ def _draw_published(axes: Axes, view: StudyView, device: str) -> list[str]:
         axes.plot(*([value] for value in point), "D", color=PUBLISHED_COLOUR, markersize=5, label=words, zorder=2)
         axes.annotate(str(number), point, (5, 3), textcoords="offset points", fontsize=8, color=PUBLISHED_COLOUR)
     hardware = known["hardware"].dropna().unique().tolist()
-    return [f"published: measured on {listed(hardware)}"] if len(hardware) else []
+    return [wrapped(f"published: measured on {listed(hardware)}", NOTE_LETTERS)] if len(hardware) else []

@@ -1,0 +1,171 @@
+"""Figures of cells show the tables' numbers: comparison, latency, memory, throughput and time against memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from matplotlib.collections import PathCollection
+
+from crossover.figures.kinds import comparison, latency, memory, throughput, trade_off
+from crossover.figures.style import PUBLISHED_COLOUR
+from crossover.figures.view import StudyView
+
+from .conftest import labelled, marked, row_names, words
+
+View = Callable[..., StudyView]
+Row = Callable[..., dict[str, Any]]
+MB = 10**6
+
+
+def test_comparison_has_a_row_a_cell_and_published_results_below_theirs(view_of: View, row: Row) -> None:
+    rows = [
+        row(precision="fp32", base_rss_bytes=0, peak_rss_bytes=3 * MB),
+        row(precision="fp16", status="unsupported", step_time_s=None),
+        row(precision="fp32", device="cuda", step_time_s=5e-4, peak_allocated_bytes=2 * MB),
+    ]
+    published = [
+        {"device": "cuda", "hardware": "Old G0", "precision": "fp32", "step_time_s": 2e-3},
+        {"device": "cuda", "hardware": "Old G0", "precision": "tf32", "label": "a new way", "step_time_s": 1e-3},
+    ]
+    time, held = comparison.draw(view_of(rows, published)).axes
+
+    assert row_names(time) == [
+        "CPU (Brand C1)",
+        "fp32",
+        "fp16",
+        "GPU (Brand G1)",
+        "fp32",
+        "Old G0",
+        "a new way, Old G0",
+    ]
+    assert words(time) == ["1.00 ms", "unsupported", "500 µs", "2.00 ms", "1.00 ms"]
+    assert marked(time, "D") == [(2e-3, 5), (1e-3, 6)]
+    assert {line.get_color() for line in time.lines if line.get_marker() == "D"} == {PUBLISHED_COLOUR}
+    assert [text for text in words(held) if text] == ["3.00 MB", "2.00 MB"]
+
+
+def test_comparison_of_runs_is_hollow_where_projected(view_of: View, row: Row) -> None:
+    rows = [row(precision=precision, timed_steps=steps) for precision, steps in {"fp32": 100, "fp64": 10}.items()]
+    (axes,) = comparison.draw(view_of(rows, steps_per_run={"epochs": 5, "samples": 2000})).axes
+
+    assert words(axes) == ["0.100 (20.0 ms)", "0.100 (20.0 ms)"]  # 5 epochs of 20 steps
+    faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
+    assert [face == "white" for face in faces] == [False, True]
+
+
+def test_a_published_result_without_a_size_is_of_none_of_several(view_of: View, row: Row) -> None:
+    result = {"device": "cpu", "hardware": "Old C0", "label": "VGG-16", "step_time_s": 2e-3}
+    (several,) = comparison.draw(view_of([row(size=2), row(size=4)], [result])).axes
+    (one,) = comparison.draw(view_of([row(size=2)], [result])).axes
+
+    assert row_names(several)[-1] == "VGG-16, Old C0"
+    assert row_names(one)[-1] == "Old C0"
+
+
+def test_latency_has_a_box_a_way_and_says_how_far_off_a_mistake_is(view_of: View, row: Row) -> None:
+    rows = [
+        row(device="cuda", trial=trial, latencies_s=[1e-3, 3e-3], latencies_transfer_s=[4e-3 * trial, 4e-3 * trial])
+        for trial in (1, 2)
+    ]
+    published = [
+        {"device": "cuda", "hardware": "Old G0", "latency_s": 8e-3, "latency_std_s": 1e-3},
+        {"device": "cpu", "hardware": "Old C0", "latency_s": 9e-3},
+    ]
+    (axes,) = latency.draw(view_of(rows, published)).axes
+
+    names = ["right: host clock, synchronised", "mistake: transfer in the loop", "mistake: one sample"]
+    assert row_names(axes) == [*names, "published: Old G0"]
+    # Trials' ratios are 2 and 4: their geometric mean is 2.83. Two trials that differ so much prove nothing.
+    said = ["2.00 ms ± 1.15 ms", "6.00 ms ± 2.31 ms, × 2.83", "1.00 ms to 3.00 ms", "8.00 ms ± 1.00 ms"]
+    assert words(axes) == said
+    assert [text.get_color() == PUBLISHED_COLOUR for text in axes.texts] == [False, True, False, True]
+    assert axes.get_xlabel() == "latency of a pass (2 trials, 4 passes)"
+
+
+def test_memory_of_one_size_is_a_bar_a_cell_with_its_parts(view_of: View, row: Row) -> None:
+    parts = {"parameter_bytes": 4 * MB, "gradient_bytes": 3 * MB, "optimizer_bytes": 0, "activation_bytes": 2 * MB}
+    known = {**parts, "resident_bytes": 0, "other_bytes": MB, "peak_allocated_bytes": 10 * MB}
+    rows = [
+        row(device="cuda", precision="fp32", device_memory_bytes=80 * MB, **known),
+        row(device="cuda", precision="tf32", peak_allocated_bytes=5 * MB),
+        row(device="cuda", precision="fp64", status="oom", step_time_s=None),
+    ]
+    (axes,) = memory.draw(view_of(rows)).axes
+
+    assert row_names(axes) == ["fp32", "tf32", "fp64"]
+    assert words(axes) == ["10.0 MB", "5.00 MB", "oom"]
+    bars = {bar.get_label(): [(one.get_x(), one.get_width()) for one in bar] for bar in axes.containers}
+    assert {name: own[0] for name, own in bars.items()} == {
+        "parameters": (0, 4 * MB),
+        "gradients": (4 * MB, 3 * MB),
+        "activations": (7 * MB, 2 * MB),
+        "workspace and rest": (9 * MB, MB),
+        "parts not known": (0, 0),
+    }
+    assert bars["parts not known"][1] == (0, 5 * MB)
+    assert axes.get_title("left").startswith("GPU (Brand G1) with 80.0 MB")
+
+
+def test_memory_over_size_has_a_line_all_there_is_and_bars_of_the_largest(view_of: View, row: Row) -> None:
+    peaks = {("fp32", 2): 10, ("fp32", 4): 60, ("fp16", 2): 5, ("fp16", 4): 30, ("fp32", 8): None, ("fp16", 8): 70}
+    rows = [
+        row(device="cuda", precision=precision, size=size, device_memory_bytes=80 * MB)
+        | ({"peak_allocated_bytes": peak * MB} if peak else {"status": "oom", "step_time_s": None})
+        for (precision, size), peak in peaks.items()
+    ]
+    lines, bars = memory.draw(view_of(rows)).axes
+
+    shown = labelled(lines)
+    assert shown["fp32, oom at 8"] == {2: 10 * MB, 4: 60 * MB}
+    assert shown["fp16"] == {2: 5 * MB, 4: 30 * MB, 8: 70 * MB}
+    assert set(shown["all there is: 80.0 MB"].values()) == {80 * MB}
+    assert lines.get_ylim()[1] > 80 * MB
+    assert [x for x, _ in marked(lines, "x")] == [8]
+    assert dict(zip(row_names(bars), words(bars), strict=True)) == {
+        "4 linear layers, fp32": "60.0 MB",
+        "8 linear layers, fp16": "70.0 MB",
+    }
+
+
+def test_throughput_rings_the_best_and_shows_the_largest_batch(view_of: View, row: Row) -> None:
+    rows = [
+        row(device="cuda", batch_size=batch, step_time_s=seconds)
+        for batch, seconds in {1: 1e-3, 10: 2e-3, 100: 5e-2}.items()
+    ]
+    rows.append(row(device="cuda", batch_size=1000, status="oom", step_time_s=None))
+    search = {axis: rows[0][axis] for axis in ("study", "workload", "variant", "protocol", "precision", "execution")}
+    search |= {axis: rows[0][axis] for axis in ("size", "machine", "device")}
+    search |= {"status": "ok", "largest": 640, "throughput_samples_per_s": 4000.0}
+    published = [{"device": "cuda", "hardware": "Old G0", "label": "torch 1", "batch_size": 10, "samples_per_s": 900.0}]
+    (axes,) = throughput.draw(view_of(rows, published, [search])).axes
+
+    shown = labelled(axes)
+    (ours,) = (name for name in shown if "best" in name)
+    assert ours.split("\n")[1:] == ["best: 5,000/s at batch 10", "largest batch: 640"]
+    assert "oom at 1,000" in ours
+    assert shown[ours] == pytest.approx({1: 1000, 10: 5000, 100: 2000})
+    assert shown["published: Old G0, torch 1"] == {10: 900}
+    assert marked(axes, "s") == [(640, 4000)]
+    assert [x for x, _ in marked(axes, "x")] == [1000]
+
+
+def test_trade_off_joins_what_nothing_beats(view_of: View, row: Row) -> None:
+    cells = {"plain": (4, 1.0), "slow": (3, 5.0), "small": (1, 3.0), "worst": (5, 6.0)}
+    rows = [
+        row(device="cuda", variant=variant, batch_size=1, step_time_s=seconds, peak_allocated_bytes=peak * MB)
+        for variant, (peak, seconds) in cells.items()
+    ]
+    published = [{"device": "cuda", "hardware": "Old G0", "label": "theirs", "samples_per_s": 0.5}]
+    published[0]["peak_allocated_bytes"] = 2 * MB
+    (axes,) = trade_off.draw(view_of(rows, published)).axes
+
+    (dots,) = (own for own in axes.collections if isinstance(own, PathCollection))
+    assert dict(dots.get_offsets().tolist()) == pytest.approx({peak * MB: s for peak, s in cells.values()})
+    (front,) = (line for line in axes.lines if line.get_drawstyle() == "steps-post")
+    assert list(front.get_xdata()) == [MB, 4 * MB]
+    assert marked(axes, "D") == [(2 * MB, 2)]
+    assert words(axes) == ["1"]
+    assert "1: published, theirs" in axes.get_legend_handles_labels()[1]
+    assert axes.get_xlabel().endswith("published: measured on Old G0")

@@ -1,0 +1,204 @@
+"""Figures over size show the tables' numbers: times, speed-ups, precisions, shares, rates and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import PathCollection, PolyCollection
+
+from crossover.figures.kinds import energy, host_share, precisions, speedups, times, utilisation
+from crossover.figures.style import DEVICE_COLOURS
+from crossover.figures.view import StudyView
+
+from .conftest import as_points, labelled, marked
+
+View = Callable[..., StudyView]
+Row = Callable[..., dict[str, Any]]
+PowerLaws = Callable[..., pd.DataFrame]
+
+SIZES = {2: 100, 4: 1000, 8: 10_000}
+CPU, GPU = "CPU (Brand C1)", "GPU (Brand G1)"
+
+
+def bands(axes: Any) -> list[tuple[float, float]]:
+    """The lowest and highest y of each shaded interval."""
+    shades = [own for own in axes.collections if isinstance(own, PolyCollection)]
+    heights = [path.vertices[:, 1] for own in shades for path in own.get_paths()]
+    return [(float(own.min()), float(own.max())) for own in heights]
+
+
+def test_times_of_each_device_in_its_colour(view_of: View, power_laws: PowerLaws) -> None:
+    (axes,) = times.draw(view_of(power_laws(SIZES))).axes
+
+    shown = labelled(axes)
+    assert shown[CPU] == pytest.approx({2: 1e-4, 4: 1e-3, 8: 1e-2})
+    assert shown[GPU] == pytest.approx({2: 1e-3, 4: 1e-3, 8: 1e-3})
+    colours = {str(line.get_label()): line.get_color() for line in axes.lines}
+    assert (colours[CPU], colours[GPU]) == (DEVICE_COLOURS["cpu"], DEVICE_COLOURS["cuda"])
+    assert axes.get_xlabel() == "linear layers"
+    assert axes.get_ylabel() == "time per step"
+
+
+def test_one_trial_has_no_band_and_two_have_one(view_of: View, power_laws: PowerLaws) -> None:
+    (one,) = times.draw(view_of(power_laws(SIZES))).axes
+    (two,) = times.draw(view_of(power_laws(SIZES, trials=2))).axes
+
+    assert bands(one) == []
+    # exp(t(1 degree of freedom) * half the difference of the logarithms), from a table of t: 12.706.
+    wide = float(np.exp(12.706 * 0.5 * np.log(1.01)))
+    assert bands(two)[0] == pytest.approx((1e-4 / wide, 1e-2 * wide), rel=1e-3)
+
+
+def test_trials_are_dots(view_of: View, power_laws: PowerLaws) -> None:
+    (axes,) = times.draw(view_of(power_laws({4: 1000}, trials=2))).axes
+
+    for dots in (own.get_offsets() for own in axes.collections if isinstance(own, PathCollection)):
+        assert np.asarray(dots)[:, 0].tolist() == [4, 4]
+        assert sorted(np.asarray(dots)[:, 1]) == pytest.approx([1e-3 / 1.01**0.5, 1e-3 * 1.01**0.5])
+
+
+def test_the_crossover_and_the_published_one_are_upright_lines(view_of: View, power_laws: PowerLaws) -> None:
+    view = view_of(power_laws(SIZES | {6: 3000}, gpu_s=2e-3), x_axis="parameters", crossover=(300, 300))
+    axes = times.draw(view).axes[0]
+
+    found = {label: next(iter(points)) for label, points in labelled(axes).items() if label not in (CPU, GPU)}
+    assert found == pytest.approx({"crossover 2,000": 2000, "published: 300": 300}, rel=0.01)
+
+
+def test_refined_sizes_are_hollow(view_of: View, power_laws: PowerLaws) -> None:
+    (axes,) = times.draw(view_of(power_laws(SIZES), sizes=[2, 8])).axes
+
+    hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
+    assert [list(as_points(line)) for line in hollow] == [[4], [4]]
+
+
+def test_runs_have_the_time_of_their_steps_beside_published_runs(view_of: View, power_laws: PowerLaws) -> None:
+    run = {"device": "cuda", "hardware": "Old G0", "size": 4, "run_time_s": 7.0}
+    (axes,) = times.draw(view_of(power_laws(SIZES), [run], steps_per_run=2000)).axes
+
+    shown = labelled(axes)
+    assert shown[GPU] == pytest.approx({2: 2, 4: 2, 8: 2})
+    assert shown["published: GPU (Old G0)"] == {4: 7}
+    assert axes.get_ylim()[1] > 7
+    assert axes.get_ylabel().startswith("time for 2,000 steps in s")
+
+
+def test_parameters_have_the_sizes_above(view_of: View, power_laws: PowerLaws) -> None:
+    axes = times.draw(view_of(power_laws(SIZES), x_axis="parameters")).axes[0]
+    axes.figure.canvas.draw()
+
+    (above,) = axes.child_axes
+    assert labelled(axes)[CPU] == pytest.approx({100: 1e-4, 1000: 1e-3, 10_000: 1e-2})
+    assert [tick.get_text() for tick in above.get_xticklabels()] == ["2", "4", "8"]
+    assert (axes.get_xlabel(), above.get_xlabel()) == ("parameters", "linear layers")
+
+
+def test_lost_cells_are_crosses_and_words(view_of: View, row: Row) -> None:
+    rows = [
+        row(size=size, device="cuda", precision=precision, **values)
+        for size, precision in product((2, 4), ("fp32", "fp16"))
+        for values in [{"status": "oom", "step_time_s": None} if (size, precision) == (4, "fp32") else {}]
+    ]
+    rows += [row(size=2, precision="fp16", status="unsupported", step_time_s=None), row(size=2)]
+    (axes,) = times.draw(view_of(rows)).axes
+
+    assert [*labelled(axes)] == ["CPU, fp32", "GPU, fp32, oom at 4", "CPU, fp16: unsupported", "GPU, fp16"]
+    # The legend alone says what no size of a line has; its line has no cross.
+    assert [x for x, _ in marked(axes, "x")] == [4]
+
+
+def test_many_lines_differ_in_look_and_share_a_panel_by_execution(view_of: View, row: Row) -> None:
+    rows = [
+        row(size=size, device=device, precision=precision, execution=execution)
+        for size, device, precision, execution in product(
+            (2, 4, 8), ("cpu", "cuda"), ("fp32", "tf32", "bf16"), ("eager", "compile")
+        )
+    ]
+    figure = times.draw(view_of(rows))
+
+    assert [axes.get_title("left") for axes in figure.axes] == ["eager", "compile"]
+    for axes in figure.axes:
+        lines = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
+        assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == len(lines) == 6
+    assert figure.axes[-1].get_xlabel() == "linear layers\nCPU: Brand C1; GPU: Brand G1"
+
+
+def test_machines_have_lines_of_their_own(view_of: View, row: Row) -> None:
+    rows = [
+        row(machine=machine, device=device, size=size)
+        for machine, device, size in product(("a", "b"), ("cpu", "cuda"), (2, 4))
+    ]
+    (axes,) = times.draw(view_of(rows)).axes
+
+    assert sorted(labelled(axes)) == ["CPU, a", "CPU, b", "GPU, a", "GPU, b"]
+    assert axes.get_xlabel().endswith("a, CPU: Brand C1; b, CPU: Brand C1; a, GPU: Brand G1; b, GPU: Brand G1")
+
+
+def test_speedups_over_the_cpu_and_over_fewer_cores(view_of: View, power_laws: PowerLaws) -> None:
+    whole = power_laws(SIZES)
+    (plain,) = speedups.draw(view_of(whole)).axes
+    fewer = whole[whole["device"] == "cpu"].assign(device="cpu-1", threads=1)
+    fewer["step_time_s"] *= 2
+    (cores,) = speedups.draw(view_of(pd.concat([whole, fewer]))).axes
+
+    assert labelled(plain)[GPU] == pytest.approx({2: 0.1, 4: 1, 8: 10})
+    assert labelled(cores)["GPU over the CPU"] == pytest.approx({2: 0.1, 4: 1, 8: 10})
+    assert labelled(cores)["GPU over the CPU on 1 core"] == pytest.approx({2: 0.2, 4: 2, 8: 20})
+    assert set(labelled(plain)["equally fast"].values()) == {1}
+
+
+def test_speedups_mark_a_size_that_either_side_lost(view_of: View, power_laws: PowerLaws) -> None:
+    rows = power_laws(SIZES)
+    rows.loc[(rows["device"] == "cpu") & (rows["size"] == 8), ["status", "step_time_s"]] = ["timeout", None]
+    (axes,) = speedups.draw(view_of(rows)).axes
+
+    assert labelled(axes)[GPU] == pytest.approx({2: 0.1, 4: 1})
+    assert [x for x, _ in marked(axes, "x")] == [8]
+
+
+def test_precisions_over_the_plain_one_of_the_same_device(view_of: View, power_laws: PowerLaws) -> None:
+    plain = power_laws(SIZES)
+    half = plain.assign(precision="bf16", step_time_s=plain["step_time_s"] / 4)
+    figure = precisions.draw(view_of(pd.concat([plain, half])))
+
+    assert [axes.get_title("left") for axes in figure.axes] == [CPU, GPU]
+    for axes in figure.axes:
+        assert labelled(axes)["bf16"] == pytest.approx({2: 4, 4: 4, 8: 4})
+
+
+def test_host_share_is_the_mean_with_a_linear_axis(view_of: View, row: Row) -> None:
+    shares = {1: 0.2, 2: 0.4}
+    rows = [row(device="cuda", size=4, trial=trial, host_bound_share=share) for trial, share in shares.items()]
+    (axes,) = host_share.draw(view_of([*rows, row(size=4)])).axes
+
+    (line, *_) = axes.lines
+    assert as_points(line) == pytest.approx({4: 0.3})
+    assert axes.get_ylim() == (0, 1)
+    assert axes.get_title("left") == GPU
+
+
+def test_utilisation_rings_the_best_and_names_its_share(view_of: View, row: Row) -> None:
+    rows = [
+        row(workload="matmul", device="cuda", size=size, flops_per_step=flops, step_time_s=1.0)
+        for size, flops in {2: 10**12, 4: 4 * 10**12, 8: 2 * 10**12}.items()
+    ]
+    (axes,) = utilisation.draw(view_of(rows)).axes
+
+    assert labelled(axes) == {f"{GPU}\n4.00 TFLOP/s, 100 % of matmul": {2: 1, 4: 4, 8: 2}}
+    assert [as_points(line) for line in axes.lines if line.get_markersize() == 11] == [{4: 4}]
+
+
+def test_energy_and_money_have_panels_so_far_as_they_are_known(view_of: View, row: Row) -> None:
+    rows = [row(device="cuda", size=size, step_time_s=3.6e-3, energy_per_step_j=size / 2) for size in (2, 4)]
+    joules, money = energy.draw(view_of(rows, prices={"cuda": 4.0})).axes
+    (alone,) = energy.draw(view_of(rows)).axes
+
+    assert labelled(joules)[GPU] == labelled(alone)[GPU] == {2: 1, 4: 2}
+    assert labelled(money)[GPU] == pytest.approx({2: 4, 4: 4})
+    assert (joules.get_title("left"), money.get_title("left")) == ("energy", "money")
+    assert money.get_ylabel() == "USD for\na million steps"
