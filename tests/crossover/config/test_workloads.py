@@ -114,7 +114,10 @@ def test_an_optional_constant_fits_the_others(module: Path, constant: str, allow
 @pytest.mark.parametrize(
     ("functions", "message"),
     [
-        ("", "mine.py: lacks build_model; add a function build_model(size) at the top level; docs/how-to/configure.md, "),
+        (
+            "",
+            "mine.py: lacks build_model; add a function build_model(size) at the top level; docs/how-to/configure.md, ",
+        ),
         ("def build_model(size): ...\n", "mine.py: lacks build; add a function build(cell, data, arithmetic) at"),
         ("class A:\n    def build_model(size): ...\n    def build(a, b, c): ...\n", "mine.py: lacks build_model; "),
         (FUNCTIONS.replace("(features)", "()"), "mine.py: line 5: build_model() is called with other arguments; allo"),
