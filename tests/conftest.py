@@ -66,7 +66,7 @@ def own_servers() -> Iterator[None]:
         patch.setenv("CROSSOVER_WORKFLOW", str(os.getpid()))
         yield
         for process in started_by(str(os.getpid())) if any(Path(folder).iterdir()) else []:
-            if any(folder in part for part in process.info["cmdline"]):
+            if any(folder in part for part in process.info["cmdline"] or ()):
                 process.kill()
         children = sys.modules.get("crossover.measurement.process.children")
         for server in children.STARTED if children else ():
