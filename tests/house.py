@@ -42,7 +42,7 @@ class House:
             else:
                 shutil.copy2(source, path / part)
         profile = path / "profiles" / "default" / "profile.yaml"
-        profile.write_text(profile.read_text().replace("1000/5s", "100/1s"))  # which is how long a run takes to end
+        profile.write_text(profile.read_text().replace("1000/2s", "100/1s"))  # which is how long a run takes to end
         self.edit("studies/disc_depth", sizes=[2, 3], figures=["times", "speedups"])
         self.edit("studies/hsf_width", sizes=[5, 10])
         datasets = {"higgs": {"rows": 500}}
