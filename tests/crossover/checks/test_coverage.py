@@ -18,7 +18,6 @@ from crossover.checks.coverage import (
     first_win,
     medians,
     refine,
-    savings,
     steps_bootstrap,
 )
 from crossover.checks.simulation import SHAPES, Machine, crossing_at, true_crossings
@@ -97,10 +96,3 @@ def test_crossings_are_not_invented(crossing: str) -> None:
     rows = coverage_rows(Case(crossing, "power_laws", 3, 3), 100, seed=0)
     claimed = rows[(rows["method"] == "ours") & rows["status"].isin(["bracketed", "reversed", "multiple"])]
     assert claimed["share"].sum() <= 0.02
-
-
-def test_refinement_is_cheaper_than_a_dense_grid() -> None:
-    rows = savings(Case(INSIDE, "launch_floor", 3, 3), 20, seed=0).set_index("grid")
-    assert rows.loc["as_dense", "dense_sizes"] == len(first_grid(3**0.25)) == 21
-    assert rows.loc["as_dense", "share"] < 0.5
-    assert rows.loc["any_density", "share"] >= rows.loc["as_dense", "share"]
