@@ -18,8 +18,7 @@ from crossover.config.words import AXES, HERE, threads_of_side
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, check_readable, read_arrow, read_each
 from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, Measurement, arrow_schema
-from crossover.tables.registry import CELL_AXES as CELL_AXES
-from crossover.tables.registry import LINE_AXES as LINE_AXES
+from crossover.tables.registry import LINE_AXES
 
 DEVICE_LINE_AXES = [*LINE_AXES, "device"]
 """The columns that name one device's line."""
