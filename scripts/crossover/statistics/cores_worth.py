@@ -81,8 +81,8 @@ def _curve_of(sides: Mapping[int, LogMean], accelerator: LogMean) -> _Curve:
     below = np.clip(np.searchsorted(logs, places, side="right") - 1, 0, max(0, last - 1))
     above = np.minimum(below + 1, last)
     share = (places - logs[below]) / (logs[above] - logs[below]) if last else np.zeros(1)
-    straight = (1 - share) * means[below] + share * means[above]
-    smooth = PchipInterpolator(logs, means)(places) if last else means
+    straight = np.interp(places, logs, means)
+    smooth = PchipInterpolator(logs, means)(places) if last else straight
     variances, fourths = (np.array([getattr(side, name) for side in sides.values()]) for name in ("variance", "fourth"))
     variance = weighed(variances[below], variances[above], share, 2) + accelerator.variance
     fourth = weighed(fourths[below], fourths[above], share, 4) + accelerator.fourth

@@ -11,7 +11,6 @@ from scipy import stats
 
 from crossover.checks import pairs
 from crossover.checks.pairs import (
-    Timed,
     check_cell,
     collect_pairs,
     measure_trial,
@@ -117,9 +116,9 @@ def test_to_agree_is_to_hold_one_and_be_narrow(factors: list[float], agree: bool
     assert pair_table(samples, ["cell"], "one", "other", tolerance=0.04)["agree"].tolist() == [agree]
 
 
-def timed(gpu: str, beside: int, step_time_s: float = 1.0, seconds: float = 1.0) -> Timed:
+def timed(gpu: str, beside: int, step_time_s: float = 1.0, seconds: float = 1.0) -> dict[str, Any]:
     facts = {"workload": "disc_mlp", "size": 10, "device_uuid": gpu}
-    return Timed({**facts, "step_time_s": step_time_s, "leased_beside": beside}, seconds)
+    return {**facts, "step_time_s": step_time_s, "leased_beside": beside, "seconds": seconds}
 
 
 def test_a_pair_compares_one_gpu_and_counts_the_seconds_of_all() -> None:
@@ -138,7 +137,7 @@ def test_a_pair_compares_one_gpu_and_counts_the_seconds_of_all() -> None:
     ],
     ids=["not alone", "one after the other", "a third", "its GPU was taken"],
 )
-def test_a_pair_that_others_disturbed_is_refused(alone: Timed, at_once: list[Timed]) -> None:
+def test_a_pair_that_others_disturbed_is_refused(alone: dict[str, Any], at_once: list[dict[str, Any]]) -> None:
     with pytest.raises(UserError, match=r"^GPU-1: .*other trials run on this machine"):
         side_by_side_pair(alone, at_once)
 
