@@ -98,7 +98,7 @@ def summary(comparison: pd.DataFrame) -> pd.Series:
     Quartiles are interpolated on the log scale, where swapping the runs only inverts the summary.
     """
     logs = comparison["ratio"].dropna().astype(float).map(math.log)
-    within = comparison["within"].dropna()
+    within = comparison["within"].dropna().astype(float)
     quartiles = {"minimum": 0, "lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75, "maximum": 1}
     return pd.Series(
         {

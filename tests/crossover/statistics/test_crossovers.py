@@ -72,6 +72,8 @@ def test_the_time_of_an_invalid_trial_does_not_count(power_laws: PowerLaws) -> N
     row = found(crossovers_of(rows, PARAMETERS))
     assert (before["status"], row["status"], before["trials"], row["trials"]) == ("bracketed", "bracketed", 3, 2)
     assert row["crossover"] == pytest.approx(before["crossover"], rel=0.02)
+    for end in ("low", "high"):
+        assert before[f"crossover_parameters_{end}"] == pytest.approx(before[f"crossover_{end}"])
 
 
 def on_one_device(power_laws: PowerLaws, **contender: str) -> pd.DataFrame:
