@@ -9,7 +9,7 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.tables.columns import Measurement, arrow_schema
-from crossover.tables.frames import collect_rows, read_csv, read_table, write_rows, write_table
+from crossover.tables.frames import collect_rows, read_csv, read_table, write_table
 from crossover.tables.rows import write_record
 
 
