@@ -92,13 +92,9 @@ def test_a_bound_is_as_sure_as_its_set() -> None:
     assert 7 < unsure.low < 8
     slower = worth_in_cores(cpu, spread_of(12, 0.03))
     assert (slower.status, slower.low, slower.high) == ("fewer", None, pytest.approx(1))
-
-
-def test_one_number_of_cores_is_tested_too() -> None:
-    """On a machine of one core, all sides have it."""
-    one = {1: spread_of(1, 0.03)}
-    assert worth_in_cores(one, spread_of(0.5, 0.03)).low == pytest.approx(1)
-    assert worth_in_cores(one, spread_of(0.99, 0.03)).low is None
+    one_core = {1: spread_of(1, 0.03)}
+    assert worth_in_cores(one_core, spread_of(0.5, 0.03)).low == pytest.approx(1)
+    assert worth_in_cores(one_core, spread_of(0.99, 0.03)).low is None
 
 
 @pytest.fixture
@@ -117,10 +113,8 @@ def measurements(row: Row) -> pd.DataFrame:
 
 def test_the_table_has_a_row_a_size(measurements: pd.DataFrame) -> None:
     table = cores_worth_of(measurements)
-    assert table[["size", "contender", "status"]].to_numpy().tolist() == [
-        [100, "cuda", "between"],
-        [200, "cuda", "more"],
-    ]
+    assert table["status"].tolist() == ["between", "more"]
+    assert table["contender"].tolist() == ["cuda", "cuda"]
     assert table["cores"].iloc[0] == pytest.approx(4)
     assert table["measured_cores"].tolist() == [[1, 8, 16]] * 2
     assert table["trials"].tolist() == [2, 2]
