@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -132,22 +131,16 @@ def pair_table(
     return pd.DataFrame(rows)
 
 
-@dataclass(frozen=True)
-class Timed:
-    """A trial's row, and the seconds that its command took."""
-
-    row: Mapping[str, Any]
-    seconds: float
-
-
-def side_by_side_pair(alone: Timed, at_once: Sequence[Timed]) -> dict[str, Any]:
+def side_by_side_pair(alone: Mapping[str, Any], at_once: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Step times on the GPU that measured alone, and seconds of a trial, alone and beside the others.
+
+    Each trial is its row, with the `seconds` that its command took.
 
     Raises UserError if other trials ran on the machine, or if the trials at once did not overlap.
     """
-    gpu = alone.row["device_uuid"]
-    beside = [timed.row for timed in at_once if timed.row["device_uuid"] == gpu]
-    counts = [int(alone.row["leased_beside"]), *(int(row["leased_beside"]) for row in beside)]
+    gpu = alone["device_uuid"]
+    beside = [row for row in at_once if row["device_uuid"] == gpu]
+    counts = [int(alone["leased_beside"]), *(int(row["leased_beside"]) for row in beside)]
     if counts != [0, len(at_once) - 1]:
         raise UserError(
             f"{gpu}: {' and '.join(map(str, counts))} other GPUs were leased during a trial alone and one beside "
@@ -155,12 +148,12 @@ def side_by_side_pair(alone: Timed, at_once: Sequence[Timed]) -> dict[str, Any]:
             "the pairs so far"
         )
     return {
-        "cell": f"{alone.row['workload']} {alone.row['size']}",
+        "cell": f"{alone['workload']} {alone['size']}",
         "gpu": gpu,
-        "alone_s": alone.row["step_time_s"],
+        "alone_s": alone["step_time_s"],
         "beside_s": beside[0]["step_time_s"],
-        "trial_alone_s": alone.seconds,
-        "trial_beside_s": sum(timed.seconds for timed in at_once) / len(at_once),
+        "trial_alone_s": alone["seconds"],
+        "trial_beside_s": sum(row["seconds"] for row in at_once) / len(at_once),
     }
 
 

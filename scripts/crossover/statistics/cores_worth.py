@@ -14,19 +14,16 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy import stats
 from scipy.interpolate import PchipInterpolator
 
 from crossover.config.words import is_cpu
+from crossover.statistics.crossover_curve import Floats, t_errors, weighed
 from crossover.statistics.intervals import CONFIDENCE, LogMean
 from crossover.tables.frames import at_common_sizes, device_name_of, with_ok_times
 from crossover.tables.registry import LINE_AXES, table_of
 
 PLACES = 2000
 """Points between two measured numbers of cores, at which the answer and its 95 % set are looked for."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class _Curve:
     ahead: Floats
     """Logarithm of the CPU's time over the accelerator's."""
     tolerance: Floats
-    """Its error; NaN with one trial of a side."""
+    """Its error; infinite with one trial of a side."""
 
 
 def _curve_of(sides: Mapping[int, LogMean], accelerator: LogMean) -> _Curve:
@@ -84,31 +81,18 @@ def _curve_of(sides: Mapping[int, LogMean], accelerator: LogMean) -> _Curve:
     below = np.clip(np.searchsorted(logs, places, side="right") - 1, 0, max(0, last - 1))
     above = np.minimum(below + 1, last)
     share = (places - logs[below]) / (logs[above] - logs[below]) if last else np.zeros(1)
-    straight = (1 - share) * means[below] + share * means[above]
-    smooth = PchipInterpolator(logs, means)(places) if last else means
-    spread = _spread(sides, accelerator, below, above, share)
-    return _Curve(np.exp(places), smooth - accelerator.mean, spread + np.abs(smooth - straight))
-
-
-def _spread(
-    sides: Mapping[int, LogMean], accelerator: LogMean, below: NDArray[np.int_], above: NDArray[np.int_], share: Floats
-) -> Floats:
-    """t times the standard error of the straight line less the accelerator's mean; NaN with one trial of a side."""
-    variances = np.array([side.variance for side in sides.values()])
-    freedoms = np.array([side.freedom for side in sides.values()])
-    own = np.full_like(share, accelerator.variance)
-    parts = np.stack([(1 - share) ** 2 * variances[below], share**2 * variances[above], own])
-    trials = np.stack([freedoms[below], freedoms[above], np.full_like(share, accelerator.freedom)])
-    variance = parts.sum(axis=0)
-    squares = np.divide(parts**2, trials, out=np.full_like(parts, np.nan), where=trials > 0).sum(axis=0)
-    freedom = np.divide(variance**2, squares, out=np.ones_like(share), where=squares > 0)
-    spread: Floats = stats.t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(variance)
-    return spread
+    straight = np.interp(places, logs, means)
+    smooth = PchipInterpolator(logs, means)(places) if last else straight
+    variances, fourths = (np.array([getattr(side, name) for side in sides.values()]) for name in ("variance", "fourth"))
+    variance = weighed(variances[below], variances[above], share, 2) + accelerator.variance
+    fourth = weighed(fourths[below], fourths[above], share, 4) + accelerator.fourth
+    tolerance = t_errors(variance, fourth, (1 + CONFIDENCE) / 2) + np.abs(smooth - straight)
+    return _Curve(np.exp(places), smooth - accelerator.mean, tolerance)
 
 
 def _set(curve: _Curve, held: float) -> tuple[float | None, float | None]:
     """Ends of the 95 % set, which holds `held` at any rate; None where it is open, or with one trial of a side."""
-    if np.isnan(curve.tolerance).any():
+    if np.isinf(curve.tolerance).any():
         return None, None
     inside = np.abs(curve.ahead) <= curve.tolerance
     reached = [held, *curve.threads[inside].tolist()]

@@ -117,7 +117,7 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
     for end in ("", "_low", "_high"):
         row[f"crossover_size{end}"] = to_size(row[f"crossover{end}"])
         row[f"crossover_parameters{end}"] = to_parameters(row[f"crossover{end}"])
-    return row | {f"bracket{end}_size": to_size(row[f"bracket{end}"]) for end in ("_low", "_high")}
+    return row
 
 
 def _unknown_side(pairing: Pairing, cost: str) -> str | None:

@@ -87,12 +87,8 @@ def _read_run(run: MergedRun) -> pa.Table:
                 f"{file}: rows of version {', '.join(map(str, sorted(versions, key=str)))}, but this workflow reads "
                 f"versions {OLDEST_VERSION} to {SCHEMA_VERSION}; {AGAIN}"
             )
-        table = _with_known_flags(table)
-        for field in schema:
-            if field.name not in table.column_names:
-                table = table.append_column(field.name, pa.nulls(len(table), field.type))
-        rows.append(table.select(schema.names))
-    joined = pa.concat_tables(rows)
+        rows.append(_with_known_flags(table))
+    joined = pa.concat_tables([schema.empty_table(), *rows], promote_options="default")
     if not len(joined):
         raise UserError(f"{run.folder}: it holds no rows; allowed: the results folder of a run")
     try:

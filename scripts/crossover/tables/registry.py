@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -152,22 +152,25 @@ def _ends(
     return {name.format(end): Column(f"{word} {doc}", unit) for end, word in (("_low", "lower"), ("_high", "upper"))}
 
 
-def _axis(name: str) -> Column:
-    doc = {field.name: field.metadata["doc"] for field in dataclasses.fields(Measurement)}[name]
-    if name == "batch_size":
-        return _count(doc, "samples", title="batch")
-    return _count(doc, always=True) if name == "size" else _text(doc, always=name in ("study", "device"))
+def _of_record(names: Iterable[str], record: Any = Measurement) -> dict[str, Column]:
+    """Columns of a trial's or a training's row, as they are."""
+    fields = {field.name: field for field in dataclasses.fields(record)}
+    types = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
+    return {
+        name: Column(**fields[name].metadata, dtype=types.get(str(fields[name].type).removesuffix(" | None"), "object"))
+        for name in names
+    }
 
 
 def _axes(names: Iterable[str]) -> dict[str, Column]:
-    return {name: _axis(name) for name in names}
+    shown = {"batch_size": {"title": "batch"}} | {name: {"always": True} for name in ("size", "study", "device")}
+    return {name: replace(column, **shown.get(name, {})) for name, column in _of_record(names).items()}
 
 
 MEAN, MEDIAN, MIDDLE = "geometric mean of the ok trials", "lower median of the ok trials", "the trial of median peak"
 
 CELLS = _axes(CELL_AXES) | {
-    "size_name": _text("what the size axis counts"),
-    "parameters": _count("trainable parameters of the model"),
+    **_of_record(["size_name", "parameters"]),
     "refined": _yes("whether refinement added the size to those of the study"),
     "status": _text("how the cell ended: " + ", ".join(STATUSES), always=True),
     "reason": _text("why, where the status is not ok"),
@@ -269,13 +272,11 @@ CELLS = _axes(CELL_AXES) | {
     "trials": _count("trials that ended ok", always=True),
     "trials_not_ok": _count("trials that did not", title="trials not ok"),
     "flags": _many("why the result deserves less trust: those of its trials, each once, and `trials_differ`"),
-    "device_name": _text("name of the device that ran"),
-    "hostname": _text("name of the host"),
-    "threads": _count("threads of torch"),
+    **_of_record(["device_name", "hostname", "threads"]),
 }
 
 RATIOS = _axes([*LINE_AXES, "size"]) | {
-    "parameters": _count("trainable parameters of the model"),
+    **_of_record(["parameters"]),
     "pair": _text("what is compared: device, settings, protocol, machine; the axes hold the contender's values"),
     "device": _text("the contender's device"),
     "baseline": _text("what is compared with: a CPU side, the plain settings, as_published, or the first machine"),
@@ -303,8 +304,6 @@ CROSSOVERS = _axes(LINE_AXES) | {
     **_ends("crossover{}", "end of its 95 % set; empty: no interval is given"),
     "bracket_low": Column("largest measured point on the x axis before the sign changes"),
     "bracket_high": Column("smallest measured point after it"),
-    "bracket_low_size": Column("bracket_low as a size"),
-    "bracket_high_size": Column("bracket_high as a size"),
     "crossover_size": Column("the crossover as a size, interpolated"),
     **_ends("crossover_size{}", "end of its 95 % set"),
     "crossover_parameters": Column("the crossover in trainable parameters, interpolated"),
@@ -337,8 +336,7 @@ LATENCIES = _axes(CELL_AXES) | {
 
 CORES_WORTH = _axes([*LINE_AXES, "size"]) | {
     "contender": _text("the accelerator"),
-    "size_name": _text("what the size axis counts"),
-    "parameters": _count("trainable parameters of the model"),
+    **_of_record(["size_name", "parameters"]),
     "status": _text("how the search ended: " + ", ".join(CORES_STATUSES)),
     "cores": Column("cores on which the CPU would take the accelerator's time, interpolated; else empty"),
     **_ends("cores{}", "end of the 95 % set; empty: open, or one trial"),
@@ -349,24 +347,14 @@ CORES_WORTH = _axes([*LINE_AXES, "size"]) | {
     "contender_name": _text("name of the accelerator"),
 }
 
-_TRAINING = {field.name: field for field in dataclasses.fields(Training)}
-_TYPES = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
-
-
-def _of_training(name: str) -> Column:
-    """A column of a training's row, as it is."""
-    field = _TRAINING[name]
-    dtype = _TYPES.get(str(field.type).removesuffix(" | None"), "object")
-    return Column(field.metadata["doc"], field.metadata["unit"], dtype=dtype)
-
+TRAINED_COLUMNS = [field.name for field in dataclasses.fields(Training)]
 
 QUALITY = _axes(CELL_AXES) | {
-    **{name: _of_training(name) for name in ("seed", "size_name", "parameters", "epochs", "test_share")},
-    **{name: _of_training(name) for name in ("status", "reason")},
+    **_of_record(["seed", "size_name", "parameters", "epochs", "test_share", "status", "reason"], Training),
     "accuracy": Column("share of the rows held out whose class is predicted; empty unless the status is ok"),
     "macro_f1": Column("mean of the classes' F1"),
     "weighted_f1": Column("mean of the classes' F1, weighted by their rows"),
-    "loss": _of_training("loss"),
+    **_of_record(["loss"], Training),
     "differing_share": Column("share of the rows held out that the CPU's training in fp32 predicts otherwise"),
     "class_names": _many("the classes; a list, as are the next four columns, one value a class"),
     "class_precision": _many("of the rows predicted to be of a class, the share that is"),
@@ -374,7 +362,7 @@ QUALITY = _axes(CELL_AXES) | {
     "class_f1": _many("harmonic mean of the two"),
     "class_support": _many("a class's rows among those held out"),
     "predicted_classes": _count("number of classes that are predicted at all"),
-    **{name: _of_training(name) for name in list(_TRAINING)[list(_TRAINING).index("steps") :]},
+    **_of_record(TRAINED_COLUMNS[TRAINED_COLUMNS.index("steps") :], Training),
 }
 
 QUALITY_PAIRS = _axes(CELL_AXES) | {
@@ -400,14 +388,8 @@ LARGEST_BATCHES = _axes(SEARCH_AXES) | {
     "memory_limit_bytes": _count("memory that the cell was allowed to take; empty for all there is", "B"),
     "tries_count": _count("tries of the search"),
     "search_s": Column("time of all tries", "s"),
-    "device_name": _text("name of the device that ran"),
-    "driver_version": _text("GPU driver"),
-    "cuda_version": _text("CUDA (or HIP) that torch was built for"),
-    "hostname": _text("name of the host"),
-    "cpu_model": _text("CPU of the host"),
-    "threads": _count("threads of torch"),
-    "torch_version": _text("version of torch"),
-    "command": _text("command that searches again"),
+    **_of_record(["device_name", "driver_version", "cuda_version", "hostname", "cpu_model", "threads"]),
+    **_of_record(["torch_version", "command"]),
 }
 
 CLAIMS = {

@@ -39,24 +39,22 @@ def test_a_curve_that_bends_is_followed_and_trusted_less(true: float) -> None:
     assert found.high == pytest.approx(straight, rel=1e-3)  # where the line's distance is all there is
 
 
-def test_beyond_what_was_measured_there_is_a_bound_only() -> None:
-    more = worth_in_cores({1: [8.0], 8: [1.0]}, [0.9])
-    assert (more.status, more.cores) == ("more", None)
-    fewer = worth_in_cores({1: [8.0], 8: [1.0]}, [9.0])
-    assert (fewer.status, fewer.cores) == ("fewer", None)
-
-
-def test_where_more_cores_are_slower_there_is_no_single_number() -> None:
-    times = {1: [8.0], 8: [1.0], 16: [3.0]}
-    found = worth_in_cores(times, [2.0])
-    assert (found.status, found.cores, found.slower_cores) == ("more_is_slower", None, 16)
-    assert worth_in_cores(times, [0.5]).status == "more"
-    assert worth_in_cores(times, [9.0]).status == "fewer"
-
-
-@pytest.mark.parametrize(("cpu_s", "gpu_s"), [({}, [1.0]), ({1: []}, [1.0]), ({1: [1.0]}, [])])
-def test_a_side_without_a_time_gives_no_answer(cpu_s: dict[int, list[float]], gpu_s: list[float]) -> None:
-    assert worth_in_cores(cpu_s, gpu_s).status == "incomplete"
+@pytest.mark.parametrize(
+    ("cpu_s", "gpu_s", "status", "slower_cores"),
+    [
+        ({1: [8.0], 8: [1.0], 16: [3.0]}, [0.5], "more", None),
+        ({1: [8.0], 8: [1.0], 16: [3.0]}, [9.0], "fewer", None),
+        ({1: [8.0], 8: [1.0], 16: [3.0]}, [2.0], "more_is_slower", 16),
+        ({}, [1.0], "incomplete", None),
+        ({1: []}, [1.0], "incomplete", None),
+        ({1: [1.0]}, [], "incomplete", None),
+    ],
+)
+def test_there_may_be_no_single_number(
+    cpu_s: dict[int, list[float]], gpu_s: list[float], status: str, slower_cores: int | None
+) -> None:
+    found = worth_in_cores(cpu_s, gpu_s)
+    assert (found.status, found.cores, found.slower_cores) == (status, None, slower_cores)
 
 
 def spread_of(middle: float, sd: float) -> list[float]:
@@ -94,34 +92,29 @@ def test_a_bound_is_as_sure_as_its_set() -> None:
     assert 7 < unsure.low < 8
     slower = worth_in_cores(cpu, spread_of(12, 0.03))
     assert (slower.status, slower.low, slower.high) == ("fewer", None, pytest.approx(1))
-
-
-def test_one_number_of_cores_is_tested_too() -> None:
-    """On a machine of one core, all sides have it."""
-    one = {1: spread_of(1, 0.03)}
-    assert worth_in_cores(one, spread_of(0.5, 0.03)).low == pytest.approx(1)
-    assert worth_in_cores(one, spread_of(0.99, 0.03)).low is None
+    one_core = {1: spread_of(1, 0.03)}
+    assert worth_in_cores(one_core, spread_of(0.5, 0.03)).low == pytest.approx(1)
+    assert worth_in_cores(one_core, spread_of(0.99, 0.03)).low is None
 
 
 @pytest.fixture
 def measurements(row: Row) -> pd.DataFrame:
     """16 cores of 16 s / threads and a GPU of 4 s at size 100; a GPU of 0.5 s at size 200. Two trials, no spread."""
-    sides = {"cpu-1": 1, "cpu-half": 8, "cpu": 16}
-    rows = []
-    for size, gpu_s in ((100, 4.0), (200, 0.5)):
-        for trial in (1, 2):
-            for device, threads in sides.items():
-                values = {"size": size, "trial": trial, "device": device, "threads": threads}
-                rows.append(row(**values, step_time_s=16 / threads, device_name="Brand C1"))
-            rows.append(row(size=size, trial=trial, device="cuda", threads=16, step_time_s=gpu_s))
-    return pd.DataFrame(rows)
+    sides = {"cpu-1": (1, 16.0), "cpu-half": (8, 2.0), "cpu": (16, 1.0)}
+    return pd.DataFrame(
+        [
+            row(size=size, trial=trial, device=device, threads=threads, step_time_s=time_s)
+            for size, gpu_s in ((100, 4.0), (200, 0.5))
+            for trial in (1, 2)
+            for device, (threads, time_s) in {**sides, "cuda": (16, gpu_s)}.items()
+        ]
+    )
 
 
 def test_the_table_has_a_row_a_size(measurements: pd.DataFrame) -> None:
     table = cores_worth_of(measurements)
-    assert table["size"].tolist() == [100, 200]
-    assert table["contender"].tolist() == ["cuda", "cuda"]
     assert table["status"].tolist() == ["between", "more"]
+    assert table["contender"].tolist() == ["cuda", "cuda"]
     assert table["cores"].iloc[0] == pytest.approx(4)
     assert table["measured_cores"].tolist() == [[1, 8, 16]] * 2
     assert table["trials"].tolist() == [2, 2]

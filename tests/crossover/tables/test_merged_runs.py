@@ -35,8 +35,10 @@ def names(*folders: Path | MergedRun) -> list[str]:
     return found
 
 
-def test_machines_are_called_after_their_hosts_in_the_order_of_the_config(run: Callable[..., Path]) -> None:
-    assert names(run("a", hostname="zeta"), run("b", hostname="alpha")) == ["zeta", "alpha"]
+def test_machines_are_called_as_given_or_after_their_hosts_in_the_order_of_the_runs(run: Callable[..., Path]) -> None:
+    three = [{"hostname": f"node{number}", "size": number} for number in (1, 2, 3)]
+    found = names(run("a", hostname="zeta"), MergedRun(run("b"), "laptop"), run("c", *three))
+    assert found == ["zeta", "laptop", *["node1 and 2 more"] * 3]
 
 
 def test_hosts_of_one_name_are_told_apart_by_their_devices(run: Callable[..., Path]) -> None:
@@ -45,24 +47,10 @@ def test_hosts_of_one_name_are_told_apart_by_their_devices(run: Callable[..., Pa
     assert found == ["vm Brand C1", "vm Brand G1", "vm Brand G1", "box"]
 
 
-def test_several_like_hosts_are_one_machine(run: Callable[..., Path]) -> None:
-    three = [{"hostname": f"node{number}", "size": number} for number in (1, 2, 3)]
-    assert names(run("a", *three), run("b", hostname="x")) == ["node1 and 2 more"] * 3 + ["x"]
-
-
-def test_a_name_that_is_given_counts(run: Callable[..., Path]) -> None:
-    assert names(MergedRun(run("a"), "laptop"), MergedRun(run("b"), "h200")) == ["laptop", "h200"]
-
-
 def test_classes_of_nodes_keep_their_names(run: Callable[..., Path]) -> None:
     classes = ({"machine": "a100"}, {"machine": "h200"})
     assert names(run("a", *classes), MergedRun(run("b"), "laptop")) == ["a100", "h200", "laptop"]
     assert names(MergedRun(run("c", *classes), "site")) == ["site-a100", "site-h200"]
-
-
-def test_one_name_for_two_machines_stops(run: Callable[..., Path]) -> None:
-    with pytest.raises(UserError, match=r"are both of machine 'here Brand C1'; name them, as in laptop="):
-        names(run("a"), run("b"))
 
 
 def test_rows_of_a_run_that_was_never_collected_are_read(row: Row, run: Callable[..., Path], tmp_path: Path) -> None:
@@ -98,7 +86,6 @@ def test_unlike_rows_of_one_machine_stop_and_those_of_two_do_not(run: Callable[.
     ("spoil", "message"),
     [
         (lambda rows: rows.drop_columns(["study"]), "column 'study' is missing; copy it anew"),
-        (lambda rows: rows.drop_columns(["step_time_s"]), "column 'step_time_s' is missing"),
         (
             lambda rows: rows.set_column(rows.column_names.index("device"), "device", pa.array([[1]])),
             "not rows of trials .*; copy it anew, or measure again with this version",
@@ -119,17 +106,16 @@ def test_a_table_that_cannot_be_merged_is_one_line(
         names(file.parent)
 
 
-def test_a_folder_without_rows_stops(tmp_path: Path, run: Callable[..., Path]) -> None:
+def test_folders_and_names_that_cannot_be_merged_stop(run: Callable[..., Path], tmp_path: Path) -> None:
+    folder = run("a")
     with pytest.raises(UserError, match=r"neither measurements\.parquet nor rows in cells/"):
         names(tmp_path)
-    (run("a") / "measurements.parquet").write_bytes(b"PAR1")
-    with pytest.raises(UserError, match=r"not a readable table .*; copy it anew"):
-        names(tmp_path / "a")
-
-
-def test_folders_and_names_that_cannot_be_merged_stop(run: Callable[..., Path]) -> None:
-    folder = run("a")
     with pytest.raises(UserError, match="a: it is given twice"):
         names(folder, MergedRun(folder / ".." / "a", "x"))
     with pytest.raises(UserError, match="'here' stands for a machine without a name"):
         names(MergedRun(folder, "here"))
+    with pytest.raises(UserError, match=r"are both of machine 'here Brand C1'; name them, as in laptop="):
+        names(folder, run("b"))
+    (folder / "measurements.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UserError, match=r"not a readable table .*; copy it anew"):
+        names(folder)
