@@ -133,15 +133,6 @@ def test_a_batch_fits_that_is_larger_than_the_dataset_until_the_limit(house: Pat
 
 
 @pytest.mark.slow
-def test_nothing_fits(house: Path, tmp_path: Path) -> None:
-    result = search(house, tmp_path / "found.json", "hungry", 1, "--memory-limit=900kB", "--start=2")
-    assert statuses(result) == [(2, "oom"), (1, "oom")]
-    assert (result["status"], result["largest"], result["smallest_failing"]) == ("oom", None, 1)
-    assert result["throughput_samples_per_s"] is result["timed_s"] is None
-    assert result["reason"].startswith("batch 1 does not fit: ")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "extra", "status", "reason"),
     [

@@ -73,16 +73,6 @@ def test_snakemakes_thread_limit_does_not_reach_torch(dataset: Path, tmp_path: P
     assert row["threads"] == 2
 
 
-def test_auto_takes_the_physical_cores(dataset: Path, tmp_path: Path) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", threads="auto", OMP_NUM_THREADS="1")
-    assert row["threads"] == row["physical_cores"]
-
-
-def test_affinity_limits_the_threads(dataset: Path, tmp_path: Path) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", prefix=("taskset", "--cpu-list", "0"), threads="auto")
-    assert row["threads"] == row["physical_cores"] == 1
-
-
 def test_running_out_of_memory_is_a_row(dataset: Path, tmp_path: Path) -> None:
     """The weights of sixteen layers take 11 GB, and this process may map 4."""
     limit = ("prlimit", f"--as={4 * 2**30}")

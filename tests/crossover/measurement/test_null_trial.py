@@ -44,7 +44,7 @@ def test_it_has_a_time_whatever_the_effort() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
-@pytest.mark.parametrize("isolation", ["server", "process", "none"])
+@pytest.mark.parametrize("isolation", ["server", "process"])
 def test_no_process_of_it_needs_torch(tmp_path: Path, isolation: str) -> None:
     """A module of that name which cannot be imported stands in for a machine without it."""
     (tmp_path / "torch.py").write_text("raise ImportError('there is no torch here')\n")

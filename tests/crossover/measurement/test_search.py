@@ -50,19 +50,6 @@ def search(status_of: Callable[[int], str], limit: int | None = None) -> tuple[L
     return search_largest(FIRST, limit, outcomes(status_of), lines.append, lambda: next(seconds)), lines
 
 
-def test_only_the_batch_size_differs_between_tries() -> None:
-    jobs: list[TryJob] = []
-
-    def attempt(job: TryJob) -> Outcome:
-        jobs.append(job)
-        return Outcome("ok", None, False, {})
-
-    search_largest(FIRST, 200, attempt, lambda _: None)
-    assert [job.cell.batch_size for job in jobs] == [100, 200, 200, 200]
-    assert {job.memory_limit_bytes for job in jobs} == {1000}
-    assert jobs[0] == FIRST
-
-
 def test_every_try_is_kept_and_told() -> None:
     found, lines = search(lambda size: "ok" if size <= 101 else "oom", limit=103)
     assert (found.status, found.reason, found.largest, found.smallest_failing) == ("ok", None, 101, 102)
@@ -108,12 +95,6 @@ def test_a_batch_that_fitted_once_and_then_no_more_is_no_batch_that_fits() -> No
     assert [one.batch_size for one in found.tries][-2:] == [150, 149]
     largest_before = max(size for size in seen if size < 149)
     assert (found.status, found.largest_fitting, found.smallest_failing) == ("invalid", largest_before, 150)
-
-
-def test_nothing_fits() -> None:
-    found, _ = search(lambda _: "oom")
-    assert (found.status, found.reason) == ("oom", "batch 1 does not fit: 1 is too much")
-    assert (found.largest, found.smallest_failing) == (None, 1)
 
 
 def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
@@ -165,11 +146,6 @@ def test_rows_are_repeated_in_order_until_the_batch_is_full(rows: int, labels: l
     assert larger["labels"].tolist() == labels
     assert larger["features"][:, 0].tolist() == [2 * (label - 7) for label in labels]
     assert larger["features"].untyped_storage().nbytes() == rows * 2 * 4
-
-
-def test_a_dataset_that_suffices_stays_as_it_is() -> None:
-    for rows in (1, 3):
-        assert with_rows(DATA, rows)["features"] is DATA["features"]
 
 
 @pytest.mark.parametrize(
