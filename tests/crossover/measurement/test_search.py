@@ -81,22 +81,6 @@ def test_a_stopped_search_keeps_what_did_not_fit_as_well() -> None:
     assert (found.status, found.largest, found.largest_fitting, found.smallest_failing) == ("timeout", None, 400, 800)
 
 
-def test_a_batch_that_fitted_once_and_then_no_more_is_no_batch_that_fits() -> None:
-    """Up to 150 once; when 150 is tried again it does not fit, and the try of 149 after it is stopped."""
-    seen: list[int] = []
-
-    def status_of(size: int) -> str:
-        seen.append(size)
-        if 150 in seen[:-1] and seen.count(150) == 2:
-            return "oom" if size == 150 else "invalid"
-        return "ok" if size <= 150 else "oom"
-
-    found, _ = search(status_of)
-    assert [one.batch_size for one in found.tries][-2:] == [150, 149]
-    largest_before = max(size for size in seen if size < 149)
-    assert (found.status, found.largest_fitting, found.smallest_failing) == ("invalid", largest_before, 150)
-
-
 def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
     jobs: list[TryJob] = []
 
@@ -119,13 +103,6 @@ def test_a_largest_batch_that_cannot_be_timed_is_the_largest_still(status: str) 
     assert timed == replace(found, throughput_reason=f"{status}: 149 is too much")
     assert (timed.status, timed.largest) == ("ok", 149)
     assert lines[-1] == f"batch 149: not timed, {status} (149 is too much)"
-
-
-@pytest.mark.parametrize(("status", "timed_batches"), [("oom", 100), ("invalid", 100), ("ok", 0)])
-def test_nothing_is_timed_without_a_largest_batch_or_where_none_is_wanted(status: str, timed_batches: int) -> None:
-    found, _ = search(lambda _: status, limit=100)
-    timed = time_largest(FIRST, found, timed_batches, lambda _: pytest.fail("tried"), pytest.fail)
-    assert timed is found
 
 
 def test_a_result_is_plain_values_without_a_batch_size() -> None:

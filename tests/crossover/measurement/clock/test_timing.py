@@ -124,16 +124,6 @@ def test_a_block_is_grown_until_it_lasts_long_enough() -> None:
     assert timing.block_steps == 22  # 20 were tried, and lasted 18.1 ms; 20 * 19.5 / 18.1 = 21.5
 
 
-@pytest.mark.parametrize("slow_step", [2, 50, 101, 102, 105])
-def test_something_slow_makes_the_blocks_no_shorter(slow_step: int) -> None:
-    """Be it in the warm-up (steps 2 to 101) or in the block that is tried first; each wait costs 0.9 ms."""
-
-    def block_steps(**pauses: dict[int, int]) -> int:
-        return FakeDevice(100 * MICROSECOND, wait_ns=900 * MICROSECOND, **pauses).time().block_steps
-
-    assert block_steps(pauses_ns={slow_step: SECOND}) == block_steps() > 180  # (19.5 - 0.9) / 0.1 = 186
-
-
 def test_no_sample_is_dropped() -> None:
     """A pause of 3 s in the fifth block is in its sample, and in the mean."""
     device = FakeDevice(MILLISECOND, pauses_ns={142 + 4 * 20 + 7: 3 * SECOND})

@@ -114,20 +114,3 @@ def test_gradients_of_200_mb_and_activations_of_100_mb_show(
     assert activations["activation_bytes"] == 100 * MB
     assert activations["peak_rss_bytes"] - activations["base_rss_bytes"] == pytest.approx(300 * MB, abs=tolerance)
     assert activations["other_bytes"] == pytest.approx(200 * MB, abs=tolerance)
-
-
-@linux
-def test_the_figure_of_a_large_parent_does_not_leak_in(in_fresh_process: Callable[..., dict[str, Any]]) -> None:
-    """ru_maxrss, which a process inherits, is the parent's."""
-    ballast = bytearray(b"x" * 700 * MB)
-    told = in_fresh_process(
-        "import resource\n"
-        "from crossover.measurement.memory.memory_host import measure_host\n"
-        "base, peak = measure_host(lambda: bytearray(b'x' * 50_000_000))\n"
-        "inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
-        "tell(base=base, peak=peak, inherited=inherited)\n"
-    )
-    assert len(ballast) == 700 * MB
-    assert told["inherited"] > 700 * MB
-    assert told["peak"] - told["base"] == pytest.approx(100 * MB, abs=10 * MB)  # the bytes and their copy
-    assert told["base"] < 200 * MB

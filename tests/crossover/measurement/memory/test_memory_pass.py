@@ -183,23 +183,6 @@ def test_the_cpus_memory(
     assert steps == ["timed", "timed", "eager"]
 
 
-def metal(log: list[str]) -> Any:
-    """Metal, whose driver holds more once a step has run."""
-    return SimpleNamespace(
-        synchronize=lambda: log.append("synchronize"),
-        empty_cache=lambda: log.append("empty_cache"),
-        current_allocated_memory=lambda: 700,
-        driver_allocated_memory=lambda: 3000 if "timed" in log else 2000,
-    )
-
-
-@pytest.mark.usefixtures("known_split")
-def test_metal_has_no_peak_to_take_parts_from(subject: Subject, steps: list[str]) -> None:
-    found = measure_memory(subject, torch.device("mps"), accelerator=metal(steps))
-    assert found == {"base_bytes": 700, "peak_reserved_bytes": 3000, "memory_source": "Metal driver", **PARTS}
-    assert steps == ["synchronize", "empty_cache", "timed", "timed", "synchronize", "eager"]
-
-
 def test_the_real_pass_fills_columns_of_the_row() -> None:
     """4 bytes each for 40 + 10 parameters, as many of gradients, and for a row of 4 numbers."""
     model, data = nn.Sequential(nn.Linear(4, 10)), torch.ones(1, 4)

@@ -120,13 +120,6 @@ def test_shared_parameters_count_once() -> None:
     assert parts(split_training(Tied(), rows=1))[:2] == (400, 800)
 
 
-def test_frozen_parameters_have_no_gradients_and_the_optimizers_own_count_too() -> None:
-    model, scale = two_layers(), nn.Parameter(torch.ones(100))
-    model[0].requires_grad_(False)
-    split = split_training(model, lambda parameters: SGD([*parameters, scale]), 1)
-    assert parts(split)[:2] == (PARAMETER_BYTES + 400, LAST_LAYER_BYTES)
-
-
 @pytest.mark.parametrize("grad_mode", [torch.no_grad, torch.inference_mode])
 def test_inference_keeps_nothing(grad_mode: type[torch.no_grad]) -> None:
     model, data = two_layers(), torch.randn(ROWS, 10)

@@ -51,20 +51,6 @@ def test_a_gpu_comes_with_its_cpus_and_as_many_threads() -> None:
     assert os.sched_getaffinity(0) == before
 
 
-@pytest.mark.usefixtures("machine")
-def test_a_quota_is_divided_among_the_gpus_that_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    with holding("cpu", "auto", "") as held:
-        assert (held.uuid, held.cpus, held.threads) == (None, None, 16)
-    monkeypatch.setattr(threads, "cgroup_quota", lambda _root: 6.0)
-    with holding("cuda", "auto", "") as held:
-        assert (held.cpus, held.threads) == (list(NEAR[0]), 3)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1")
-    with holding("cuda", "auto", "") as held:
-        assert (held.cpus, held.threads) == (list(NEAR[1]), 6)
-    with holding("cpu", "auto", "") as held:
-        assert held.threads == 6
-
-
 @pytest.mark.parametrize(
     ("wanted", "environment", "isolation"),
     [

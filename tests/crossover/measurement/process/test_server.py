@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import stat
+import subprocess
 import sys
 import tempfile
 import threading
@@ -20,7 +21,7 @@ import pytest
 
 from crossover.config.studies import Cell
 from crossover.config.workloads import NULL
-from crossover.machine.code_key import NULL_TRIAL
+from crossover.machine.code_key import LIBRARY, NULL_TRIAL
 from crossover.measurement.process import children
 from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.children import ForkedProcess, NoServerError
@@ -39,7 +40,6 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder for sockets whose path is short; servers that use it end with the test."""
     folder = Path(tempfile.mkdtemp(prefix="xo"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    monkeypatch.delenv("CROSSOVER_WORKFLOW", raising=False)
     yield folder
     for server in servers(folder):
         server.kill()
@@ -159,6 +159,19 @@ def test_a_server_that_hangs_is_left_behind(
         assert measured(job, environment)["isolation"] == "process"
     assert measured(job, environment)["isolation"] == "server"
     assert len(servers(runtime)) == 2
+
+
+def test_an_idle_server_goes_away(environment: dict[str, str], runtime: Path) -> None:
+    place = runtime / "idle"
+    code = (
+        f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); import crossover.measurement.process.server as server; "
+        "server.IDLE_S = 0.5; server.main()"
+    )
+    command = [sys.executable, "-c", code, server_key(environment, PRELOADED), str(place), PRELOADED]
+    with subprocess.Popen(command, env=environment) as process:
+        assert until(place.exists)
+        assert process.wait(WAIT_S) == 0
+    assert not place.exists()
 
 
 def test_a_folder_that_others_may_read_is_not_used(runtime: Path, job: TrialJob, environment: dict[str, str]) -> None:

@@ -18,7 +18,7 @@ from crossover.measurement.step import execution
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.execution import CAPTURE_WARMUP_STEPS, prepare
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
-from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear
+from tiny_tasks import CPU, FP32, TinyTraining, linear
 
 GPU = torch.device("cuda", 0)
 
@@ -115,25 +115,6 @@ def test_generated_code_is_right_and_can_be_checked_when_scaled() -> None:
     assert "gradient" in answer.errors
 
 
-def test_compile_without_a_compiler_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch._inductor.cpp_builder as builder
-    import torch.utils._triton as triton
-
-    def missing() -> None:
-        raise RuntimeError("No working C++ compiler found\nin many lines")
-
-    monkeypatch.setattr(builder, "get_cpp_compiler", missing)
-    monkeypatch.setattr(triton, "has_triton", lambda: False)
-    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
-    for device, reason in (
-        (CPU, r"a C\+\+ compiler for the CPU \(No working C\+\+ compiler found\);"),
-        (GPU, "triton"),
-    ):
-        task.arithmetic = Arithmetic(device)
-        with pytest.raises(UnsupportedError, match=f"compile needs {reason}"):
-            prepare(task, "compile")
-
-
 def captured(arithmetic: Arithmetic = FP32, **attributes: Any) -> TinyTraining:
     """A task of the CPU that believes to be on a GPU."""
     task = TinyTraining(linear(1.0), [torch.full((2, 1), number) for number in (1.0, 2.0, 3.0)], arithmetic)
@@ -214,12 +195,3 @@ def test_a_step_is_warmed_up_on_a_side_stream_and_captured(cuda: list[str], monk
     assert copied == [1, 2, 3, 1]
     assert [tensor[0].item() for tensor in task.resident] == [1, 2, 3]
     assert task.events.count("end") == 4
-
-
-def test_an_inference_in_amp_fp16_can_be_captured(cuda: list[str]) -> None:
-    """It does not use the loss scaler of its arithmetic."""
-    task = TinyInference(linear(2.0), torch.ones(1, 1), arithmetic_of("amp-fp16", CPU))
-    task.arithmetic = Arithmetic(GPU, scaler=task.arithmetic.scaler)
-    prepare(task, "cuda-graph")
-    assert cuda[-1] == "end capture"
-    assert task.seen[0].item() == 2

@@ -10,7 +10,6 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from crossover.measurement.step.execution import prepare
 from crossover.measurement.step.flops import count_flops
 from crossover.measurement.step.precision import arithmetic_of
 from tiny_tasks import CPU, TinyInference, TinyTraining
@@ -72,22 +71,3 @@ def test_the_forward_pass_that_a_checkpoint_repeats_is_counted() -> None:
     task = TinyTraining(Checkpointed(), [torch.randn(7, 2)])
     # The second forward pass ends before the last layer's product, whose output nobody needs.
     assert count_flops(task.step, "eager") == MLP_TRAINING + 2 * 7 * (2 * 30 + 30 * 50)
-
-
-@pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
-def test_a_compiled_cell_counts_its_eager_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled code may call kernels that no counter sees."""
-    compiled_runs: list[int] = []
-
-    def backend(graph: Any, _inputs: Any) -> Any:
-        return lambda *arguments: (compiled_runs.append(1), graph.forward(*arguments))[1]
-
-    torch._dynamo.reset()
-    real = torch.compile
-    monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend=backend, **options))
-    task = TinyInference(mlp(), torch.randn(7, 2))
-    prepare(task, "compile").step()
-    assert compiled_runs == [1]
-    assert count_flops(task.step, "compile") == MLP_FORWARD
-    assert compiled_runs == [1]
-    torch._dynamo.reset()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -62,27 +61,6 @@ def test_fp64_is_not_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
             arithmetic_of("fp64", device)
     monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _: SimpleNamespace(has_fp64=True))
     assert arithmetic_of("fp64", INTEL).dtype == torch.float64
-
-
-@pytest.mark.parametrize(
-    ("gradients", "scaled", "plain", "scale"),
-    [
-        ([2.0**-26], -1, 0, 2.0**16),  # fp16's smallest number is 2^-24; scaled by 2^16, a gradient of 2^-26 is there
-        ([2.0**-26] * 2, -2, 0, 2.0**16),  # backward passes add up to one update
-        ([4.0], 0, -1, 2.0**15),  # 4 * 2^16 is more than fp16 holds: the update is skipped and the scale halved
-    ],
-)
-def test_a_weight_after_one_update(gradients: list[float], scaled: float, plain: float, scale: float) -> None:
-    """From 0 at a learning rate of 1/gradient, where gradients pass through fp16."""
-    arithmetic = arithmetic_of("amp-fp16", CPU)
-    for used, expected in ((replace(arithmetic, scaler=None), plain), (arithmetic, scaled)):
-        weight = torch.zeros((), requires_grad=True)
-        for gradient in gradients:
-            used.backward(weight.half().float() * gradient)
-        used.step(torch.optim.SGD([weight], lr=1 / gradients[0]))
-        assert weight.item() == expected
-    assert arithmetic.scaler is not None
-    assert arithmetic.scaler.get_scale() == scale
 
 
 def training_step(arithmetic: Arithmetic, gradient: float) -> tuple[Callable[[], None], torch.optim.Optimizer]:

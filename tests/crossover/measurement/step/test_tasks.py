@@ -8,8 +8,7 @@ from torch import nn
 
 from crossover.config.words import PRECISIONS
 from crossover.measurement.step.precision import arithmetic_of
-from crossover.measurement.step.tasks import GradientTask
-from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear, mean_output
+from tiny_tasks import CPU, TinyInference, TinyTraining, linear
 
 
 def test_a_training_step_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,39 +43,6 @@ def test_forward_runs_in_the_precision_and_backward_outside_of_autocast(precisio
     assert seen == {"forward": (arithmetic.autocast_dtype or arithmetic.dtype, autocast), "backward": False}
     assert {tensor.dtype for tensor in (*task.model.parameters(), *task.resident)} == {arithmetic.dtype}
     assert next(task.model.parameters()).item() == 2.5
-
-
-def test_a_step_without_an_optimizer_computes_gradients_and_drops_them() -> None:
-    class TinyPasses(GradientTask):
-        def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            return mean_output(model, *inputs)
-
-    task = TinyPasses(linear(3.0), FP32, (torch.tensor([[2.0], [4.0]]),))
-    (weight,) = task.model.parameters()
-    seen: list[float] = []
-    weight.register_hook(lambda gradient: seen.append(gradient.item()))
-    task.step()
-    task.step()
-    assert seen == [3, 3]  # the mean of the inputs
-    assert (weight.item(), weight.grad, task.optimizer) == (3, None, None)
-
-
-def small_loss(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Its gradient, 2^-25, is too small for fp16, in which autocast computes it."""
-    return ((model(inputs).float() * 2.0**-25).sum(),)
-
-
-@pytest.mark.parametrize("precision", ["fp32", "amp-fp16"])
-def test_the_gradients_of_equal_parts_add_up_to_the_batchs(precision: str) -> None:
-    task = TinyTraining(linear(0.0), [torch.ones(4, 1)], arithmetic_of(precision, CPU), small_loss)
-    for inputs in (1.0, 2.0, 3.0, 6.0):
-        task.add_gradients(torch.full((1, 1), inputs), parts=4)
-    (weight,) = task.model.parameters()
-    scale = task.arithmetic.scaler.get_scale() if task.arithmetic.scaler else 1.0
-    assert weight.grad is not None
-    assert weight.grad.item() == 3 * 2.0**-25 * scale  # the mean of the inputs, times the factor of the loss
-    task.use_gradients()
-    assert (weight.item(), weight.grad) == (-3 * 2.0**-25, None)
 
 
 def test_an_inference_makes_no_graph_and_drops_nothing() -> None:
