@@ -68,7 +68,6 @@ def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lamb
 
 
 def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
-    """The columns that depend on how the training ends."""
     arithmetic = cell.arithmetic()
     training, held_out = split(cell.data(), job.test_share)
     whole_batches(training, job.cell.batch_size)

@@ -151,7 +151,6 @@ class Trial:
             pending = pending[1:]
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
-        """The passes of this trial, by name."""
         passes: dict[str, Callable[[], Columns]] = {}
         if self.job.latency_steps:
             passes["latencies"] = self._latencies
@@ -242,5 +241,4 @@ def step_with_transfers(task: Task, execution: str) -> Step | None:
 
 
 def has_finite_weights(task: Task) -> bool:
-    """Whether a training's weights are still numbers."""
     return not isinstance(task, TrainingTask) or all(bool(torch.isfinite(p).all()) for p in task.model.parameters())

@@ -72,7 +72,6 @@ def measure_memory(
 
 
 def _measure_host(run: Callable[[], None], process: Path) -> dict[str, Any]:
-    """Run a function and read the kernel's mark of resident memory, where it keeps one that can be reset."""
     peak = measure_host(run, process)
     if peak is None:
         return {}

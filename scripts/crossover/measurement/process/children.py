@@ -44,7 +44,6 @@ class Ending:
 
     @classmethod
     def of(cls, code: int) -> Ending:
-        """From a return code as `subprocess` gives it."""
         return cls(signal=-code) if code < 0 else cls(exit_code=code)
 
 
@@ -60,7 +59,7 @@ class Child(ABC):
         self.killed = False
 
     def close_childs_ends(self) -> None:
-        """Close the child's ends of the pipes here, so that the parent sees the child close them."""
+        """Close them here, so that the parent sees the child close them."""
         os.close(self.childs_lifeline)
         os.close(self.childs_messages)
 
@@ -79,7 +78,6 @@ class Child(ABC):
         self.close()
 
     def close(self) -> None:
-        """Close the parent's ends of the pipes."""
         os.close(self.lifeline)
         os.close(self.inbox.descriptor)
 
@@ -129,7 +127,6 @@ class ForkedProcess(Child):
             self.close_childs_ends()
 
     def _order(self, job: Job, environment: dict[str, str], path: Path) -> int:
-        """Send the order and return the process number of the child."""
         if job.cpus is None:
             job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # not those of the server
         order = Order(job=job.to_json(), environment=environment, folder=str(Path.cwd()))
@@ -200,7 +197,6 @@ def _try(path: Path) -> socket.socket | None:
 
 
 def _start(path: Path, key: str, preloaded: str, environment: dict[str, str]) -> None:
-    """Start a server and wait until it listens or has failed."""
     with suppress(OSError):
         path.unlink()
     with Path(f"{path}.log").open("w", encoding="utf-8") as log:

@@ -66,7 +66,6 @@ class Order:
 
 
 def send_order(connection: socket.socket, order: Order, descriptors: list[int]) -> None:
-    """Send an order and its descriptors."""
     data = json.dumps(asdict(order)).encode() + b"\n"
     with suppress(OSError):  # a server that closes early may have answered before
         sent = socket.send_fds(connection, [data], descriptors)

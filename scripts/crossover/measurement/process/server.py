@@ -126,7 +126,6 @@ class Server:
                 idle_since = time.monotonic()
 
     def _watch_children(self) -> None:
-        """Let the end of a child wake the selector."""
         reader, writer = os.pipe()
         for descriptor in (reader, writer):
             os.set_blocking(descriptor, False)
@@ -141,7 +140,6 @@ class Server:
         self.selector.register(reader, selectors.EVENT_READ, reap)
 
     def reap(self) -> None:
-        """Tell the clients of ended children how they ended."""
         for pid, connection in list(self.children.items()):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
@@ -193,7 +191,6 @@ class Server:
 
 
 def _tell(connection: socket.socket, message: Mapping[str, Any]) -> None:
-    """Send a message to a client, if it is still there."""
     with suppress(OSError):
         send(connection.fileno(), message)
 

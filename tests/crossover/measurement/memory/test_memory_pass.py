@@ -183,6 +183,19 @@ def test_the_cpus_memory(
     assert steps == ["timed", "timed", "eager"]
 
 
+@pytest.mark.usefixtures("known_split")
+def test_metal_has_no_peak_to_take_parts_from(subject: Subject, steps: list[str]) -> None:
+    """Its driver holds more once a step has run."""
+    metal = SimpleNamespace(
+        synchronize=lambda: None,
+        empty_cache=lambda: None,
+        current_allocated_memory=lambda: 700,
+        driver_allocated_memory=lambda: 3000 if "timed" in steps else 2000,
+    )
+    found = measure_memory(subject, torch.device("mps"), accelerator=metal)
+    assert found == {"base_bytes": 700, "peak_reserved_bytes": 3000, "memory_source": "Metal driver", **PARTS}
+
+
 def test_the_real_pass_fills_columns_of_the_row() -> None:
     """4 bytes each for 40 + 10 parameters, as many of gradients, and for a row of 4 numbers."""
     model, data = nn.Sequential(nn.Linear(4, 10)), torch.ones(1, 4)
