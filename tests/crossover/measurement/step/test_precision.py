@@ -45,22 +45,28 @@ def test_tf32_needs_an_ampere_gpu_of_nvidia(
             arithmetic_of("tf32", device)
 
 
-@pytest.mark.parametrize("name", ["bf16", "amp-bf16"])
-def test_bf16_must_not_be_emulated(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation)
-    with pytest.raises(UnsupportedError, match="bf16 needs a GPU that computes in it"):
-        arithmetic_of(name, GPU)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: True)
-    assert torch.bfloat16 in (arithmetic_of(name, GPU).dtype, arithmetic_of(name, GPU).autocast_dtype)
-
-
-def test_fp64_is_not_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "device", "offered"),
+    [
+        ("bf16", GPU, False),
+        ("amp-bf16", GPU, False),
+        ("bf16", GPU, True),
+        ("fp64", METAL, False),
+        ("fp64", INTEL, False),
+    ],
+)
+def test_bf16_must_not_be_emulated_and_fp64_is_not_everywhere(
+    monkeypatch: pytest.MonkeyPatch, name: str, device: torch.device, offered: bool
+) -> None:
+    monkeypatch.setattr(
+        torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation or offered
+    )
     monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _: SimpleNamespace(has_fp64=False))
-    for device in (METAL, INTEL):
-        with pytest.raises(UnsupportedError, match="fp64 is not offered by"):
-            arithmetic_of("fp64", device)
-    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _: SimpleNamespace(has_fp64=True))
-    assert arithmetic_of("fp64", INTEL).dtype == torch.float64
+    if offered:
+        assert arithmetic_of(name, device).dtype == torch.bfloat16
+    else:
+        with pytest.raises(UnsupportedError, match=f"{name.removeprefix('amp-')} (needs a GPU|is not offered)"):
+            arithmetic_of(name, device)
 
 
 def training_step(arithmetic: Arithmetic, gradient: float) -> tuple[Callable[[], None], torch.optim.Optimizer]:
