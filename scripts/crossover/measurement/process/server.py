@@ -16,7 +16,6 @@ import os
 import re
 import resource
 import selectors
-import signal
 import socket
 import sys
 import sysconfig
@@ -24,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,34 +118,19 @@ class Server:
 
     def serve(self) -> None:
         """Serve until idle for `IDLE_S`, or until the code has changed."""
-        self._watch_children()
         idle_since = time.monotonic()
         while self.children or (time.monotonic() - idle_since < IDLE_S and not self.outdated):
             for key, _ in self.selector.select(timeout=1.0):
                 key.data()
                 idle_since = time.monotonic()
 
-    def _watch_children(self) -> None:
-        reader, writer = os.pipe()
-        for descriptor in (reader, writer):
-            os.set_blocking(descriptor, False)
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        signal.set_wakeup_fd(writer)
-
-        def reap() -> None:
-            with suppress(BlockingIOError):
-                os.read(reader, 4096)
-            self.reap()
-
-        self.selector.register(reader, selectors.EVENT_READ, reap)
-
-    def reap(self) -> None:
-        for pid, connection in list(self.children.items()):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                _tell(connection, {"ended": os.waitstatus_to_exitcode(status)})
-                connection.close()
-                del self.children[pid]
+    def reap(self, pid: int, ended: int) -> None:
+        """Tell the client of an ended child how it ended."""
+        self.selector.unregister(ended)
+        os.close(ended)
+        connection = self.children.pop(pid)
+        _tell(connection, {"ended": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])})
+        connection.close()
 
     def answer(self) -> None:
         """Take one order; whatever is wrong with it, the server is ready for the next one."""
@@ -153,7 +138,7 @@ class Server:
         connection.settimeout(REQUEST_LIMIT_S)
         try:
             order, descriptors = receive_order(connection)
-        except (OSError, ValueError):
+        except (OSError, ValueError, TypeError):  # or an order of another version
             connection.close()
             return
         try:
@@ -161,7 +146,9 @@ class Server:
             if self.outdated:
                 raise ValueError("a file that it has imported was changed")
             pid = self._fork(order, descriptors, connection)
+            ended = os.pidfd_open(pid)
             self.children[pid] = connection
+            self.selector.register(ended, selectors.EVENT_READ, partial(self.reap, pid, ended))
             _tell(connection, {"child": pid})
         except (OSError, ValueError) as error:  # also if there can be no more processes
             _tell(connection, {"refused": str(error)})
@@ -179,8 +166,6 @@ class Server:
             return pid
         code = 1
         try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self.selector.close()
             self.listener.close()
             for other in (connection, *self.children.values()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -39,7 +40,6 @@ def split_training(
     next_data: Callable[[], torch.Tensor] | None = None,
     zero_first: bool = False,
     warmup: int = 3,
-    device: torch.device = CPU,
 ) -> Split:
     """Split a training step on resident data, or on what `next_data` makes, after steps of warm-up."""
     data, optimizer = torch.randn(rows, 10), make_optimizer(model.parameters())
@@ -55,7 +55,7 @@ def split_training(
     for _ in range(warmup):
         step()
     resident = () if next_data else (data,)
-    return split_step(Subject(step, model, (optimizer,), resident, step), step, device)
+    return split_step(Subject(step, model, (optimizer,), resident, step), step, CPU)
 
 
 def test_a_large_batch_peaks_where_the_activation_function_is_differentiated() -> None:
@@ -154,6 +154,22 @@ def test_weights_that_autocast_copies_count_as_activations() -> None:
     assert parts(split)[0] == (10 * 20 + 20 + 20 * 2000 + 2000) * 4
 
 
+def test_observing_keeps_nothing_alive() -> None:
+    """Of three forward passes whose outputs are dropped, one ReLU's output exists at a time."""
+    model, data = nn.Sequential(nn.Linear(10, 20), nn.ReLU()), torch.randn(ROWS, 10)
+
+    def step() -> None:
+        for _ in range(3):
+            model(data)
+
+    gc.disable()  # it would free what a cycle of references keeps
+    try:
+        split = split_step(Subject(step, model, (), (data,), step), step, CPU)
+    finally:
+        gc.enable()
+    assert parts(split)[3] == RELU_BYTES
+
+
 def test_the_devices_mark_places_the_peak() -> None:
     """A workspace in the forward pass, which only the device sees, moves the peak there: no gradients yet."""
     model, data, mark = two_layers(), torch.randn(ROWS, 10), [1]
@@ -183,6 +199,17 @@ def test_a_storage_counts_once_and_lives_until_its_last_tensor_goes() -> None:
     del part
     ledger.tick()
     assert [bytes_of(ledger, moment) for moment in range(3)] == [{"temporary": 400}, {"temporary": 400}, {}]
+
+
+def test_a_resized_storage_ends_one_life_and_begins_another() -> None:
+    ledger = Ledger("cpu")
+    tensor = torch.empty(100)
+    ledger.claim([tensor], "activation")
+    ledger.tick()
+    tensor.untyped_storage().resize_(40)
+    ledger.see([tensor])
+    ledger.tick()
+    assert [bytes_of(ledger, moment) for moment in range(2)] == [{"activation": 400}, {"activation": 40}]
 
 
 @pytest.mark.parametrize("grad_mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
