@@ -13,7 +13,6 @@ parent, through exec. Two things keep the growth from being exactly what tensors
 from __future__ import annotations
 
 import ctypes
-import gc
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,6 @@ from pathlib import Path
 
 def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> tuple[int, int] | None:
     """Run a function; resident memory before it and at its peak, in bytes. None if the kernel has no mark to reset."""
-    gc.collect()
     trim_heap()
     base_bytes = status_bytes(process, "VmRSS")
     can_tell = base_bytes is not None and _reset_mark(process)

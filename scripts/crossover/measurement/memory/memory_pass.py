@@ -43,21 +43,21 @@ def measure_memory(
         for _ in range(STEPS):
             subject.step()
 
-    level: Callable[[], int] | None = None
     gc.collect()
+    accelerator = accelerator or (None if device.type == "cpu" else torch.get_device_module(device))
     if device.type == "cpu":
         found = _measure_host(steps, process)
+    elif device.type == "mps":
+        found = _measure_metal(steps, accelerator)
     else:
-        accelerator = accelerator or torch.get_device_module(device)
-        found = (
-            _measure_metal(steps, accelerator)
-            if device.type == "mps"
-            else _measure_allocator(steps, device, accelerator)
-        )
+        found = _measure_allocator(steps, device, accelerator)
     if device.type == "cuda":
+        free_bytes, total_bytes = accelerator.mem_get_info(device)
+        found["device_used_bytes"] = total_bytes - free_bytes
         found["process_device_bytes"] = process_bytes(uuid, nvml)
     if subject.eager_step is None:
         return found
+    level: Callable[[], int] | None = None
     if "peak_allocated_bytes" in found:
         accelerator.empty_cache()
         accelerator.reset_peak_memory_stats(device)
@@ -89,12 +89,10 @@ def _measure_allocator(run: Callable[[], None], device: torch.device, accelerato
     accelerator.reset_peak_memory_stats(device)
     run()
     accelerator.synchronize(device)
-    free_bytes, total_bytes = accelerator.mem_get_info(device)
     return {
         "base_bytes": base_bytes,
         "peak_allocated_bytes": accelerator.max_memory_allocated(device),
         "peak_reserved_bytes": accelerator.max_memory_reserved(device),
-        "device_used_bytes": int(total_bytes - free_bytes),
         "memory_source": f"{device.type.upper()} allocator",
     }
 
