@@ -186,23 +186,6 @@ def test_an_option_that_is_wrong_is_one_line(
     assert message in capsys.readouterr().err.splitlines()[-1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        ("--size=100", "error: --size: 100 is not offered by workload 'hungry'"),
-        ("--dataset=nowhere.safetensors", "error: --dataset: nowhere.safetensors does not exist"),
-        ("--output=/proc/nowhere/found.json", "error: --output: /proc/nowhere/found.json cannot be written"),
-    ],
-)
-def test_a_users_mistake_has_no_traceback(house: Path, tmp_path: Path, extra: str, message: str) -> None:
-    done = run(house, tmp_path / "found.json", "hungry", 1, extra)
-    assert done.returncode != 0
-    assert "Traceback" not in done.stderr
-    assert message in done.stderr.splitlines()[-1]
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_help_works_in_a_bare_environment_and_the_search_needs_no_torch() -> None:
     script = ROOT / "scripts" / "find_largest_batch.py"
     code = f"import sys, runpy; sys.path.insert(0, {str(script.parent)!r}); sys.argv = ['it', '--help']; "

@@ -148,14 +148,3 @@ def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path, change:
     assert "Traceback" not in done.stderr
     assert message in done.stderr.splitlines()[-1]
     assert not output.exists()
-
-
-def test_a_missing_device_fails_in_one_line(dataset: Path, tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("this machine has the device")
-    options = trial_options(replace(CELL, device="cuda"), seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
-    done = run_script([*options, f"--dataset={dataset}", f"--output={tmp_path / 'row.parquet'}"])
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: --device: 'cuda' cannot be used here by torch")
-    assert len(done.stderr.splitlines()) == 1

@@ -54,14 +54,6 @@ def test_a_block_waits_for_the_device() -> None:
     assert timing.samples_s == pytest.approx([1e-3 + 1e-5 / timing.block_steps] * len(timing.samples_s))
 
 
-def test_device_samples_span_what_lies_between_two_marks() -> None:
-    """With a wait of 5 ms at each synchronisation the wall time is longer than what the device sees."""
-    timing = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, wait_ns=5 * MILLISECOND).time(marks=True)
-    steps = timing.block_steps
-    assert timing.device_samples_s == pytest.approx([1e-3 + 1e-5 / steps] * len(timing.samples_s))
-    assert timing.samples_s == pytest.approx([1e-3 + (1e-5 + 5e-3) / steps] * len(timing.samples_s))
-
-
 def test_a_warm_up_ends_when_it_is_steady() -> None:
     """Slow steps, then quick ones: the warm-up goes on until the groups before and after are of quick ones."""
     timing = FakeDevice(lambda step, _: MILLISECOND if step > 20 else 5 * MILLISECOND).time()

@@ -7,7 +7,6 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
-from crossover.measurement.workloads.mnist_cnn import Images
 from tiny_tasks import cell_of, same_weights, task_of
 
 RESIDENT = cell_of("mnist_cnn", 2, 16)
@@ -138,10 +137,3 @@ def test_a_batch_that_no_step_follows_does_not_end_the_training() -> None:
     ours.next_inputs()
     for _ in range(7):
         ours.step()
-
-
-def test_an_image_is_transformed_as_the_batch_is() -> None:
-    image, label = Images(DATA["features"], DATA["labels"])[5]
-    assert (image.shape, image.dtype, label) == ((1, 28, 28), torch.float32, int(DATA["labels"][5]))
-    assert torch.equal(image, task_of(RESIDENT, DATA).resident[0][5])
-    assert image[0, 3, 4] == pytest.approx((int(DATA["features"][5, 3, 4]) / 255 - 0.1307) / 0.3081)
