@@ -61,7 +61,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial.add_argument(
         "--latency-mistakes", action="store_true", help="also time these steps with each of the common mistakes"
     )
-    add_isolation_option(trial, none="this very process, without supervision, for a debugger or a profiler")
+    add_isolation_option(trial)
     trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     effort = parser.add_argument_group("effort")
     for field in fields(Effort):

@@ -35,7 +35,6 @@ class OpenCell:
 
     @property
     def target(self) -> OpenDevice:
-        """The opened device."""
         return self.conditions.target
 
     def arithmetic(self) -> Arithmetic:
@@ -45,7 +44,6 @@ class OpenCell:
         return arithmetic_of(self.job.cell.precision, self.target.device)
 
     def data(self) -> dict[str, torch.Tensor]:
-        """The dataset on the host; raises UserError if it cannot be read."""
         return read_dataset(self.job.dataset, self.job.cell.workload)
 
     def build(self, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, seed: int) -> Task:

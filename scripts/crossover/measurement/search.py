@@ -48,8 +48,6 @@ FACTS = (
 
 @dataclass(frozen=True)
 class Try:
-    """One try of a search."""
-
     batch_size: int
     status: str
     reason: str | None
@@ -205,7 +203,6 @@ def run_try(
 
 
 def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
-    """Run the steps in an open cell, waiting for each; returns what was timed."""
     from crossover.measurement.cell import with_rows
     from crossover.measurement.memory.memory_limit import limit_memory
     from crossover.measurement.step.execution import prepare

@@ -31,7 +31,7 @@ from crossover.measurement.process.jobs import TrainingJob
 from crossover.measurement.step.conditions import read_switches
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import Task, TrainingTask
+from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import count_parameters, whole_batches
 from crossover.tables.columns import Training
 
@@ -49,7 +49,7 @@ def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lamb
 
     Out of memory, a precision that the device lacks, a training too slow for the time limit and one that diverged are
     rows with a status and a reason. `tell` takes `begun` with what is known before the model is built. Raises UserError
-    for a device or a dataset that is not there, and for a workload that is no training.
+    for a device or a dataset that is not there.
     """
     cell = open_cell(job)
     known = cell.columns | {
@@ -68,13 +68,13 @@ def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lamb
 
 
 def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
-    """The columns that depend on how the training ends."""
     arithmetic = cell.arithmetic()
     training, held_out = split(cell.data(), job.test_share)
     whole_batches(training, job.cell.batch_size)
     # The workload itself brings the rows into the form that its model takes.
-    inputs = trainable(cell.build(with_rows(held_out, job.cell.batch_size), arithmetic, job.seed), job).resident[0]
-    task = trainable(cell.build({name: rows.clone() for name, rows in training.items()}, arithmetic, job.seed), job)
+    inputs = cell.build(with_rows(held_out, job.cell.batch_size), arithmetic, job.seed).resident[0]
+    task = cell.build({name: rows.clone() for name, rows in training.items()}, arithmetic, job.seed)
+    assert isinstance(task, TrainingTask)
     start_s = time.perf_counter()
     steps = fit(task, job, cell.target.synchronise)
     train_s = time.perf_counter() - start_s
@@ -102,16 +102,6 @@ def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Da
     if not 0 < trained < rows:
         raise UserError(f"--test-share: {test_share} leaves {trained} of {rows} rows to train on; take another share")
     return {name: tensor[:trained] for name, tensor in data.items()}, {n: t[trained:] for n, t in data.items()}
-
-
-def trainable(task: Task, job: TrainingJob) -> TrainingTask:
-    """The task, if it is a training on resident features and labels; raises UserError if it is not."""
-    if not isinstance(task, TrainingTask) or len(task.resident) != 2:
-        raise UserError(
-            f"--workload: '{job.cell.workload}' does not train on resident features and labels; "
-            "allowed: a workload that does, such as higgs_mlp"
-        )
-    return task
 
 
 def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -> int:

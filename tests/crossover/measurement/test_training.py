@@ -19,7 +19,7 @@ from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.training import give_up_if_slow, predict, run_training, split
 from crossover.measurement.workloads.higgs_mlp import build_model
 from crossover.measurement.workloads.mnist_cnn import SIZE_RANGE
-from tiny_tasks import CPU, FP32, TinyInference, linear
+from tiny_tasks import CPU, FP32
 
 CELL = Cell("quality", "higgs_mlp", "resident", 8, "fp32", "eager", 16, "cpu")
 
@@ -95,13 +95,6 @@ def test_the_row_says_what_ran(job: TrainingJob) -> None:
     assert "predictions" not in told[0]["begun"]
 
 
-@pytest.mark.parametrize("precision", ["amp-bf16", "amp-fp16", "fp64"])
-def test_another_precision_gives_nearly_the_same_model_but_not_the_same(job: TrainingJob, precision: str) -> None:
-    exact, rounded = run_training(job), run_training(replace(job, cell=replace(CELL, precision=precision)))
-    assert rounded.loss == pytest.approx(exact.loss, rel=5e-3)
-    assert rounded.loss != exact.loss
-
-
 @pytest.mark.parametrize(
     ("changes", "fit", "status", "reason"),
     [
@@ -128,13 +121,6 @@ def test_how_a_training_may_end(
     assert (row.reason or "").startswith(reason)
 
 
-def test_a_training_that_diverges_is_invalid(job: TrainingJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "predict", lambda *_: torch.tensor([[0.0, float("nan")]] * 66))
-    row = run_training(job)
-    assert (row.status, row.predictions) == ("invalid", None)
-    assert "diverged" in (row.reason or "")
-
-
 @pytest.mark.parametrize(("module", "when"), [(prepared, "build_task"), (training, "fit"), (training, "predict")])
 def test_a_switch_that_the_workload_sets_makes_its_training_invalid(
     job: TrainingJob, monkeypatch: pytest.MonkeyPatch, module: Any, when: str
@@ -159,27 +145,9 @@ def test_the_time_of_all_steps_counts_for_the_limit() -> None:
     give_up_if_slow(0.5, 3, 1.6)
 
 
-def test_the_last_rows_are_held_out() -> None:
-    data = {"features": torch.arange(20.0).reshape(10, 2), "labels": torch.arange(10)}
-    trained, held_out = split(data, 0.33)
-    assert trained["labels"].tolist() == [0, 1, 2, 3, 4, 5]
-    assert held_out["labels"].tolist() == [6, 7, 8, 9]
-    assert held_out["features"][0].tolist() == [12, 13]
-
-
 def test_a_share_that_leaves_no_row_to_train_on_is_the_users_mistake() -> None:
     with pytest.raises(UserError, match=r"--test-share: 0\.9 leaves 0 of 2 rows"):
         split({"features": torch.zeros(2, 2), "labels": torch.zeros(2)}, 0.9)
-
-
-def test_a_batch_larger_than_the_training_part_is_the_users_mistake(job: TrainingJob) -> None:
-    with pytest.raises(UserError, match="batch size 135 is larger than the dataset; allowed: at most its 134 rows"):
-        run_training(replace(job, cell=replace(CELL, batch_size=135)))
-
-
-def test_an_inference_is_no_training(job: TrainingJob) -> None:
-    with pytest.raises(UserError, match="'higgs_mlp' does not train on resident features and labels"):
-        training.trainable(TinyInference(linear(1.0), torch.ones(1, 1)), job)
 
 
 def test_predictions_are_made_without_dropout_in_parts_and_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:

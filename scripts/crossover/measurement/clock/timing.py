@@ -72,12 +72,10 @@ class Timing:
 
     @property
     def timed_steps(self) -> int:
-        """Steps in all timed blocks."""
         return self.block_steps * len(self.samples_s)
 
     @property
     def timed_s(self) -> float:
-        """Sum of all timed blocks."""
         return self.block_steps * math.fsum(self.samples_s)
 
 
@@ -163,7 +161,6 @@ def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> 
 
 
 def _steps_to_a_cycle(steps: int, cycle_steps: int) -> int:
-    """Steps until the next cycle begins, where blocks begin."""
     return -steps % cycle_steps
 
 

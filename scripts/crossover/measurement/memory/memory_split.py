@@ -94,7 +94,6 @@ def split_step(
 
 
 def _parameters(subject: Subject) -> list[torch.Tensor]:
-    """Parameters of the model and of the optimizers, each once."""
     groups = [group["params"] for optimizer in subject.optimizers for group in optimizer.param_groups]
     found: list[Any] = [*subject.model.parameters(), *(parameter for group in groups for parameter in group)]
     return list({id(parameter): parameter for parameter in found}.values())
@@ -102,8 +101,6 @@ def _parameters(subject: Subject) -> list[torch.Tensor]:
 
 @dataclass
 class _Life:
-    """A storage's size, and its life on the ledger's clock."""
-
     nbytes: int
     born: int
     role: str

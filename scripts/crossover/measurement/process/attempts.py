@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from crossover.files import atomic_path
-from crossover.machine.threads import confine
 from crossover.measurement.process.children import Child, ForkedProcess, FreshProcess, NoServerError
 from crossover.measurement.process.jobs import Job, Outcome, RowJob, TrialJob
 from crossover.measurement.process.supervision import ChildLostError, kernel_oom_kills, supervise
@@ -25,25 +24,12 @@ def measure(job: RowJob, record: Callable[..., Any], environment: Mapping[str, s
     """
     with atomic_path(Path(job.output)) as temporary:
         job = replace(job, output=str(temporary))
-        outcome = _attempt(job, environment)
+        outcome = run_supervised(job, environment)
         if outcome.transient and isinstance(job, TrialJob):
             print(f"invalid: {outcome.reason}; measuring once more", file=sys.stderr)
-            outcome = _attempt(replace(job, attempts=2), environment)
+            outcome = run_supervised(replace(job, attempts=2), environment)
         if not outcome.written:
             write_record(record(**outcome.facts, status=outcome.status, reason=outcome.reason), temporary)
-
-
-def _attempt(job: RowJob, environment: Mapping[str, str]) -> Outcome:
-    """One process that measures, or this one."""
-    if job.isolation != "none":
-        return run_supervised(job, environment)
-    confine(job.cpus)
-    from crossover.machine.trust import may_pass
-    from crossover.measurement.process.child import do
-
-    row = do(job)
-    write_record(row, Path(job.output))
-    return Outcome(str(row.status), row.reason, True, {}, transient=may_pass(vars(row)))
 
 
 def run_supervised(job: Job, environment: Mapping[str, str]) -> Outcome:

@@ -37,7 +37,6 @@ class Job:
     """Versions of packages as JSON, filled in with it."""
 
     def to_json(self) -> str:
-        """The job as text."""
         return json.dumps({"kind": self.kind, **asdict(self)})
 
     def columns(self) -> dict[str, Any]:
@@ -47,8 +46,6 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class RowJob(Job):
-    """A job that writes one row."""
-
     output: str
     """Parquet file to write; the measuring process gets a temporary name, the parent renames the file."""
     command: str = ""
@@ -94,8 +91,6 @@ class TryJob(Job):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended."""
-
     status: str
     reason: str | None
     written: bool

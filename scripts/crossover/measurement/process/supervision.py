@@ -23,8 +23,8 @@ START_LIMIT_S = 300.0
 ENDING_LIMIT_S = 20.0
 """Longest end of a measuring process after its last message: closing a CUDA context takes a second or two."""
 
-POLL_S = 0.1
-"""Between two looks at a child that cannot announce its end."""
+POLL_S = 1.0
+"""Between two looks at whether the child still runs. It also ends the wait by closing its messages."""
 
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
 TERMINATING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -74,7 +74,8 @@ def supervise(
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
             late = Outcome("timeout", f"not done after {time_limit_s:g} s; raise time_limit_s", False, facts)
             return _with_kept(late, kept)
-        ended = _wait(child, deadline - clock())
+        wait_readable([child.inbox.descriptor], min(deadline - clock(), POLL_S))
+        ended = child.ending(0) is not None
         if child.inbox.closed and not ended:  # the child is gone, but nothing has said so yet
             if child.ending(ENDING_LIMIT_S) is None:
                 child.kill()
@@ -104,14 +105,6 @@ def supervise(
     return _with_kept(replace(_verdict(ending.signal, out_of_memory), facts=facts), kept)
 
 
-def _wait(child: Child, seconds: float) -> bool:
-    """Wait for a message or for the child's end; whether it has ended."""
-    end = child.fileno()
-    sources = [child.inbox.descriptor] if not child.inbox.closed else []
-    ready = wait_readable([*sources, *([] if end is None else [end])], min(seconds, POLL_S if end is None else seconds))
-    return end in ready if end is not None else child.ending(0) is not None
-
-
 def _verdict(number: int, out_of_memory: bool) -> Outcome:
     """What it means that a signal ended the child; `out_of_memory` if the kernel's killer was at work meanwhile."""
     name = signal.Signals(number).name
@@ -119,7 +112,7 @@ def _verdict(number: int, out_of_memory: bool) -> Outcome:
         reason = "ended by the kernel's out-of-memory killer: the host or the job's control group ran out of memory"
         return Outcome("oom", reason, False, {})
     if number in CRASHES:
-        reason = f"the measuring process crashed ({name}); run measure_cell.py with --isolation=none under a debugger"
+        reason = f"the measuring process crashed ({name}); PYTHONFAULTHANDLER=1 shows where"
         return Outcome("invalid", reason, False, {})
     return Outcome("invalid", f"something outside ended the measuring process ({name})", False, {}, transient=True)
 

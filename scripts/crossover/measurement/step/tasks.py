@@ -24,8 +24,6 @@ class Task(ABC):
     optimizer: torch.optim.Optimizer | None = None
     checked_rows: int = 32
     """Rows of a batch that the numerical check compares: enough to see a wrong kernel, few enough for a CPU."""
-    not_comparable: str | None = None
-    """Why the numerical check is left out, for a step whose answer a second run would not repeat."""
 
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         self.arithmetic = arithmetic
@@ -58,7 +56,6 @@ class Task(ABC):
         """What the host does at the end of a step."""
 
     def step(self) -> None:
-        """One step."""
         self.run(*self.next_inputs())
         self.end_step()
 
@@ -83,7 +80,6 @@ class GradientTask(Task):
         self.arithmetic.backward(results[0] if parts == 1 else results[0] / parts)
 
     def use_gradients(self) -> None:
-        """Drop the gradients."""
         self.model.zero_grad(set_to_none=True)
 
 
@@ -93,7 +89,6 @@ class TrainingTask(GradientTask):
     optimizer: torch.optim.Optimizer
 
     def use_gradients(self) -> None:
-        """Update the weights, then drop the gradients."""
         self.arithmetic.step(self.optimizer)
         self.optimizer.zero_grad()
 

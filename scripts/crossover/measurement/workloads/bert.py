@@ -51,8 +51,6 @@ def build_model(encoder_layers: int) -> nn.Module:
 
 
 class Training(TrainingTask):
-    """Trains on one batch of random tokens and labels."""
-
     checked_rows = 1
     """One sequence: four take 12 s through 24 layers in double precision on 16 cores."""
 
@@ -73,17 +71,14 @@ class Training(TrainingTask):
             self.optimizer = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=0.0)
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Cross entropy of a batch, or of a part of it."""
         tokens, labels = inputs
         return (model(tokens, labels=labels).loss,)
 
     def run(self, *inputs: torch.Tensor) -> None:
-        """Both passes over each part of the batch, then the optimizer."""
         for part in zip(*(tensor.chunk(self.parts) for tensor in inputs), strict=True):
             self.add_gradients(*part, parts=self.parts)
         self.use_gradients()
 
 
 def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Training:
-    """The training of `cell.size` encoder layers in the cell's variant."""
     return Training(cell, arithmetic)

@@ -82,8 +82,6 @@ def _settle(norm: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
 
 
 class Classification(InferenceTask):
-    """Classifies one batch of random images."""
-
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         layout = torch.channels_last if cell.variant == "channels_last" else torch.contiguous_format
         images = draw_normal(arithmetic, cell.batch_size, 3, cell.size, cell.size).contiguous(memory_format=layout)
@@ -92,11 +90,9 @@ class Classification(InferenceTask):
         model.to(memory_format=layout)  # type: ignore[call-overload]
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The (batch, 1000) logits."""
         return (model(*inputs).logits,)
 
     def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The images in pageable host memory."""
         return (self._host_images,)
 
     @cached_property
@@ -105,5 +101,4 @@ class Classification(InferenceTask):
 
 
 def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Classification:
-    """The inference on images of `cell.size` pixels a side."""
     return Classification(cell, arithmetic)

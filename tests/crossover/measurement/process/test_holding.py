@@ -51,27 +51,6 @@ def test_a_gpu_comes_with_its_cpus_and_as_many_threads() -> None:
     assert os.sched_getaffinity(0) == before
 
 
-@pytest.mark.usefixtures("machine")
-def test_a_quota_is_divided_among_the_gpus_that_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    with holding("cpu", "auto", "") as held:
-        assert (held.uuid, held.cpus, held.threads) == (None, None, 16)
-    monkeypatch.setattr(threads, "cgroup_quota", lambda _root: 6.0)
-    with holding("cuda", "auto", "") as held:
-        assert (held.cpus, held.threads) == (list(NEAR[0]), 3)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1")
-    with holding("cuda", "auto", "") as held:
-        assert (held.cpus, held.threads) == (list(NEAR[1]), 6)
-    with holding("cpu", "auto", "") as held:
-        assert held.threads == 6
-
-
-@pytest.mark.usefixtures("machine")
-def test_a_system_that_binds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "sched_setaffinity")
-    with holding("cuda", "auto", "") as held:
-        assert (held.cpus, held.threads) == (None, 16)
-
-
 @pytest.mark.parametrize(
     ("wanted", "environment", "isolation"),
     [
@@ -80,7 +59,6 @@ def test_a_system_that_binds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
         ("auto", {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "process"),
         ("process", {}, "process"),
         ("server", {"SLURM_JOB_ID": "7"}, "server"),
-        ("none", {}, "none"),
     ],
 )
 def test_where_a_server_is_safe(

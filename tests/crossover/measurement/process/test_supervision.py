@@ -37,9 +37,6 @@ class FakeChild:
         self.end = end
         self.killed = False
 
-    def fileno(self) -> int | None:
-        return None
-
     def ending(self, wait_s: float) -> Ending | None:
         del wait_s
         return Ending(signal=signal.SIGKILL) if self.killed else self.end
@@ -149,32 +146,11 @@ def test_an_invalid_time_stays_invalid_whatever_pass_ends_early(transient: bool)
     assert outcome.reason == f"{reason}; memory pass: not done after 50 s; raise time_limit_s"
 
 
-def test_what_a_pass_found_is_kept_when_the_next_one_ends_early() -> None:
-    messages = [*kept(), *kept(["memory pass"], relative_error=1e-7, flags=[])[1:]]
-    outcome = watch(FakeChild(messages, None))
-    assert outcome.facts == {**FACTS, "step_time_s": 0.5, "relative_error": 1e-7, "flags": ["incomplete"]}
-
-
-def test_a_child_that_finished_its_passes_has_the_last_word() -> None:
-    child = FakeChild([*kept(), {"done": "invalid", "reason": "heat", "transient": True}], Ending(exit_code=0))
-    assert watch(child) == Outcome("invalid", "heat", True, FACTS, transient=True)
-
-
 @pytest.mark.parametrize("messages", [[{"begun": FACTS}], kept()])
 def test_an_error_of_the_child_is_the_jobs(messages: list[dict[str, Any]]) -> None:
     with pytest.raises(ChildFailedError) as failure:
         watch(FakeChild(messages, Ending(exit_code=1)))
     assert failure.value.exit_code == 1
-
-
-def test_a_crash_before_the_beginning_is_a_failure() -> None:
-    with pytest.raises(ChildFailedError, match="ended by SIGSEGV before it began"):
-        watch(FakeChild([], Ending(signal=signal.SIGSEGV)))
-
-
-def test_an_end_that_nobody_saw_is_told_apart() -> None:
-    with pytest.raises(ChildLostError):
-        watch(FakeChild([{"begun": FACTS}], Ending()))
 
 
 def test_a_child_whose_end_nobody_tells_is_not_waited_for() -> None:
