@@ -177,12 +177,16 @@ def _one_line(error: ValidationError, locate: Locator) -> str:
         error = parent  # every alternative of an anyOf failed: the words of the key name them all
     path: list[str | int] = list(error.absolute_path)
     schema: Any = error.schema
+    value: Any = error.instance
     if error.validator == "additionalProperties":
         known = list(schema.get("properties", {}))
-        unknown = next(key for key in error.instance if key not in known)
+        unknown = next(key for key in value if key not in known)
         key = ".".join(map(str, [*path, shown_text(str(unknown))]))
         return f"{locate([*path, unknown])}: {key}: unknown key; {allowed_names(str(unknown), known)}"
     key = ".".join(map(str, path))
-    parts = [f"{locate(path)}: {key}" if key else locate(path), shown_text(error.message)]
+    where = f"{locate(path)}: {key}" if key else locate(path)
     words = schema.get("title", schema.get("description"))
-    return ": ".join(parts) + (f"; {words}" if words else "")
+    if isinstance(value, str) and error.validator == "type" and "string" in schema["type"]:
+        words = f"allowed: at most {LONGEST_TEXT} characters, none of them a control character"
+    message = error.message.replace(repr(value), shown_value(value))
+    return f"{where}: {message}; {words}" if words else f"{where}: {message}"
