@@ -45,7 +45,6 @@ def lease(
     device: str,
     environment: Mapping[str, str],
     *,
-    folder: Path | None = None,
     holder: str,
     tell: Callable[[str], None],
     nvml: Any = None,
@@ -56,8 +55,8 @@ def lease(
     """Hold the first free GPU while the block runs; wait if all are held.
 
     `holder` is what others read while they wait for this trial; `tell` takes the line that this trial prints while it
-    waits. `nvml` stands in for the module pynvml. The locks lie in `folder`, by default `folder_of_locks`. The kernel
-    frees a lock when its process ends, however it ends.
+    waits. `nvml` stands in for the module pynvml. The kernel frees a lock when its process
+    ends, however it ends.
 
     Nothing is held for the CPU, or if no GPU is visible: then the measuring process says what is missing. Raises
     UserError if the folder cannot hold locks.
@@ -66,7 +65,7 @@ def lease(
     if not offered:
         yield Lease(None, {}, 0.0, gpus)
         return
-    shared = make_folder(folder or folder_of_locks(environment))
+    shared = _make_folder(folder_of_locks(environment))
     started = clock()
     taken = _take_one([_Seat(name, shared) for name in offered], tell, poll_s, sleep, clock)
     try:
@@ -96,7 +95,7 @@ def folder_of_locks(environment: Mapping[str, str]) -> Path:
     return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / "crossover-leases"
 
 
-def make_folder(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     """Make the folder of the locks, in which all users may write, unless it exists; raises UserError."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -105,10 +104,8 @@ def make_folder(folder: Path) -> Path:
             folder.chmod(0o1777)
     except OSError as error:
         raise _unfit(folder, _why(error)) from error
-    if folder.is_symlink():  # whoever made it could have every user write where the link leads
-        raise _unfit(folder, "it is a link")
-    if not folder.is_dir():
-        raise _unfit(folder, "it is not a folder")
+    if folder.is_symlink() or not folder.is_dir():  # a link would have every user write where it leads
+        raise _unfit(folder, "it is a link, or no folder")
     return folder
 
 

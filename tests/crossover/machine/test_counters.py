@@ -78,13 +78,13 @@ def test_throttling_of_the_older_control_groups_counts_in_nanoseconds(kernel: Ca
     assert read_counters(root, cpus=[0]).throttled_s == 2.5
 
 
-def test_what_the_kernel_does_not_give_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(counters.os, "getloadavg")
+def test_what_the_kernel_does_not_give_is_nothing(tmp_path: Path) -> None:
     bare = read_counters(tmp_path, cpus=[0])
     assert dataclasses.replace(bare, monotonic_s=0.0) == Counters(
-        monotonic_s=0.0, load=None, cpu_pressure_s=None, throttled_s=None, ticks=None
+        monotonic_s=0.0, load=bare.load, cpu_pressure_s=None, throttled_s=None, ticks=None
     )
-    assert set(counters_between(bare, bare).values()) == {None}
+    between = counters_between(bare, bare)
+    assert {name for name, value in between.items() if value is not None} == {"load_before", "load_after"}
 
 
 def reading(
@@ -141,9 +141,7 @@ def test_this_very_machine_can_be_read() -> None:
     found = read_counters()
     assert found.ticks is not None
     assert 0 < found.ticks.own <= found.ticks.busy <= found.ticks.total
-    before = involuntary_switches()
-    assert before is not None
-    assert 0 <= before <= (involuntary_switches() or 0)
+    assert 0 <= involuntary_switches() <= involuntary_switches()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -46,12 +46,7 @@ def test_a_machine_without_gpu_has_its_cpu(monkeypatch: pytest.MonkeyPatch) -> N
     ("environment", "there"),
     [
         ({}, True),
-        ({"CUDA_VISIBLE_DEVICES": "1"}, True),
         ({"CUDA_VISIBLE_DEVICES": ""}, False),
-        ({"CUDA_VISIBLE_DEVICES": "-1"}, False),
-        ({"CUDA_VISIBLE_DEVICES": "2"}, False),
-        ({"CUDA_VISIBLE_DEVICES": "2,0"}, False),
-        ({"CUDA_VISIBLE_DEVICES": "GPU-0123"}, True),
         ({"CUDA_VISIBLE_DEVICES": "MIG-0123"}, True),
     ],
 )

@@ -11,10 +11,9 @@ from crossover.machine.invocation import (
     hand_down_invocation,
     handed_down_invocation,
     this_invocation,
-    without_secrets,
 )
 
-DIRTY = Checkout("a" * 40, "main", changed=("Snakefile", "rules/a b.smk"))
+DIRTY = Checkout("a" * 40, changed=("Snakefile", "rules/a b.smk"))
 
 
 @pytest.fixture(autouse=True)
@@ -55,18 +54,13 @@ def test_a_very_long_command_is_cut() -> None:
     assert len(this_invocation(["x" * 50_000], "/here", {}).command) < 10_010
 
 
-def test_a_path_that_is_no_text_becomes_one() -> None:
-    this_invocation(["caf\udce9"], "/\udce9", {}).command.encode("utf-8")
-
-
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        (["--storage-s3-secret-key", "abc", "--cores", "1"], ["--storage-s3-secret-key", "***", "--cores", "1"]),
-        (["--storage-s3-access-key=abc"], ["--storage-s3-access-key=***"]),
-        (["--config", "seed=1"], ["--config", "seed=1"]),
-        (["--printshellcmds", "all"], ["--printshellcmds", "all"]),
+        (["--storage-s3-secret-key", "abc", "--cores", "1"], "--storage-s3-secret-key *** --cores 1"),
+        (["--storage-s3-access-key=abc"], "--storage-s3-access-key=***"),
+        (["--config", "seed=1"], "--config seed=1"),
     ],
 )
-def test_secrets_are_not_shown(given: list[str], shown: list[str]) -> None:
-    assert without_secrets(given) == shown
+def test_secrets_are_not_shown(given: list[str], shown: str) -> None:
+    assert this_invocation(given, "/here", {}).command == f"snakemake {shown}"

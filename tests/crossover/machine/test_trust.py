@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crossover.config.words import FLAGS
-from crossover.machine.trust import host_flags, may_pass, others_disturb, why_invalid
+from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.tables.columns import COLUMNS
 
 CPU = {
@@ -56,9 +56,10 @@ def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: d
         ({**GPU, "cgroup_throttled_s": 0.11}, "quota"),
         ({**GPU, "sm_clock_after_mhz": 1349.0}, "throttled"),
         ({**GPU, "leased_beside": 1}, "side_by_side"),
-        ({**GPU, "leased_beside": 7, "host_bound_share": 0.51}, "side_by_side"),
         ({**GPU, "sm_clock_after_mhz": 1484.0, "sm_clock_default_mhz": None}, "throttled"),
         ({**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.26}, "busy_host"),
+        ({**CPU, "threads": 16, "others_cpus": 0.3}, "busy_host"),  # more threads than cores leave nothing to spare
+        ({**CPU, "threads": None, "others_cpus": 0.3}, "busy_host"),
     ],
 )
 def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -> None:
@@ -78,20 +79,6 @@ def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -
 )
 def test_what_disturbs_nothing_raises_no_flag(facts: dict[str, Any]) -> None:
     assert host_flags(facts) == []
-
-
-@pytest.mark.parametrize(
-    ("threads", "others", "disturbed"),
-    [
-        (8, 0.2, False),
-        (4, 4.2, False),  # 4 cores to spare
-        (4, 4.3, True),
-        (16, 0.3, True),  # more threads than cores leave nothing to spare
-        (None, 0.3, True),
-    ],
-)
-def test_others_disturb_once_the_spare_cores_are_taken(threads: int | None, others: float, disturbed: bool) -> None:
-    assert others_disturb({**CPU, "threads": threads, "others_cpus": others}) is disturbed
 
 
 @pytest.mark.parametrize(
