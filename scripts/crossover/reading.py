@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -41,8 +39,6 @@ def read_arrow(path: Path, kind: str, columns: Sequence[str] | None = None, reme
 
     try:
         with pq.ParquetFile(path) as file:
-            if twice := [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]:
-                raise UnreadableError(path, f"column '{twice[0]}' is repeated", remedy)
             return file.read(columns, use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UnreadableError(path, f"not a readable {kind} ({str(error).splitlines()[0]})", remedy) from None
@@ -88,15 +84,3 @@ def check_readable(torn: Mapping[Path, UnreadableError]) -> None:
             f"{first}: {error.why}; {len(torn)} files like it cannot be used{shown}; delete them and run again: "
             f"rm {shlex.join(named)}"
         )
-
-
-def check_file(path: Path, sha256: str | None, key: str) -> None:
-    """Raise UserError, naming the config's key, if a file is missing or has another checksum (None: not checked)."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; mend its path in {key} of the config")
-    if sha256 is None:
-        return
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != sha256.lower():
-        raise UserError(f"{path}: SHA-256 is {found}, but the config says {sha256}; the file is not the expected one")

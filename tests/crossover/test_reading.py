@@ -41,13 +41,6 @@ def test_every_spoilt_table_is_named_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_a_column_that_stands_twice_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "twice.parquet"
-    pq.write_table(pa.table([[1], [2]], names=["size", "size"]), path)
-    with pytest.raises(UserError, match=r"twice\.parquet: column 'size' is repeated; mend it"):
-        read_arrow(path, "table", remedy="mend it")
-
-
 @pytest.mark.parametrize("content", [b"", b'{"cells": [', b"\xff\xfe", b"PAR1", b"[" * 100_000])
 def test_a_spoilt_json_file_is_named_in_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "plan.json"

@@ -56,7 +56,6 @@ from crossover import text
         (text.cores_text, 5.63, "5.6 cores"),
         (text.cores_text, 15.7, "16 cores"),
         (text.spaced, "channels_last", "channels last"),
-        (text.capitalised, "one GPU", "One GPU"),
         (text.listed, ["a"], "a"),
         (text.listed, ["a", "b", "c"], "a, b and c"),
     ],
