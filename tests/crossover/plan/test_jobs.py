@@ -8,7 +8,7 @@ from crossover.machine.code_key import code_of
 from crossover.measurement.process.supervision import ENDING_LIMIT_S, START_LIMIT_S
 from crossover.plan.jobs import Jobs
 from measure_cell import parse_arguments
-from plans import CLASSES, HERE, KNOWN_NODES, jobs
+from plans import CLASSES, KNOWN_NODES, jobs
 
 CELL = {
     "study": "disc_depth",
@@ -58,11 +58,6 @@ def test_the_time_limit_of_a_study_replaces_that_of_the_run() -> None:
         assert "--time-limit-s=45" in str(getattr(own, kind)(CELL)["options"])
 
 
-def test_the_studys_latencies_reach_its_trials() -> None:
-    made = with_study(jobs(), latency_steps=500, latency_mistakes=True)
-    assert {"--latency-steps=500", "--latency-mistakes"} <= set(made.settings["disc_depth"])
-
-
 @pytest.mark.parametrize(
     ("made", "on_cpu", "on_gpu"),
     [
@@ -78,11 +73,6 @@ def test_the_studys_latencies_reach_its_trials() -> None:
 )
 def test_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share(made: Jobs, on_cpu: int, on_gpu: int) -> None:
     assert (made.threads(CPU), made.threads({**CPU, "device": "cpu-1"}), made.threads(CELL)) == (on_cpu, on_cpu, on_gpu)
-
-
-def test_a_gpu_is_asked_for_by_cells_that_run_on_one() -> None:
-    asked = {device: jobs().gpus({**CELL, "device": device}) for device in ("cuda", "xpu", "cpu", "cpu-half")}
-    assert asked == {"cuda": 1, "xpu": 1, "cpu": None, "cpu-half": None}
 
 
 def test_a_class_gives_its_jobs_resources_and_cores() -> None:
@@ -120,7 +110,3 @@ def test_minutes_are_whole_ones_of_the_time_limit_and_a_start() -> None:
     assert made.training_min(CELL, 1) == 6 + 6
     assert made.trial_min(CELL, 1) == 2 * (6 + 6)
     assert made.search_min(CELL, 3) == 3 * (6 + 60)
-
-
-def test_versions_are_those_that_the_main_process_found() -> None:
-    assert jobs(replace(HERE, torch_version="3.0")).trial(CELL)["torch"] == "3.0"
