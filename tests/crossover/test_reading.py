@@ -70,12 +70,6 @@ def test_all_spoilt_files_are_named_at_once_with_the_command_that_removes_them()
     assert shlex.split(command) == ["rm", "b c", "it's"]
 
 
-def test_one_spoilt_file_is_one_line_and_none_is_none() -> None:
-    check_readable({})
-    with pytest.raises(UserError, match=r"^a: cut off; delete it and run again$"):
-        check_readable(read_each([Path("a")], fails_on("a"))[1])
-
-
 def test_of_very_many_spoilt_files_the_first_are_named() -> None:
     names = [f"row-{number}" for number in range(MOST_NAMED + 5)]
     with pytest.raises(UserError, match=r"25 files like it cannot be used \(20 named here\); ") as caught:

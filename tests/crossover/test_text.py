@@ -12,43 +12,31 @@ from crossover import text
     ("function", "value", "expected"),
     [
         (text.seconds_text, 3.4e-9, "0.0034 µs"),
-        (text.seconds_text, 1e-6, "1.00 µs"),
         (text.seconds_text, 8.126e-4, "813 µs"),
         (text.seconds_text, 9.996e-4, "1.00 ms"),
-        (text.seconds_text, 0.25, "250 ms"),
         (text.seconds_text, 12.04, "12.0 s"),
-        (text.seconds_text, 119.6, "120 s"),
         (text.seconds_text, 506.0, "8.43 min"),
-        (text.seconds_text, 3599.0, "60 min"),
         (text.seconds_text, 4320.0, "1.2 h"),
-        (text.seconds_text, 147_600.0, "41 h"),
         (text.seconds_text, 293_760.0, "3.4 days"),
         (text.seconds_text, 1e9, "31.7 years"),
         (text.bytes_text, 512, "512 B"),
         (text.bytes_text, 17_250, "17.2 kB"),
         (text.bytes_text, 999_600_000, "1.00 GB"),
-        (text.bytes_text, 139e9, "139 GB"),
         (text.number_text, 0.01234, "0.0123"),
-        (text.number_text, 9.996, "10.0"),
         (text.number_text, 1239.6, "1,240"),
         (text.number_text, 0, "0"),
         (text.count_text, 6.54, "6.5"),
-        (text.count_text, 9.99, "10"),
-        (text.count_text, 1234, "1,200"),
         (text.count_text, 9999, "10 k"),
         (text.count_text, 999_999, "1 million"),
         (text.count_text, 2_804_390, "2.8 million"),
-        (text.count_text, 25e9, "25 billion"),
         (text.count_text, 0, "0"),
         (text.known_count_text, 1414, "1,414"),
         (text.known_count_text, 176_806, "177 k"),
-        (text.rate_text, 12_345.4, "12,345/s"),
         (text.rate_text, 8.254, "8.25/s"),
         (text.percent_text, 0.0011, "0.11 %"),
         (text.percent_text, 1.532, "153 %"),
         (text.share_text, 0.004, "under 1 %"),
         (text.share_text, 0.07, "7 %"),
-        (text.money_text, 4321, "4,321"),
         (text.money_text, 0.00123, "0.0012"),
         (text.small_text, 0.13, "0.13"),
         (text.small_text, 3.9e-5, "3.9 × 10⁻⁵"),
@@ -56,14 +44,8 @@ from crossover import text
         (text.cores_text, 5.63, "5.6 cores"),
         (text.cores_text, 15.7, "16 cores"),
         (text.spaced, "channels_last", "channels last"),
-        (text.listed, ["a"], "a"),
         (text.listed, ["a", "b", "c"], "a, b and c"),
     ],
 )
 def test_values_read_as_one_writes_them(function: Callable[[Any], str], value: Any, expected: str) -> None:
     assert function(value) == expected
-
-
-@pytest.mark.parametrize(("value", "expected"), [(6.544, "6.54"), (1112, "1,110"), (1_689_000, "1.69 million")])
-def test_counts_to_three_digits(value: float, expected: str) -> None:
-    assert text.count_text(value, 3) == expected

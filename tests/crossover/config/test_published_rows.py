@@ -68,12 +68,6 @@ def test_a_mistake_is_one_line(file: Path, text: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_excels_csv_in_utf_8_is_read(file: Path) -> None:
-    """It begins with a byte order mark and ends its lines as Windows does."""
-    file.write_bytes("# Größe\r\nsize, run_time_s\r\n2 ,1\r\n".encode("utf-8-sig"))
-    assert read_published_rows(file) == ("Größe", [{"size": 2, "run_time_s": 1.0}])
-
-
 def test_the_shipped_results_hold_the_sources_numbers() -> None:
     """As read off the chart: seconds of the CPU and of the GPU at each width."""
     _, rows = read_published_rows(ROOT / "config" / "published" / "hsf_width_runtime.csv")

@@ -49,13 +49,6 @@ def test_a_module_that_cannot_be_read_is_one_line(module: Path, text: str | None
     assert "\n" not in str(error.value)
 
 
-def test_a_workload_is_read_from_its_module(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crossover.config.workloads.WORKLOADS_FOLDER", module.parent)
-    module.write_text("")
-    with pytest.raises(UserError, match=r"^mine\.py: lacks SIZE_NAME"):
-        workload_traits("mine")
-
-
 ASKED = {"size": 2, "protocol": "resident", "variant": "plain"}
 KEYS = {axis: f"--{axis}" for axis in ASKED}
 
@@ -82,10 +75,6 @@ def test_what_a_workload_does_not_offer_is_refused(
     check_offered(workload, ASKED | right, keys)
     with pytest.raises(UserError, match=f"^{message}"):
         check_offered(workload, ASKED | wrong, keys)
-
-
-def test_a_batch_size_without_a_key_is_not_checked() -> None:
-    check_offered("matmul", ASKED | {"size": 64, "batch_size": 2}, KEYS)
 
 
 @pytest.mark.parametrize(

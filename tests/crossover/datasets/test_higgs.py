@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +73,6 @@ def test_options_that_do_not_fit_the_files_are_one_line(
         read({**csv, **changes})
 
 
-def test_a_share_may_leave_a_single_row(csv: dict[str, Any]) -> None:
-    assert len(read({**csv, "test_share": 0.985})["labels"]) == 1  # of 100; scikit-learn rounds up
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -103,13 +98,3 @@ def test_only_the_wanted_columns_are_read_block_by_block(csv: dict[str, Any]) ->
     Path(csv["signal"]).write_bytes(lines + b"five,6,x\n")
     with pytest.raises(UserError, match="invalid value 'five'"):
         read(csv)
-
-
-@pytest.mark.parametrize(
-    "spoil", [lambda whole: whole[:40], lambda _: b"lep_pt_1,lep_pt_2\n1,2\n"], ids=["cut", "plain"]
-)
-def test_a_spoilt_compressed_file_is_one_line(csv: dict[str, Any], tmp_path: Path, spoil: Any) -> None:
-    path = tmp_path / "signal.csv.gz"
-    path.write_bytes(spoil(gzip.compress(Path(csv["signal"]).read_bytes())))
-    with pytest.raises(UserError, match=r"signal\.csv\.gz: not a readable CSV file"):
-        read({**csv, "signal": str(path)})

@@ -149,14 +149,6 @@ def test_only_what_a_file_does_counts(library: Path) -> None:
     assert key("this is no Python") != key("this is none either")
 
 
-def test_the_key_is_the_same_wherever_the_files_lie(library: Path) -> None:
-    copied = code_of("trial", "disc_mlp")
-    assert all(file.is_relative_to(library) for file in copied.files.values())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(code_key, "LIBRARY", LIBRARY)
-        assert code_of("trial", "disc_mlp").key == copied.key
-
-
 def test_a_module_that_comes_or_goes_is_seen_at_once(library: Path, tmp_path: Path) -> None:
     workload(library, "import helper\n")
     missing = code_of("trial", "mine")

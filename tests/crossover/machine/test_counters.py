@@ -14,7 +14,6 @@ from crossover.machine.counters import (
     Counters,
     CpuTicks,
     counters_between,
-    involuntary_switches,
     read_counters,
 )
 
@@ -134,14 +133,6 @@ def test_the_load_by_others(before: Counters, after: Counters, others: float | N
     between = counters_between(before, after)
     assert (between["others_cpus"], between["children_cpus"]) == (others, children)
     assert (between["cpu_pressure_share"] is None) == (before == after)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_this_very_machine_can_be_read() -> None:
-    found = read_counters()
-    assert found.ticks is not None
-    assert 0 < found.ticks.own <= found.ticks.busy <= found.ticks.total
-    assert 0 <= involuntary_switches() <= involuntary_switches()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -26,11 +26,6 @@ def ids(chosen: str, nvml: FakeNvml = THREE) -> list[str]:
     return [gpu.id for gpu in find_gpus({"CUDA_VISIBLE_DEVICES": chosen}, nvml).visible]
 
 
-def test_all_are_visible_unless_chosen() -> None:
-    found = [VisibleGpu(uuid, "Brand G1") for uuid in (FIRST, SECOND, THIRD)]
-    assert list(find_gpus({}, THREE).visible) == found
-
-
 @pytest.mark.parametrize(
     ("chosen", "visible"),
     [
@@ -65,11 +60,6 @@ def test_chosen_by_uuid(chosen: str, visible: list[str]) -> None:
     assert ids(chosen) == visible
 
 
-@pytest.mark.parametrize("chosen", ["", "G", "gpu-8932"])
-def test_less_than_a_kind_of_name_is_no_abbreviation(chosen: str) -> None:
-    assert ids(chosen, FakeNvml(FakeGpu(FIRST))) == []
-
-
 def test_a_split_gpu_offers_its_instances() -> None:
     assert find_gpus({}, SPLIT).visible == (
         VisibleGpu(FIRST, "Brand G1"),
@@ -97,12 +87,6 @@ def test_a_split_gpu_offers_its_instances() -> None:
 )
 def test_chosen_instances(chosen: str, visible: list[str]) -> None:
     assert ids(chosen, SPLIT) == visible
-
-
-def test_an_old_drivers_name_of_an_instance() -> None:
-    old = f"MIG-{FIRST}/1/0"
-    longer = FakeGpu(f"MIG-{FIRST}/1/01", within=(1, 1))
-    assert ids(old, FakeNvml(FakeGpu(FIRST, instances=(FakeGpu(old, within=(1, 0)), longer)))) == [old]
 
 
 def test_a_lost_gpu_does_not_count() -> None:

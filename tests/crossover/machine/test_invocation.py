@@ -35,11 +35,6 @@ def test_by_hand_there_is_no_run_and_the_code_is_that_of_the_checkout() -> None:
     assert code_version() == "b" * 40
 
 
-def test_a_run_without_git_gives_no_code_version() -> None:
-    hand_down_invocation(Invocation("snakemake", "/", Checkout(unknown="git is not installed")))
-    assert code_version() is None
-
-
 def test_the_command_can_be_pasted_into_a_shell() -> None:
     run = this_invocation(["--cores", "2", "--config", "studies=[a, b]"], "/here", {})
     assert run.command == "snakemake --cores 2 --config 'studies=[a, b]'"
@@ -48,10 +43,6 @@ def test_the_command_can_be_pasted_into_a_shell() -> None:
 def test_a_profile_of_the_environment_is_part_of_the_command() -> None:
     run = this_invocation([], "/here", {"SNAKEMAKE_PROFILE": "profiles/my slurm"})
     assert run.command == "SNAKEMAKE_PROFILE='profiles/my slurm' snakemake"
-
-
-def test_a_very_long_command_is_cut() -> None:
-    assert len(this_invocation(["x" * 50_000], "/here", {}).command) < 10_010
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import errno
 import os
-import select
 import signal
 import stat
 import subprocess
@@ -16,7 +14,7 @@ from typing import Any
 import pytest
 
 from crossover.errors import UserError
-from crossover.machine.lease import LEASES, Lease, folder_of_locks, lease, others_held
+from crossover.machine.lease import LEASES, Lease, lease, others_held
 from fake_nvml import FakeGpu, FakeNvml
 from processes import PATIENCE_S
 
@@ -197,14 +195,6 @@ def test_all_users_may_take_the_locks(leaser: Leaser, folder: Path) -> None:
         os.umask(before)
 
 
-def test_the_default_folder_is_the_same_for_every_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    before = folder_of_locks({LEASES: ""})
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    assert folder_of_locks({}) == before
-    assert before.name == "crossover-leases"
-
-
 def link_to_folder(path: Path) -> None:
     (path.parent / "elsewhere").mkdir()
     path.symlink_to(path.parent / "elsewhere")
@@ -228,15 +218,6 @@ def test_a_folder_that_cannot_hold_locks_is_refused(
     assert LEASES in str(error.value)
     assert "\n" not in str(error.value)
     assert not list(folder.parent.glob("elsewhere/*"))
-
-
-def test_a_drive_without_locks_is_refused(leaser: Leaser, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_locks(*_: Any) -> None:
-        raise OSError(errno.ENOSYS, "Function not implemented")
-
-    monkeypatch.setattr("fcntl.flock", no_locks)
-    with pytest.raises(UserError, match="local drive"), leaser():
-        pass
 
 
 class Worker:
@@ -299,21 +280,6 @@ def test_four_processes_take_turns_on_one_gpu(workers: Callable[..., Worker]) ->
         held.append([float(when) for when, _ in events])
     held.sort()
     assert [one for one, other in pairwise(held) if other[0] < one[1]] == []
-
-
-def test_four_processes_share_two_gpus(workers: Callable[..., Worker]) -> None:
-    four = [workers(f"worker{number}", "GPU-1,GPU-2", "until-told") for number in range(4)]
-    for worker in four:
-        worker.begin()
-    says = {worker: worker.next("")[1].split()[:2] for worker in four}
-    assert sorted(says.values()) == [["holds", "GPU-1"], ["holds", "GPU-2"], ["waiting", "for"], ["waiting", "for"]]
-    first = next(worker for worker in four if says[worker] == ["holds", "GPU-2"])
-    first.begin()
-    first.next("frees GPU-2")
-    waiting = {worker.process.stdout: worker for worker in four if says[worker][0] == "waiting"}
-    (ready, *more), *_ = select.select(list(waiting), [], [], PATIENCE_S)
-    waiting[ready].next("holds GPU-2")
-    assert not more
 
 
 @pytest.mark.parametrize("how", ["alone", "with-child", "with-fork"])

@@ -37,10 +37,6 @@ GPU = {
 }
 
 
-def test_the_facts_are_columns() -> None:
-    assert CPU.keys() | GPU.keys() <= set(COLUMNS)
-
-
 @pytest.mark.parametrize("facts", [CPU, GPU, dict.fromkeys(COLUMNS), {}], ids=["cpu", "gpu", "unknown", "none"])
 def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: dict[str, Any]) -> None:
     assert host_flags(facts) == []
@@ -86,12 +82,9 @@ def test_what_disturbs_nothing_raises_no_flag(facts: dict[str, Any]) -> None:
     [
         ({"foreign_processes": 2}, "other compute processes on the GPU (2)"),
         ({"slowdown_s": 1.5, "throttle_reasons": ["gpu_idle", "thermal"]}, "slowed the GPU down (thermal)"),
-        ({"slowdown_s": 1.5}, "slowed the GPU down"),
         ({"slowdown_s": None, "throttle_reasons": ["hw_power_brake"]}, "slowed the GPU down (hw_power_brake)"),
-        ({"throttle_reasons": ["hw_thermal_slowdown"]}, "slowed the GPU down (hw_thermal_slowdown)"),
         ({"allocator_retries": 3}, "allocator retries while timing (3)"),
         ({"recompiles": 4}, "recompilations while timing (4)"),
-        ({"foreign_processes": 1, "recompiles": 1}, "; recompilations while timing (1)"),
     ],
 )
 def test_what_makes_a_result_invalid_is_named(changes: dict[str, Any], words: str) -> None:
@@ -99,22 +92,9 @@ def test_what_makes_a_result_invalid_is_named(changes: dict[str, Any], words: st
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"power_capped_s": 10.0, "throttle_reasons": ["sw_power_cap", "reliability", "board_limit"]},
-        {"slowdown_s": None, "throttle_reasons": ["hw_slowdown"]},
-        {"foreign_processes": None},
-    ],
-)
-def test_what_is_only_a_note_does_not_make_a_result_invalid(changes: dict[str, Any]) -> None:
-    assert why_invalid({**GPU, **changes}) is None
-
-
-@pytest.mark.parametrize(
     ("facts", "passes"),
     [
         ({"foreign_processes": 1}, True),
-        ({"slowdown_s": 0.5}, True),
         ({"throttle_reasons": ["hw_thermal_slowdown"]}, True),
         ({"allocator_retries": 2}, True),
         ({"recompiles": 2}, False),

@@ -62,8 +62,6 @@ def test_the_time_limit_of_a_study_replaces_that_of_the_run() -> None:
     ("made", "on_cpu", "on_gpu"),
     [
         (jobs(cores=8), 8, 1),
-        (jobs(cores=1), 1, 1),
-        (jobs(cores=8, cpu_threads=3), 8, 3),
         (jobs(cores=2, cpu_threads=3), 3, 3),
         (jobs(cores=8, cluster={"side_by_side": False}), 8, 8),
         (jobs(KNOWN_NODES, None), 64, 16),
@@ -103,10 +101,3 @@ def test_a_trial_that_is_measured_twice_ends_before_its_job_does(limit_s: float)
     made = jobs(time_limit_s=limit_s)
     assert 60 * made.trial_min(CELL, 1) >= 2 * (START_LIMIT_S + limit_s + ENDING_LIMIT_S)
     assert made.trial_min(CELL, 2) == 2 * made.trial_min(CELL, 1)
-
-
-def test_minutes_are_whole_ones_of_the_time_limit_and_a_start() -> None:
-    made = jobs(time_limit_s=301)
-    assert made.training_min(CELL, 1) == 6 + 6
-    assert made.trial_min(CELL, 1) == 2 * (6 + 6)
-    assert made.search_min(CELL, 3) == 3 * (6 + 60)
