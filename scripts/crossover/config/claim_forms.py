@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crossover.config.studies import Study
-from crossover.config.words import AXES, DEVICES
+from crossover.config.words import AXES, BASELINE, DEVICES
 from crossover.errors import UserError, allowed_names
 
 FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "same_quality")
@@ -88,7 +88,11 @@ def read_claim(values: Mapping[str, Any], study: str, place: str) -> Claim:
         found = ", ".join(named) if named else "none"
         raise UserError(f"{place}: {found} given; allowed: exactly one of {', '.join(FORMS)}")
     form = _read_form(named[0], values[named[0]], f"{place}.{named[0]}")
-    published = "none" if values.get("source") == OURS else values.get("published")
+    published = values.get("published")
+    if values.get("source") == OURS:
+        if published is not None:
+            raise UserError(f"{place}.published: {published!r} is not allowed; allowed: null, as the source is {OURS}")
+        published = "none"
     text = published if isinstance(published, str | None) else short_number(published)
     shown = _claimed(form) if text is None else f"{text} (tested: {_claimed(form)})"
     return Claim(study, values["statement"], values.get("source"), shown, named[0], form)
@@ -117,9 +121,14 @@ def selects(axes: Mapping[str, Any], cell: Mapping[str, Any]) -> bool:
     return all(cell[axis] == value for axis, value in axes.items())
 
 
+def axes_words(axes: Mapping[str, Any]) -> str:
+    """Pinned axes in words, 'device cuda, size 2000'."""
+    return ", ".join(f"{axis} {value}" for axis, value in axes.items()) or "the only cell"
+
+
 def several_cells(axes: Mapping[str, Any], loose: Sequence[str]) -> str:
     """What is wrong with a selection that leaves several cells, and what to do."""
-    chosen = ", ".join(f"{axis} {value}" for axis, value in axes.items()) or "no axis pinned"
+    chosen = axes_words(axes) if axes else "no axis pinned"
     return f"the selection ({chosen}) leaves cells that differ in {', '.join(loose)}; pin {', '.join(loose)} in 'where'"
 
 
@@ -137,6 +146,12 @@ def _read_form(name: str, values: Mapping[str, Any], place: str) -> CrossoverBet
         raise UserError(f"{place}.range: [{low:g}, {high:g}] is reversed; allowed: lowest, highest")
     if name == "crossover_between":
         assert low is not None
+        for axis, value in where.items():
+            if axis == "size" or (axis == "device" and value == BASELINE):
+                raise UserError(
+                    f"{place}.where.{axis}: {value!r} is not allowed; a crossover is read over the sizes and "
+                    f"compares with the {BASELINE}; allowed: other axes, or an accelerator"
+                )
         return CrossoverBetween(low, high, where)
     keys = ("slow", "fast") if name == "speedup_between" else ("of", "over")
     shared = "step_time_s" if name == "speedup_between" else values.get("metric")
@@ -162,8 +177,12 @@ def check_claims_of(study: Study, place: str, studies: Sequence[str], read: Call
     """
     for number, values in enumerate(claims_of([study])):
         here = f"{place}: claims.{number}"
-        if values["source"] is None:
-            raise UserError(f"{here}.source: missing; allowed: author, title and date, or '{OURS}'")
+        source = values["source"]
+        if source is None or (source != OURS and source.strip().lower() == OURS):
+            inherited = source and not study.claims[number].get("source")
+            where = f"{place}: published.source" if inherited else f"{here}.source"
+            found = "missing" if source is None else f"{source!r} is not allowed"
+            raise UserError(f"{where}: {found}; allowed: author, title and date, or '{OURS}'")
         claim = read_claim(values, study.name, here)
         if isinstance(claim.form, SameQuality):
             problems = _quality_problems(claim.form, values["same_quality"], study, studies, read)
@@ -175,6 +194,8 @@ def check_claims_of(study: Study, place: str, studies: Sequence[str], read: Call
 
 def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], study: Study) -> Iterator[str]:
     """What is wrong with a claim about times, as the rest of a message that names its form."""
+    if not study.timed:
+        yield ": the study times nothing; allowed: same_quality, or timed: true"
     yield from _off_grid(values, study)
     cells = _cells(study)
     if isinstance(form, CrossoverBetween):
@@ -188,6 +209,9 @@ def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], s
             yield f": {side.metric} needs latency_steps, which is 0; allowed: at least 300"
         if side.metric in MISTAKES and not study.latency_mistakes:
             yield f": {side.metric} needs latency_mistakes, which is false; set it to true"
+    of, over = ([cell for cell in cells if selects(side.axes, cell)] for side in (form.of, form.over))
+    if form.of.metric == form.over.metric and (form.of.axes == form.over.axes or (of and of == over)):
+        yield f": both sides are the same cell ({axes_words(form.of.axes)}); let them differ in an axis"
 
 
 def _quality_problems(
@@ -200,6 +224,12 @@ def _quality_problems(
     if trained.quality is None:
         yield f".study: '{trained.name}' trains no models; allowed: a study with quality"
     yield from _off_grid(values, trained)
+    chosen = [cell for cell in _cells(replace(trained, timed=True)) if selects(form.where, cell)]
+    if chosen and all((cell["device"], cell["precision"]) == (BASELINE, "fp32") for cell in chosen):
+        yield (
+            ".where: it leaves only the CPU in fp32, which the others are compared with; allowed: another device, or "
+            f"another precision of {', '.join(trained.precisions)}"
+        )
 
 
 def _off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from crossover.config.validation import read_text
@@ -63,17 +65,42 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     where = shown_path(path)
     lines = read_text(path).splitlines()
     source = " ".join(line.lstrip("# ").strip() for line in lines if line.startswith("#"))
-    table = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
-    if not source or len(table) < 2:
-        raise UserError(
-            f"{where}: allowed: lines that start with '#' and say whose numbers these are, a line of columns "
-            f"({', '.join(_allowed())}), one line per published run"
-        )
-    names = _fields(table[0][1], f"{where}: line {table[0][0]}")
+    if not source:
+        raise UserError(f"{where}: no line starts with '#'; the first ones say whose numbers these are")
+    table = [
+        (_fields(line, f"{where}: line {number}"), f"{where}: line {number}")
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.startswith("#")
+    ]
+    if not table:
+        raise UserError(f"{where}: no columns; allowed: {', '.join(_allowed())}")
+    (names, _), *records = table
+    held: dict[str, str] = {}
     for name in names:
         if name not in _allowed():
             raise UserError(f"{where}: column {shown_value(name)} is unknown; {allowed_names(name, _allowed())}")
-    return source, [_row(names, line, f"{where}: line {number}") for number, line in table[1:]]
+        metric, _ = scales().get(name, (name, None))
+        if metric in held:
+            raise UserError(f"{where}: column '{name}' holds what '{held[metric]}' holds; allowed: one of them")
+        held[metric] = name
+    if not set(names) & scales().keys():
+        raise UserError(f"{where}: no column holds a result; allowed: {', '.join(scales())}")
+    rows: list[dict[str, Value]] = []
+    seen: dict[tuple[Value, ...], str] = {}
+    for fields, place in records:
+        if len(fields) != len(names):
+            raise UserError(f"{place}: {len(fields)} fields; allowed: {len(names)}, one per column")
+        row = _row(dict(zip(names, fields, strict=True)), place)
+        if not any(row.get(metric) for metric in METRICS):
+            raise UserError(f"{place}: no result; allowed: a line with at least one")
+        run = tuple(row[name] for name in names if name in row and name not in METRICS)
+        if run in seen:
+            raise UserError(f"{place}: the run of {seen[run]} again; allowed: each run once, or runs with a label each")
+        seen[run] = place.removeprefix(f"{where}: ")
+        rows.append(row)
+    if not rows:
+        raise UserError(f"{where}: no line follows the columns; allowed: one line per published run")
+    return source, rows
 
 
 def _fields(line: str, place: str) -> list[str]:
@@ -88,16 +115,11 @@ def _allowed() -> list[str]:
     return [*AXES_OF_RESULTS, *TEXTS, *scales()]
 
 
-def _row(names: Sequence[str], line: str, place: str) -> dict[str, Value]:
-    fields = _fields(line, place)
-    if len(fields) != len(names):
-        raise UserError(f"{place}: {len(fields)} fields; allowed: {len(names)}, one per column")
+def _row(fields: Mapping[str, str], place: str) -> dict[str, Value]:
     row: dict[str, Value] = {}
-    for name, text in zip(names, fields, strict=True):
+    for name, text in fields.items():
         metric, factor = scales().get(name, (name, None))
         row[metric] = _value(name, text, factor, f"{place}: {name}") if text else None
-    if not any(row.get(metric) for metric in METRICS):
-        raise UserError(f"{place}: no result; allowed: a line with at least one of {', '.join(scales())}")
     return row
 
 
@@ -106,10 +128,11 @@ def _value(name: str, text: str, factor: float | None, place: str) -> Value:
         raise UserError(f"{place}: {shown_value(text)} is unknown; {allowed_names(text, WORDS[name])}")
     if name not in COUNTS and factor is None:
         return text
-    try:
-        number = int(text) if name in COUNTS else float(text)
-    except ValueError:
-        number = math.nan
+    digits = r"[0-9]{1,10}" if name in COUNTS else r"[0-9]*\.?[0-9]*(e[-+]?[0-9]+)?"
+    number: int | float = math.nan
+    if re.fullmatch(digits, text, re.ASCII | re.IGNORECASE):
+        with suppress(ValueError):
+            number = int(text) if name in COUNTS else float(text)
     if not (0 < number < math.inf):
         kind = "whole number" if name in COUNTS else "number"
         raise UserError(f"{place}: {shown_value(text)} is not allowed; allowed: a {kind} above 0")

@@ -11,7 +11,7 @@ from crossover.config.claim_forms import check_claims_of
 from crossover.config.published_rows import read_published_rows
 from crossover.config.studies import Study
 from crossover.config.validation import Locator, check, read_mapping
-from crossover.config.workloads import check_offered, known_workloads, memory_mb, trains, workload_traits
+from crossover.config.workloads import NULL, check_offered, known_workloads, memory_mb, trains, workload_traits
 from crossover.errors import UserError, allowed_names, shown_path
 
 
@@ -58,6 +58,11 @@ def _read(name: str, folder: Path, schema: Mapping[str, Any]) -> Study:
     """A study with the defaults of its keys, each key checked against the schema alone."""
     file = folder / "studies" / f"{name}.yaml"
     values = read_mapping(file)
+    if values.get("workload", "") is None:
+        raise UserError(
+            f"{shown_path(file)}: workload: nothing, as YAML reads it; allowed: the name of a workload, in quotes if "
+            f'it is "{NULL}"'
+        )
     complete = check(values, schema, Locator([(shown_path(file), values)]))
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in complete.items()
@@ -72,13 +77,15 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
     if (study.latency_mistakes or "latency" in study.figures) and not study.latency_steps:
         yield "latency_steps: latency needs steps to time; allowed: at least 300"
-    dataset = workload_traits(study.workload).dataset
-    if dataset is not None and dataset not in datasets:
-        yield (
-            f"workload: DATASET of '{study.workload}' is '{dataset}', which `datasets` of the config lacks; "
-            f"{allowed_names(dataset, sorted(datasets))}"
-        )
+    if study.largest_batch and not study.timed:
+        yield "largest_batch: true, but the study times nothing; allowed: false, or timed: true"
+    if study.largest_batch and study.workload == NULL:
+        yield f"largest_batch: true, but every batch of workload '{NULL}' fits; allowed: false"
+    crossover = (study.published or {}).get("crossover")
+    if crossover and crossover != sorted(crossover):
+        yield f"published.crossover: {crossover} is reversed; allowed: lowest, highest"
     yield from _quality_problems(study)
+    yield from _batch_problems(study, datasets)
 
 
 def _quality_problems(study: Study) -> Iterator[str]:
@@ -98,8 +105,27 @@ def _quality_problems(study: Study) -> Iterator[str]:
         yield f"protocols: {list(study.protocols)} lacks resident, the only one that quality trains by; add it"
     if "fp32" not in study.precisions:
         yield f"precisions: {list(study.precisions)} lacks fp32, which quality compares with; add it"
+    if names and classes is None:
+        yield f"quality.classes: {workload} does not say how many it has; add CLASSES to its module, or take null"
     if names and len(names) != classes:
-        yield f"quality.classes: {len(names)} names, but {workload} has CLASSES = {classes}; name each, or take null"
+        yield f"quality.classes: {len(names)} names, but {workload} has {classes} classes; name each, or take null"
+
+
+def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
+    """A dataset that the config lacks, or batches larger than it, where the config says how many rows it has."""
+    dataset = workload_traits(study.workload).dataset
+    if dataset is None:
+        return
+    if dataset not in datasets:
+        yield (
+            f"workload: DATASET of '{study.workload}' is '{dataset}', which `datasets` of the config lacks; "
+            f"{allowed_names(dataset, sorted(datasets))}"
+        )
+    options = datasets[dataset]
+    rows = None if options.get("csv") or options.get("folder") else options.get("points", options.get("rows"))
+    for batch_size in study.batch_sizes:
+        if isinstance(rows, int) and batch_size > rows:
+            yield f"batch_sizes: {batch_size} is more than dataset '{dataset}' has; allowed: at most its {rows} rows"
 
 
 def _check_results(file: Path, study: Study, shown: str) -> None:

@@ -5,20 +5,26 @@ from __future__ import annotations
 import ast
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
+from importlib.util import decode_source
 from pathlib import Path
+from symtable import symtable
 from typing import Any
 
-from crossover.config.words import PLAIN
-from crossover.errors import UserError
+from crossover.config.words import PLAIN, PROTOCOLS
+from crossover.errors import UserError, shown_value
 
 WORKLOADS_FOLDER = Path(__file__).parents[1] / "measurement" / "workloads"
 NULL = "null"
 """The workload that does nothing and needs no torch."""
 
 GUIDE = "docs/how-to/configure.md, 'A workload of your own'"
+
+FUNCTIONS = {"build_model": "size", "build": "cell, data, arithmetic"}
+"""The functions that a module must define, with the arguments they are called with."""
 
 BASE_MB = 4000
 """Memory of any trial: torch and its libraries, a GPU's host side, a batch of images."""
@@ -46,6 +52,44 @@ class Traits:
     """Number of classes in the labels; None: the module does not say."""
 
 
+def _is_tuple_of(kind: type, value: Any) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(type(item) is kind for item in value)
+
+
+def _is_count(value: Any, least: int = 1) -> bool:
+    return type(value) is int and value >= least
+
+
+def _is_none_or_counts(value: Any) -> bool:
+    return value is None or (_is_tuple_of(int, value) and min(value) >= 1)
+
+
+ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "SIZE_NAME": ("a text", lambda value: isinstance(value, str) and bool(value.strip())),
+    "SIZE_RANGE": (
+        "the smallest and the largest size, as (1, 32768)",
+        lambda value: _is_tuple_of(int, value) and len(value) == 2 and 1 <= value[0] <= value[1],
+    ),
+    "DATASET": (
+        "None, or a key of `datasets` in the config, as 'disc'",
+        lambda value: value is None or isinstance(value, str),
+    ),
+    "PROTOCOLS": (
+        "a tuple of resident and as_published, as ('resident',)",
+        lambda value: _is_tuple_of(str, value) and set(value) <= set(PROTOCOLS),
+    ),
+    "VARIANTS": (
+        "a tuple of names of letters, digits and _, as ('plain',)",
+        lambda value: _is_tuple_of(str, value) and all(re.fullmatch(r"\w+", item, re.ASCII) for item in value),
+    ),
+    "SIZES": ("None, or a tuple of sizes within SIZE_RANGE", _is_none_or_counts),
+    "BATCH_SIZES": ("None, or a tuple of whole numbers of at least 1", _is_none_or_counts),
+    "GRANULARITY": ("a whole number of at least 1, at most the largest size", _is_count),
+    "CLASSES": ("None, or a whole number of at least 2", lambda value: value is None or _is_count(value, 2)),
+}
+"""For each constant, what it may be: in words, and as a test."""
+
+
 def known_workloads() -> list[str]:
     """Names of the workloads: the public modules of the workloads' folder."""
     return sorted(path.stem for path in WORKLOADS_FOLDER.glob("[!_]*.py") if "." not in path.stem)
@@ -59,7 +103,7 @@ def workload_module(workload: str) -> Path:
 @cache
 def workload_traits(workload: str) -> Traits:
     """The constants of a workload's module; raises UserError as `read_traits` does."""
-    return read_traits(workload_module(workload))
+    return read_traits(workload_module(workload), {} if workload == NULL else FUNCTIONS)
 
 
 def trains(workload: str) -> bool:
@@ -115,35 +159,89 @@ def _parameter_count(workload: str) -> Callable[[int], int]:
     return found
 
 
-def read_traits(module: Path) -> Traits:
-    """The constants of a workload's module; raises UserError naming the file."""
+def read_traits(module: Path, functions: Mapping[str, str] = FUNCTIONS) -> Traits:
+    """The constants of a workload's module, once the functions it must define are found.
+
+    Raises UserError naming the file and the line.
+    """
     shown = os.path.relpath(module)
+    source = _source(module, shown)
+    tree = _parse(source, shown)
+    values: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for name, node in _constants(tree):
+        places[name] = f"{shown}: line {node.lineno}: {name}"
+        try:
+            values[name] = ast.literal_eval(node)
+        except (ValueError, TypeError):
+            raise UserError(
+                f"{places[name]} is computed, but it is read without running the module; "
+                f"allowed: a literal, {ALLOWED[name][0]}"
+            ) from None
+        if not ALLOWED[name][1](values[name]):
+            raise _refused(places, name, values[name])
+    missing = [f.name.upper() for f in fields(Traits) if f.default is MISSING and f.name.upper() not in values]
+    if missing:
+        wanted = "; ".join(f"{name}: {ALLOWED[name][0]}" for name in missing)
+        raise UserError(f"{shown}: lacks {', '.join(missing)}; add at the top level: {wanted}; {GUIDE}")
+    _check_functions(tree, source, functions, shown)
+    traits = Traits(**{name.lower(): value for name, value in values.items()})
+    low, high = traits.size_range
+    if any(not low <= size <= high for size in traits.sizes or ()):
+        raise _refused(places, "SIZES", traits.sizes)
+    if high // traits.granularity * traits.granularity < low:
+        raise _refused(places, "GRANULARITY", traits.granularity)
+    return traits
+
+
+def _refused(places: Mapping[str, str], name: str, value: object) -> UserError:
+    return UserError(f"{places[name]}: {shown_value(value)} is not allowed; allowed: {ALLOWED[name][0]}")
+
+
+def _source(module: Path, shown: str) -> bytes:
     try:
-        tree = ast.parse(module.read_bytes())
+        return module.read_bytes()
     except OSError as error:
         raise UserError(f"{shown}: cannot be read: {error.strerror}; a workload is a module there ({GUIDE})") from None
-    except (SyntaxError, ValueError) as error:
+
+
+def _parse(source: bytes, shown: str) -> ast.Module:
+    try:
+        tree = ast.parse(source)
+        compile(tree, shown, "exec")
+        return tree
+    except SyntaxError as error:
+        line = f"line {error.lineno}: " if error.lineno else ""
+        raise UserError(f"{shown}: {line}not valid Python ({error.msg}); mend the module") from None
+    except (ValueError, RecursionError, MemoryError) as error:  # null bytes before Python 3.12, or nested too deeply
         raise UserError(f"{shown}: not valid Python ({error}); mend the module") from None
-    known = {field.name.upper(): field for field in fields(Traits)}
-    values: dict[str, Any] = {}
-    for name, node in _assigned(tree):
-        if name in known:
-            try:
-                values[name] = ast.literal_eval(node)
-            except (ValueError, TypeError):
-                raise UserError(
-                    f"{shown}: line {node.lineno}: {name} is computed, but it is read without running the module; "
-                    f"allowed: a literal ({GUIDE})"
-                ) from None
-    missing = [name for name, field in known.items() if field.default is MISSING and name not in values]
-    if missing:
-        raise UserError(f"{shown}: lacks {', '.join(missing)}; add them at the top level ({GUIDE})")
-    return Traits(**{name.lower(): value for name, value in values.items()})
 
 
-def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Names and values of the top-level assignments."""
+def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Names and values of the top-level assignments that `Traits` knows."""
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield from ((target.id, node.value) for target in targets if isinstance(target, ast.Name))
+            for target in targets:
+                if isinstance(target, ast.Name) and target.id in ALLOWED:
+                    yield target.id, node.value
+
+
+def _check_functions(tree: ast.Module, source: bytes, functions: Mapping[str, str], shown: str) -> None:
+    """Raise UserError if a function is not defined at the top level, or takes other arguments."""
+    symbols = symtable(decode_source(source), shown, "exec").get_symbols()
+    defined = {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
+    everything = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in tree.body)
+    for name, arguments in functions.items():
+        if name not in defined and not everything:
+            raise UserError(f"{shown}: lacks {name}; add a function {name}({arguments}) at the top level; {GUIDE}")
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in functions and not node.decorator_list:
+            own, count = node.args, functions[node.name].count(",") + 1
+            most = len(own.posonlyargs) + len(own.args)
+            unset = any(default is None for default in own.kw_defaults)
+            if unset or not most - len(own.defaults) <= count <= (count if own.vararg else most):
+                raise UserError(
+                    f"{shown}: line {node.lineno}: {node.name}({ast.unparse(own)}) is called with other arguments; "
+                    f"allowed: {node.name}({functions[node.name]}), whatever their names"
+                )

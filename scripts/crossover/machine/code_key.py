@@ -183,7 +183,11 @@ class Modules:
 
 def _is_installed(folder: Path) -> bool:
     """Whether a folder on Python's path belongs to Python or holds installed packages."""
-    return not INSTALLED.isdisjoint(folder.parts) or any(map(folder.is_relative_to, STANDARD))
+    return (
+        not INSTALLED.isdisjoint(folder.parts)
+        or any(map(folder.is_relative_to, STANDARD))
+        or any(folder.glob("*.dist-info"))  # as `pip install --target` leaves it
+    )
 
 
 def _read(file: Path) -> _Source:
@@ -205,9 +209,20 @@ def _read_once(file: Path, _size: int, _changed_ns: int) -> _Source:
             imports += [(0, alias.name, ()) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             imports.append((node.level, node.module or "", tuple(alias.name for alias in node.names)))
+        elif isinstance(node, ast.Call) and (name := _imported_by_name(node)):
+            imports.append((0, name, ()))
         elif isinstance(body := getattr(node, "body", None), list):
             node.body = [statement for statement in body if not _is_text(statement)]  # type: ignore[attr-defined]
     return _Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(dict.fromkeys(imports)))
+
+
+def _imported_by_name(call: ast.Call) -> str | None:
+    """The module that `import_module("...")` or `__import__("...")` names, if the name is a literal."""
+    function = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
+    if function not in ("import_module", "__import__") or not call.args or not isinstance(call.args[0], ast.Constant):
+        return None
+    name = call.args[0].value
+    return name if isinstance(name, str) and not name.startswith(".") else None
 
 
 def _is_text(statement: ast.stmt) -> bool:

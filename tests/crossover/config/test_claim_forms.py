@@ -58,20 +58,38 @@ def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, pub
     [
         ({}, "claims.0: none given; allowed: exactly one of crossover_between, speedup_between, ratio_between, "),
         ({"speedup_between": SPEEDUP, **ratio()}, "claims.0: speedup_between, ratio_between given; allowed: exactly"),
+        ({"statement": ..., **ratio()}, "claims.0: key 'statement' is missing"),
+        ({"ratio_over": RATIO}, "claims.0.ratio_over: unknown key; allowed: statement, source, "),
+        ({"source": "ours", "published": 3, **ratio()}, "claims.0.published: 3 is not allowed; allowed: null"),
         (ratio(range=[5, 4]), "claims.0.ratio_between.range: [5, 4] is reversed"),
+        (ratio(range=5), "claims.0.ratio_between.range: 5 is not allowed"),
+        (ratio(of={"device": "gpu"}), "claims.0.ratio_between.of.device: 'gpu' is not allowed; allowed: cpu,"),
+        (ratio(where={"batch": 2}), "claims.0.ratio_between.where.batch: unknown key; allowed: protocol, batch_size"),
         (ratio(where={"size": 2}), "claims.0.ratio_between.of: size pinned in 'where' as well"),
         (ratio(metric=...), "claims.0.ratio_between.of: name one metric, either inside of it or beside it"),
         (ratio(of={"size": 2, "metric": "timed_s"}), "claims.0.ratio_between.of: name one metric"),
         (ratio(where={}), "claims.0.ratio_between: the selection (size 2) leaves cells that differ in device; pin"),
         (ratio(metric="run_time_s"), "claims.0.ratio_between: run_time_s needs the steps of the published run"),
+        (ratio(over={"size": 2}), "claims.0.ratio_between: both sides are the same cell (device cpu, size 2)"),
+        (ratio(over={"size": 2, "precision": "fp32"}), "claims.0.ratio_between: both sides are the same cell"),
         (ratio(metric="latencies_s"), "claims.0.ratio_between: latencies_s needs latency_steps, which is 0"),
         (ratio(metric="latency_p99_s"), "claims.0.ratio_between: latency_p99_s needs latency_steps, which is 0"),
         (ratio(where={"device": "cpu", "variant": "a"}), "claims.0.ratio_between.where.variant: 'a' is not measured"),
         (ratio(of={"size": 2, "execution": "compile"}), "claims.0.ratio_between.of.execution: 'compile' is not meas"),
         (ratio(over={"size": 3, "batch_size": 64}), "claims.0.ratio_between.over.batch_size: 64 is not measured by"),
+        (
+            {"crossover_between": {"range": [1, 2], "where": {"size": 2}}},
+            "claims.0.crossover_between.where.size: 2 is not allowed; a crossover is read over the sizes",
+        ),
+        (
+            {"crossover_between": {"range": [1, 2], "where": {"device": "cpu"}}},
+            "claims.0.crossover_between.where.device: 'cpu' is not allowed",
+        ),
+        ({"same_quality": {**SAME, "metric": "recall"}}, "claims.0.same_quality.metric: 'recall' is not allowed"),
         ({"same_quality": {**SAME, "study": "min"}}, "claims.0.same_quality.study: 'min' is unknown; allowed: mine"),
         ({"same_quality": SAME}, "claims.0.same_quality.study: 'mine' trains no models; allowed: a study with quality"),
         ({"source": None, **ratio()}, "claims.0.source: missing; allowed: author, title and date, or 'ours'"),
+        ({"source": "Ours", **ratio()}, "claims.0.source: 'Ours' is not allowed; allowed: author, title and date, or"),
     ],
 )
 def test_a_mistake_in_a_claim_is_one_line(
@@ -105,6 +123,7 @@ def test_a_claim_that_can_be_checked_is_read(folder: Any, changes: dict[str, Any
             ratio(metric="latencies_cold_s"),
             "ratio_between: latencies_cold_s needs latency_mist",
         ),
+        ({"timed": False, "quality": {}}, ratio(), "ratio_between: the study times nothing; allowed: same_quality"),
         (
             {"precisions": ["fp32", "bf16"], "batch_sizes": [10, 20]},
             {"crossover_between": {"range": [1, 2]}},
@@ -115,6 +134,7 @@ def test_a_claim_that_can_be_checked_is_read(folder: Any, changes: dict[str, Any
             {"same_quality": {**SAME, "where": {"precision": "tf32"}}},
             "same_quality.where.precision: 'tf32' is not measured by study 'mine'; allowed: fp32, bf16",
         ),
+        ({"quality": {}}, {"same_quality": {**SAME, "where": {"device": "cpu"}}}, "same_quality.where: it leaves only"),
     ],
 )
 def test_a_claim_needs_a_study_that_measures_it(
@@ -135,7 +155,9 @@ def test_a_claim_may_rest_on_another_study_that_is_not_run(folder: Any, complain
     assert "study: 'other' trains no models" in complaint(folder.read)
 
 
-def test_a_claim_takes_the_studys_source(folder: Any) -> None:
+def test_a_claim_takes_the_studys_source(folder: Any, complaint: Complaint) -> None:
     claims = [{"statement": "x", **ratio()}]
     study = folder.study(claims=claims, published=SAID)
     assert [(claim["source"], claim["study"]) for claim in claims_of([study])] == [(SAID["source"], "mine")]
+    text = complaint(lambda: folder.study(claims=claims, published={**SAID, "source": "OURS"}))
+    assert text.startswith("studies/mine.yaml: published.source: 'OURS' is not allowed; allowed: ")

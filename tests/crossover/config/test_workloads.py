@@ -5,17 +5,18 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from crossover.config.workloads import Traits, check_offered, memory_mb, read_traits, workload_traits
+from crossover.config.workloads import ALLOWED, Traits, check_offered, memory_mb, read_traits, workload_traits
 from crossover.errors import UserError
 
 WHOLE = 'SIZE_NAME = "features"\nSIZE_RANGE = (1, 8)\nDATASET = None\nPROTOCOLS = ("resident",)\n'
+FUNCTIONS = "def build_model(features): ...\ndef build(cell, _data, arithmetic): ...\n"
 
 
 @pytest.fixture
@@ -24,29 +25,137 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mine.py"
 
 
+def complaint(module: Path, text: str | bytes) -> str:
+    module.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UserError) as error:
+        read_traits(module)
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
 def test_constants_are_read_whether_annotated_or_not(module: Path) -> None:
-    annotated = WHOLE.replace("DATASET =", "DATASET: str | None =")
-    module.write_text(f"import no_such_package\n{annotated}SIZES = (2, 4)\nCLASSES = 3\n")
+    module.write_text(
+        "import no_such_package\n"
+        + WHOLE.replace("DATASET =", "DATASET: str | None =")
+        + "SIZES = (2, 4)\nCLASSES = 3\n"
+        + FUNCTIONS
+    )
     assert read_traits(module) == Traits("features", (1, 8), None, ("resident",), sizes=(2, 4), classes=3)
+
+
+def test_every_constant_has_words_for_what_it_may_be() -> None:
+    assert list(ALLOWED) == [field.name.upper() for field in fields(Traits)]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("import torch\n", "lacks SIZE_NAME, SIZE_RANGE, DATASET, PROTOCOLS; add them at the top level"),
-        (WHOLE + "def build(:\n", "not valid Python ("),
-        ("x = 1\x00\n", "not valid Python ("),
+        ("import torch\n", "lacks SIZE_NAME, SIZE_RANGE, DATASET, PROTOCOLS; add at the top level: SIZE_NAME: a text"),
+        (WHOLE.replace("DATASET", "DATA"), "lacks DATASET; add at the top level: DATASET: None, or a key of"),
+        (WHOLE + "def build(:\n", "line 5: not valid Python ("),
+        (b"\xff\xfe", "line 1: not valid Python ("),
         (WHOLE.replace("(1, 8)", "(1, 2 * LIMIT)"), "line 2: SIZE_RANGE is computed, but it is read without running"),
-        (None, "cannot be read: No such file or directory; "),
     ],
 )
-def test_a_module_that_cannot_be_read_is_one_line(module: Path, text: str | None, message: str) -> None:
-    if text is not None:
-        module.write_text(text)
-    with pytest.raises(UserError) as error:
+def test_a_module_that_cannot_be_read_is_one_line(module: Path, text: str | bytes, message: str) -> None:
+    assert complaint(module, text).startswith(f"mine.py: {message}")
+
+
+def test_a_module_with_null_bytes_or_none_at_all_is_one_line(module: Path) -> None:
+    assert "not valid Python (" in complaint(module, "x = 1\x00\n")
+    module.unlink()
+    with pytest.raises(UserError, match=r"^mine\.py: cannot be read: No such file or directory; "):
         read_traits(module)
-    assert str(error.value).startswith(f"mine.py: {message}")
-    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line"),
+    [
+        ('("resident",)', '("resident")', "line 4: PROTOCOLS: 'resident' is not allowed; allowed: a tuple of resi"),
+        (
+            "resident",
+            "residnt",
+            "line 4: PROTOCOLS: ('residnt',) is not allowed; allowed: a tuple of resident and as_p",
+        ),
+        ("(1, 8)", "(8, 1)", "line 2: SIZE_RANGE: (8, 1) is not allowed; allowed: the smallest and the largest size"),
+        ("(1, 8)", "(0, 8)", "line 2: SIZE_RANGE: (0, 8) is not allowed"),
+        ("(1, 8)", "(True, 8)", "line 2: SIZE_RANGE: (True, 8) is not allowed"),
+        ('"features"', '" "', "line 1: SIZE_NAME: ' ' is not allowed"),
+        ("(1, 8)", "8", "line 2: SIZE_RANGE: 8 is not allowed; allowed: the smallest and the largest size"),
+        ("(1, 8)", "(1, 2, 8)", "line 2: SIZE_RANGE: (1, 2, 8) is not allowed"),
+        ("None", "3", "line 3: DATASET: 3 is not allowed; allowed: None, or a key"),
+        ('"features"', "None", "line 1: SIZE_NAME: None is not allowed; allowed: a text"),
+    ],
+)
+def test_a_constant_of_another_kind_is_refused(module: Path, right: str, wrong: str, line: str) -> None:
+    assert complaint(module, WHOLE.replace(right, wrong)).startswith(f"mine.py: {line}")
+
+
+@pytest.mark.parametrize(
+    ("constant", "allowed"),
+    [
+        ("GRANULARITY = 0", "a whole number of at least 1"),
+        ("GRANULARITY = 16", "a whole number of at least 1, at most the largest size"),
+        ("SIZES = (2, 16)", "None, or a tuple of sizes within SIZE_RANGE"),
+        ("SIZES = ()", "None, or a tuple of sizes"),
+        ("BATCH_SIZES = (0,)", "None, or a tuple of whole numbers of at least 1"),
+        ("VARIANTS = ('a b',)", "a tuple of names of letters, digits and _"),
+        ("CLASSES = 1", "None, or a whole number of at least 2"),
+    ],
+)
+def test_an_optional_constant_fits_the_others(module: Path, constant: str, allowed: str) -> None:
+    name, _, value = constant.partition(" = ")
+    message = complaint(module, f"{WHOLE}{constant}\n{FUNCTIONS}")
+    shown = value.replace('"', "'")
+    assert message.startswith(f"mine.py: line 5: {name}: {shown} is not allowed; allowed: {allowed}")
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        (
+            "",
+            "mine.py: lacks build_model; add a function build_model(size) at the top level; docs/how-to/configure.md, ",
+        ),
+        ("def build_model(size): ...\n", "mine.py: lacks build; add a function build(cell, data, arithmetic) at"),
+        ("class A:\n    def build_model(size): ...\n    def build(a, b, c): ...\n", "mine.py: lacks build_model; "),
+        (FUNCTIONS.replace("(features)", "()"), "mine.py: line 5: build_model() is called with other arguments; allo"),
+        (FUNCTIONS.replace("(cell, _data,", "(cell,"), "mine.py: line 6: build(cell, arithmetic) is called with other"),
+        (
+            FUNCTIONS.replace("arithmetic)", "arithmetic, *, more)"),
+            "mine.py: line 6: build(cell, _data, arithmetic, *,",
+        ),
+        (FUNCTIONS + "return 3\n", "mine.py: line 7: not valid Python ('return' outside function)"),
+        (FUNCTIONS + "def x(:\n", "mine.py: line 7: not valid Python (invalid syntax)"),
+        (FUNCTIONS + "x = " + "(" * 5000 + ")" * 5000, "mine.py: "),
+    ],
+)
+def test_what_a_module_must_define_is_looked_for_without_running_it(module: Path, functions: str, message: str) -> None:
+    assert complaint(module, WHOLE + functions).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [
+        FUNCTIONS,
+        "from no_such_package import build, make as build_model\n",
+        "from no_such_package import *\n",
+        "if True:\n    build_model = build = max\n",
+        "def build_model(*sizes): ...\ndef build(cell, data, arithmetic, more=1, *, other=2): ...\n",
+        "import no_such_package\n@no_such_package.cached\ndef build_model(a, b): ...\nbuild = build_model\n",
+    ],
+)
+def test_functions_may_be_defined_in_any_way(module: Path, functions: str) -> None:
+    module.write_text(WHOLE + functions)
+    assert read_traits(module).size_range == (1, 8)
+
+
+def test_a_workload_is_read_from_its_module(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crossover.config.workloads.WORKLOADS_FOLDER", module.parent)
+    module.write_text("")
+    with pytest.raises(UserError, match=r"^mine\.py: lacks SIZE_NAME"):
+        workload_traits("mine")
 
 
 ASKED = {"size": 2, "protocol": "resident", "variant": "plain"}
@@ -75,6 +184,10 @@ def test_what_a_workload_does_not_offer_is_refused(
     check_offered(workload, ASKED | right, keys)
     with pytest.raises(UserError, match=f"^{message}"):
         check_offered(workload, ASKED | wrong, keys)
+
+
+def test_a_batch_size_without_a_key_is_not_checked() -> None:
+    check_offered("matmul", ASKED | {"size": 64, "batch_size": 2}, KEYS)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +220,7 @@ def test_reading_a_workload_does_not_import_torch(root: Path) -> None:
         subprocess.run([sys.executable, "-c", code.format(call)], check=True, cwd=root / "scripts", capture_output=True)
 
 
-@pytest.mark.parametrize("body", ["return undefined * size", "return float('nan')"])
+@pytest.mark.parametrize("body", ["return undefined * size", "return 'many'", "return float('nan')", "return size / 0"])
 def test_arithmetic_that_fails_is_one_line(module: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
     workload = f"own_{len(body)}"  # modules are read once
     monkeypatch.setattr("crossover.config.workloads.WORKLOADS_FOLDER", module.parent)

@@ -11,33 +11,49 @@ from pathlib import Path
 
 import pytest
 
+from crossover.config.workloads import known_workloads
 from crossover.machine import code_key
 from crossover.machine.code_key import LIBRARY, code_of, digests_of
 from trials import trial_job, write_points
 
 MEASUREMENT = "crossover/measurement"
 
-OF_ALL = {
+OF_ALL = (
+    "crossover/config/words.py",
     "crossover/tables/columns.py",
+    "crossover/tables/rows.py",
     "crossover/config/studies.py",
+    "crossover/machine/gpus.py",  # on which CPUs it runs
     "crossover/machine/threads.py",
-    f"{MEASUREMENT}/process/server.py",
-    f"{MEASUREMENT}/process/child.py",
-}
-OF_A_STEP = {f"{MEASUREMENT}/cell.py", f"{MEASUREMENT}/step/conditions.py"}
-EXECUTION = f"{MEASUREMENT}/step/execution.py"
-TIMING = f"{MEASUREMENT}/clock/timing.py"
-OF_A_TRIAL = {f"{MEASUREMENT}/trial.py", f"{MEASUREMENT}/clock/latency.py", f"{MEASUREMENT}/host/surroundings.py"}
-OF_A_SEARCH = {f"{MEASUREMENT}/memory/batch_search.py", f"{MEASUREMENT}/search.py"}
-OF_A_TRAINING = {f"{MEASUREMENT}/training.py"}
-OF_A_NULL_TRIAL = {f"{MEASUREMENT}/null_trial.py"}
-OF_NO_JOB = {
+    "crossover/measurement/process/server.py",
+    "crossover/measurement/process/child.py",
+    "crossover/measurement/workloads/__init__.py",
+)
+OF_A_STEP = ("crossover/measurement/cell.py", "crossover/measurement/step/conditions.py")
+EXECUTION = "crossover/measurement/step/execution.py"
+TIMING = "crossover/measurement/clock/timing.py"
+OF_A_TRIAL = (
+    "crossover/machine/lease.py",  # tells a trial how many others hold a GPU
+    "crossover/measurement/trial.py",
+    "crossover/measurement/clock/latency.py",
+    "crossover/measurement/step/correctness.py",
+    "crossover/measurement/host/surroundings.py",
+)
+OF_A_SEARCH = (
+    "crossover/measurement/memory/batch_search.py",
+    "crossover/measurement/search.py",
+)
+OF_A_TRAINING = (f"{MEASUREMENT}/training.py",)
+OF_A_NULL_TRIAL = (f"{MEASUREMENT}/null_trial.py",)
+OF_NO_JOB = (
     "crossover/machine/discovery.py",  # what it finds counts, as a parameter
     "crossover/config/configuration.py",
-    f"{MEASUREMENT}/process/holding.py",
-    f"{MEASUREMENT}/process/supervision.py",
-}
-OF_JOBS = OF_A_STEP | OF_A_TRIAL | OF_A_SEARCH | OF_A_TRAINING | OF_A_NULL_TRIAL | {EXECUTION, TIMING}
+    "crossover/measurement/clock/agreement.py",
+    "crossover/measurement/process/attempts.py",
+    "crossover/measurement/process/children.py",
+    "crossover/measurement/process/holding.py",
+    "crossover/measurement/process/supervision.py",
+)
 
 
 @pytest.fixture
@@ -65,16 +81,38 @@ def modules(kind: str, workload: str) -> set[str]:
 @pytest.mark.parametrize(
     ("kind", "workload", "counts"),
     [
-        ("trial", "disc_mlp", OF_ALL | OF_A_STEP | OF_A_TRIAL | {EXECUTION, TIMING}),
-        ("batch_try", "disc_mlp", OF_ALL | OF_A_STEP | OF_A_SEARCH | {EXECUTION, TIMING}),
-        ("training", "disc_mlp", OF_ALL | OF_A_STEP | OF_A_TRAINING),
-        ("trial", "null", OF_ALL | OF_A_NULL_TRIAL | {TIMING}),
+        ("trial", "disc_mlp", {*OF_ALL, *OF_A_STEP, EXECUTION, TIMING, *OF_A_TRIAL}),
+        ("batch_try", "disc_mlp", {*OF_ALL, *OF_A_STEP, EXECUTION, TIMING, *OF_A_SEARCH}),
+        ("training", "disc_mlp", {*OF_ALL, *OF_A_STEP, *OF_A_TRAINING}),
+        ("trial", "null", {*OF_ALL, TIMING, *OF_A_NULL_TRIAL}),
     ],
 )
 def test_a_job_counts_what_it_imports_and_nothing_of_other_jobs(kind: str, workload: str, counts: set[str]) -> None:
-    known = OF_ALL | OF_JOBS | OF_NO_JOB
+    known = {
+        *OF_ALL,
+        *OF_A_STEP,
+        EXECUTION,
+        TIMING,
+        *OF_A_TRIAL,
+        *OF_A_SEARCH,
+        *OF_A_TRAINING,
+        *OF_A_NULL_TRIAL,
+        *OF_NO_JOB,
+    }
     assert all((LIBRARY / name).is_file() for name in known)
     assert modules(kind, workload) & known == counts
+
+
+def test_a_file_that_some_workloads_share_counts_for_these_alone() -> None:
+    shared = f"{MEASUREMENT}/workloads/_transformers.py"
+    assert {name for name in known_workloads() if shared in modules("trial", name)} == {
+        "bert",
+        "efficientnet",
+        "gpt_block",
+        "resnet",
+    }
+    drawn = f"{MEASUREMENT}/workloads/_inputs.py"
+    assert [drawn in modules("trial", name) for name in ("disc_mlp", "matmul", "resnet")] == [False, True, True]
 
 
 def test_another_version_of_a_package_counts_where_the_workload_imports_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,14 +138,30 @@ def test_packages_are_known_by_the_name_of_what_is_installed(library: Path) -> N
     assert code_of("trial", "mine").packages["no_such_package"] == "not installed"
 
 
+def test_what_lies_beside_its_metadata_is_installed(library: Path, tmp_path: Path) -> None:
+    """As `pip install --target` has it, in a folder that may have any name."""
+    (tmp_path / "mylibs" / "package-1.5.dist-info").mkdir(parents=True)
+    (tmp_path / "mylibs" / "package-1.5.dist-info" / "METADATA").write_text("Name: package\nVersion: 1.5\n")
+    (tmp_path / "mylibs" / "package.py").write_text("import another\n")
+    workload(library, "import package\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path, str(tmp_path / "mylibs")])
+        found = code_of("trial", "mine")
+    assert found.packages["package"] == "1.5"
+    assert not {"package", "another"} & {*found.files, *(found.packages.keys() - {"package"})}
+
+
 @pytest.mark.parametrize(
     "statement",
     [
         "import helper",
         "import helper.part",
+        "from helper import part",
         "from helper.part import anything",
         "def build():\n    from helper import part",
         "try:\n    from helper import part\nexcept ImportError:\n    pass",
+        "import importlib\nimportlib.import_module('helper.part')",
+        "__import__('helper.part')",
     ],
 )
 def test_a_file_of_the_users_own_counts_with_what_it_imports(library: Path, tmp_path: Path, statement: str) -> None:
@@ -147,6 +201,14 @@ def test_only_what_a_file_does_counts(library: Path) -> None:
     assert key(text.replace('    """More."""\n', "").replace('"""Words."""', '"""Others."""')) == before
     assert len({before, key(f"{text}HARMLESS = 1\n"), key(text.replace('"this"', '"that"'))}) == 3
     assert key("this is no Python") != key("this is none either")
+
+
+def test_the_key_is_the_same_wherever_the_files_lie(library: Path) -> None:
+    copied = code_of("trial", "disc_mlp")
+    assert all(file.is_relative_to(library) for file in copied.files.values())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code_key, "LIBRARY", LIBRARY)
+        assert code_of("trial", "disc_mlp").key == copied.key
 
 
 def test_a_module_that_comes_or_goes_is_seen_at_once(library: Path, tmp_path: Path) -> None:
