@@ -174,7 +174,7 @@ def test_a_users_mistake_is_one_line_before_any_job(fresh: House) -> None:
     fresh.edit("studies/hsf_width", sizes=[5, 1.5])
     config = fresh.path / "config" / "config.yaml"
     for start in (
-        "error: config/studies/hsf_width.yaml: sizes.1: 1.5 is not of type 'integer'",
+        "error: config/studies/hsf_width.yaml: sizes.1: 1.5 is not allowed",
         "error: config/config.yaml: line 2, column ",
     ):
         done = fresh.snakemake("--quiet", "all")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -39,6 +40,8 @@ def read_arrow(path: Path, kind: str, columns: Sequence[str] | None = None, reme
 
     try:
         with pq.ParquetFile(path) as file:
+            if twice := [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]:
+                raise UnreadableError(path, f"column '{twice[0]}' is repeated", remedy)
             return file.read(columns, use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UnreadableError(path, f"not a readable {kind} ({str(error).splitlines()[0]})", remedy) from None

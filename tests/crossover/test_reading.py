@@ -41,6 +41,13 @@ def test_every_spoilt_table_is_named_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
+def test_a_column_that_stands_twice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "twice.parquet"
+    pq.write_table(pa.table([[1], [2]], names=["size", "size"]), path)
+    with pytest.raises(UserError, match=r"twice\.parquet: column 'size' is repeated; mend it"):
+        read_arrow(path, "table", remedy="mend it")
+
+
 @pytest.mark.parametrize("content", [b"", b'{"cells": [', b"\xff\xfe", b"PAR1", b"[" * 100_000])
 def test_a_spoilt_json_file_is_named_in_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "plan.json"
@@ -68,6 +75,12 @@ def test_all_spoilt_files_are_named_at_once_with_the_command_that_removes_them()
     words, _, command = str(caught.value).rpartition(": ")
     assert words == "b c: cut off; 2 files like it cannot be used; delete them and run again"
     assert shlex.split(command) == ["rm", "b c", "it's"]
+
+
+def test_one_spoilt_file_is_one_line_and_none_is_none() -> None:
+    check_readable({})
+    with pytest.raises(UserError, match=r"^a: cut off; delete it and run again$"):
+        check_readable(read_each([Path("a")], fails_on("a"))[1])
 
 
 def test_of_very_many_spoilt_files_the_first_are_named() -> None:

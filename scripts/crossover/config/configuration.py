@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from crossover.config.options import memory_size
 from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement, Study, effort_of
 from crossover.config.study_files import read_study, study_schema
 from crossover.config.validation import Layer, Locator, check, joined, read_yaml
@@ -73,10 +75,9 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     complete = check(_merged(layers), schema, locate)
     complete, effort, refinement = _with_preset(complete)
     _check_results(complete["results"], folder.parent, locate)
-    if complete["prices"] and len(complete["cluster"]["classes"] or ()) > 1:
-        raise UserError(
-            f"{locate(('prices',))}: prices: they are of one machine, but cluster.classes names several; allowed: null"
-        )
+    _check_memory_limit(complete["largest_batch"]["memory_limit"], locate)
+    _check_real_files(complete["datasets"], locate)
+    _check_prices(complete["prices"], complete["cluster"]["classes"], locate)
     studies = tuple(
         read_study(name, folder, study_schema(schema), complete["datasets"], locate) for name in complete["studies"]
     )
@@ -176,3 +177,33 @@ def _check_results(results: str, workflow: Path, locate: Locator) -> None:
         problem = f"cannot be written, since {shown_path(there)} is not yours"
     if problem:
         raise UserError(f"{locate(('results',))}: results: {results} {problem}; allowed: a folder for this run alone")
+
+
+def _check_memory_limit(size: int | str | None, locate: Locator) -> None:
+    """Raise UserError if a text is not a size of memory."""
+    try:
+        memory_size(str(1 if size is None else size))
+    except ArgumentTypeError as error:
+        raise UserError(f"{locate(('largest_batch', 'memory_limit'))}: largest_batch.memory_limit: {error}") from None
+
+
+def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] | None, locate: Locator) -> None:
+    """Raise UserError if no device has a price, or if the nodes of several classes would share one."""
+    if prices and len(classes or ()) > 1:
+        raise UserError(
+            f"{locate(('prices',))}: prices: they are of one machine, but cluster.classes names several; allowed: null"
+        )
+    if prices is not None and not prices.keys() - {"currency"}:
+        raise UserError(f"{locate(('prices',))}: prices: no device has one; allowed: null, or as {{cpu: 0.8, cuda: 4}}")
+
+
+def _check_real_files(datasets: Mapping[str, Mapping[str, Any]], locate: Locator) -> None:
+    """Raise UserError if a real file that the config names is not there."""
+    for role in ("signal", "background") if datasets["higgs"]["csv"] else ():
+        path, key = Path(datasets["higgs"]["csv"][role]), ("datasets", "higgs", "csv", role)
+        if not path.is_file():
+            raise UserError(f"{locate(key)}: {'.'.join(key)}: {path} does not exist; give the path of a CSV file")
+    folder = datasets["mnist"]["folder"]
+    if folder is not None and not Path(folder).is_dir():
+        where = locate(("datasets", "mnist", "folder"))
+        raise UserError(f"{where}: datasets.mnist.folder: {folder} is no folder; give the one with MNIST's files")

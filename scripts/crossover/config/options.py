@@ -173,6 +173,8 @@ def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
 
     An existing file is replaced only if it begins as an earlier output does, by default a row.
     """
+    if path.parts[:1] and path.parts[0].startswith("~"):
+        raise UserError(f"--output: {path} begins with ~, which the shell left as it is; write the folder's path out")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         writable = os.access(path.parent, os.W_OK) and not path.is_dir()

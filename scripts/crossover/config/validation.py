@@ -1,4 +1,4 @@
-"""YAML, read and checked against a JSON schema; each mistake is one line: file, key, what is allowed."""
+"""YAML read in one way only and checked against a JSON schema; each mistake is one line: file, key, what is allowed."""
 
 from __future__ import annotations
 
@@ -14,30 +14,72 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from crossover.errors import UserError, allowed_names, shown_path, shown_text, shown_value
 
+NULL, BOOLEAN, INTEGER, FLOAT, MERGE = (
+    f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "merge")
+)
 
-class _Loader(yaml.SafeLoader):
-    """The safe loader, which refuses repeated keys."""
+
+class _Yaml12(yaml.resolver.BaseResolver):
+    """The types that YAML 1.2 gives values without quotes; a number with leading zeros is none."""
+
+
+_Yaml12.add_implicit_resolver(NULL, re.compile(r"(~|null|Null|NULL|None|)$"), None)
+_Yaml12.add_implicit_resolver(BOOLEAN, re.compile(r"(true|True|TRUE|false|False|FALSE)$"), None)
+_Yaml12.add_implicit_resolver("!leading-zero", re.compile(r"[-+]?0[0-9]+$"), None)
+_Yaml12.add_implicit_resolver(INTEGER, re.compile(r"([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$"), None)
+_Yaml12.add_implicit_resolver(FLOAT, re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$"), None)
+_Yaml12.add_implicit_resolver(FLOAT, re.compile(r"([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"), None)
+_Yaml12.add_implicit_resolver(MERGE, re.compile(r"<<$"), None)
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """The safe loader (YAML 1.1), which refuses what YAML 1.2 reads differently, tags, and repeated keys.
+
+    So 2:30 (150), 010 (8), 2020-01-01 (a date), yes and no (booleans), 1_000 (1000) and 1e3 (a text) are errors.
+    """
+
+    yaml12 = _Yaml12()
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        node: Any = super().compose_node(parent, index)
+        resolve: Any = self.resolve
+        resolve_as_12: Any = self.yaml12.resolve
+        implicit = (getattr(node, "style", None) is None, True)
+        if node.tag != resolve(type(node), node.value, implicit):
+            self._refuse(node, f"tag '{node.tag}' is not allowed; write the value without it")
+        if node.tag != resolve_as_12(type(node), node.value, implicit):
+            self._refuse(
+                node,
+                f"{shown_value(node.value)} is read in two ways, by YAML 1.1 and 1.2; allowed: a decimal number as 3, "
+                "0.5 or 1.0e-3, true, false, null, or a text in quotes",
+            )
+        return node
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         node = super().compose_mapping_node(anchor)
         seen = set()
         for key, _ in node.value:
-            name = str(key.value)
-            if name in seen:
-                problem = f"key {shown_value(name)} is repeated; allowed: each key once"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            seen.add(name)
+            if key.tag not in (self.DEFAULT_SCALAR_TAG, MERGE):
+                self._refuse(key, f"key {shown_value(key.value)} is not a text; put it in quotes")
+            if key.value in seen:
+                self._refuse(key, f"key {shown_value(key.value)} is repeated; allowed: each key once")
+            seen.add(key.value)
         return node
+
+    def _refuse(self, node: Any, problem: str) -> None:
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 # A profile's null reaches the workflow as Python writes it.
-_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"None$"), ["N"])
+_StrictLoader.add_implicit_resolver(NULL, re.compile(r"None$"), ["N"])
 
 
 def read_text(path: Path) -> str:
     """The text of a UTF-8 file, with or without a byte order mark; raises UserError."""
     try:
         return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise UserError(f"{shown_path(path)}: no such file") from None
     except UnicodeDecodeError:
         raise UserError(f"{shown_path(path)}: not a text file in UTF-8") from None
     except OSError as error:
@@ -51,13 +93,17 @@ def read_yaml(path: Path) -> Any:
 
 def _load(text: str, where: str) -> Any:
     try:
-        return yaml.load(text, Loader=_Loader)
+        return yaml.load(text, Loader=_StrictLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise UserError(f"{where}: {line}not valid YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except yaml.YAMLError as error:
         raise UserError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from None
+    except ValueError:  # Python's limit on the digits of a number
+        raise UserError(f"{where}: not valid YAML: a number of thousands of digits") from None
+    except RecursionError:
+        raise UserError(f"{where}: not valid YAML: nested too deeply") from None
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -116,6 +162,23 @@ def _holds(node: Any, key: Sequence[str | int]) -> bool:
     return True
 
 
+TYPE_WORDS = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "a text",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping of keys to values",
+    "null": "null",
+}
+
+BOUND_WORDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "above",
+    "maximum": "at most",
+    "exclusiveMaximum": "below",
+}
+
 LONGEST_TEXT = 2000
 """Most characters of a text in a config or a study."""
 
@@ -141,11 +204,17 @@ def _matches(_validator: object, pattern: str, value: object, _schema: object) -
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
+def _has_length(_validator: object, least: int, value: object, _schema: object) -> Iterator[ValidationError]:
+    """Blanks around a text do not count."""
+    if isinstance(value, str) and len(value.strip()) < least:
+        yield ValidationError(f"{value!r} is too short")
+
+
 # JSON Schema takes 32.0 for an integer, but a size of 32.0 would name other files than 32; YAML has infinity; and
 # neither a page nor a figure can hold every text.
 _Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
-    {"pattern": _matches},
+    {"pattern": _matches, "minLength": _has_length},
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
         {"number": _is_number, "integer": _is_integer, "string": _is_text}
     ),
@@ -171,11 +240,10 @@ def _with_defaults(values: Mapping[str, Any], schema: Mapping[str, Any]) -> dict
 
 
 def _one_line(error: ValidationError, locate: Locator) -> str:
-    """The rule that a value breaks, with the words of its key in the schema."""
     parent = error.parent
-    if isinstance(parent, ValidationError) and not error.relative_path and error.validator in ("const", "enum", "type"):
-        error = parent  # every alternative of an anyOf failed: the words of the key name them all
-    path: list[str | int] = list(error.absolute_path)
+    if isinstance(parent, ValidationError) and not error.relative_path and error.validator in WHOLE:
+        error = parent  # every alternative of an anyOf failed: name them all
+    path = list(error.absolute_path)
     schema: Any = error.schema
     value: Any = error.instance
     if error.validator == "additionalProperties":
@@ -185,8 +253,44 @@ def _one_line(error: ValidationError, locate: Locator) -> str:
         return f"{locate([*path, unknown])}: {key}: unknown key; {allowed_names(str(unknown), known)}"
     key = ".".join(map(str, path))
     where = f"{locate(path)}: {key}" if key else locate(path)
-    words = schema.get("title", schema.get("description"))
+    if error.validator == "required":
+        missing = next(name for name in schema["required"] if name not in value)
+        return f"{where}: key '{missing}' is missing; {schema['properties'][missing]['description']}"
+    if error.validator == "uniqueItems":
+        return f"{where}: {shown_value(value)} names something twice; allowed: each value once"
+    if error.validator in ("minItems", "minProperties") and not value:
+        what = "list" if error.validator == "minItems" else "mapping"
+        return f"{where}: the {what} is empty; allowed: {_allowed(schema)}"
+    allowed = _allowed(schema)
     if isinstance(value, str) and error.validator == "type" and "string" in schema["type"]:
-        words = f"allowed: at most {LONGEST_TEXT} characters, none of them a control character"
-    message = error.message.replace(repr(value), shown_value(value))
-    return f"{where}: {message}; {words}" if words else f"{where}: {message}"
+        allowed += f" of at most {LONGEST_TEXT} characters, none of them a control character"
+    return f"{where}: {shown_value(value)} is not allowed; allowed: {allowed}"
+
+
+WHOLE = ("type", "const", "enum", "minimum", "maximum")
+"""Rules that one alternative of several breaks as a whole."""
+
+
+def _allowed(schema: Mapping[str, Any]) -> str:
+    """What a schema allows, in words."""
+    if "anyOf" in schema:
+        return ", or ".join(_allowed(option) for option in schema["anyOf"])
+    if "const" in schema:
+        return str(schema["const"])
+    if "enum" in schema:
+        return ", ".join(map(str, schema["enum"]))
+    names = schema.get("type", "object")
+    words = " or ".join(TYPE_WORDS[name] for name in ([names] if isinstance(names, str) else names))
+    bounds = [f"{sign} {schema[bound]}" for bound, sign in BOUND_WORDS.items() if bound in schema]
+    text = " ".join([words, " and ".join(bounds)]).strip()
+    if "pattern" in schema:
+        text = schema["title"]
+    if schema.get("minLength"):
+        text += ", not empty"
+    if "maxLength" in schema:
+        text += f", at most {schema['maxLength']} characters"
+    if "items" in schema:
+        low, high = schema.get("minItems", 0), schema.get("maxItems")
+        count = f"{low}" if low == high else f"{low} or more"
+        text += f" of {count} values, each {_allowed(schema['items'])}"
+    return text

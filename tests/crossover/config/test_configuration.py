@@ -14,7 +14,7 @@ from crossover.config.claim_forms import RatioWithin, SameQuality, claims_of, re
 from crossover.config.configuration import OLD_KEYS, read_configuration, real_files
 from crossover.config.studies import PRESETS, BatchSearch, Effort, Quality, Refinement, Study
 from crossover.config.validation import read_layers
-from crossover.config.words import DEVICES
+from crossover.config.words import DEVICES, FLAGS, STATUSES
 
 CONFIG = Path(__file__).parents[3] / "config"
 SCHEMA = yaml.safe_load((CONFIG / "schema.yaml").read_text())
@@ -100,40 +100,75 @@ def test_an_old_key_names_the_new_one(folder: Any, complaint: Complaint, key: st
     assert complaint(lambda: folder.read(entries=[f"{key}=3"])) == f"--config: '{key}' {OLD_KEYS[key]}"
 
 
+def test_an_old_keys_new_name_exists() -> None:
+    for text in OLD_KEYS.values():
+        name = text.removeprefix("is now ")
+        if all(part.isidentifier() for part in name.split(".")):
+            top, _, key = name.partition(".")
+            properties = OF_EFFORT if top == "effort" else SCHEMA["properties"][top].get("properties", {})
+            assert not key or key in properties
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
         ({"studies": ["mime"]}, "studies: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),
-        ({"studies": []}, "studies: [] should be non-empty; Studies to run"),
-        ({"studies": ["c++"]}, "studies.0: 'c++' does not match '[A-Za-z0-9_-]+'; a name of letters, digits, _ and -"),
-        ({"devices": ["cpu", "gpu"]}, "devices.1: 'gpu' is not one of ['cpu', 'cuda', 'mps', 'xpu']"),
-        (
-            {"devices": "gpu"},
-            "devices: 'gpu' is not valid under any of the given schemas; Either `auto`, or a list of cpu, cuda",
-        ),
-        ({"devices": ["cpu", "cpu"]}, "devices: ['cpu', 'cpu'] has non-unique elements"),
-        ({"effort": "fast"}, "effort: 'fast' is not valid under any of the given schemas; How long a trial measures"),
-        ({"effort": {"preset": "fast"}}, "effort.preset: 'fast' is not one of ['quick', 'default', 'thorough']"),
+        ({"studies": []}, "studies: the list is empty; allowed: a list of 1 or more values, each a name"),
+        ({"studies": "mine"}, "studies: 'mine' is not allowed; allowed: a list"),
+        ({"studies": ["c++"]}, "studies.0: 'c++' is not allowed; allowed: a name of letters"),
+        ({"devices": ["cpu", "gpu"]}, "devices.1: 'gpu' is not allowed; allowed: cpu, cuda, mps, xpu"),
+        ({"devices": []}, "devices: the list is empty"),
+        ({"devices": "gpu"}, "devices: 'gpu' is not allowed; allowed: auto, or a list"),
+        ({"devices": ["cpu", "cpu"]}, "devices: ['cpu', 'cpu'] names something twice"),
+        ({"effort": "fast"}, "effort: 'fast' is not allowed; allowed: quick, default, thorough, or a mapping"),
+        ({"effort": {"preset": "fast"}}, "effort.preset: 'fast' is not allowed; allowed: quick, default, thorough"),
         ({"effort": {"blocks_mn": 3}}, "effort.blocks_mn: unknown key; allowed: preset, warmup_min_steps"),
-        ({"effort": {"timed_max_s": 0}}, "effort.timed_max_s: 0 is less than or equal to the minimum of 0; Timing"),
+        ({"effort": {"timed_max_s": 0}}, "effort.timed_max_s: 0 is not allowed; allowed: a number above 0"),
         ({"effort": {"warmup_min_s": 40}}, "effort.warmup_min_s: 40 is more than effort.warmup_max_s, 30"),
         ({"effort": {"timed_max_s": 0.5}}, "effort.timed_min_s: 2 is more than effort.timed_max_s, 0.5"),
-        ({"effort": {"refinement": {"bisections": -1}}}, "effort.refinement.bisections: -1 is less than the minimum"),
-        ({"trials": 3.0}, "trials: 3.0 is not of type 'null', 'integer'; Processes that measure each cell"),
-        ({"trials": True}, "trials: True is not of type 'null', 'integer'"),
+        ({"effort": {"refinement": {"bisections": -1}}}, "effort.refinement.bisections: -1 is not allowed"),
+        ({"effort": {"refinement": {"pairs": ["devices"]}}}, "effort.refinement.pairs.0: 'devices' is not allowed"),
+        ({"trials": 0}, "trials: 0 is not allowed; allowed: null or a whole number at least 1"),
+        ({"trials": 1.5}, "trials: 1.5 is not allowed"),
+        ({"trials": 3.0}, "trials: 3.0 is not allowed"),
+        ({"trials": "5"}, "trials: '5' is not allowed"),
+        ({"trials": True}, "trials: True is not allowed"),
         ({"trial": 3}, "trial: unknown key; allowed: studies, "),
-        ({"cpu_threads": 0}, "cpu_threads: 0 is less than the minimum of 1"),
-        ({"time_limit_s": float("inf")}, "time_limit_s: inf is not of type 'number'; Seconds after which"),
-        ({"datasets": {"higgs": {"csv": {"signal": "a"}}}}, "datasets.higgs.csv: 'background' is a required property"),
+        (
+            {"seed": 2**64},
+            "seed: 18446744073709551616 is not allowed; allowed: a whole number at least 0 and at most 2",
+        ),
+        ({"cpu_threads": 0}, "cpu_threads: 0 is not allowed; allowed: auto, or a whole number at least 1"),
+        ({"cpu_threads": 5000}, "cpu_threads: 5000 is not allowed"),
+        ({"time_limit_s": float("inf")}, "time_limit_s: inf is not allowed; allowed: a number above 0"),
+        ({"time_limit_s": float("nan")}, "time_limit_s: nan is not allowed"),
+        ({"datasets": {"higs": {}}}, "datasets.higs: unknown key; allowed: disc, higgs"),
+        ({"datasets": {"higgs": {"seed": 2**32}}}, "datasets.higgs.seed: 4294967296 is not allowed"),
+        ({"datasets": {"higgs": {"csv": {"signal": "a"}}}}, "datasets.higgs.csv: key 'background' is missing"),
+        ({"datasets": {"mnist": {"folder": "x" * 300}}}, "datasets.mnist.folder: 'xxxxxxxx"),
+        ({"datasets": {"mnist": {"folder": "nowhere"}}}, "datasets.mnist.folder: nowhere is no folder"),
+        (
+            {"datasets": {"higgs": {"csv": {"signal": "a.csv", "background": "b.csv"}}}},
+            "datasets.higgs.csv.signal: a.csv does not exist",
+        ),
+        ({"prices": 4}, "prices: 4 is not allowed; allowed: null or a mapping of keys to values"),
+        ({"prices": {"cpu": 0}}, "prices.cpu: 0 is not allowed; allowed: a number at least 1e-06"),
+        ({"prices": {}}, "prices: the mapping is empty; allowed: null or a mapping"),
+        ({"prices": {"currency": "USD"}}, "prices: no device has one; allowed: null"),
+        ({"prices": {"cpu": 1, "currency": " "}}, "prices.currency: ' ' is not allowed"),
         ({"prices": {"gpu": 4}}, "prices.gpu: unknown key; allowed: cpu, cuda, mps, xpu"),
         ({"prices": {"cpu": 1}, "cluster": {"classes": {"a": {}, "b": {}}}}, "prices: they are of one machine"),
-        ({"largest_batch": {"memory_limit": "8G"}}, "largest_batch.memory_limit: '8G' does not match "),
-        ({"cluster": {"classes": {"a b": {}}}}, "cluster.classes: 'a b' does not match "),
+        ({"largest_batch": {"memory_limit": 0}}, "largest_batch.memory_limit: '0' is not allowed; allowed: bytes"),
+        ({"largest_batch": {"memory_limit": "8G"}}, "largest_batch.memory_limit: '8G' is not allowed"),
+        ({"cluster": {"classes": {"a b": {}}}}, "cluster.classes: 'a b' is not allowed; allowed: a name of letters"),
+        ({"cluster": {"classes": {"a": {"qos": "x; y"}}}}, "cluster.classes.a.qos: 'x; y' is not allowed"),
         ({"cluster": {"classes": {"a": {"partition": "x"}}}}, "cluster.classes.a.partition: unknown key; allowed: "),
     ],
 )
 def test_a_bad_config_is_one_line(folder: Any, complaint: Complaint, config: dict[str, Any], message: str) -> None:
-    assert complaint(lambda: folder.read(**config)).startswith(f"config.yaml: {message}")
+    text = complaint(lambda: folder.read(**config))
+    assert text.startswith(f"config.yaml: {message}")
+    assert "xpu'?" not in text
 
 
 def test_the_message_names_the_layer_that_set_the_value(folder: Any, complaint: Complaint) -> None:
@@ -160,7 +195,11 @@ def test_the_command_line_is_read_as_a_file_is(folder: Any) -> None:
     [
         ("/", "holds the working directory"),
         ("house/scripts", "is the workflow's own"),
+        ("house/docs/mine", "is the workflow's own"),
+        (".", "holds the working directory"),
+        ("..", "holds the working directory"),
         ("none/..", "holds the working directory"),
+        ("notes.txt", "cannot be made, since notes.txt is no folder"),
         ("notes.txt/new", "cannot be made, since notes.txt is no folder"),
         ("loop/new", "cannot be made, since loop is no folder"),
     ],
@@ -190,3 +229,14 @@ def test_the_real_files_of_a_dataset_are_known(folder: Any) -> None:
     assert real_files({"csv": {"signal": "a.csv", "background": "b.csv", "test_share": 0.3}}) == ["a.csv", "b.csv"]
     (folder.path / "train-images-idx3-ubyte.gz").touch()
     assert real_files({"folder": str(folder.path)}) == [str(folder.path / "train-images-idx3-ubyte.gz")]
+
+
+def test_a_search_takes_its_defaults_but_for_what_is_given(folder: Any) -> None:
+    found = folder.read(largest_batch={"memory_limit": "8 GiB", "limit": 100}).largest_batch
+    assert found == BatchSearch(limit=100, memory_limit="8 GiB")
+
+
+def test_every_status_and_flag_has_its_words() -> None:
+    for word in (*STATUSES.values(), *FLAGS.values()):
+        assert all((word.meaning, word.remedy, word.count))
+        assert ":" not in word.meaning

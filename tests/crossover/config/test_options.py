@@ -90,6 +90,13 @@ def test_options_take_what_the_schema_allows() -> None:
         assert not takes(most + 1 if below is None else below), option
 
 
+def test_an_output_below_a_tilde_makes_no_folder_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"^--output: ~.* begins with ~, which the shell left as it is; write the"):
+        check_writable(Path("~/t.parquet"))
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(("held", "replaced"), [(b"", True), (b"PAR1 and so on", True), (b"# Notes", False)])
 def test_an_output_replaces_only_what_was_written_before(tmp_path: Path, held: bytes, replaced: bool) -> None:
     output = tmp_path / "t.parquet"
