@@ -10,9 +10,8 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-from crossover.machine.lease import lease
+from crossover.machine.lease import LEASES, lease
 from fake_nvml import FakeGpu, FakeNvml
 
 
@@ -24,7 +23,7 @@ def main(holder: str, folder: str, gpus: str, how: str) -> None:
     say("ready")
     sys.stdin.readline()
     nvml = FakeNvml(*map(FakeGpu, gpus.split(",")))
-    with lease("cuda", {}, folder=Path(folder), holder=holder, tell=say, nvml=nvml, poll_s=0.01) as leased:
+    with lease("cuda", {LEASES: folder}, holder=holder, tell=say, nvml=nvml, poll_s=0.01) as leased:
         say(f"holds {leased.uuid}")
         if how == "briefly":
             time.sleep(0.2)

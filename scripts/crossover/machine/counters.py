@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Counters:
     """The host's counters at one moment; None if the kernel does not give one."""
 
     monotonic_s: float
-    load: float | None
+    load: float
     cpu_pressure_s: float | None
     throttled_s: float | None
     ticks: CpuTicks | None
@@ -54,7 +55,7 @@ def read_counters(
     """
     return Counters(
         monotonic_s=time.monotonic(),
-        load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        load=os.getloadavg()[0],
         cpu_pressure_s=_cpu_pressure_s(root),
         throttled_s=_throttled_s(root),
         ticks=_ticks(root, usable_cpus() if cpus is None else cpus, descendants or _descendants),
@@ -79,12 +80,8 @@ def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
     }
 
 
-def involuntary_switches() -> int | None:
-    """How often the kernel has taken a CPU away from this process so far; None on Windows."""
-    try:
-        import resource
-    except ImportError:
-        return None
+def involuntary_switches() -> int:
+    """How often the kernel has taken a CPU away from this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import json
 import os
 import platform
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -21,7 +21,6 @@ from crossover.machine.gpus import find_gpus
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
 """The environment variable that carries a machine from the main process to its jobs."""
-
 
 PATIENCE_S = 10
 """Longest wait for Slurm's answer."""
@@ -107,19 +106,12 @@ def find_machine(environment: Mapping[str, str] = os.environ) -> Machine:
 
 
 def torch_built_for() -> dict[str, str]:
-    """Versions of CUDA, HIP or XPU that torch is built for, read from its version module without importing it."""
+    """Versions of CUDA, HIP or XPU that torch is built for, by its version module alone: torch takes seconds."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return {}
-    source = Path(next(iter(spec.submodule_search_locations)), "version.py").read_text(encoding="utf-8")
-    built_for = {}
-    for node in ast.parse(source).body:
-        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
-        names = [target.id for target in targets if isinstance(target, ast.Name)]
-        value = getattr(node, "value", None)
-        if names and names[0] in ("cuda", "hip", "xpu") and isinstance(value, ast.Constant) and value.value:
-            built_for[names[0]] = str(value.value)
-    return built_for
+    values = runpy.run_path(str(Path(next(iter(spec.submodule_search_locations)), "version.py")))
+    return {name: str(values[name]) for name in ("cuda", "hip", "xpu") if values.get(name)}
 
 
 @dataclass(frozen=True)

@@ -102,10 +102,8 @@ def _identify(handle: Any, nvml: Any) -> VisibleGpu:
 
 
 def _near(handle: Any, nvml: Any) -> frozenset[int]:
-    """The CPUs of a GPU's NUMA node; with an older driver, those it calls ideal for the GPU."""
+    """The CPUs of a GPU's NUMA node; empty if the driver does not say."""
     words: list[int] = []
-    with suppress(nvml.NVMLError):
-        words = list(nvml.nvmlDeviceGetCpuAffinity(handle, CPU_WORDS))
     with suppress(nvml.NVMLError):
         words = list(nvml.nvmlDeviceGetCpuAffinityWithinScope(handle, CPU_WORDS, nvml.NVML_AFFINITY_SCOPE_NODE))
     return frozenset(cpu for cpu in range(WORD_BITS * len(words)) if words[cpu // WORD_BITS] >> cpu % WORD_BITS & 1)

@@ -4,7 +4,6 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from crossover.machine.kernel import (
@@ -34,10 +33,6 @@ def test_a_kernel_file_is_read(kernel: Kernel, text: str, shown: str, number: in
     assert (read_kernel(path), read_number(path)) == (shown, number)
 
 
-def test_a_kernel_file_that_cannot_be_read_is_none(tmp_path: Path) -> None:
-    assert (read_kernel(tmp_path / "missing"), read_kernel(tmp_path), read_number(tmp_path)) == (None, None, None)
-
-
 def test_control_groups_are_listed_upwards(kernel: Kernel) -> None:
     root = kernel({"proc/self/cgroup": "3:memory:/elsewhere\n2:cpu,cpuacct:/job\n0::/user/job\n"})
     base = root / GROUPS
@@ -50,7 +45,6 @@ def test_control_groups_are_listed_upwards(kernel: Kernel) -> None:
     ("files", "quota"),
     [
         ({}, None),
-        ({**OWN_GROUP, f"{GROUPS}/job/step/cpu.max": "max 100000\n"}, None),
         ({**OWN_GROUP, f"{GROUPS}/job/step/cpu.max": "max 100000\n", f"{GROUPS}/job/cpu.max": "250000 100000\n"}, 2.5),
         ({**OWN_GROUP, f"{GROUPS}/job/step/cpu.max": "90000 100000", f"{GROUPS}/job/cpu.max": "250000 100000"}, 0.9),
         (
@@ -108,10 +102,6 @@ def test_available_memory_is_what_host_and_groups_leave(
     assert available_bytes(kernel(files), host_bytes) == available
 
 
-def test_this_host_has_memory_available() -> None:
-    assert 0 < available_bytes() <= psutil.virtual_memory().total
-
-
 def test_name_and_features_come_from_cpuinfo(kernel: Kernel) -> None:
     root = kernel(
         {"proc/cpuinfo": "processor\t: 0\nmodel name\t: Brand C1\nflags\t\t: fpu amx_tile\n\nmodel name\t: other\n"}
@@ -128,9 +118,7 @@ def test_name_and_features_come_from_cpuinfo(kernel: Kernel) -> None:
         ("intel_pstate/no_turbo", "0\n", True),
         ("intel_pstate/no_turbo", "1\n", False),
         ("cpufreq/boost", "1\n", True),
-        ("cpufreq/boost", "0\n", False),
         ("cpufreq/policy0/boost", "0\n", False),
-        ("cpufreq/boost", "", None),
         ("cpu0/cpufreq/scaling_governor", "powersave\n", None),
     ],
 )

@@ -4,13 +4,10 @@ import pytest
 
 from crossover.config.studies import CELL_PATH, Cell
 from crossover.plan.classes import (
-    cores_of,
     cpu_partition,
     devices_of,
     on_classes,
     placed,
-    resource_of,
-    resources_asked,
 )
 
 CLASSES = {
@@ -39,21 +36,11 @@ def test_a_path_has_a_level_for_its_class_only_if_classes_are_named() -> None:
     assert cell.path.endswith("/size-2/a100/cpu")
 
 
-def test_a_class_sets_the_resources_of_its_jobs() -> None:
-    assert resources_asked(CLASSES) == ["gpu_model", "slurm_partition"]
-    assert resource_of(CLASSES, "slurm_partition", "h200", "cpu") == "gpu-h"
-    assert resource_of(CLASSES, "gpu_model", "a100", "cuda") == "a100"
-    assert resource_of(CLASSES, "gpu_model", "h200", "cuda") is None
-    assert resource_of(CLASSES, "gpu_model", "a100", "cpu-half") is None
-    assert (cores_of(CLASSES, "a100"), cores_of(CLASSES, "h200"), cores_of(None, "here")) == (64, None, None)
-
-
 @pytest.mark.parametrize(
     ("text", "partition"),
     [
         (None, None),
         ("cpu", "cpu"),
-        ("gpu-a", "gpu-a"),
         ("'small' if wildcards.get('device', 'cpu').startswith('cpu') else 'gpu'", "small"),
         ("'small' if wildcards.device == 'cpu' else 'gpu'", "small"),
         ("wildcards.size", "wildcards.size"),
