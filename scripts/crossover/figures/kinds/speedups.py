@@ -48,7 +48,7 @@ def draw(view: StudyView) -> Figure:
         dashes = look.dashes if baseline == BASELINE else side_look(baseline)[1]
         return ratio_line(view, rows, name, Look(look.colour, dashes, look.marker))
 
-    def decorate(axes: Axes, _: pd.DataFrame) -> None:
+    def decorate(_: pd.DataFrame, axes: Axes) -> None:
         draw_level(axes, "equally fast")
         mark_published_crossover(axes, view)
 
