@@ -28,5 +28,4 @@ def draw(view: StudyView) -> Figure:
     known = view.cells.groupby("device")["host_bound_share"].transform("count") > 0
     panels = arrange(view, view.cells[known], partial(line_of, "host_bound_share"), BY_DEVICE)
     label = "share of a step in which\nthe device waits for the host"
-    nothing = "Not known: no trial on these devices was profiled, as those on CUDA and XPU are."
-    return draw_panels(view, panels, label, worded(share_text), shares=True, nothing=nothing)
+    return draw_panels(view, panels, label, worded(share_text), shares=True)

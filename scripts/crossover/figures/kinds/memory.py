@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from crossover.config.words import DEVICES
 from crossover.figures.panels import Panel, arrange, column, draw_panels, line_of
 from crossover.figures.style import BYTES, INK, PART_COLOURS
-from crossover.figures.view import StudyView, lines_of
-from crossover.tables.frames import first_row, records
+from crossover.figures.view import StudyView
+from crossover.tables.frames import DEVICE_LINE_AXES, first_row, records
 from crossover.tables.labels import name_by, varying
 from crossover.tables.registry import MEMORY_PARTS
 from crossover.text import bytes_text
@@ -36,8 +36,7 @@ def draw(view: StudyView) -> Figure:
     devices = [own for device in DEVICES if len(own := known[known["device"] == device])]
     panels = _peaks(view, known) if view.cells["size"].nunique() > 1 else []
     panels += [_bars(view, own) for own in devices]
-    nothing = "The memory of none of these cells is known."
-    return draw_panels(view, panels, "peak memory of a step", BYTES, nothing=nothing)
+    return draw_panels(view, panels, "peak memory of a step", BYTES)
 
 
 def _peaks(view: StudyView, cells: pd.DataFrame) -> list[Panel]:
@@ -53,7 +52,7 @@ def _peaks(view: StudyView, cells: pd.DataFrame) -> list[Panel]:
 
 def _bars(view: StudyView, cells: pd.DataFrame) -> Panel:
     """A bar for each line of a device: its largest cell with a known peak, else how its largest cell ended."""
-    shown = pd.concat([_largest(line) for line in lines_of(cells)])
+    shown = pd.concat([_largest(line) for _, line in cells.groupby(DEVICE_LINE_AXES, sort=False)])
     named = varying(shown)
 
     capacity = shown["capacity_bytes"].max()

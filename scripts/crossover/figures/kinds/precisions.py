@@ -35,5 +35,4 @@ def draw(view: StudyView) -> Figure:
         draw_level(axes, f"as fast as {plain}")
 
     panels = arrange(view, ratios, partial(ratio_line, view), BY_DEVICE, decorate)
-    nothing = "Nothing to compare: one precision and one execution, or neither fp32 nor eager among several."
-    return draw_panels(view, panels, f"speed-up over {plain}", StrMethodFormatter("{x:,g}×"), nothing=nothing)
+    return draw_panels(view, panels, f"speed-up over {plain}", StrMethodFormatter("{x:,g}×"))

@@ -54,12 +54,10 @@ def draw(view: StudyView) -> Figure:
 
     per_panel, per_line = BY_EXECUTION
     panels = arrange(view, ratios, maker, (per_panel, [*per_line, "baseline"]), decorate)
-    nothing = "No size was measured on the CPU and on an accelerator."
     return draw_panels(
         view,
         panels,
         "speed-up over the CPU",
         StrMethodFormatter("{x:,g}×"),
-        nothing=nothing,
         x_label=view.x_label_with_devices(),
     )
