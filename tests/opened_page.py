@@ -9,7 +9,6 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-
 POINT = """([study, series, at]) => {
   const plot = document.querySelector(`details.explorer[data-study="${study}"] .plot`);
   const chart = echarts.getInstanceByDom(plot);

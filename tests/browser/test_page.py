@@ -73,5 +73,3 @@ def test_a_run_in_which_nothing_worked_has_a_page_too(failed_run: Page, open_pag
     assert "no time was measured" in opened.page.locator("#size-box .answer").inner_text()
     opened.table()
     assert set(opened.column("status")) == {"timeout"}
-
-
