@@ -22,7 +22,7 @@ from crossover.figures.style import log_ticks, spaced_out, worded
     ],
 )
 def test_size_ticks_have_room(places: list[int], last: tuple[int, ...], kept: list[int]) -> None:
-    assert spaced_out({float(place): str(place) for place in places}, last) == kept
+    assert spaced_out({float(place): str(place) for place in places}, last) == list(map(float, kept))
 
 
 @pytest.mark.parametrize(
