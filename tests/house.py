@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -56,6 +57,16 @@ class House:
         house = cls.__new__(cls)
         house.path = path
         return house
+
+    def pretend(self, **config: Any) -> None:
+        """Have a stand-in for trials, which notes when it ran and on what, on one study without refinement."""
+        shutil.copy2(ROOT / "tests" / "stand_in_trial.py", self.path / "scripts" / "measure_cell.py")
+        effort = {**TINY, "refinement": {"bisections": 0, "extra_trials": 0}}
+        self.config(studies=["disc_depth"], effort=effort, **config)
+
+    def notes(self) -> list[dict[str, Any]]:
+        """What the pretended trials noted."""
+        return [json.loads(path.read_text()) for path in (self.path / "notes").glob("*.json")]
 
     @property
     def results(self) -> Path:

@@ -64,15 +64,6 @@ def write_trial(one: dict[str, Any], results: Path) -> None:
     write_rows(pa.Table.from_pylist([one], schema=arrow_schema()), path)
 
 
-def test_before_anything_is_measured_all_is_missing(tmp_path: Path, trials: list[dict[str, Any]]) -> None:
-    make_run(tmp_path / "run", trials)
-    report_rows.main([str(tmp_path / "run")])
-    output = tmp_path / "run" / "partial"
-    problems = read_table(output / "problems.parquet")
-    assert problems[["kind", "count"]].values.tolist() == [["missing", 4]]
-    assert "0 of 4 trials have finished" in (output / "report.html").read_text()
-
-
 def test_what_has_finished_is_reported_and_the_rest_is_named(
     tmp_path: Path, trials: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:

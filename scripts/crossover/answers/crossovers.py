@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row
+from crossover.answers.vocabulary import Row, estimate
 from crossover.config.words import BASELINE
 from crossover.statistics.crossovers import headline_rows
 from crossover.tables.frames import DEVICE_LINE_AXES, records, rows_with
@@ -55,10 +55,7 @@ def _answer(row: dict[str, Any], own: RunTables, several: Sequence[str], labelle
         "machine": row["machine"],
         "line": name_by(row, [axis for axis in several if axis != row["pair"]]),
         "status": row["status"],
-        "value": row["crossover"],
-        "low": row["crossover_low"],
-        "high": row["crossover_high"],
-        "unit": axis_label(row),
+        **estimate(row, "crossover", axis_label(row)),
         "winner": baseline if behind else contender,
         "loser": contender if behind else baseline,
         "cost": row["cost"],

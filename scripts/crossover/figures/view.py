@@ -11,10 +11,10 @@ import pandas as pd
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, DEVICES, HALF, threads_of_side
 from crossover.figures.style import wrapped
+from crossover.statistics.crossovers import headline_rows
 from crossover.tables.frames import on_all_cores, records, with_ok_times
 from crossover.tables.labels import device_label, short_name, side_word, varying
 from crossover.tables.published import on_line, published_table
-from crossover.tables.registry import LINE_AXES
 from crossover.tables.run_tables import RunTables
 
 NOTE_LETTERS = 70
@@ -131,23 +131,16 @@ class StudyView:
 def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: str | None = None) -> StudyView:
     """The view of one study of a run; `spec` is its completed file, as plan.json has it."""
     own = tables.of_study(name)
-    x = str(spec["x_axis"])
+    x, headlines = str(spec["x_axis"]), headline_rows(own.crossovers)
     cells, measurements = _in_grid_order(own.cells, spec), with_ok_times(own.measurements)
     own = replace(
         own,
         measurements=measurements.assign(x=pd.to_numeric(measurements[x]).astype(float)),
         cells=cells.assign(x=cells[x].astype(float)),
         ratios=_in_grid_order(own.ratios.assign(x=own.ratios[x].astype(float)), spec),
-        crossovers=_headlines(own.crossovers),
+        crossovers=headlines[headlines["status"] == "bracketed"],
     )
     return StudyView(spec, own, published_table(spec), currency)
-
-
-def _headlines(crossovers: pd.DataFrame) -> pd.DataFrame:
-    """The crossovers in time of accelerators and all of the CPU beside them, so far as one was found."""
-    own = crossovers[(crossovers["pair"] == "device") & (crossovers["cost"] == "time")]
-    own = own[(own["baseline"] == BASELINE) & (own["baseline_machine"] == own["machine"])]
-    return own[own["status"] == "bracketed"]
 
 
 def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
@@ -166,8 +159,3 @@ def _device_place(device: str) -> tuple[int, float]:
     threads = threads_of_side(device)
     fewer = 2 - 1 / threads if isinstance(threads, int) else 0.5 * (threads == HALF)
     return DEVICES.index(device.partition("-")[0]), fewer
-
-
-def lines_of(rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """The rows of each line and device."""
-    return [own for _, own in rows.groupby([*LINE_AXES, "device"], sort=False, dropna=False)]

@@ -7,42 +7,31 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from crossover.figures.registry import FIGURES
-from crossover.reading import UnreadableError, read_text
-
-PIXELS = {"pt": 4 / 3, "px": 1.0, "": 1.0, "in": 96.0}
-"""CSS pixels of a unit."""
+from crossover.reading import read_text
 
 
 def figures_of(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """Study, kind, caption, data URI and size in CSS pixels of each SVG `{study}/{kind}.svg`.
 
-    The size is None where the file does not say it. Raises UserError for a file that is cut off.
+    The size is None where the file does not say it in points.
     """
     return [_figure(path) for path in paths if path.suffix == ".svg"]
 
 
 def _figure(path: Path) -> dict[str, Any]:
     text = read_text(path, "figure")
-    try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
-        raise UnreadableError(path, f"not a readable figure ({error})") from None
+    size = re.search(r'<svg [^>]*?width="([0-9.]+)pt" height="([0-9.]+)pt"', text)
+    width, height = (round(float(points) * 4 / 3) for points in size.groups()) if size else (None, None)
     return {
         "study": path.parent.name,
         "kind": path.stem,
         "caption": FIGURES[path.stem].caption,
         "source": f"data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}",
-        "width": _pixels(root.get("width")),
-        "height": _pixels(root.get("height")),
+        "width": width,
+        "height": height,
     }
-
-
-def _pixels(length: str | None) -> int | None:
-    found = re.fullmatch(r"([0-9.]+)(pt|px|in|)", length or "")
-    return round(float(found[1]) * PIXELS[found[2]]) if found else None
 
 
 def lead_figure(figures: Sequence[dict[str, Any]], answered: Iterable[str]) -> dict[str, Any] | None:
