@@ -16,6 +16,7 @@ import torch
 
 from crossover.config.words import is_cpu
 from crossover.config.workloads import workload_traits
+from crossover.errors import InvalidError
 from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.measurement.cell import Columns, OpenCell, open_cell
@@ -27,7 +28,7 @@ from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory
 from crossover.measurement.memory.memory_split import Subject
 from crossover.measurement.process.jobs import TrialJob
-from crossover.measurement.step.conditions import read_switches
+from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import early_end, unless_out_of_memory
 from crossover.measurement.step.execution import Execution, not_compiled, prepare
@@ -184,7 +185,7 @@ class Trial:
     def _check(self) -> Columns:
         """The numerical check, and the workload's own, which is left out if it does not fit into memory."""
         start_s, cell = time.perf_counter(), self.job.cell
-        answer = compare_with_reference(self.task, lambda: build_model(cell), cell.precision)
+        answer = compare_with_reference(self.task, lambda: build_model(cell), cell.precision, cell.execution)
         own = unless_out_of_memory(self.task.own_errors, None) or {}
         self.wrong = self.wrong or answer.wrong
         self.checked = answer.unchecked is None
@@ -213,7 +214,12 @@ class Trial:
         return {"device_busy_s": busy, "host_bound_share": None if busy is None else max(0.0, 1 - busy / step_time_s)}
 
     def _count(self) -> Columns:
-        return {"flops_per_step": count_flops(self.task.step, self.job.cell.execution)}
+        """Operations of a step; the watch also sees a switch that a step sets and sets back."""
+        with SwitchWatch(self.cell.conditions.switches) as seen:
+            flops = count_flops(self.task.step, self.job.cell.execution)
+        if reason := changes(seen.asked, seen.found):
+            raise InvalidError(reason)
+        return {"flops_per_step": flops}
 
 
 def first_updates(task: Task, step: Step, watch: Stopwatch) -> tuple[float, ...]:

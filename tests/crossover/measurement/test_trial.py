@@ -18,13 +18,16 @@ from crossover.config.words import FLAGS
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
 from crossover.measurement.process.jobs import TrialJob
+from crossover.measurement.step import conditions
 from crossover.measurement.step.conditions import set_switches
+from crossover.measurement.step.devices import OpenDevice
 from crossover.measurement.step.execution import Execution
 from crossover.measurement.step.tasks import Task
-from crossover.measurement.trial import run_trial
+from crossover.measurement.trial import run_trial, step_with_transfers
 from crossover.measurement.workloads import build_task
 from crossover.tables.columns import Measurement
 from crossover.tables.rows import write_record
+from tiny_tasks import TinyInference, TinyTraining, linear
 
 CELL = replace(trials.CELL, batch_size=10)
 EFFORT = replace(trials.EFFORT, warmup_min_steps=1, warmup_max_s=0.01, blocks_min=2, timed_max_s=0.005)
@@ -123,11 +126,24 @@ def test_what_is_known_is_told_before_anything_is_built(job: TrialJob, monkeypat
 
 
 @pytest.mark.parametrize("mistakes", [False, True])
-def test_latencies_and_mistakes(job: TrialJob, tmp_path: Path, mistakes: bool) -> None:
+def test_latencies_and_mistakes(
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], tmp_path: Path, mistakes: bool
+) -> None:
     """The cold steps are the very first; on a CPU nothing else can be done wrong."""
+    log: list[str] = []
+
+    def logged(task: Task) -> None:
+        end_step = task.end_step
+        monkeypatch.setattr(task, "end_step", lambda: (log.append("s"), end_step()))
+
+    changed(logged)
+    real = trial.time_steps
+    monkeypatch.setattr(trial, "time_steps", lambda *given: (log.append("timing"), real(*given))[1])
     row = run_trial(replace(job, latency_steps=30, latency_mistakes=mistakes))
+    assert row.status == "ok"
+    assert log.index("timing") == (30 if mistakes else 0)
     latencies_s, cold_s = row.latencies_s or [], row.latencies_cold_s or []
-    assert (row.status, len(latencies_s), len(cold_s)) == ("ok", 30, 30 * mistakes)
+    assert (len(latencies_s), len(cold_s)) == (30, 30 * mistakes)
     percentiles = (row.latency_p50_s or 0, row.latency_p95_s or 0, row.latency_p99_s or 0)
     assert min(latencies_s) <= percentiles[0] <= percentiles[1] <= percentiles[2] <= max(latencies_s)
     assert not mistakes or row.first_step_s == cold_s[0]
@@ -137,21 +153,42 @@ def test_latencies_and_mistakes(job: TrialJob, tmp_path: Path, mistakes: bool) -
     write_record(row, tmp_path / "row.parquet")
 
 
+class FromHost(TinyInference):
+    """Has its batch in host memory."""
+
+    def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
+        return (torch.tensor([[5.0]]),)
+
+
 @pytest.mark.parametrize(
-    ("changes", "status", "reason"),
+    ("task", "execution", "offered"),
     [
-        ({"time_limit_s": 1e-9}, "timeout", "a step takes"),
-        ({"latency_steps": 10**9}, "timeout", "a step takes"),
-        ({"latency_steps": 10**9, "latency_mistakes": True}, "timeout", "a step takes"),
-        ({"cell": replace(CELL, precision="tf32")}, "unsupported", "tf32 needs an NVIDIA GPU"),
-        ({"cell": replace(CELL, execution="cuda-graph")}, "unsupported", "cuda-graph needs a CUDA"),
-        ({"cell": replace(CELL, device="cpu-5000")}, "unsupported", "cpu-5000 needs 5000 physical cores, and this job"),
+        (FromHost(linear(3.0), torch.ones(1, 1)), "eager", True),
+        (FromHost(linear(3.0), torch.ones(1, 1)), "cuda-graph", False),
+        (TinyInference(linear(1.0), torch.ones(1, 1)), "eager", False),
+        (TinyTraining(linear(1.0), [torch.ones(1, 1)]), "eager", False),
     ],
 )
-def test_what_cannot_be_timed_is_a_row(job: TrialJob, changes: dict[str, Any], status: str, reason: str) -> None:
+def test_transfers_are_timed_if_they_are_offered(task: Any, execution: str, offered: bool) -> None:
+    step = step_with_transfers(task, execution)
+    assert (step is not None) is offered
+    if step:
+        step()
+        assert [tensor.item() for tensor in task.seen] == [15.0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"time_limit_s": 1e-9},
+        {"latency_steps": 10**9},
+        {"latency_steps": 10**9, "latency_mistakes": True},
+    ],
+)
+def test_steps_too_slow_for_the_limit_are_a_row(job: TrialJob, changes: dict[str, Any]) -> None:
     row = run_trial(replace(job, **changes))
-    assert (row.status, row.step_time_s, row.latencies_cold_s, row.first_step_s) == (status, None, None, None)
-    assert (row.reason or "").startswith(reason)
+    assert (row.status, row.step_time_s, row.latencies_cold_s, row.first_step_s) == ("timeout", None, None, None)
+    assert (row.reason or "").startswith("a step takes")
 
 
 @pytest.mark.parametrize(
@@ -173,6 +210,12 @@ def test_the_first_trial_is_profiled_and_counts_the_operations_of_a_slow_step(
     row = run_trial(replace(job, trial=number))
     assert (row.flops_per_step is not None) is counted
     assert (row.device_busy_s, row.host_bound_share) == (busy, share)
+
+
+def test_the_workloads_own_errors_are_kept(job: TrialJob, changed: Callable[..., None]) -> None:
+    changed(lambda task: setattr(task, "own_errors", lambda: {"max_abs_error": 0.25, "max_relative_error": math.nan}))
+    row = run_trial(job)
+    assert (row.status, row.max_abs_error, row.max_relative_error) == ("ok", 0.25, None)
 
 
 LATER = {
@@ -215,6 +258,12 @@ def test_what_is_kept_if_a_pass_does_not_end_grows_from_pass_to_pass(job: TrialJ
     assert not {"unchecked", "incomplete"} & set(row.flags or [])
 
 
+def test_foreign_work_is_known_before_the_time_is_kept(monkeypatch: pytest.MonkeyPatch, job: TrialJob) -> None:
+    monkeypatch.setattr(trial.Surroundings, "columns", lambda *_: {"foreign_processes": 1})
+    _, told = kept(job)
+    assert {(message["row"]["status"], message["transient"]) for message in told} == {("invalid", True)}
+
+
 @pytest.mark.parametrize(
     ("module", "work"),
     [(prepared, "build_task"), (trial, "measure_latencies"), (trial, "compare_with_reference")],
@@ -223,6 +272,37 @@ def test_a_bug_is_no_row(monkeypatch: pytest.MonkeyPatch, job: TrialJob, module:
     monkeypatch.setattr(module, work, failing(RuntimeError("mat1 and mat2 shapes cannot be multiplied")))
     with pytest.raises(RuntimeError, match="shapes"):
         run_trial(replace(job, latency_steps=3))
+
+
+@pytest.mark.parametrize(
+    ("axes", "reason"),
+    [
+        ({"precision": "tf32"}, "tf32 needs an NVIDIA GPU"),
+        ({"execution": "cuda-graph"}, "cuda-graph needs a CUDA"),
+        ({"device": "cpu-5000"}, "cpu-5000 needs 5000 physical cores, and this job may use "),
+    ],
+)
+def test_what_the_device_lacks_is_a_row(job: TrialJob, axes: dict[str, Any], reason: str) -> None:
+    row = run_trial(replace(job, cell=replace(CELL, **axes)))
+    assert (row.status, row.step_time_s) == ("unsupported", None)
+    assert (row.reason or "").startswith(reason)
+
+
+def test_a_workload_that_lies_elsewhere_is_invalid_at_once(job: TrialJob, changed: Callable[..., None]) -> None:
+    changed(lambda task: task.model.to("meta"))
+    row = run_trial(job)
+    assert (row.status, row.step_time_s) == ("invalid", None)
+    assert row.reason == "tensors lie on meta, not on cpu: the workload must use its device"
+
+
+def test_what_cannot_be_checked_keeps_its_time_and_says_why(job: TrialJob, tmp_path: Path) -> None:
+    save_file({"features": torch.full((100, 2), math.nan), "labels": torch.arange(100) % 2}, job.dataset or "")
+    row = run_trial(job)
+    assert (row.status, row.reason) == ("ok", "in double precision, too, the answer is not finite")
+    assert "unchecked" in (row.flags or [])
+    assert row.relative_error is row.gradient_error is None
+    assert (row.step_time_s or 0) > 0
+    write_record(row, tmp_path / "row.parquet")
 
 
 @pytest.mark.parametrize(
@@ -275,6 +355,22 @@ def test_a_compiled_cell_must_be_compiled_before_it_is_timed(
     assert (row.compile_s, row.recompiles) == (2.5, counts[1] - counts[0])
 
 
+def test_every_block_waits_for_the_device(
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None]
+) -> None:
+    log: list[str] = []
+    monkeypatch.setattr(conditions, "open_device", lambda _: OpenDevice(CPU, lambda: log.append("w")))
+
+    def logged(task: Task) -> None:
+        end_step = task.end_step
+        monkeypatch.setattr(task, "end_step", lambda: (log.append("s"), end_step()))
+
+    changed(logged)
+    row = run_trial(job)
+    block = "w" + "s" * (row.block_steps or 0) + "w"
+    assert "".join(log).count(block) >= len(row.samples_s or []) >= 2
+
+
 def test_the_weights_depend_on_seed_and_trial(job: TrialJob, changed: Callable[..., None]) -> None:
     weights: list[float] = []
     changed(lambda task: weights.append(next(task.model.parameters()).sum().item()))
@@ -308,6 +404,24 @@ def test_a_switch_that_something_else_sets_is_seen(
     assert (row.reason or "").startswith("cudnn.benchmark changed from False to True: the workload")
     assert json.loads(row.backend_settings or "")["cudnn.benchmark"] is timed
     assert len(told) == (when == "measure_latencies")
+
+
+def test_a_switch_that_a_step_sets_back_is_seen(job: TrialJob, changed: Callable[..., None]) -> None:
+    def sneak(task: Task) -> None:
+        forward = task.model.forward
+
+        def between(*inputs: torch.Tensor) -> torch.Tensor:
+            torch.backends.mkldnn.enabled = False
+            outputs: torch.Tensor = forward(*inputs)
+            torch.backends.mkldnn.enabled = True
+            return outputs
+
+        task.model.forward = between
+
+    changed(sneak)
+    row = run_trial(job)
+    assert row.step_time_s is not None
+    assert (row.reason or "").startswith("mkldnn.enabled changed from True to False: the workload")
 
 
 def test_no_step_is_timed_whose_update_the_loss_scaler_skips(job: TrialJob, changed: Callable[..., None]) -> None:

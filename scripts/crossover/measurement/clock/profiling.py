@@ -16,22 +16,27 @@ PROFILED_S = 0.2
 
 
 def busy_s(step: Step, device: torch.device, synchronise: Step, step_time_s: float) -> float | None:
-    """Seconds of one step in which at least one kernel or copy ran; None on anything but CUDA.
+    """Seconds of one step in which at least one kernel or copy ran; None for a device without kernels.
 
     A step takes about `step_time_s`; the rest of it is the host's: Python, dispatch, waiting.
     """
-    if device.type != "cuda":
+    activities: dict[str, Any] = {
+        "cuda": torch.profiler.ProfilerActivity.CUDA,
+        "xpu": torch.profiler.ProfilerActivity.XPU,
+    }
+    if device.type not in activities:
         return None
     steps = max(1, min(PROFILED_STEPS, round(PROFILED_S / step_time_s)))
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+    with torch.profiler.profile(activities=[activities[device.type]]) as profile:
         for _ in range(steps):
             step()
         synchronise()
     kinds: Any = torch.autograd
+    kind = getattr(kinds.DeviceType, device.type.upper())
     spans = [
         (event.time_range.start, event.time_range.end)
         for event in profile.events() or ()
-        if event.device_type == kinds.DeviceType.CUDA and not getattr(event, "is_user_annotation", False)
+        if event.device_type == kind and not getattr(event, "is_user_annotation", False)
     ]
     return covered(spans) * 1e-6 / steps if spans else None
 

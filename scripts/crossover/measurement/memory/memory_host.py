@@ -13,21 +13,60 @@ parent, through exec. Two things keep the growth from being exactly what tensors
 from __future__ import annotations
 
 import ctypes
-import re
+import gc
+import os
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 
-def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> tuple[int, int] | None:
-    """Run a function; resident memory before it and at its peak, in bytes. None if the kernel has no mark to reset."""
+SAMPLING_INTERVAL_S = 0.001
+
+
+@dataclass(frozen=True)
+class HostPeak:
+    """Resident memory of the process before a function and at its peak, in bytes."""
+
+    base_bytes: int
+    peak_bytes: int
+    source: str
+    """`VmHWM`: the kernel's mark. `sampled RSS`: the largest of many readings, which can miss a short peak."""
+
+
+def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> HostPeak:
+    """Run a function and measure the resident memory of this process."""
+    gc.collect()
     trim_heap()
     base_bytes = status_bytes(process, "VmRSS")
-    can_tell = base_bytes is not None and _reset_mark(process)
-    run()
-    peak_bytes = status_bytes(process, "VmHWM")
-    if not can_tell or base_bytes is None or peak_bytes is None:
-        return None
-    return base_bytes, max(base_bytes, peak_bytes)
+    if base_bytes is not None and status_bytes(process, "VmHWM") is not None and _reset_mark(process):
+        run()
+        peak_bytes = status_bytes(process, "VmHWM")
+        assert peak_bytes is not None
+        return HostPeak(base_bytes, max(base_bytes, peak_bytes), "VmHWM")
+    this = psutil.Process()
+    return sample_host(run, lambda: int(this.memory_info().rss))
+
+
+def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> HostPeak:
+    """Run a function while a thread samples the resident memory."""
+    base_bytes = read_rss()
+    readings = [base_bytes]
+    done = threading.Event()
+
+    def sample() -> None:
+        while not done.wait(SAMPLING_INTERVAL_S):
+            readings.append(read_rss())
+
+    sampler = threading.Thread(target=sample, name="sampled RSS", daemon=True)
+    sampler.start()
+    try:
+        run()
+    finally:
+        done.set()
+        sampler.join()
+    return HostPeak(base_bytes, max(*readings, read_rss()), "sampled RSS")
 
 
 def trim_heap() -> None:
@@ -45,14 +84,24 @@ def trim_heap() -> None:
 def status_bytes(process: Path, key: str) -> int | None:
     """A line of the kernel's status file, which counts in KiB; None if there is none."""
     status = process / "status"
-    found = re.search(rf"^{key}:\s*(\d+) kB$", status.read_text(), re.MULTILINE) if status.is_file() else None
-    return int(found[1]) * 1024 if found else None
+    if not status.is_file():
+        return None
+    for line in status.read_text(encoding="utf-8", errors="replace").splitlines():
+        name, _, value = line.partition(":")
+        if name == key:
+            return int(value.split()[0]) * 1024
+    return None
 
 
 def _reset_mark(process: Path) -> bool:
     """Reset the high-water mark; False if the kernel does not offer that, or not to this user."""
     try:
-        (process / "clear_refs").write_text("5")
+        descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # its owner may write it, but not read
     except OSError:
         return False
-    return True
+    try:
+        return os.write(descriptor, b"5") == 1
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)

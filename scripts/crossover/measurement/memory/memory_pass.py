@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,39 +42,35 @@ def measure_memory(
         for _ in range(STEPS):
             subject.step()
 
-    gc.collect()
-    accelerator = accelerator or (None if device.type == "cpu" else torch.get_device_module(device))
     if device.type == "cpu":
-        found = _measure_host(steps, process)
-    elif device.type == "mps":
-        found = _measure_metal(steps, accelerator)
-    else:
-        found = _measure_allocator(steps, device, accelerator)
-    if device.type == "cuda":
-        free_bytes, total_bytes = accelerator.mem_get_info(device)
-        found["device_used_bytes"] = total_bytes - free_bytes
-        found["process_device_bytes"] = process_bytes(uuid, nvml)
-    if subject.eager_step is None:
+        host = measure_host(steps, process)
+        found: dict[str, Any] = {
+            "base_rss_bytes": host.base_bytes,
+            "peak_rss_bytes": host.peak_bytes,
+            "memory_source": host.source,
+        }
+        if subject.eager_step is not None:
+            split = split_step(subject, subject.eager_step, device)
+            other_bytes = max(0, host.peak_bytes - host.base_bytes - split.added_bytes)
+            found |= {**split.columns, "other_bytes": other_bytes}
         return found
-    level: Callable[[], int] | None = None
-    if "peak_allocated_bytes" in found:
+    accelerator = accelerator or torch.get_device_module(device)
+    gc.collect()
+    if device.type == "mps":
+        found = _measure_metal(steps, accelerator)
+        if subject.eager_step is not None:
+            found |= split_step(subject, subject.eager_step, device).columns
+        return found
+    found = _measure_allocator(steps, device, accelerator)
+    if device.type == "cuda":
+        found["process_device_bytes"] = process_bytes(uuid, nvml)
+    if subject.eager_step is not None:
         accelerator.empty_cache()
         accelerator.reset_peak_memory_stats(device)
-        level = partial(accelerator.max_memory_allocated, device)
-    split = split_step(subject, subject.eager_step, device, level)
-    if "peak_allocated_bytes" in found:
-        found["other_bytes"] = max(0, found["peak_allocated_bytes"] - sum(split.columns.values()))
-    elif "peak_rss_bytes" in found:
-        growth_bytes = found["peak_rss_bytes"] - found["base_rss_bytes"]
-        found["other_bytes"] = max(0, growth_bytes - split.added_bytes)
-    return found | split.columns
-
-
-def _measure_host(run: Callable[[], None], process: Path) -> dict[str, Any]:
-    peak = measure_host(run, process)
-    if peak is None:
-        return {}
-    return {"base_rss_bytes": peak[0], "peak_rss_bytes": peak[1], "memory_source": "VmHWM"}
+        split = split_step(subject, subject.eager_step, device, lambda: int(accelerator.max_memory_allocated(device)))
+        other_bytes = max(0, found["peak_allocated_bytes"] - sum(split.columns.values()))
+        found |= {**split.columns, "other_bytes": other_bytes}
+    return found
 
 
 def _measure_allocator(run: Callable[[], None], device: torch.device, accelerator: Any) -> dict[str, Any]:
@@ -93,8 +88,18 @@ def _measure_allocator(run: Callable[[], None], device: torch.device, accelerato
         "base_bytes": base_bytes,
         "peak_allocated_bytes": accelerator.max_memory_allocated(device),
         "peak_reserved_bytes": accelerator.max_memory_reserved(device),
+        "device_used_bytes": _used_bytes(device, accelerator),
         "memory_source": f"{device.type.upper()} allocator",
     }
+
+
+def _used_bytes(device: torch.device, accelerator: Any) -> int | None:
+    """Memory that all processes use on the device; None if the driver does not say."""
+    try:
+        free, total = accelerator.mem_get_info(device)
+    except RuntimeError:  # some of XPU's drivers
+        return None
+    return int(total - free)
 
 
 def _measure_metal(run: Callable[[], None], metal: Any) -> dict[str, Any]:

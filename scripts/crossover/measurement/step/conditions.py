@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from crossover.config.studies import Cell
 from crossover.config.words import DEVICES
@@ -105,6 +106,22 @@ def changes(asked: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
     """The switches that differ from what was asked, in one line with the remedy; None if none does."""
     changed = [f"{name} changed from {value} to {found[name]}" for name, value in asked.items() if found[name] != value]
     return f"{', '.join(changed)}: the workload, or what it imports, must not set it" if changed else None
+
+
+class SwitchWatch(TorchDispatchMode):
+    """Reads switches and threads at every operation, to see a step that sets one and sets it back at its end."""
+
+    def __init__(self, asked: Mapping[str, Any]) -> None:
+        TorchDispatchMode.__init__(self)
+        self.asked = {name: asked[name] for name in (*_asked("fp32"), "threads") if name in asked}
+        self.found = dict(self.asked)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        now = _read(_asked("fp32")) | {"threads": torch.get_num_threads()}
+        self.found |= {name: now[name] for name, value in self.asked.items() if now[name] != value}
+        return func(*args, **(kwargs or {}))
 
 
 def _set_old_names(tf32: bool) -> None:

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import torch
 from torch import nn
+from torch.autograd.graph import _engine_run_backward
 
 from crossover.machine.kernel import available_bytes
+from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.rounding_noise import RoundingNoise
 from crossover.measurement.step.tasks import GradientTask, Task
 
 ROUNDING = {
@@ -79,12 +81,16 @@ class UncheckedError(Exception):
     """Nothing can be compared."""
 
 
-def compare_with_reference(task: Task, fresh_model: Callable[[], nn.Module], precision: str) -> Answer:
+def compare_with_reference(
+    task: Task, fresh_model: Callable[[], nn.Module], precision: str, execution: str = "eager"
+) -> Answer:
     """Compare one batch of a task with double precision; leaves fresh weights in the task's model."""
+    if task.not_comparable is not None:
+        return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
     answers = []
     try:
         for _ in range(ATTEMPTS):
-            answers.append(_compare(task, fresh_model(), precision))
+            answers.append(_compare(task, fresh_model(), precision, execution))
             if answers[-1].wrong is answers[-1].unchecked is None:
                 return answers[-1]
     except UncheckedError as error:
@@ -95,7 +101,7 @@ def compare_with_reference(task: Task, fresh_model: Callable[[], nn.Module], pre
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
 
 
-def _compare(task: Task, fresh: nn.Module, precision: str) -> Answer:
+def _compare(task: Task, fresh: nn.Module, precision: str, execution: str) -> Answer:
     """One attempt; raises UncheckedError if nothing can be compared."""
     weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
     if 4 * weights_bytes > available_bytes():
@@ -107,12 +113,13 @@ def _compare(task: Task, fresh: nn.Module, precision: str) -> Answer:
     inputs = rows if isinstance(task, GradientTask) else batch
     placed = tuple(map(REFERENCE.place, rows))
     reference = fresh.to(torch.float64).train(task.model.training)
+    draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
 
     def ours() -> Values:
-        return _evaluate(task, task.model, task.arithmetic, inputs)
+        return _evaluate(task, task.model, task.arithmetic, inputs, draws)
 
-    def theirs(noise: RoundingNoise | None = None) -> Values:
-        return _evaluate(task, reference, REFERENCE, placed, noise)
+    def theirs(*noise: RoundingNoise) -> Values:
+        return _evaluate(task, reference, REFERENCE, placed, draws, *noise)
 
     @cache
     def check_repeats() -> None:
@@ -126,7 +133,8 @@ def _compare(task: Task, fresh: nn.Module, precision: str) -> Answer:
     with _without_dropout(task.model), _without_dropout(reference):
         before = torch.get_rng_state()
         exact = theirs()
-        if not torch.equal(torch.get_rng_state(), before):
+        unseen = not torch.equal(torch.get_rng_state(), before)
+        if unseen or (getattr(draws, "drew", False) and not isinstance(task, GradientTask)):
             raise UncheckedError("the model draws random numbers that the reference cannot draw as well")
         if not all(bool(torch.isfinite(tensor).all()) for tensors in exact.values() for tensor in tensors):
             raise UncheckedError("in double precision, too, the answer is not finite")
@@ -195,7 +203,7 @@ def _evaluate(
     model: nn.Module,
     arithmetic: Arithmetic,
     inputs: tuple[torch.Tensor, ...],
-    noise: RoundingNoise | None = None,
+    *modes: AbstractContextManager[Any],
 ) -> Values:
     """The first result (of an inference, the rows to compare) and the gradients of a step with a backward pass.
 
@@ -205,7 +213,9 @@ def _evaluate(
     training = isinstance(task, GradientTask)
     scale = arithmetic.scaler.get_scale() if training and arithmetic.scaler else 1.0
     while True:
-        with _same_buffers(model), noise or nullcontext():
+        with _same_buffers(model), ExitStack() as stack:
+            for mode in modes:
+                stack.enter_context(mode)
             with torch.set_grad_enabled(training), arithmetic.autocast():
                 result = task.forward(model, *inputs)[0]
             if not training:
@@ -234,7 +244,14 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
 def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
     """Gradients of all parameters; zeros for a parameter that the loss does not depend on."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    return list(torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True))
+    # torch.autograd.grad calls this too, but leaves the modes, and checkpointed layers draw again in here.
+    found = _engine_run_backward(
+        (loss,), (torch.ones_like(loss),), False, False, tuple(parameters), True, accumulate_grad=False
+    )
+    return [
+        torch.zeros_like(parameter) if gradient is None else gradient
+        for gradient, parameter in zip(found, parameters, strict=True)
+    ]
 
 
 def _errors(ours: Values, exact: Values) -> Errors:

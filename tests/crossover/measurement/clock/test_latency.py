@@ -77,6 +77,13 @@ def test_the_devices_latency_lies_between_two_marks() -> None:
     assert time_latencies(device.step, 4, device.watch(marks=True)) == pytest.approx([6.01e-3] * 4)
 
 
+def test_the_first_steps_of_all_are_slow() -> None:
+    """Half a second of loading in the first step and 20 ms in the third are what a missing warm-up shows."""
+    device = gpu(pauses_ns={0: SECOND // 2, 2: 20 * MILLISECOND})
+    latencies_s = time_cold(device.step, 4, device.watch(marks=True))
+    assert latencies_s == pytest.approx([0.50001, 1.01e-3, 0.02001, 1.01e-3])
+
+
 def test_cold_steps_that_would_outlast_the_limit_are_given_up() -> None:
     """Two steps have run, 298 are to come, and 600 after them."""
     slow = partial(FakeDevice, SECOND)
@@ -94,6 +101,19 @@ def test_a_host_clock_that_does_not_wait_shows_the_launch_alone() -> None:
     assert time_unsynchronised(device.step, 50, device.watch()) == pytest.approx([1e-5] * 50)
     assert device.now >= 51 * MILLISECOND  # and it is worked off at the end
     assert device.synchronisations == 2
+
+
+def test_a_full_queue_shows_in_a_clock_that_does_not_wait() -> None:
+    """A queue of ten steps: the eleventh waits until the device has taken the first, and each later one for another."""
+    device = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND)
+
+    def step() -> None:
+        device.now = max(device.now, device.busy_until - 10 * MILLISECOND)
+        device.step()
+
+    latencies_s = time_unsynchronised(step, 30, device.watch())
+    assert latencies_s[:10] == pytest.approx([1e-5] * 10)
+    assert latencies_s[15:] == pytest.approx([1e-3] * 15)
 
 
 def test_the_garbage_collector_rests_but_for_the_first_step() -> None:
@@ -123,6 +143,11 @@ def test_columns_of_the_right_ways() -> None:
     }
     assert device.steps == 2 * (4 + 1)
     assert set(columns) <= set(COLUMNS)
+
+
+def test_a_device_without_marks_has_no_latency_between_two() -> None:
+    device = gpu()
+    assert list(right_ways(device.step, device.watch())) == ["latencies_s"]
 
 
 def test_percentiles_by_hand() -> None:
@@ -163,6 +188,13 @@ def test_ways_take_turns_by_lot_and_back_again() -> None:
     assert set(columns["U"]) == kept
 
 
+def test_the_order_of_turns_comes_from_the_seed_and_the_last_takes_what_is_left() -> None:
+    assert turns(seed=1) == turns(seed=1)
+    assert len({turns(seed)[0] for seed in range(9)}) > 3
+    _, columns = turns(seed=0, steps=2 * TURN_STEPS + 7)
+    assert [len(columns[name]) for name in ("latencies_s", "U", "T")] == [2 * TURN_STEPS + 7] * 3
+
+
 @pytest.mark.parametrize(
     ("pace", "most"), [(lambda now: 1 + now / SECOND, 1.01), (lambda now: 1 + (now > SECOND // 2), 1.12)]
 )
@@ -179,3 +211,13 @@ def test_a_machine_that_slows_down_makes_no_mistake(pace: Callable[[int], float]
     assert len(means) == 3
     assert max(columns["latencies_s"]) > 1.9 * min(columns["latencies_s"])
     assert max(means) < most * min(means)
+
+
+def test_mistakes_of_a_warm_trial() -> None:
+    device, other = gpu(), gpu()
+    ways = mistaken_ways(device.step, other.step, device.watch(marks=True))
+    assert ways["latencies_unsynchronised_s"](4) == pytest.approx([1e-5] * 4)
+    ways["latencies_transfer_s"](4)
+    assert (device.steps, other.steps) == (4, 4)
+    assert set(ways) <= set(COLUMNS)
+    assert list(mistaken_ways(device.step, None, device.watch())) == ["latencies_unsynchronised_s"]

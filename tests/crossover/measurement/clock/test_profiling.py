@@ -53,17 +53,18 @@ def profiled(
     return found, log
 
 
-def test_kernels_of_the_device_count_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = DeviceType.CUDA
+@pytest.mark.parametrize("kind", ["cuda", "xpu"])
+def test_kernels_of_the_device_count_and_nothing_else(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    ours = getattr(DeviceType, kind.upper())
     events = [
         event(ours, 1000, 3000),
         event(ours, 2000, 5000),
         event(DeviceType.CPU, 0, 90_000),
         event(ours, 0, 90_000, annotation=True),
     ]
-    found, log = profiled(monkeypatch, events)
+    found, log = profiled(monkeypatch, events, kind)
     assert found == pytest.approx(4e-3 / PROFILED_STEPS)
-    assert log == ["CUDA", *["step"] * PROFILED_STEPS, "wait", "stop"]
+    assert log == [kind.upper(), *["step"] * PROFILED_STEPS, "wait", "stop"]
 
 
 @pytest.mark.parametrize(("step_time_s", "steps"), [(0.0101, 20), (0.05, 4), (0.099, 2), (0.7, 1)])
@@ -71,6 +72,11 @@ def test_of_slow_steps_few_are_profiled(monkeypatch: pytest.MonkeyPatch, step_ti
     found, log = profiled(monkeypatch, [event(DeviceType.CUDA, 0, 8000)], step_time_s=step_time_s)
     assert log.count("step") == steps
     assert found == pytest.approx(8e-3 / steps)
+
+
+@pytest.mark.parametrize("events", [None, [], [event(DeviceType.CPU, 0, 5)]])
+def test_a_profile_without_kernels_says_nothing(monkeypatch: pytest.MonkeyPatch, events: Any) -> None:
+    assert profiled(monkeypatch, events)[0] is None
 
 
 @pytest.mark.parametrize("kind", ["cpu", "mps"])

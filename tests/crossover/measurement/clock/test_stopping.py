@@ -27,6 +27,13 @@ def test_the_quantile_is_that_of_the_t_distribution() -> None:
     assert pytest.approx(stats.t.ppf(0.975, 19), rel=1e-12) == T_975_19
 
 
+def test_a_course_adds_up() -> None:
+    course = Course()
+    course.add(6.0, 3)
+    course.add(4.0, 1)
+    assert (course.samples_s, course.steps, course.seconds) == ([2.0, 4.0], 4, 10.0)
+
+
 def reference_half_width(samples: list[float]) -> float:
     """scipy's t interval over numpy's medians of 20 equal batches, the oldest samples left out."""
     medians = np.median(np.array(samples[len(samples) % 20 :]).reshape(20, -1), axis=1)
@@ -38,6 +45,11 @@ def reference_half_width(samples: list[float]) -> float:
 def test_the_interval_is_scipys(count: int, spread: float, seed: int) -> None:
     samples = np.random.default_rng(seed).lognormal(-7, spread, count).tolist()
     assert relative_half_width(samples) == pytest.approx(reference_half_width(samples), rel=1e-9)
+
+
+def test_below_20_samples_nothing_is_known() -> None:
+    assert relative_half_width([1.0] * 19) == np.inf
+    assert relative_half_width([1.0] * 20) == 0
 
 
 def ar1(random: np.random.Generator, count: int, correlation: float, spread: float) -> np.ndarray:
@@ -95,9 +107,23 @@ def test_a_narrow_interval_must_be_found_twice_in_a_row() -> None:
     assert not is_precise([1.0] * 20, 0.01)  # the first check cannot be the second
 
 
+@pytest.mark.parametrize(("count", "due"), [(30, True), (31, False), (39, False), (40, True)])
+def test_precision_is_checked_every_ten_samples(count: int, due: bool) -> None:
+    assert is_precise([1.0] * count, 0.01) is due
+
+
+def test_steady_needs_two_groups() -> None:
+    assert not is_steady([1.0] * 39, 0.02, group=20)
+    assert is_steady([1.0] * 40, 0.02, group=20)
+
+
 @pytest.mark.parametrize(("later", "steady"), [(1.019, True), (1.021, False), (0.981, True), (0.979, False)])
 def test_steady_within_its_tolerance_to_either_side(later: float, steady: bool) -> None:
     assert is_steady([9.0] * 6 + [1.0] * 3 + [later] * 3, 0.02, group=3) is steady
+
+
+def test_steady_compares_medians() -> None:
+    assert is_steady([1.0, 50.0, 1.0, 1.0, 1.0, 90.0], 0.02, group=3)
 
 
 def due_counts(samples: int) -> list[int]:
@@ -111,6 +137,15 @@ def test_steady_sees_a_slow_ramp_however_short_the_steps(samples: int) -> None:
     ramp = np.linspace(1.5, 1.0, samples).tolist()
     checks = [is_steady(ramp[:count], 0.02, group=20) for count in due_counts(samples)]
     assert not any(checks)
+
+
+@pytest.mark.parametrize(("start", "stop", "most"), [(40, 63, 23), (1024, 2048, 33), (16384, 32768, 33)])
+def test_steady_is_checked_rarely_in_a_long_course(start: int, stop: int, most: int) -> None:
+    samples, checks = [1.0] * (start - 1), 0
+    for _ in range(start, stop):
+        samples.append(1.0)
+        checks += is_steady(samples, 0.02, group=20)  # equal samples are steady whenever a check is due
+    assert 20 <= checks <= most
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from crossover.measurement.clock.timing import (
     find_flags,
     time_steps,
     timing_columns,
+    without_garbage_collection,
 )
 from crossover.tables.columns import COLUMNS
 from fake_device import EFFORT, MICROSECOND, MILLISECOND, SECOND, FakeDevice
@@ -52,6 +53,21 @@ def test_a_block_waits_for_the_device() -> None:
     timing = FakeDevice(host_ns=10 * MICROSECOND, device_ns=MILLISECOND).time()
     # The first step of a block is queued before the device can start: 10 us a block, not a step.
     assert timing.samples_s == pytest.approx([1e-3 + 1e-5 / timing.block_steps] * len(timing.samples_s))
+
+
+def test_device_samples_span_what_lies_between_two_marks() -> None:
+    """With a wait of 5 ms at each synchronisation the wall time is longer than what the device sees."""
+    timing = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, wait_ns=5 * MILLISECOND).time(marks=True)
+    steps = timing.block_steps
+    assert timing.device_samples_s == pytest.approx([1e-3 + 1e-5 / steps] * len(timing.samples_s))
+    assert timing.samples_s == pytest.approx([1e-3 + (1e-5 + 5e-3) / steps] * len(timing.samples_s))
+
+
+def test_the_first_step_is_kept_apart() -> None:
+    timing = FakeDevice(MILLISECOND, pauses_ns={0: SECOND // 2}).time()
+    assert timing.first_step_s == pytest.approx(0.501)
+    assert timing.warmup_s == pytest.approx(0.141)
+    assert max(timing.samples_s) == pytest.approx(1e-3)
 
 
 def test_a_warm_up_ends_when_it_is_steady() -> None:
@@ -103,6 +119,23 @@ def test_a_noisy_step_is_timed_until_its_interval_is_narrow() -> None:
     assert not any(narrow[:-1])
 
 
+def test_a_very_noisy_step_is_timed_until_the_cap() -> None:
+    timing = noisy(0.8).time(replace(EFFORT, warmup_tolerance=9.0))
+    assert timing.timed_s >= 9.9995
+    assert timing.timed_s - timing.block_steps * timing.samples_s[-1] < 9.9995
+
+
+@pytest.mark.parametrize(("step_s", "blocks"), [(1, 10), (20, 2)])
+def test_timing_ends_at_the_cap_with_few_blocks_but_two(step_s: int, blocks: int) -> None:
+    assert len(FakeDevice(step_s * SECOND).time().samples_s) == blocks
+
+
+def test_a_slow_first_step_in_a_long_cycle_makes_no_short_blocks() -> None:
+    timing = FakeDevice(MILLISECOND // 10, pauses_ns={0: 2 * SECOND}).time(cycle_steps=100)
+    assert timing.block_steps == 200  # 20 ms
+    assert timing.warmup_s >= 0.0995
+
+
 @pytest.mark.parametrize(("host_ms", "cycle_steps", "block_steps"), [(7, 10, 10), (1, 15, 30), (1, 7, 21)])
 def test_blocks_hold_whole_cycles(host_ms: int, cycle_steps: int, block_steps: int) -> None:
     timing = FakeDevice(host_ms * MILLISECOND).time(cycle_steps=cycle_steps)
@@ -114,6 +147,16 @@ def test_a_block_is_grown_until_it_lasts_long_enough() -> None:
     """A step looks slower alone than in a block: 1 ms to 0.9 ms."""
     timing = FakeDevice(900 * MICROSECOND, device_ns=100 * MICROSECOND).time()
     assert timing.block_steps == 22  # 20 were tried, and lasted 18.1 ms; 20 * 19.5 / 18.1 = 21.5
+
+
+@pytest.mark.parametrize("slow_step", [2, 50, 101, 102, 105])
+def test_something_slow_makes_the_blocks_no_shorter(slow_step: int) -> None:
+    """Be it in the warm-up (steps 2 to 101) or in the block that is tried first; each wait costs 0.9 ms."""
+
+    def block_steps(**pauses: dict[int, int]) -> int:
+        return FakeDevice(100 * MICROSECOND, wait_ns=900 * MICROSECOND, **pauses).time().block_steps
+
+    assert block_steps(pauses_ns={slow_step: SECOND}) == block_steps() > 180  # (19.5 - 0.9) / 0.1 = 186
 
 
 def test_no_sample_is_dropped() -> None:
@@ -162,6 +205,14 @@ def test_steps_too_slow_for_the_limit_are_given_up_at_once(
     assert gc.isenabled()
 
 
+@pytest.mark.parametrize(("pauses_s", "steps"), [({1: 20, 2: 20}, 3), ({1: 40}, 2)])
+def test_two_slow_steps_in_a_row_or_the_limit_end_it(pauses_s: dict[int, int], steps: int) -> None:
+    device = slow(pauses_s)
+    with pytest.raises(TooSlowError, match=r"a step takes (21|41) s"):
+        device.time(time_limit_s=35)
+    assert device.steps == steps
+
+
 def test_steps_that_have_run_are_part_of_the_warm_up_all_but_the_first() -> None:
     device = FakeDevice(MILLISECOND)
     timing = device.time(ran_s=(0.5, 0.002, 0.002))
@@ -170,6 +221,14 @@ def test_steps_that_have_run_are_part_of_the_warm_up_all_but_the_first() -> None
     assert timing.warmup_steps == 3 + 1 + 96 + 2 * 20
     assert timing.warmup_s == pytest.approx(0.004 + 0.001 + 0.096 + 0.040)
     assert device.steps == timing.warmup_steps - 3 + timing.timed_steps
+
+
+@pytest.mark.parametrize(("ran", "cycle_steps"), [(1, 10), (3, 10), (9, 10), (10, 10), (25, 10), (300, 7), (300, 1)])
+def test_blocks_begin_with_a_cycle_however_many_steps_have_run(ran: int, cycle_steps: int) -> None:
+    device = FakeDevice(MILLISECOND)
+    timing = device.time(cycle_steps=cycle_steps, ran_s=(1e-3,) * ran)
+    assert timing.warmup_steps % cycle_steps == 0
+    assert device.steps == timing.warmup_steps - ran + timing.timed_steps
 
 
 def test_the_garbage_collector_rests_while_timing() -> None:
@@ -184,6 +243,16 @@ def test_the_garbage_collector_rests_while_timing() -> None:
     assert states[0]
     assert not any(states[1:])
     assert gc.isenabled()
+
+
+def test_a_garbage_collector_at_rest_is_left_at_rest() -> None:
+    gc.disable()
+    try:
+        with without_garbage_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 MADE_UP = Timing(
@@ -220,6 +289,12 @@ def test_the_columns_by_hand() -> None:
         "involuntary_switches": 5,
     }
     assert set(columns) <= set(COLUMNS)
+
+
+@pytest.mark.parametrize(("sample", "outliers"), [(10.0, 0), (10.1, 1), (-90.0, 0)])
+def test_only_slow_samples_beyond_the_outer_fence_are_severe(sample: float, outliers: int) -> None:
+    timing = replace(MADE_UP, samples_s=(1.0, 2.0, 3.0, 4.0, sample))
+    assert timing_columns(timing)["severe_outliers"] == outliers
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,17 @@ import pytest
 from crossover.measurement.host.energy import (
     RaplCounter,
     energy_columns,
+    gpu_joules,
     package_joules,
     read_gpu_energy_mj,
     read_rapl,
 )
 from crossover.tables.columns import COLUMNS
+
+
+def test_energy_is_the_difference_of_the_counter() -> None:
+    assert gpu_joules(1_000_000, 4_000_000) == 3000.0
+    assert gpu_joules(None, 4) is gpu_joules(4, None) is None
 
 
 @pytest.mark.parametrize("foreign", [0, None])
@@ -70,6 +76,12 @@ def test_each_package_counts_once(machine: Path) -> None:
         "package-0": RaplCounter(1000, 262143328850),
         "package-1": RaplCounter(3000, 262143328850),
     }
+
+
+def test_without_every_package_there_are_no_counters(machine: Path) -> None:
+    assert read_rapl(machine / "elsewhere") is None
+    (machine / "sys/class/powercap/intel-rapl:1/energy_uj").unlink()
+    assert read_rapl(machine) is None
 
 
 RANGE_UJ = 30_000 * 10**6 - 1

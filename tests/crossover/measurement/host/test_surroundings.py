@@ -104,3 +104,13 @@ def test_most_of_the_gpus_that_were_leased_beside_it_count(
         surroundings, "others_held", lambda uuid, _environment: next(readings) if uuid == UUID else None
     )
     assert around("cuda", UUID, fake_nvml({UUID: gpu()}))["leased_beside"] == most
+
+
+def test_without_nvml_the_gpu_is_not_known(fake_nvml: Callable[..., Any]) -> None:
+    columns = around("cuda", None, fake_nvml({}, installed=False))
+    assert columns["foreign_processes"] is columns["energy_j"] is None
+
+
+def test_a_kernel_that_counts_no_switches(monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]) -> None:
+    monkeypatch.setattr(surroundings, "involuntary_switches", lambda: None)
+    assert Surroundings("mps", None, fake_nvml({})).counts() == {}

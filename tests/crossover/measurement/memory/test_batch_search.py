@@ -63,6 +63,25 @@ def test_a_failed_confirmation_sends_the_search_down() -> None:
     assert Counter(tries)[59, True] == 3
 
 
+def test_a_size_that_never_fits_twice_ends_in_nothing() -> None:
+    seen: Counter[int] = Counter()
+
+    def fits(size: int) -> bool:
+        seen[size] += 1
+        return seen[size] == 1 and size <= 50_000
+
+    found, tries = search(fits, 1, None)
+    assert found == Search(None, 1)
+    assert len(tries) <= most_tries(50_000)
+
+
+def test_without_a_limit_the_number_of_tries_is_logarithmic() -> None:
+    for power in range(1, 40):
+        found, tries = search(lambda size, most=3**power: size <= most, 1, None)
+        assert found == Search(3**power, 3**power + 1)
+        assert len(tries) <= 2 * (math.ceil(power * math.log2(3)) + 1) + CONFIRMATIONS
+
+
 def test_blurred_thresholds_end_at_a_size_that_held() -> None:
     """Between 900 and 1100 a size fits by chance; the winner fitted three times running, and was found soon."""
     for seed in range(300):

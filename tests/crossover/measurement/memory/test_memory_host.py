@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crossover.measurement.memory.memory_host import measure_host
+from crossover.measurement.memory.memory_host import HostPeak, measure_host, sample_host
 
 MB = 1_000_000
 
@@ -38,21 +39,45 @@ def test_the_mark_is_reset_before_and_read_after(process: Path, mark_kib: int, p
         seen.append((process / "clear_refs").read_text())
         write_status(process, 90, mark_kib)
 
-    assert measure_host(run, process) == (100 * 1024, peak_kib * 1024)
+    assert measure_host(run, process) == HostPeak(100 * 1024, peak_kib * 1024, "VmHWM")
     assert seen == ["5"]
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
+        lambda process: (process / "clear_refs").unlink(),
         lambda process: ((process / "clear_refs").unlink(), (process / "clear_refs").mkdir()),  # cannot be written
         lambda process: write_status(process, 100, None),
         lambda process: (process / "status").unlink(),
     ],
 )
-def test_without_a_mark_nothing_is_known(process: Path, spoil: Callable[[Path], object]) -> None:
+def test_without_a_mark_the_memory_is_sampled(process: Path, spoil: Callable[[Path], object]) -> None:
     spoil(process)
-    assert measure_host(lambda: None, process) is None
+    assert measure_host(lambda: None, process).source == "sampled RSS"
+
+
+def test_samples_are_taken_while_the_function_runs() -> None:
+    readings = iter([10, 30, 70, 50])
+    four = threading.Event()
+
+    def read_rss() -> int:
+        reading = next(readings, None)
+        if reading is None:
+            four.set()
+            return 20
+        return reading
+
+    assert sample_host(lambda: four.wait(60) or pytest.fail("no samples"), read_rss) == HostPeak(10, 70, "sampled RSS")
+
+
+def test_sampling_ends_when_the_function_fails() -> None:
+    def run() -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        sample_host(run, lambda: 1)
+    assert "sampled RSS" not in {thread.name for thread in threading.enumerate()}
 
 
 @pytest.fixture
@@ -114,3 +139,40 @@ def test_gradients_of_200_mb_and_activations_of_100_mb_show(
     assert activations["activation_bytes"] == 100 * MB
     assert activations["peak_rss_bytes"] - activations["base_rss_bytes"] == pytest.approx(300 * MB, abs=tolerance)
     assert activations["other_bytes"] == pytest.approx(200 * MB, abs=tolerance)
+
+
+@linux
+def test_the_figure_of_a_large_parent_does_not_leak_in(in_fresh_process: Callable[..., dict[str, Any]]) -> None:
+    """ru_maxrss, which a process inherits, is the parent's."""
+    ballast = bytearray(b"x" * 700 * MB)
+    told = in_fresh_process(
+        "import resource\n"
+        "from crossover.measurement.memory.memory_host import measure_host\n"
+        "peak = measure_host(lambda: bytearray(b'x' * 50_000_000))\n"
+        "inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
+        "tell(base=peak.base_bytes, peak=peak.peak_bytes, inherited=inherited)\n"
+    )
+    assert len(ballast) == 700 * MB
+    assert told["inherited"] > 700 * MB
+    assert told["peak"] - told["base"] == pytest.approx(100 * MB, abs=10 * MB)  # the bytes and their copy
+    assert told["base"] < 200 * MB
+
+
+@linux
+def test_memory_that_the_heap_kept_shows_again(in_fresh_process: Callable[..., dict[str, Any]]) -> None:
+    """200 MB in blocks of the heap, freed under blocks that stay: without trimming the second run needs nothing."""
+    told = in_fresh_process(
+        "from crossover.measurement.memory import memory_host\n"
+        "blocks = [bytearray(b'x' * 50_000) for _ in range(4100)]\n"
+        "del blocks[:4000]\n"
+        "def run():\n"
+        "    [bytearray(b'x' * 50_000) for _ in range(4000)]\n"
+        "trim = memory_host.trim_heap\n"
+        "memory_host.trim_heap = lambda: None\n"
+        "kept = memory_host.measure_host(run)\n"
+        "memory_host.trim_heap = trim\n"
+        "trimmed = memory_host.measure_host(run)\n"
+        "tell(kept=kept.peak_bytes - kept.base_bytes, trimmed=trimmed.peak_bytes - trimmed.base_bytes)\n"
+    )
+    assert told["kept"] < 100 * MB
+    assert told["trimmed"] == pytest.approx(200 * MB, abs=10 * MB)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from crossover.measurement.memory.memory_limit import limit_memory
+from crossover.errors import UnsupportedError
+from crossover.measurement.memory.memory_limit import limit_host, limit_memory
 
 LIMITED = """
 import sys; sys.path.insert(0, sys.argv[1])
@@ -41,6 +42,12 @@ def test_the_kernel_refuses_memory_over_the_limit_and_torch_says_so(root: Path) 
     assert done.stdout.splitlines() == ["[True, True, False, False, True]", "False", "524288.0"]
 
 
+def test_a_kernel_that_keeps_no_limit_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.setrlimit", lambda *_: None)
+    with pytest.raises(UnsupportedError, match="RLIMIT_DATA"):
+        limit_host(10_000_000)
+
+
 @pytest.mark.parametrize(("limit_bytes", "fraction"), [(250, 0.25), (4000, 1.0)])
 def test_on_cuda_the_limit_is_a_share_of_the_gpu(
     monkeypatch: pytest.MonkeyPatch, limit_bytes: int, fraction: float
@@ -49,3 +56,8 @@ def test_on_cuda_the_limit_is_a_share_of_the_gpu(
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda *given: asked.append(given))
     limit_memory(torch.device("cuda", 0), 1000, limit_bytes)
     assert asked == [(fraction, torch.device("cuda", 0))]
+
+
+def test_other_devices_take_no_limit() -> None:
+    with pytest.raises(UnsupportedError, match="this is mps"):
+        limit_memory(torch.device("mps"), None, 1000)

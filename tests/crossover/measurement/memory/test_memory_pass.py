@@ -69,6 +69,17 @@ class Accelerator:
         return count
 
 
+class Cycle:
+    """Memory that only a collection of garbage frees."""
+
+    def __init__(self, gpu: Accelerator, count: int) -> None:
+        self.myself, self.gpu, self.count = self, gpu, count
+        gpu.allocate(count)
+
+    def __del__(self) -> None:
+        self.gpu.allocate(-self.count)
+
+
 @pytest.fixture
 def steps() -> list[str]:
     """The steps that ran, in order."""
@@ -120,7 +131,9 @@ def test_the_drivers_figure_of_this_process(fake_nvml: Any, gpus: dict[str, Any]
     assert process_bytes(None, fake_nvml(gpus)) is None
 
 
-@pytest.mark.parametrize(("kind", "taken", "other_bytes"), [("cuda", 1500, 1300), ("xpu", 100, 0)])
+@pytest.mark.parametrize(
+    ("kind", "taken", "other_bytes"), [("cuda", 1500, 1300), ("xpu", 1500, 1300), ("cuda", 100, 0)]
+)
 def test_an_accelerators_memory(
     fake_nvml: Any,
     subject: Subject,
@@ -132,6 +145,7 @@ def test_an_accelerators_memory(
 ) -> None:
     """Of the peak 4600 B were there before; the parts are 4800 B; NVML knows NVIDIA's GPUs only."""
     gpu = Accelerator()
+    Cycle(gpu, 5000)
 
     def step() -> None:
         steps.append("timed")
@@ -144,13 +158,24 @@ def test_an_accelerators_memory(
         "base_bytes": 4600,
         "peak_allocated_bytes": 4600 + taken,
         "peak_reserved_bytes": 4600 + taken,
-        **({"device_used_bytes": 14_600 + taken, "process_device_bytes": 12_000} if kind == "cuda" else {}),
+        "device_used_bytes": 4600 + taken + 10_000,
+        **({"process_device_bytes": 12_000} if kind == "cuda" else {}),
         "memory_source": f"{kind.upper()} allocator",
         **PARTS,
         "other_bytes": other_bytes,
     }
     assert known_split == [4600]  # from marks that were reset in between
     assert steps == ["timed", "timed", "eager"]
+
+
+@pytest.mark.usefixtures("known_split")
+def test_a_driver_that_does_not_tell_leaves_a_gap(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mem_get_info(_: torch.device) -> tuple[int, int]:
+        raise RuntimeError("The device doesn't support querying the available free memory")
+
+    gpu = Accelerator()
+    monkeypatch.setattr(gpu, "mem_get_info", mem_get_info)
+    assert measure_memory(subject, torch.device("xpu"), accelerator=gpu)["device_used_bytes"] is None
 
 
 @pytest.fixture
@@ -182,17 +207,32 @@ def test_the_cpus_memory(
     assert steps == ["timed", "timed", "eager"]
 
 
+def metal(log: list[str]) -> Any:
+    """Metal, whose driver holds more once a step has run."""
+    return SimpleNamespace(
+        synchronize=lambda: log.append("synchronize"),
+        empty_cache=lambda: log.append("empty_cache"),
+        current_allocated_memory=lambda: 700,
+        driver_allocated_memory=lambda: 3000 if "timed" in log else 2000,
+    )
+
+
 @pytest.mark.usefixtures("known_split")
 def test_metal_has_no_peak_to_take_parts_from(subject: Subject, steps: list[str]) -> None:
-    """Its driver holds more once a step has run."""
-    metal = SimpleNamespace(
-        synchronize=lambda: None,
-        empty_cache=lambda: None,
-        current_allocated_memory=lambda: 700,
-        driver_allocated_memory=lambda: 3000 if "timed" in steps else 2000,
-    )
-    found = measure_memory(subject, torch.device("mps"), accelerator=metal)
+    found = measure_memory(subject, torch.device("mps"), accelerator=metal(steps))
     assert found == {"base_bytes": 700, "peak_reserved_bytes": 3000, "memory_source": "Metal driver", **PARTS}
+    assert steps == ["synchronize", "empty_cache", "timed", "timed", "synchronize", "eager"]
+
+
+@pytest.mark.parametrize(("kind", "accelerator"), [("cpu", None), ("cuda", Accelerator()), ("mps", metal([]))])
+def test_a_step_that_cannot_run_eagerly_is_not_split(
+    subject: Subject, known_split: list[int | None], process: Path, kind: str, accelerator: Any
+) -> None:
+    compiled = replace(subject, eager_step=None)
+    found = measure_memory(compiled, torch.device(kind), accelerator=accelerator, process=process)
+    assert not found.keys() & {*PARTS, "other_bytes"}
+    assert found["memory_source"]
+    assert known_split == []
 
 
 def test_the_real_pass_fills_columns_of_the_row() -> None:
@@ -212,3 +252,12 @@ def test_the_real_pass_fills_columns_of_the_row() -> None:
     assert row.peak_rss_bytes is not None
     assert row.other_bytes is not None
     assert 0 <= row.other_bytes <= row.peak_rss_bytes - row.base_rss_bytes
+
+
+@pytest.mark.parametrize("which", ["step", "eager_step"])
+def test_running_out_of_memory_passes_through(subject: Subject, process: Path, which: str) -> None:
+    def step() -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        measure_memory(replace(subject, **{which: step}), torch.device("cpu"), process=process)

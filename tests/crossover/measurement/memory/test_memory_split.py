@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from crossover.measurement.memory.memory_split import PARTS, Ledger, Observer, Split, Subject, split_step
+from crossover.measurement.memory.memory_split import PARTS, ROLES, Ledger, Observer, Split, Subject, split_step
 
 CPU = torch.device("cpu")
 ROWS = 1000
@@ -40,6 +40,7 @@ def split_training(
     next_data: Callable[[], torch.Tensor] | None = None,
     zero_first: bool = False,
     warmup: int = 3,
+    device: torch.device = CPU,
 ) -> Split:
     """Split a training step on resident data, or on what `next_data` makes, after steps of warm-up."""
     data, optimizer = torch.randn(rows, 10), make_optimizer(model.parameters())
@@ -55,7 +56,7 @@ def split_training(
     for _ in range(warmup):
         step()
     resident = () if next_data else (data,)
-    return split_step(Subject(step, model, (optimizer,), resident, step), step, CPU)
+    return split_step(Subject(step, model, (optimizer,), resident, step), step, device)
 
 
 def test_a_large_batch_peaks_where_the_activation_function_is_differentiated() -> None:
@@ -102,6 +103,12 @@ def test_optimizer_state(make_optimizer: Any, optimizer_bytes: int, rows: int) -
     assert (parts(split)[0], parts(split)[2]) == (PARAMETER_BYTES, optimizer_bytes)
 
 
+def test_optimizer_state_that_the_step_makes_counts_as_added() -> None:
+    split = split_training(two_layers(), partial(torch.optim.Adam, fused=True), 1, warmup=0)
+    assert parts(split)[1:3] == (PARAMETER_BYTES, 2 * PARAMETER_BYTES + 4 * 4)
+    assert split.added_bytes == 3 * PARAMETER_BYTES + 4 * 4
+
+
 class Tied(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -118,6 +125,13 @@ class Tied(nn.Module):
 def test_shared_parameters_count_once() -> None:
     """Two parameters on one storage have a gradient each."""
     assert parts(split_training(Tied(), rows=1))[:2] == (400, 800)
+
+
+def test_frozen_parameters_have_no_gradients_and_the_optimizers_own_count_too() -> None:
+    model, scale = two_layers(), nn.Parameter(torch.ones(100))
+    model[0].requires_grad_(False)
+    split = split_training(model, lambda parameters: SGD([*parameters, scale]), 1)
+    assert parts(split)[:2] == (PARAMETER_BYTES + 400, LAST_LAYER_BYTES)
 
 
 @pytest.mark.parametrize("grad_mode", [torch.no_grad, torch.inference_mode])
@@ -183,6 +197,36 @@ def test_the_devices_mark_places_the_peak() -> None:
     assert parts(split)[1:4] == (0, 0, RELU_BYTES)
 
 
+def test_another_devices_tensors_do_not_count() -> None:
+    split = split_training(two_layers(), device=torch.device("meta"))
+    assert (parts(split), split.added_bytes) == ((0,) * 5, 0)
+
+
+def test_the_observed_step_computes_the_same() -> None:
+    model, data = two_layers(), torch.randn(ROWS, 10)
+
+    def gradient() -> torch.Tensor:
+        model.zero_grad()
+        model(data).sum().backward()
+        return model[0].weight.grad.clone()
+
+    plain, observed = gradient(), []
+    split_step(Subject(lambda: None, model), lambda: observed.append(gradient()), CPU)
+    assert torch.equal(plain, observed[0])
+
+
+def test_a_step_that_runs_out_of_memory_says_so_and_leaves_no_hooks() -> None:
+    model = two_layers()
+
+    def step() -> None:
+        model(torch.randn(1, 10)).sum().backward()
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        split_step(Subject(step, model), step, CPU)
+    assert [parameter._post_accumulate_grad_hooks for parameter in model.parameters()] == [{}] * 4
+
+
 def bytes_of(ledger: Ledger, moment: int) -> dict[str, int]:
     """Bytes at a moment by role, without the zeros."""
     return {role: count for role, count in ledger.bytes_at(moment).items() if count}
@@ -201,6 +245,17 @@ def test_a_storage_counts_once_and_lives_until_its_last_tensor_goes() -> None:
     assert [bytes_of(ledger, moment) for moment in range(3)] == [{"temporary": 400}, {"temporary": 400}, {}]
 
 
+@pytest.mark.parametrize("first", ROLES)
+@pytest.mark.parametrize("second", ROLES)
+def test_of_two_roles_the_one_that_goes_first_counts_even_if_it_shows_later(first: str, second: str) -> None:
+    ledger = Ledger("cpu")
+    tensor = torch.empty(1)
+    ledger.claim([tensor], first)
+    ledger.tick()
+    ledger.claim([tensor], second)
+    assert bytes_of(ledger, 0) == {min(first, second, key=ROLES.index): 4}
+
+
 def test_a_resized_storage_ends_one_life_and_begins_another() -> None:
     ledger = Ledger("cpu")
     tensor = torch.empty(100)
@@ -210,6 +265,21 @@ def test_a_resized_storage_ends_one_life_and_begins_another() -> None:
     ledger.see([tensor])
     ledger.tick()
     assert [bytes_of(ledger, moment) for moment in range(2)] == [{"activation": 400}, {"activation": 40}]
+
+
+def test_tensors_of_another_device_and_without_storage_are_ignored() -> None:
+    ledger = Ledger("cpu")
+    ledger.claim([torch.empty(3, device="meta"), torch.eye(3).to_sparse()], "activation")
+    assert bytes_of(ledger, 0) == {}
+
+
+def test_a_gone_ledger_is_not_called_back() -> None:
+    tensor = torch.empty(1)
+    ledger = Ledger("cpu")
+    ledger.see([tensor])
+    del ledger
+    gc.collect()
+    del tensor  # a callback that fails would be an unraisable exception, which is an error in these tests
 
 
 @pytest.mark.parametrize("grad_mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])

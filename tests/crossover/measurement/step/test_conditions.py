@@ -17,6 +17,7 @@ from crossover.config.words import PRECISIONS
 from crossover.errors import InvalidError
 from crossover.measurement.step import conditions
 from crossover.measurement.step.conditions import (
+    SwitchWatch,
     changes,
     read_switches,
     seed_all,
@@ -92,6 +93,18 @@ def test_the_older_names_agree_with_the_leaves(precision: str) -> None:
         pass
 
 
+def test_a_switch_that_does_not_obey_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stubborn:
+        benchmark = property(lambda _: True, lambda *_: None)
+
+    place = conditions._place
+    monkeypatch.setattr(
+        conditions, "_place", lambda name: (Stubborn(), "benchmark") if name == "cudnn.benchmark" else place(name)
+    )
+    asked = set_switches("fp32", THREADS)
+    assert (asked["cudnn.benchmark"], read_switches()["cudnn.benchmark"]) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("change", "seen"),
     [
@@ -137,6 +150,42 @@ def test_switches_that_are_left_alone_are_read_too(set_to: Callable[[bool], Any]
         assert {key for key, value in read_switches().items() if value != before[key]} == {name}
     finally:
         set_to(original)
+
+
+def test_autocast_that_was_left_on_is_read() -> None:
+    with torch.autocast("cpu", torch.bfloat16):
+        assert read_switches()["autocast"] == ["cpu"]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "back"),
+    [
+        ("cudnn.benchmark", lambda: write("cudnn.benchmark", True), lambda: write("cudnn.benchmark", False)),
+        ("threads", lambda: torch.set_num_threads(THREADS + 1), lambda: torch.set_num_threads(THREADS)),
+    ],
+)
+def test_a_step_that_sets_a_switch_back_is_seen(name: str, change: Callable[[], None], back: Any) -> None:
+    asked = set_switches("fp32", THREADS)
+    weight = torch.ones(2, 2, requires_grad=True)
+    with SwitchWatch(asked) as watch:
+        (weight @ weight).sum().backward()
+    assert watch.found == watch.asked
+    with SwitchWatch(asked) as watch:
+        change()
+        weight @ weight
+        back()
+        weight + weight
+    assert changes(asked, read_switches()) is None
+    assert str(changes(watch.asked, watch.found)).startswith(f"{name} changed from ")
+
+
+def test_threads_are_those_of_the_job_and_must_stay() -> None:
+    found = set_conditions(CELL, THREADS + 1, None)
+    assert torch.get_num_threads() == THREADS + 1
+    found.check(TASK)
+    torch.set_num_threads(THREADS)
+    with pytest.raises(InvalidError, match=f"threads changed from {THREADS + 1} to {THREADS}"):
+        found.check(TASK)
 
 
 def test_threads_do_not_matter_on_an_accelerator_but_switches_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,16 @@ def test_a_gpu_is_described_waited_for_and_marked(monkeypatch: pytest.MonkeyPatc
     assert gpu.between_s(begin, end) == 1.5
 
 
+def test_other_accelerators(monkeypatch: pytest.MonkeyPatch) -> None:
+    properties = SimpleNamespace(name="Arc", total_memory=16_000_000_000)
+    monkeypatch.setattr(torch.xpu, "is_available", lambda: True)
+    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _: properties)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    intel = OpenDevice(torch.device("xpu", 0), torch.xpu.synchronize, "Arc", memory_bytes=16_000_000_000)
+    assert open_device("xpu") == intel
+    assert open_device("mps") == OpenDevice(torch.device("mps"), torch.mps.synchronize, "Apple GPU")
+
+
 @pytest.mark.parametrize("kind", ["cuda", "mps", "xpu"])
 def test_a_device_that_is_not_there_is_a_users_error(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     for module in (torch.cuda, torch.backends.mps, torch.xpu):

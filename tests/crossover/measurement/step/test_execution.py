@@ -16,9 +16,9 @@ from torch import nn
 from crossover.errors import UnsupportedError
 from crossover.measurement.step import execution
 from crossover.measurement.step.correctness import compare_with_reference
-from crossover.measurement.step.execution import CAPTURE_WARMUP_STEPS, prepare
+from crossover.measurement.step.execution import CAPTURE_WARMUP_STEPS, not_compiled, prepare
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
-from tiny_tasks import CPU, FP32, TinyTraining, linear
+from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear
 
 GPU = torch.device("cuda", 0)
 
@@ -72,6 +72,16 @@ def check_compiled(model: nn.Module, arithmetic: Arithmetic = FP32) -> TinyTrain
     return compiled
 
 
+def test_an_eager_step_is_the_tasks_own() -> None:
+    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
+    ready = prepare(task, "eager")
+    ready.step()
+    assert task.events[-1] == "end"
+    assert (ready.compile_s(), ready.compilations()) == (None, 0)
+    assert not_compiled("eager", ready) is None
+    assert not_compiled("compile", ready) is not None
+
+
 @pytest.mark.parametrize("model", [Perceptron, sequential])
 @pytest.mark.usefixtures("dynamo")
 def test_a_compiled_step_computes_what_the_eager_one_does(model: Callable[[], nn.Module]) -> None:
@@ -94,7 +104,7 @@ def test_the_check_leaves_the_timed_graph_in_use(dynamo: pytest.MonkeyPatch) -> 
     task = TinyTraining(sequential(), [torch.randn(40, 3)])
     ready = prepare(task, "compile")
     ready.step()
-    compare_with_reference(task, sequential, "fp32")
+    compare_with_reference(task, sequential, "fp32", "compile")
     compiled = ready.compilations()
     ready.step()
     assert ready.compilations() == compiled
@@ -109,10 +119,29 @@ def test_generated_code_is_right_and_can_be_checked_when_scaled() -> None:
     torch._dynamo.reset()
     with torch._inductor.config.patch(force_disable_caches=False):
         compiled = check_compiled(sequential(), replace(FP32, scaler=torch.amp.GradScaler("cpu")))
-        answer = compare_with_reference(compiled, sequential, "fp32")
+        answer = compare_with_reference(compiled, sequential, "fp32", "compile")
     torch._dynamo.reset()
     assert answer.wrong is answer.unchecked is None
     assert "gradient" in answer.errors
+
+
+def test_compile_without_a_compiler_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch._inductor.cpp_builder as builder
+    import torch.utils._triton as triton
+
+    def missing() -> None:
+        raise RuntimeError("No working C++ compiler found\nin many lines")
+
+    monkeypatch.setattr(builder, "get_cpp_compiler", missing)
+    monkeypatch.setattr(triton, "has_triton", lambda: False)
+    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
+    for device, reason in (
+        (CPU, r"a C\+\+ compiler for the CPU \(No working C\+\+ compiler found\);"),
+        (GPU, "triton"),
+    ):
+        task.arithmetic = Arithmetic(device)
+        with pytest.raises(UnsupportedError, match=f"compile needs {reason}"):
+            prepare(task, "compile")
 
 
 def captured(arithmetic: Arithmetic = FP32, **attributes: Any) -> TinyTraining:
@@ -195,3 +224,20 @@ def test_a_step_is_warmed_up_on_a_side_stream_and_captured(cuda: list[str], monk
     assert copied == [1, 2, 3, 1]
     assert [tensor[0].item() for tensor in task.resident] == [1, 2, 3]
     assert task.events.count("end") == 4
+
+
+def test_an_optimizer_that_counts_on_the_device_can_be_captured(cuda: list[str]) -> None:
+    task = captured(run=lambda *_: None, optimizer=adam())
+    for group in task.optimizer.param_groups:
+        group["capturable"] = True
+    prepare(task, "cuda-graph")
+    assert cuda[-1] == "end capture"
+
+
+def test_an_inference_in_amp_fp16_can_be_captured(cuda: list[str]) -> None:
+    """It does not use the loss scaler of its arithmetic."""
+    task = TinyInference(linear(2.0), torch.ones(1, 1), arithmetic_of("amp-fp16", CPU))
+    task.arithmetic = Arithmetic(GPU, scaler=task.arithmetic.scaler)
+    prepare(task, "cuda-graph")
+    assert cuda[-1] == "end capture"
+    assert task.seen[0].item() == 2

@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from crossover.measurement.step.execution import prepare
 from crossover.measurement.step.flops import count_flops
 from crossover.measurement.step.precision import arithmetic_of
 from tiny_tasks import CPU, TinyInference, TinyTraining
@@ -30,6 +31,10 @@ def test_linear_layers(precision: str) -> None:
     assert count_flops(task.step, "eager") == MLP_TRAINING  # and none are left over
     assert torch.equal(torch.get_rng_state(), state)
     assert {parameter.grad for parameter in task.model.parameters()} == {None}
+
+
+def test_an_inference_has_no_backward_pass() -> None:
+    assert count_flops(TinyInference(mlp(), torch.randn(7, 2)).step, "eager") == MLP_FORWARD
 
 
 def test_a_convolution() -> None:
@@ -71,3 +76,40 @@ def test_the_forward_pass_that_a_checkpoint_repeats_is_counted() -> None:
     task = TinyTraining(Checkpointed(), [torch.randn(7, 2)])
     # The second forward pass ends before the last layer's product, whose output nobody needs.
     assert count_flops(task.step, "eager") == MLP_TRAINING + 2 * 7 * (2 * 30 + 30 * 50)
+
+
+def test_every_part_of_an_accumulated_batch_is_counted() -> None:
+    class Accumulating(TinyTraining):
+        def run(self, *inputs: torch.Tensor) -> None:
+            for half in inputs[0].chunk(2):
+                self.add_gradients(half, parts=2)
+            self.use_gradients()
+
+    assert count_flops(Accumulating(mlp(), [torch.randn(14, 2)]).step, "eager") == 2 * MLP_TRAINING
+
+
+@pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
+def test_a_compiled_cell_counts_its_eager_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code may call kernels that no counter sees."""
+    compiled_runs: list[int] = []
+
+    def backend(graph: Any, _inputs: Any) -> Any:
+        return lambda *arguments: (compiled_runs.append(1), graph.forward(*arguments))[1]
+
+    torch._dynamo.reset()
+    real = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda forward, **options: real(forward, backend=backend, **options))
+    task = TinyInference(mlp(), torch.randn(7, 2))
+    prepare(task, "compile").step()
+    assert compiled_runs == [1]
+    assert count_flops(task.step, "compile") == MLP_FORWARD
+    assert compiled_runs == [1]
+    torch._dynamo.reset()
+
+
+def test_an_error_of_the_step_passes_through() -> None:
+    def fail() -> None:
+        raise MemoryError("no room")
+
+    with pytest.raises(MemoryError, match="no room"):
+        count_flops(fail, "eager")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -45,28 +46,43 @@ def test_tf32_needs_an_ampere_gpu_of_nvidia(
             arithmetic_of("tf32", device)
 
 
+@pytest.mark.parametrize("name", ["bf16", "amp-bf16"])
+def test_bf16_must_not_be_emulated(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation)
+    with pytest.raises(UnsupportedError, match="bf16 needs a GPU that computes in it"):
+        arithmetic_of(name, GPU)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: True)
+    assert torch.bfloat16 in (arithmetic_of(name, GPU).dtype, arithmetic_of(name, GPU).autocast_dtype)
+
+
+def test_fp64_is_not_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _: SimpleNamespace(has_fp64=False))
+    for device in (METAL, INTEL):
+        with pytest.raises(UnsupportedError, match="fp64 is not offered by"):
+            arithmetic_of("fp64", device)
+    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _: SimpleNamespace(has_fp64=True))
+    assert arithmetic_of("fp64", INTEL).dtype == torch.float64
+
+
 @pytest.mark.parametrize(
-    ("name", "device", "offered"),
+    ("gradients", "scaled", "plain", "scale"),
     [
-        ("bf16", GPU, False),
-        ("amp-bf16", GPU, False),
-        ("bf16", GPU, True),
-        ("fp64", METAL, False),
-        ("fp64", INTEL, False),
+        ([2.0**-26], -1, 0, 2.0**16),  # fp16's smallest number is 2^-24; scaled by 2^16, a gradient of 2^-26 is there
+        ([2.0**-26] * 2, -2, 0, 2.0**16),  # backward passes add up to one update
+        ([4.0], 0, -1, 2.0**15),  # 4 * 2^16 is more than fp16 holds: the update is skipped and the scale halved
     ],
 )
-def test_bf16_must_not_be_emulated_and_fp64_is_not_everywhere(
-    monkeypatch: pytest.MonkeyPatch, name: str, device: torch.device, offered: bool
-) -> None:
-    monkeypatch.setattr(
-        torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation or offered
-    )
-    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _: SimpleNamespace(has_fp64=False))
-    if offered:
-        assert arithmetic_of(name, device).dtype == torch.bfloat16
-    else:
-        with pytest.raises(UnsupportedError, match=f"{name.removeprefix('amp-')} (needs a GPU|is not offered)"):
-            arithmetic_of(name, device)
+def test_a_weight_after_one_update(gradients: list[float], scaled: float, plain: float, scale: float) -> None:
+    """From 0 at a learning rate of 1/gradient, where gradients pass through fp16."""
+    arithmetic = arithmetic_of("amp-fp16", CPU)
+    for used, expected in ((replace(arithmetic, scaler=None), plain), (arithmetic, scaled)):
+        weight = torch.zeros((), requires_grad=True)
+        for gradient in gradients:
+            used.backward(weight.half().float() * gradient)
+        used.step(torch.optim.SGD([weight], lr=1 / gradients[0]))
+        assert weight.item() == expected
+    assert arithmetic.scaler is not None
+    assert arithmetic.scaler.get_scale() == scale
 
 
 def training_step(arithmetic: Arithmetic, gradient: float) -> tuple[Callable[[], None], torch.optim.Optimizer]:
@@ -97,3 +113,7 @@ def test_steps_run_until_the_scaler_lets_one_update(gradient: float, steps: int,
     assert arithmetic.run_until_updated(lambda: (ran.append(len(optimizer.state)), step())) is updated
     assert ran == [0] * steps
     assert len(optimizer.state) == updated  # Adam allocates it with its first update
+
+
+def test_without_a_scaler_no_step_needs_to_run() -> None:
+    assert Arithmetic(CPU).run_until_updated(lambda: pytest.fail("a step"))

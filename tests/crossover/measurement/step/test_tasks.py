@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
 from crossover.config.words import PRECISIONS
 from crossover.measurement.step.precision import arithmetic_of
-from tiny_tasks import CPU, TinyInference, TinyTraining, linear
+from crossover.measurement.step.tasks import GradientTask
+from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear, mean_output
 
 
 def test_a_training_step_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,6 +48,44 @@ def test_forward_runs_in_the_precision_and_backward_outside_of_autocast(precisio
     assert next(task.model.parameters()).item() == 2.5
 
 
+def test_a_step_without_an_optimizer_computes_gradients_and_drops_them() -> None:
+    class TinyPasses(GradientTask):
+        def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return mean_output(model, *inputs)
+
+    task = TinyPasses(linear(3.0), FP32, (torch.tensor([[2.0], [4.0]]),))
+    (weight,) = task.model.parameters()
+    seen: list[float] = []
+    weight.register_hook(lambda gradient: seen.append(gradient.item()))
+    task.step()
+    task.step()
+    assert seen == [3, 3]  # the mean of the inputs
+    assert (weight.item(), weight.grad, task.optimizer) == (3, None, None)
+
+
+def small_loss(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Its gradient, 2^-25, is too small for fp16, in which autocast computes it."""
+    return ((model(inputs).float() * 2.0**-25).sum(),)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "amp-fp16"])
+def test_the_gradients_of_equal_parts_add_up_to_the_batchs(precision: str) -> None:
+    task = TinyTraining(linear(0.0), [torch.ones(4, 1)], arithmetic_of(precision, CPU), small_loss)
+    for inputs in (1.0, 2.0, 3.0, 6.0):
+        task.add_gradients(torch.full((1, 1), inputs), parts=4)
+    (weight,) = task.model.parameters()
+    scale = task.arithmetic.scaler.get_scale() if task.arithmetic.scaler else 1.0
+    assert weight.grad is not None
+    assert weight.grad.item() == 3 * 2.0**-25 * scale  # the mean of the inputs, times the factor of the loss
+    task.use_gradients()
+    assert (weight.item(), weight.grad) == (-3 * 2.0**-25, None)
+
+
+def test_batches_of_resident_tensors_in_order() -> None:
+    task = TinyTraining(linear(1.0), [torch.arange(6.0), torch.arange(6)])
+    assert [tensor.tolist() for tensor in task.nth_batch(2, 2)] == [[4.0, 5.0], [4, 5]]
+
+
 def test_an_inference_makes_no_graph_and_drops_nothing() -> None:
     model = nn.Sequential(linear(3.0), nn.Dropout(0.999))
     task = TinyInference(model, torch.full((50, 1), 2.0))
@@ -65,3 +106,9 @@ def test_an_inference_uses_autocast_with_transfers_too(precision: str, dtype: to
     task.next_host_inputs = lambda: (torch.full((1, 1), 2.0),)  # type: ignore[method-assign]
     task.step_with_transfers()
     assert [(outputs.item(), outputs.dtype) for outputs in task.seen] == [(3, dtype), (6, dtype)]
+
+
+def test_labels_keep_their_type() -> None:
+    task = TinyInference(linear(1.0), torch.tensor([1, 0]), replace(FP32, dtype=torch.float64))
+    assert task.resident[0].dtype == torch.int64
+    assert next(task.model.parameters()).dtype == torch.float64

@@ -1,0 +1,105 @@
+"""What the workflow takes beside the measuring: seconds between trials, and runs with many cells that do nothing."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from crossover.config.workloads import NULL
+from crossover.errors import UserError
+from crossover.tables.frames import CELL_AXES
+
+MEASURING = ("warmup_s", "timed_s", "memory_pass_s")
+"""Columns with the seconds that a trial exists for."""
+
+PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "CITATION.cff")
+"""What a copy of the workflow needs."""
+BATCH_SIZES = 10
+"""Cells of a size in a grid that does nothing."""
+
+STUDY = "null_grid"
+
+LAST_LINES = 5
+"""Lines of a failed command's output that an error shows."""
+
+
+def trial_costs(measurements: pd.DataFrame) -> pd.DataFrame:
+    """One row a trial: seconds until the next trial started, and those of them that were not measuring.
+
+    Left out are trials that did not end ok, and those after which the run paused (more than a minute without
+    measuring). The cost includes Snakemake's share.
+    """
+    ordered = measurements.assign(start=pd.to_datetime(measurements["started_at"])).sort_values("start")
+    following = ordered["start"].shift(-1) - ordered["start"]
+    ordered["from_start_to_start_s"] = following.dt.total_seconds()
+    ordered["measuring_s"] = ordered[list(MEASURING)].sum(axis=1)
+    ordered["cost_s"] = ordered["from_start_to_start_s"] - ordered["measuring_s"]
+    whole = (ordered["status"] == "ok") & (ordered["cost_s"] < 60)
+    columns = [*CELL_AXES, "trial", "isolation", "from_start_to_start_s", "measuring_s", "cost_s"]
+    return ordered.loc[whole, columns].reset_index(drop=True)
+
+
+def make_grid(source: Path, folder: Path, cells: int) -> None:
+    """Copy the workflow from `source` to `folder`, with one trial for each of `cells` cells, a multiple of 10."""
+    for part in PARTS:
+        origin = source / part
+        if origin.is_dir():
+            shutil.copytree(origin, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(origin, folder / part)
+    study = {
+        "title": "Cells that do nothing",
+        "question": "What does the workflow itself take?",
+        "workload": NULL,
+        "sizes": list(range(1, cells // BATCH_SIZES + 1)),
+        "batch_sizes": list(range(1, BATCH_SIZES + 1)),
+        "figures": ["times"],
+    }
+    config = {"studies": [STUDY], "devices": ["cpu"], "trials": 1}
+    (folder / "config" / "studies" / f"{STUDY}.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
+    (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+def measure_grid(folder: Path, cells: int, snakemake: Sequence[str], environment: Mapping[str, str]) -> pd.DataFrame:
+    """Run a grid of `make_grid`; one row a step of the run, with wall and CPU seconds and the peak of memory."""
+    table = "results/measurements.parquet"
+    steps = {
+        "dry-run": ["--dry-run"],
+        "measure all cells": [table],
+        "collect the rows again": [table, "--force"],
+        "from the table to the report": [],
+        "nothing to do": [],
+    }
+    rows = []
+    for name, options in steps.items():
+        used = run_measured([*snakemake, *options], folder, environment)
+        rows.append({"cells": cells, "step": name, **used, "wall_s_per_cell": used["wall_s"] / cells})
+    return pd.DataFrame(rows)
+
+
+def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> dict[str, float]:
+    """Run a command in a folder and return its wall_s, cpu_s and peak_bytes; raises UserError if it fails.
+
+    CPU seconds are those of all processes that it waited for; peak_bytes is the resident memory of the largest one.
+    """
+    started = time.monotonic()
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(process.pid, 0)
+        wall_s = time.monotonic() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            log.seek(0)
+            last = " ".join(log.read().split("\n")[-LAST_LINES:])
+            raise UserError(f"{shlex.join(command)}: ended with status {process.returncode}: {last}")
+    return {"wall_s": wall_s, "cpu_s": used.ru_utime + used.ru_stime, "peak_bytes": used.ru_maxrss * 1024}

@@ -1,0 +1,118 @@
+"""Two modes in which the numerical check runs a model: with the same random numbers on every device, and with noise
+that stands for rounding.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+DRAWING = {
+    *("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"),
+    *("bernoulli", "binomial", "multinomial", "normal", "poisson"),
+    *("bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"),
+}
+
+
+class SameDraws(TorchFunctionMode):
+    """Draws a model's random numbers from one sequence, in double precision on the host; dropout becomes the identity.
+
+    Torch's own generators stay as they were. A changed generator therefore shows a draw that this mode did not see, in
+    compiled code or inside a function of torch.
+    """
+
+    state: torch.Tensor
+    """State of the sequence."""
+    drew = False
+    """Whether anything was drawn since the mode was entered."""
+
+    def __enter__(self) -> SameDraws:
+        """Restart the sequence, and the generators of Python and NumPy."""
+        self.state = torch.Generator().manual_seed(0).get_state()
+        self.drew = False
+        random.seed(0)
+        np.random.seed(0)
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if "dropout" in name:
+            return args[0] if args else kwargs["input"]
+        if func is functional.scaled_dot_product_attention:
+            kwargs = dict(zip(("attn_mask", "dropout_p", "is_causal"), args[3:], strict=False)) | kwargs
+            return func(*args[:3], **{**kwargs, "dropout_p": 0.0})
+        return self._draw(func, args, kwargs) if name in DRAWING else func(*args, **kwargs)
+
+    def _draw(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
+        """The function's result with its numbers replaced by numbers drawn on the host."""
+        self.drew = True
+        on_host = {key: value for key, value in kwargs.items() if key not in ("generator", "out", "pin_memory")}
+        if "device" in on_host:
+            on_host["device"] = "cpu"
+        if (dtype := on_host.get("dtype")) is not None and dtype.is_floating_point:
+            on_host["dtype"] = torch.float64
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            drawn: torch.Tensor = func(*args, **kwargs)
+            torch.set_rng_state(self.state)
+            numbers = func(*tree_map(_on_host, args), **tree_map(_on_host, on_host))
+            self.state = torch.get_rng_state()
+            return drawn.copy_(numbers)
+
+
+def _on_host(value: Any) -> Any:
+    """A copy of a tensor that draws the same numbers whatever its device, type and layout."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.to("cpu", torch.float64 if value.is_floating_point() else value.dtype, copy=True).contiguous()
+
+
+PERIOD = 65537
+"""Random numbers of the noise, reused from a random start; prime, so that they do not align with a tensor's rows."""
+
+
+class RoundingNoise(TorchDispatchMode):
+    """Multiplies each new value in forward and backward pass by 1 + x, with x uniform between -share and share.
+
+    How far that moves the answer tells how well the model is conditioned (Parker 1997, Monte Carlo arithmetic). Whole
+    numbers stay as they are: floating point holds them exactly, and masks and counts are made of them.
+    """
+
+    def __init__(self, share: float, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.random = random.Random(seed)
+        self.share = share
+        generator = torch.Generator().manual_seed(seed)
+        self.noise = torch.empty(2 * PERIOD, dtype=torch.float64).uniform_(-1, 1, generator=generator)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        results = func(*args, **(kwargs or {}))
+        if any(map(_has_fractions, tree_leaves((args, kwargs)))):
+            returned = results if isinstance(results, tuple | list) else (results,)
+            for tensor, declared in zip(returned, func._schema.returns, strict=False):
+                # A view has no values of its own.
+                if _has_fractions(tensor) and (declared.alias_info is None or declared.alias_info.is_write):
+                    self._add_to(tensor)
+        return results
+
+    def _add_to(self, tensor: torch.Tensor) -> None:
+        share = max(self.share, torch.finfo(tensor.dtype).eps)  # a model may compute in its own, coarser type
+        start = self.random.randrange(PERIOD)
+        values = tensor.reshape(-1)
+        noise = self.noise[start : start + min(PERIOD, len(values))].to(tensor.dtype)
+        if len(values) > PERIOD:
+            noise = noise.repeat(-(-len(values) // PERIOD))[: len(values)]
+        noisy = torch.where(values == values.trunc(), values, values + values * noise * share)
+        tensor.copy_(noisy.reshape(tensor.shape))
+
+
+def _has_fractions(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point() and value.layout == torch.strided

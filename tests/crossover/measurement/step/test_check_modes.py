@@ -1,0 +1,157 @@
+"""The check's two modes: the same random numbers for any device and precision, and noise after each operation."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from crossover.measurement.step.check_modes import PERIOD, RoundingNoise, SameDraws
+
+SHARE = 2.0**-10
+
+Draw = Callable[[torch.Tensor], torch.Tensor]
+
+
+def draws_of(draw: Draw, dtype: torch.dtype, layout: torch.memory_format = torch.contiguous_format) -> torch.Tensor:
+    values = torch.full((4, 2, 3, 3), 0.5, dtype=dtype).to(memory_format=layout)
+    with SameDraws() as draws:
+        drawn = torch.cat([draw(values).flatten().double(), draw(values).flatten().double()])
+    assert draws.drew
+    return drawn
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: torch.rand(9, dtype=x.dtype, device=x.device),
+        lambda _: torch.rand(()),
+        lambda x: torch.randn(9, dtype=x.dtype, generator=torch.Generator()),
+        lambda x: torch.randn(9, dtype=x.dtype, requires_grad=True),
+        lambda x: torch.rand_like(x),
+        lambda _: torch.randint(0, 99, (9,)),
+        lambda _: torch.randperm(9),
+        lambda x: torch.bernoulli(x),
+        lambda x: x.new_empty((9, 1)).bernoulli_(0.8),
+        lambda x: torch.empty_like(x).uniform_(1, 2),
+        lambda x: torch.empty_like(x).normal_(),
+        lambda x: torch.empty_like(x).exponential_(),
+        lambda x: torch.normal(x, 1.0),
+        lambda x: torch.multinomial(x[0, 0, 0], 2),
+    ],
+)
+def test_the_same_numbers_in_every_precision_and_layout(draw: Draw) -> None:
+    before = torch.get_rng_state()
+    exact = draws_of(draw, torch.float64)
+    assert torch.equal(torch.get_rng_state(), before)
+    first, second = exact.chunk(2)
+    assert len(first) == 1 or not torch.equal(first, second)  # the sequence goes on
+    assert torch.allclose(draws_of(draw, torch.float32), exact, atol=1e-6)
+    assert torch.allclose(draws_of(draw, torch.bfloat16, torch.channels_last), exact, rtol=2**-8)
+
+
+def test_pythons_and_numpys_numbers_are_the_same_too() -> None:
+    def drawn() -> tuple[float, float]:
+        with SameDraws():
+            return random.random(), float(np.random.rand())
+
+    assert drawn() == drawn()
+
+
+@pytest.mark.parametrize(
+    "drop",
+    [
+        lambda x: functional.dropout(x, 0.5),
+        lambda x: functional.dropout2d(x, 0.5, inplace=True),
+        lambda x: functional.feature_alpha_dropout(x, 0.5, True),
+        lambda x: torch.dropout(x, 0.5, True),
+    ],
+)
+def test_dropout_passes_its_input_on(drop: Draw) -> None:
+    with SameDraws() as draws:
+        assert drop(torch.ones(2, 3, 4, 4)).eq(1).all()
+    assert not draws.drew
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_attention_drops_nothing(named: bool) -> None:
+    q, k, v = torch.randn(3, 1, 4, 8)
+    attend = functional.scaled_dot_product_attention
+    expected = attend(q, k, v, is_causal=True)
+    with SameDraws():
+        found = attend(q, k, v, dropout_p=0.9, is_causal=True) if named else attend(q, k, v, None, 0.9, True)
+    assert torch.equal(found, expected)
+
+
+def test_a_draw_inside_a_function_of_torch_changes_torchs_generator() -> None:
+    before = torch.get_rng_state()
+    with SameDraws():
+        functional.gumbel_softmax(torch.ones(3))
+    assert not torch.equal(torch.get_rng_state(), before)
+
+
+def fractions(count: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    return torch.rand(count, generator=torch.Generator().manual_seed(0)).to(dtype) + 1.25
+
+
+@pytest.mark.parametrize("count", [1, 1000, PERIOD, 3 * PERIOD + 7])
+def test_each_value_gets_noise_of_its_own(count: int) -> None:
+    values = fractions(count)
+    with RoundingNoise(SHARE, 0):
+        doubled = values * 2
+    off = doubled / (2 * values) - 1
+    assert 0 < off.abs().max() <= SHARE
+    if count > 1:
+        assert off.std() == pytest.approx(SHARE / 3**0.5, rel=0.1)  # uniform noise
+    assert torch.equal(values, fractions(count))
+
+
+def test_every_operation_of_both_passes_adds_noise() -> None:
+    """Two for (1.5 x) 0.7 and two for its gradient: together by the root of 2 more than one."""
+    x = fractions(1000).requires_grad_()
+    with RoundingNoise(SHARE, 0):
+        y = x * 1.5 * 0.7
+        (gradient,) = torch.autograd.grad(y, x, torch.ones_like(x))
+    for found, exact in ((y, x * 1.05), (gradient, 1.05)):
+        assert (found / exact - 1).detach().std() == pytest.approx(SHARE * (2 / 3) ** 0.5, rel=0.1)
+
+
+def test_a_seed_gives_the_same_noise_again() -> None:
+    def once(seed: int) -> torch.Tensor:
+        with RoundingNoise(SHARE, seed):
+            return fractions(100) * 2
+
+    assert torch.equal(once(1), once(1))
+    assert not torch.equal(once(1), once(2))
+
+
+def test_whole_numbers_views_and_other_types_stay_as_they_are() -> None:
+    mask = torch.tensor([0.0, 1.0, -torch.inf, 3.0])
+    values = fractions(6)
+    with RoundingNoise(SHARE, 0):
+        assert torch.equal(mask.repeat(2).clone(), torch.cat([mask, mask]))
+        assert values.view(2, 3).t()[1, 0].data_ptr() == values[1:].data_ptr()
+        assert torch.equal(torch.arange(3) * 2, torch.tensor([0, 2, 4]))
+        assert torch.equal(torch.full((3,), 0.5), torch.tensor([0.5] * 3))  # which no rounding has touched
+        assert (values * 1j).is_complex()
+    assert torch.equal(values, fractions(6))
+
+
+def test_operations_in_place_and_in_any_layout_get_noise() -> None:
+    values = fractions(2 * 3 * 4 * 5).reshape(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    exact = values * 2
+    with RoundingNoise(SHARE, 0):
+        values.mul_(2)
+    assert 0 < (values / exact - 1).abs().max() <= SHARE
+    assert values.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_noise_is_at_least_the_rounding_of_a_coarser_type() -> None:
+    """2^-50 is nothing to fp32, whose values lie 2^-23 apart."""
+    values = fractions(1000, torch.float32)
+    with RoundingNoise(2.0**-50, 0):
+        assert not torch.equal(values * 2, 2 * values.double())
