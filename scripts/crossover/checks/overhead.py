@@ -16,7 +16,7 @@ import yaml
 
 from crossover.config.workloads import NULL
 from crossover.errors import UserError
-from crossover.tables.frames import CELL_AXES
+from crossover.tables.registry import CELL_AXES
 
 MEASURING = ("warmup_s", "timed_s", "memory_pass_s")
 """Columns with the seconds that a trial exists for."""
