@@ -10,7 +10,7 @@ import os
 import shlex
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,8 +53,15 @@ def write_note(**more: float) -> None:
         path.write_text(json.dumps({**note, **more}))
 
 
+def held() -> bool:
+    """Whether the file that holds such trials is there; it may go between two looks."""
+    with suppress(FileNotFoundError):
+        return options.device in hold.read_text()
+    return False
+
+
 write_note()
-while hold.exists() and options.device in hold.read_text():
+while held():
     time.sleep(0.05)
 axes = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in [*NAMES, *AXES]}
 facts = {"status": "ok", "flags": [], "parameters": options.size, "size_name": "size", "threads": note["cpus"]}
