@@ -58,7 +58,7 @@ def analyse_run(
 ) -> None:
     """Write every table but the measurements to the results folder, as Parquet and as CSV."""
     plan = plan_file.read(path_to_plan)
-    trainings = matching_rows(paths_to_trainings, several_hosts, Training, "seed").to_pandas()
+    trainings = matching_rows(paths_to_trainings, several_hosts, Training).to_pandas()
     searches = collect_searches(paths_to_searches)
     found = searches[searches["status"] == "ok"]  # another may have ended before it knew where it ran
     check_environments(pa.Table.from_pandas(found, preserve_index=False), several_hosts)

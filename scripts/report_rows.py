@@ -59,7 +59,7 @@ def report_finished(folder: Path, output: Path) -> None:
     rows = finished_rows(asked["trial"], plan.several_hosts, settings=plan.settings)
     found = {
         "trial": rows.to_pandas(),
-        "training": finished_rows(asked["training"], plan.several_hosts, Training, "seed").to_pandas(),
+        "training": finished_rows(asked["training"], plan.several_hosts, Training).to_pandas(),
         "search": finished_searches(asked["search"], plan.several_hosts),
     }
     missing = list(missing_results(asked, found))

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.config.words import AXES, PRECISIONS, STATUSES
-from crossover.tables.columns import COLUMNS, Measurement, Training
+from crossover.tables.columns import COLUMNS, Measurement, Row, Training
 from crossover.text import spaced
 
 CELL_AXES = list(AXES)
@@ -347,7 +347,8 @@ CORES_WORTH = _axes([*LINE_AXES, "size"]) | {
     "contender_name": _text("name of the accelerator"),
 }
 
-TRAINED_COLUMNS = [field.name for field in dataclasses.fields(Training)]
+SHARED_COLUMNS = [field.name for field in dataclasses.fields(Row)]
+WHERE_AND_HOW = SHARED_COLUMNS[SHARED_COLUMNS.index("device_name") :]
 
 QUALITY = _axes(CELL_AXES) | {
     **_of_record(["seed", "size_name", "parameters", "epochs", "test_share", "status", "reason"], Training),
@@ -362,7 +363,7 @@ QUALITY = _axes(CELL_AXES) | {
     "class_f1": _many("harmonic mean of the two"),
     "class_support": _many("a class's rows among those held out"),
     "predicted_classes": _count("number of classes that are predicted at all"),
-    **_of_record(TRAINED_COLUMNS[TRAINED_COLUMNS.index("steps") :], Training),
+    **_of_record(["steps", "train_s", *WHERE_AND_HOW], Training),
 }
 
 QUALITY_PAIRS = _axes(CELL_AXES) | {
