@@ -177,7 +177,7 @@ class Measurement(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Row):
-    """One training of a model and what it predicts. It is `resident` and `eager`: neither changes what a step computes."""
+    """One training of a model and what it predicts. Always `resident` and `eager`, which change no result."""
 
     number = "seed"
 
@@ -194,7 +194,7 @@ class Training(Row):
 COLUMNS = tuple(column.name for column in dataclasses.fields(Measurement))
 
 
-def arrow_schema(record: type[Row] = Measurement) -> pyarrow.Schema:
+def arrow_schema(record: Any = Measurement) -> pyarrow.Schema:
     """The Parquet schema of a record, with doc and unit in each column's metadata."""
     return _arrow_schema(record)
 

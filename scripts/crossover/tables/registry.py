@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.config.words import AXES, PRECISIONS, STATUSES
-from crossover.tables.columns import COLUMNS, Measurement, Row, Training
+from crossover.tables.columns import Measurement, Row, Training
 from crossover.text import spaced
 
 CELL_AXES = list(AXES)
@@ -476,11 +476,6 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "answers": ANSWERS,
 }
 """The derived tables by name, in the order in which they are made."""
-
-
-def columns_of(table: str) -> list[str]:
-    """The names of a table's columns, in its order."""
-    return list(COLUMNS) if table == "measurements" else list(TABLES[table])
 
 
 def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pytest
 
 from crossover.answers.vocabulary import DOUBTS, KINDS
 from crossover.tables.frames import records
-from crossover.tables.registry import columns_of
+from crossover.tables.registry import TABLES
 from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
@@ -23,7 +23,7 @@ STUDY = "disc_depth"
 def answers(rows: Any, spec: Mapping[str, Any] | None = None, **more: Any) -> list[dict[str, Any]]:
     """The answers to the only study of some rows; each must keep to the closed sets."""
     table = tables_of(pd.DataFrame(rows), {STUDY: spec or study()}, **more).answers
-    assert list(table.columns) == columns_of("answers")
+    assert list(table.columns) == list(TABLES["answers"])
     found = records(table)
     for answer in found:
         assert answer["status"] in KINDS[answer["kind"]]

@@ -16,7 +16,7 @@ from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.quality import quality_pairs_of
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.metrics import metrics
-from crossover.tables.registry import columns_of, table_of
+from crossover.tables.registry import TABLES, table_of
 from crossover.tables.run_tables import RunTables, run_tables
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -373,7 +373,7 @@ def test_every_machine_is_checked_on_its_own(row: Row) -> None:
     found = table[["study", "machine", "verdict"]].to_numpy().tolist()
     assert found[:2] == [["disc_depth", "here", "reproduced"], ["disc_depth", "other", "differs"]]
     assert found[2:] == [["unmeasured", "here", "not_testable"]]
-    assert list(table.columns) == list(check_claims([], run_tables()).columns) == columns_of("claims")
+    assert list(table.columns) == list(check_claims([], run_tables()).columns) == list(TABLES["claims"])
 
 
 @pytest.mark.parametrize("more", [{"device": "cpu-1"}, {"device": "cuda", "status": "invalid"}])
