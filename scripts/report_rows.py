@@ -16,7 +16,7 @@ from crossover.errors import UserError, one_line_errors
 from crossover.figures.registry import draw_run, figures_of
 from crossover.plan import plan_file
 from crossover.reading import read_json
-from crossover.report.merged import read_provenances
+from crossover.report.provenance import read_provenances
 from crossover.report.report import Run, write_report
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.finished import finished_rows, finished_searches, missing_results

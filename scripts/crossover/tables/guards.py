@@ -13,7 +13,7 @@ from crossover.config.words import HERE
 from crossover.config.workloads import NULL
 from crossover.errors import UserError
 from crossover.tables.columns import Measurement, Row
-from crossover.tables.frames import collect_rows, with_machine
+from crossover.tables.frames import collect_rows
 
 ENVIRONMENT_COLUMNS = (
     "hostname",
@@ -69,7 +69,6 @@ def check_environments(rows: pa.Table, several_hosts: bool) -> None:
     Fields that the rows do not hold are passed over. Those of the workload that does nothing are apart from the others:
     torch, of which most fields are, has no part in them.
     """
-    rows = with_machine(rows)
     if "workload" in rows.column_names:
         is_null = pc.equal(pc.fill_null(rows["workload"], ""), NULL)
         _check_alike(rows.filter(is_null), several_hosts)

@@ -12,7 +12,7 @@ from crossover.tables.guards import ENVIRONMENT_COLUMNS, check_environments, dif
 
 
 def rows(*changes: Mapping[str, str | None]) -> pa.Table:
-    alike = {"device": "cuda", **dict.fromkeys(ENVIRONMENT_COLUMNS, "same")}
+    alike = {"machine": "here", "device": "cuda", **dict.fromkeys(ENVIRONMENT_COLUMNS, "same")}
     return pa.Table.from_pylist([{**alike, **change} for change in changes])
 
 
