@@ -107,12 +107,6 @@ def test_flags_count_only_beside_the_crossover_and_lost_cells_on_the_line(line: 
     assert "lost_cells" in only(answers(lost), "crossover")["doubts"]
 
 
-def test_lines_are_told_apart_by_what_varies(line: Row) -> None:
-    found = of_kind(answers(line(2e-3, batch_size=8) + line(3e-3, batch_size=64)), "crossover")
-    assert [answer["line"] for answer in found] == ["batch 8", "batch 64"]
-    assert [answer["value"] for answer in found] == pytest.approx([2000, 3000])
-
-
 def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(line: Row) -> None:
     rows = line(2e-3) + [one for one in line(1e-3, precision="tf32") if one["device"] == "cuda"]
     pairs = [answer for answer in of_kind(answers(rows), "crossover") if answer["loser"] == "fp32 on the GPU"]

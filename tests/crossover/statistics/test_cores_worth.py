@@ -15,7 +15,7 @@ from crossover.statistics.cores_worth import cores_worth_of, worth_in_cores
 Row = Callable[..., dict[str, Any]]
 
 
-@pytest.mark.parametrize(("gpu_s", "cores"), [(8.0, 1), (4.0, 2), (math.sqrt(8), math.sqrt(8)), (1.0, 8), (0.5, 16)])
+@pytest.mark.parametrize(("gpu_s", "cores"), [(8.0, 1), (math.sqrt(8), math.sqrt(8)), (0.5, 16)])
 def test_a_power_law_is_read_exactly(gpu_s: float, cores: float) -> None:
     """8 s of perfectly shared work."""
     found = worth_in_cores({1: [8.0], 8: [1.0], 16: [0.5]}, [gpu_s])
@@ -23,7 +23,7 @@ def test_a_power_law_is_read_exactly(gpu_s: float, cores: float) -> None:
     assert found.get("cores") == pytest.approx(cores)
 
 
-@pytest.mark.parametrize("true", [1.5, 2, 4, 6, 11])
+@pytest.mark.parametrize("true", [1.5, 4, 11])
 def test_a_curve_that_bends_is_followed_and_trusted_less(true: float) -> None:
     """A tenth of the work is not shared (Amdahl): the straight line from 1 to 8 cores puts 4 of them at 4.5."""
     times = {cores: [0.1 + 0.9 / cores] * 2 for cores in (1, 8, 16)}
