@@ -44,7 +44,7 @@ def make_run(results: Path, trials: list[dict[str, Any]]) -> None:
     results.mkdir()
     plan = plan_file.Plan(
         config=CONFIG | {"results": "elsewhere/results"},
-        studies={"disc_depth": study()},
+        studies={"disc_depth": study(sizes=[2, 8])},
         devices=["cpu", "cuda"],
         cells=[],
         trials=1,

@@ -18,9 +18,6 @@ from crossover.tables.run_tables import RunTables
 BOUND = 0.5
 """Share of a step above which what takes it bounds the run."""
 
-INVERSE = {"value": "ratio", "low": "ratio_high", "high": "ratio_low"}
-"""What the inverse of a ratio is made of."""
-
 PLAIN_SETTING = {**PLAIN_SIDES, "variant": PLAIN}
 """The settings with nothing switched on."""
 
@@ -159,7 +156,8 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
     ahead = row["ratio"] >= 1
     found = estimate(row, "ratio", "times")
     if not ahead:
-        found |= {to: row[of] and 1 / row[of] for to, of in INVERSE.items()}
+        value, high, low = (row[end] and 1 / row[end] for end in ("ratio", "ratio_low", "ratio_high"))
+        found |= {"value": value, "low": low, "high": high}
     names = side_word(row["contender"]), side_word(row["baseline"])
     seconds = row["contender_s"], row["baseline_s"]
     both = rows_with(cells, [*LINE_AXES, "size"], row)

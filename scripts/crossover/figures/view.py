@@ -8,17 +8,19 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, TEXTS
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, DEVICES, HALF, threads_of_side
 from crossover.figures.style import wrapped
 from crossover.statistics.crossovers import headline_rows
 from crossover.tables.frames import on_all_cores, records, with_ok_times
 from crossover.tables.labels import device_label, short_name, side_word, varying
-from crossover.tables.published import on_line, published_table
 from crossover.tables.run_tables import RunTables
 
 NOTE_LETTERS = 70
 """Letters in a line of the note below an axis."""
+
+PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, *METRICS)
 
 GRID_KEYS = {
     "variant": "variants",
@@ -141,6 +143,28 @@ def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: 
         crossovers=headlines[headlines["status"] == "bracketed"],
     )
     return StudyView(spec, own, published_table(spec), currency)
+
+
+def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
+    """One row a published run: our axes, label, hardware, and metrics in seconds, bytes and samples per second.
+
+    `study` is its completed file as plan.json has it, with the rows of its source under `published.rows`. What the
+    source does not give is None in texts, NA in counts and NaN in metrics.
+    """
+    rows = (study["published"] or {}).get("rows", ())
+    table = pd.DataFrame(
+        [dict.fromkeys(PUBLISHED_COLUMNS) | row for row in rows], columns=list(PUBLISHED_COLUMNS), dtype=object
+    )
+    return table.astype({**dict.fromkeys(COUNTS, "Int64"), **dict.fromkeys(METRICS, "float64")})
+
+
+def on_line(published: pd.DataFrame, line: Mapping[str, Any]) -> pd.DataFrame:
+    """The published runs that belong beside a line of ours: on every axis that they state they agree with it."""
+    fits = pd.Series(True, published.index)
+    for axis in AXES_OF_RESULTS:
+        if axis in line and axis not in ("size", "device"):
+            fits &= (published[axis].isna() | (published[axis] == line[axis])).fillna(False).astype(bool)
+    return published[fits]
 
 
 def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,41 +27,29 @@ PLACES = 2000
 """Points between two measured numbers of cores, at which the answer and its 95 % set are looked for."""
 
 
-@dataclass(frozen=True)
-class CoresWorth:
-    """How many cores an accelerator is worth; an end of the 95 % set is None where it is open, or not known."""
-
-    status: str
-    """One of CORES_STATUSES in `crossover.tables.registry`."""
-    cores: float | None = None
-    low: float | None = None
-    high: float | None = None
-    slower_cores: int | None = None
-    """The first number of cores that is slower than fewer are."""
-
-
-def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence[float]) -> CoresWorth:
-    """How many cores take as long as an accelerator.
+def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence[float]) -> dict[str, Any]:
+    """How many cores take as long as an accelerator, as columns of table `cores_worth`.
 
     `cpu_s` maps a number of threads to the medians of its trials, `accelerator_s` holds those of the accelerator, all
-    in seconds. The set takes two trials of every side.
+    in seconds. The set takes two trials of every side; an end that is open, or not known, is None.
     """
     timed = {threads: medians for threads, medians in sorted(cpu_s.items()) if len(medians)}
     if not timed or not len(accelerator_s):
-        return CoresWorth("incomplete")
+        return {"status": "incomplete"}
     sides = {threads: LogMean.of(medians) for threads, medians in timed.items()}
     accelerator = LogMean.of(accelerator_s)
     fewest, most = min(sides), max(sides)
     curve = _curve_of(sides, accelerator)
     if all(side.mean > accelerator.mean for side in sides.values()):
-        return CoresWorth("more", low=_set(curve, most)[0])
+        return {"status": "more", "cores_low": _set(curve, most)[0]}
     if all(side.mean < accelerator.mean for side in sides.values()):
-        return CoresWorth("fewer", high=_set(curve, fewest)[1])
+        return {"status": "fewer", "cores_high": _set(curve, fewest)[1]}
     for fewer, (more, side) in pairwise(sides.items()):
         if side.mean > fewer[1].mean:
-            return CoresWorth("more_is_slower", slower_cores=more)
+            return {"status": "more_is_slower", "slower_cores": more}
     root = float(np.interp(0, curve.ahead[::-1], curve.threads[::-1]))  # it falls, as the measured points do
-    return CoresWorth("between", root, *_set(curve, root))
+    low, high = _set(curve, root)
+    return {"status": "between", "cores": root, "cores_low": low, "cores_high": high}
 
 
 @dataclass(frozen=True)
@@ -119,16 +108,11 @@ def _compare(contender: str, cpu: pd.DataFrame, own: pd.DataFrame) -> dict[str, 
     counts = timed["threads"].unique().tolist()
     cpu_s = {count: timed.loc[timed["threads"] == count, "step_time_s"].tolist() for count in counts}
     own_s = own["step_time_s"].dropna().tolist()
-    found = worth_in_cores(cpu_s, own_s)
     return {
         "contender": contender,
         "size_name": own["size_name"].iloc[0],
         "parameters": own["parameters"].max(),
-        "status": found.status,
-        "cores": found.cores,
-        "cores_low": found.low,
-        "cores_high": found.high,
-        "slower_cores": found.slower_cores,
+        **worth_in_cores(cpu_s, own_s),
         "measured_cores": sorted(cpu_s),
         "trials": min(map(len, (*cpu_s.values(), own_s))),
         "baseline_name": device_name_of(cpu),

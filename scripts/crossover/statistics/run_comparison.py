@@ -10,11 +10,7 @@ import pandas as pd
 from crossover.statistics.intervals import Interval, ratio_over_trials
 from crossover.tables.registry import CELL_AXES
 
-FASTER = "FASTER"
-SLOWER = "SLOWER"
-SAME = "SAME"
-AMBIGUOUS = "AMBIGUOUS"
-VERDICTS = (FASTER, SLOWER, SAME, AMBIGUOUS)
+VERDICTS = FASTER, SLOWER, SAME, AMBIGUOUS = "FASTER", "SLOWER", "SAME", "AMBIGUOUS"
 MISSING = "missing"
 
 SAME_WITHIN = 1.02

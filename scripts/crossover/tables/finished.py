@@ -15,7 +15,7 @@ import pyarrow as pa
 from crossover.config.studies import CELL_PATH, SEARCH_PATH, TRAINING_PATH
 from crossover.config.words import AXES, HERE
 from crossover.errors import UserError
-from crossover.tables.columns import Measurement, Training
+from crossover.tables.columns import Measurement, Row, Training
 from crossover.tables.frames import first_row, joined, read_row, readable_rows
 from crossover.tables.guards import ENVIRONMENT_COLUMNS
 from crossover.tables.searches import collect_searches
@@ -63,11 +63,10 @@ class MissingResult:
 def finished_rows(
     paths: Sequence[Path],
     several_hosts: bool,
-    record: type[Any] = Measurement,
-    number: str = "trial",
+    record: type[Row] = Measurement,
     settings: Mapping[str, Collection[str]] | None = None,
 ) -> pa.Table:
-    """The rows of trials (or of another record) among the files asked for that belong together.
+    """The rows of trials (or of trainings) among the files asked for that belong together.
 
     Rows of a device must come from the environment of its newest one. `settings` holds the options that the trials of
     a study share today: a row that was measured without one of them is left out, and so is what is missing or cannot be
@@ -77,7 +76,7 @@ def finished_rows(
     wanted = ("study", "command", "machine", "device", *ENVIRONMENT_COLUMNS)
     facts = enumerate(rows.select([name for name in wanted if name in rows.column_names]).to_pylist())
     kept = _alike({place: row for place, row in facts if _of_today(row, settings or {})}, several_hosts)
-    return joined([rows.take(kept)] if kept else [], record, number)
+    return joined([rows.take(kept)] if kept else [], record)
 
 
 def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFrame:

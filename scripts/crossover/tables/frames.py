@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from crossover.config.words import AXES, HERE, threads_of_side
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, check_readable, read_arrow, read_each
-from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, Measurement, arrow_schema
+from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, Measurement, Row, arrow_schema
 from crossover.tables.registry import LINE_AXES
 
 DEVICE_LINE_AXES = [*LINE_AXES, "device"]
@@ -32,10 +32,8 @@ def reading_processes() -> int:
     return min(4, os.cpu_count() or 1)
 
 
-def collect_rows(
-    paths: Sequence[Path], record: type[Any] = Measurement, number: str = "trial", processes: int = 1
-) -> pa.Table:
-    """Join rows of trials (or of another record), ordered by cell and trial (or by what numbers a cell's rows).
+def collect_rows(paths: Sequence[Path], record: type[Row] = Measurement, processes: int = 1) -> pa.Table:
+    """Join rows of trials (or of trainings), ordered by cell and number.
 
     Raises UserError naming all files that are unreadable or outdated.
     """
@@ -47,22 +45,22 @@ def collect_rows(
         with ProcessPoolExecutor(min(processes, len(parts))) as pool:
             found = list(pool.map(read, parts))
     check_readable({path: error for _, torn in found for path, error in torn.items()})
-    return joined([rows for rows, _ in found], record, number)
+    return joined([rows for rows, _ in found], record)
 
 
-def readable_rows(paths: Sequence[Path], record: type[Any] = Measurement) -> pa.Table:
+def readable_rows(paths: Sequence[Path], record: type[Row]) -> pa.Table:
     """The rows that can be read, in the order of their files; the others are left out."""
     tables = [_part(part, record)[0] for part in _parts(paths)]
     return pa.concat_tables([arrow_schema(record).empty_table(), *tables])
 
 
-def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
+def joined(rows: Sequence[pa.Table], record: type[Row]) -> pa.Table:
     """Rows in one table, ordered by cell and number; one without rows where there are none."""
-    schema, order = arrow_schema(record), [(axis, "ascending") for axis in (*AXES, number)]
+    schema, order = arrow_schema(record), [(axis, "ascending") for axis in (*AXES, record.number)]
     return pa.concat_tables(rows).cast(schema).sort_by(order) if rows else schema.empty_table()
 
 
-def read_row(path: Path, record: type[Any] = Measurement) -> pa.Table:
+def read_row(path: Path, record: type[Row] = Measurement) -> pa.Table:
     """The row in a file; raises UserError where it is unreadable or outdated."""
     row, torn = _part([path], record)
     check_readable(torn)
@@ -73,7 +71,7 @@ def _parts(paths: Sequence[Path]) -> list[Sequence[Path]]:
     return [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
 
 
-def _part(paths: Sequence[Path], record: type[Any]) -> tuple[pa.Table, dict[Path, UnreadableError]]:
+def _part(paths: Sequence[Path], record: type[Row]) -> tuple[pa.Table, dict[Path, UnreadableError]]:
     """The rows that can be read, and why the other files cannot."""
     schema = arrow_schema(record)
     rows, torn = read_each(paths, partial(_row, schema=schema, version=record.schema_version))

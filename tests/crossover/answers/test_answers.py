@@ -12,7 +12,7 @@ import pytest
 
 from crossover.answers.vocabulary import DOUBTS, KINDS
 from crossover.tables.frames import records
-from crossover.tables.registry import columns_of
+from crossover.tables.registry import TABLES
 from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
@@ -23,7 +23,7 @@ STUDY = "disc_depth"
 def answers(rows: Any, spec: Mapping[str, Any] | None = None, **more: Any) -> list[dict[str, Any]]:
     """The answers to the only study of some rows; each must keep to the closed sets."""
     table = tables_of(pd.DataFrame(rows), {STUDY: spec or study()}, **more).answers
-    assert list(table.columns) == columns_of("answers")
+    assert list(table.columns) == list(TABLES["answers"])
     found = records(table)
     for answer in found:
         assert answer["status"] in KINDS[answer["kind"]]
@@ -105,12 +105,6 @@ def test_flags_count_only_beside_the_crossover_and_lost_cells_on_the_line(line: 
     assert only(answers(rows), "crossover")["doubts"] == ["throttled"]
     lost = [one | {"status": "oom", "step_time_s": None} if one["size"] == 100 else one for one in rows]
     assert "lost_cells" in only(answers(lost), "crossover")["doubts"]
-
-
-def test_lines_are_told_apart_by_what_varies(line: Row) -> None:
-    found = of_kind(answers(line(2e-3, batch_size=8) + line(3e-3, batch_size=64)), "crossover")
-    assert [answer["line"] for answer in found] == ["batch 8", "batch 64"]
-    assert [answer["value"] for answer in found] == pytest.approx([2000, 3000])
 
 
 def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(line: Row) -> None:

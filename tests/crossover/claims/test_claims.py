@@ -9,14 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.claims.claims import check_claims, metric_title
+from crossover.claims.claims import check_claims
 from crossover.claims.findings import REASONS, VERDICTS
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.quality import quality_pairs_of
 from crossover.statistics.ratios import ratios_of
-from crossover.tables.metrics import metrics
-from crossover.tables.registry import columns_of, table_of
+from crossover.tables.registry import TABLES, table_of
 from crossover.tables.run_tables import RunTables, run_tables
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -118,7 +117,6 @@ def test_a_selection_of_several_cells_names_the_axes_to_pin(row: Row) -> None:
     ("name", "claimed", "expected"),
     [
         ("ratio_between", {"range": [1.168, 1.2]}, "reproduced"),  # its ends count as within
-        ("ratio_between", {"range": [0.5, 1.168]}, "reproduced"),
         ("ratio_between", {"range": [0.5, 1.167]}, "differs"),
         ("ratio_below", {"limit": 1.169}, "reproduced"),
         ("ratio_below", {"limit": 1.168}, "differs"),  # equal is not below
@@ -136,16 +134,6 @@ def test_the_same_bytes_in_every_trial_are_an_interval_of_no_width(
     found = verdict({name: {"metric": "peak_allocated_bytes", **sides, **claimed}}, rows)
     assert found["verdict"] == expected
     assert found["measured_low"] == found["measured"] == found["measured_high"] == pytest.approx(1.168)
-
-
-@pytest.mark.parametrize(
-    ("ratio", "limit", "expected"),
-    [(0.5, 1, "reproduced"), (0.95, 1, "not_testable"), (1.1, 1, "differs")],
-)
-def test_a_ratio_below_by_hand(row: Row, ratio: float, limit: float, expected: str) -> None:
-    """The interval reaches 6.3 % to either side, as above: 0.95 x 1.063 is over 1."""
-    found = verdict({"ratio_below": {"metric": "step_time_s", **SIDES, "limit": limit}}, pair(row, ratio))
-    assert (found["verdict"], found["published"]) == (expected, f"below {limit}")
 
 
 def test_two_metrics_of_one_cell_are_paired_by_trial(row: Row) -> None:
@@ -197,7 +185,6 @@ SIZES = {2: 100, 3: 500, 4: 2000, 5: 100_000}
     ("low", "high", "expected"),
     [
         (500, 2000, "reproduced"),
-        (984, 1016, "reproduced"),
         (990, 2000, "not_testable"),
         (500, 1010, "not_testable"),
         (2000, 100_000, "differs"),
@@ -373,7 +360,7 @@ def test_every_machine_is_checked_on_its_own(row: Row) -> None:
     found = table[["study", "machine", "verdict"]].to_numpy().tolist()
     assert found[:2] == [["disc_depth", "here", "reproduced"], ["disc_depth", "other", "differs"]]
     assert found[2:] == [["unmeasured", "here", "not_testable"]]
-    assert list(table.columns) == list(check_claims([], run_tables()).columns) == columns_of("claims")
+    assert list(table.columns) == list(check_claims([], run_tables()).columns) == list(TABLES["claims"])
 
 
 @pytest.mark.parametrize("more", [{"device": "cpu-1"}, {"device": "cuda", "status": "invalid"}])
@@ -386,20 +373,12 @@ def test_neither_fewer_cores_nor_failed_trials_count(row: Row, more: dict[str, A
     ("form", "expected"),
     [
         (crossover(1, 2, protocol="as_published", batch_size=32), (None, None, None, None, "as published, batch 32")),
-        (SPEEDUP, ("step_time_s", None, "CPU", "GPU", None)),
         (
             {"ratio_below": {**TWO_METRICS, "where": {"device": "cuda"}, "limit": 1}},
             ("latency_p50_s", "latency_p99_s", "size 1", "size 2", "GPU"),
         ),
-        (SAME, ("accuracy", None, None, None, None)),
     ],
 )
 def test_what_is_measured_is_named_by_metric_and_sides(row: Row, form: dict[str, Any], expected: Any) -> None:
     found = verdict(form, [row()])
     assert tuple(found[name] for name in ("metric", "over_metric", "side", "over", "where")) == expected
-
-
-def test_every_metric_has_a_title() -> None:
-    assert [name for name in metrics() if "_" in metric_title(name)] == []
-    assert metric_title("latency_p99_s") == "99th percentile of the latency"
-    assert metric_title("severe_outliers") == "samples beyond the third quartile + 3 interquartile ranges"

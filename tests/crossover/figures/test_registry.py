@@ -14,10 +14,9 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from crossover.figures.registry import FIGURES, draw_run
 from crossover.figures.view import StudyView
-from crossover.statistics.run import tables_of
-from crossover.tables.registry import table_of
+from report_pages import tables_of
 
-from .conftest import NO_TRAININGS, STUDY, study_file
+from .conftest import STUDY, study_file
 
 View = Callable[..., StudyView]
 Row = Callable[..., dict[str, Any]]
@@ -26,7 +25,7 @@ PowerLaws = Callable[..., pd.DataFrame]
 
 def run_of(rows: pd.DataFrame) -> tuple[Any, dict[str, Any]]:
     studies = {STUDY: study_file(rows)}
-    return tables_of(rows, NO_TRAININGS, table_of("largest_batches"), studies), studies
+    return tables_of(rows, studies), studies
 
 
 def test_same_tables_give_the_same_bytes(tmp_path: Path, power_laws: PowerLaws) -> None:

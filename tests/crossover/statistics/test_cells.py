@@ -40,11 +40,6 @@ def test_a_cell_is_a_row_with_its_time(row: Row) -> None:
     assert (cell["parameters"], cell["device_name"], cell["refined"]) == (230, "Brand C1", False)
 
 
-def test_cells_are_told_apart_by_every_axis(row: Row) -> None:
-    changes = [{}, {"device": "cuda"}, {"size": 5}, {"batch_size": 7}, {"precision": "tf32"}, {"study": "other"}]
-    assert len(cells_of(*(row(**change) for change in [*changes, {"machine": "m"}]))) == len(changes) + 1
-
-
 def test_a_size_beyond_the_studys_own_was_refined(row: Row) -> None:
     cells = cells_of(*(row(size=size) for size in (2, 3, 4)), sizes={"disc_depth": (2, 4)})
     assert [cell["refined"] for cell in cells] == [False, True, False]

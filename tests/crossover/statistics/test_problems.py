@@ -61,14 +61,3 @@ def test_what_failed_comes_first_and_flags_last(row: Row) -> None:
     rows = [row(flags=["quota"]), row(size=5, status="oom", reason="full", step_time_s=None)]
     lack = [lacking(row, 6), lacking(row, 7, "failed", "no such file")]
     assert [entry["kind"] for entry in found(rows, lack)] == ["failed", "missing", "oom", "flagged"]
-
-
-def test_ten_thousand_failed_cells_are_a_short_list(row: Row) -> None:
-    lack = [
-        lacking(row, size, "failed", f"size {size} is too large", precision=precision)
-        for size in range(2, 5002)
-        for precision in ("fp32", "bf16")
-    ]
-    (entry,) = found([row()], lack)
-    assert entry["count"] == 10_000
-    assert entry["cells"] == "CPU: 2 to 5,001 (5000 of them) linear layers, fp32 and bf16"

@@ -22,11 +22,9 @@ Rows = Callable[..., list[dict[str, Any]]]
         ({10: 0.1, 100: 0.5, 400: 3.0}, {}, 200),
         ({10: 0.1, 100: 0.5, 200: 0.9, 400: 3.0}, {}, 283),  # 282.8
         ({100: 3.0, 400: 0.5}, {}, 200),  # reversed
-        ({1: 0.5, 2: 2.0}, {}, None),
         ({1: 0.5, 3: 2.0}, {}, 2),  # 1.73: of 1 and 2 only 2 lies between
         ({64: 0.5, 512: 2.0}, {"granularity": 64}, 192),  # 181.02: 192 is nearer than 128
         ({100: 0.5, 200: 2.0}, {"granularity": 64}, 128),  # the ends need not be multiples
-        ({128: 0.5, 192: 2.0}, {"granularity": 64}, None),
         ({18: 0.5, 152: 2.0}, {"sizes": (18, 34, 50, 101, 152)}, 50),  # 52.3
         ({34: 0.5, 50: 2.0}, {"sizes": (18, 34, 50, 101, 152)}, None),
         ({100: 0.5, 200: 1.0, 400: 2.0}, {"sizes": (150, 200)}, 150),  # a tie at 200, which was measured
@@ -49,8 +47,7 @@ def test_a_bracket_is_halved_on_the_log_axis_by_a_size_that_the_workload_can_bui
     assert plan_refinement(found, set(cpu), 1, 3, Refinement(), **offered) == expected
 
 
-@pytest.mark.parametrize("status", ["below_range", "undecided", "multiple"])
-@pytest.mark.parametrize("stage", [1, 3])
+@pytest.mark.parametrize(("status", "stage"), [("below_range", 1), ("multiple", 3)])
 def test_without_one_bracket_nothing_is_planned(status: str, stage: int) -> None:
     assert plan_refinement(Crossover(status), {100, 400}, stage, 3, Refinement()) == Plan("no_bracket")
 
@@ -65,12 +62,10 @@ MORE = Plan("add_trials", trials={100: 6, 400: 6})
         (181.0, 220.0, 3, 3, Refinement(), Plan("narrow_enough")),
         (179.0, 221.0, 3, 3, Refinement(), MORE),
         (None, 220.0, 3, 3, Refinement(), MORE),
-        (181.0, None, 3, 3, Refinement(), MORE),
         (150.0, 250.0, 3, 3, Refinement(target_width=0.25), Plan("narrow_enough")),
         (150.0, 250.0, 3, 3, Refinement(target_width=0.24), MORE),
         (150.0, 250.0, 3, 1, Refinement(), Plan("one_trial")),  # no interval that more trials could narrow
         (150.0, 250.0, 3, 3, Refinement(extra_trials=0), Plan("done")),
-        (150.0, 250.0, 1, 3, Refinement(bisections=0, extra_trials=3), MORE),
         (150.0, 250.0, 2, 3, Refinement(bisections=0, extra_trials=3), Plan("done")),
     ],
 )

@@ -45,10 +45,8 @@ def test_verdicts(low: float | None, high: float | None, verdict: str) -> None:
     ("sd", "trials", "difference", "verdict", "least", "most"),
     [
         (0.05, 3, 0.0, SLOWER, 0.005, 0.04),  # half of the 5 % of like sides that are told apart
-        (0.05, 5, 0.0, FASTER, 0.005, 0.04),
         (0.003, 5, 0.0, SAME, 0.95, 1),
         (0.01, 3, math.log(1.1), SLOWER, 0.97, 1),
-        (0.01, 3, -math.log(1.1), FASTER, 0.97, 1),
     ],
 )
 def test_sides_are_told_apart_as_often_as_they_should_be(
@@ -82,7 +80,7 @@ def test_runs_are_compared_cell_by_cell(row: Row) -> None:
     assert comparison["missing_in"].isna().all()
 
 
-@pytest.mark.parametrize("axis", [axis for axis in AXES if axis not in ("batch_size", "size")])
+@pytest.mark.parametrize("axis", ["study", "machine"])
 def test_cells_that_differ_in_any_axis_are_not_compared(row: Row, axis: str) -> None:
     first = run(row, {2: [1.0, 1.0]})
     comparison = compare_runs(first, first.assign(**{axis: "x"}))

@@ -26,12 +26,6 @@ def test_rows_are_joined_in_the_order_of_cells_and_trials(tmp_path: Path) -> Non
     assert table.schema == arrow_schema()  # also where all values of a column are missing
 
 
-def test_a_folder_named_like_a_partition_adds_no_column(tmp_path: Path) -> None:
-    folder = tmp_path / "size=7"
-    folder.mkdir()
-    assert collect_rows([written(folder, size=1)])["size"].to_pylist() == [1]
-
-
 def test_a_table_is_written_for_machines_and_for_people(tmp_path: Path) -> None:
     table = pd.DataFrame({"size": [1, 2], "flags": [["drift", "quota"], []]})
     write_table(table, tmp_path / "t.parquet", tmp_path / "t.csv")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.tables.labels import axis_label, device_label, line_label, name_by, short_name, side_word, varying
+from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
 
 LINE: dict[str, Any] = {
     "machine": "h200",
@@ -35,14 +35,3 @@ def test_a_cell_is_named_by_the_axes_that_vary() -> None:
         {"batch_size": 1000, "variant": "channels_last", "size": None}, ["variant", "batch_size", "size"]
     ) == ("channels last, batch 1,000")
     assert name_by({"size": 4096, "size_name": "width"}, ["size"]) == "4,096 width"
-
-
-def test_a_line_is_named_by_its_protocol_batch_and_what_is_not_plain() -> None:
-    assert line_label(LINE) == "data resident on the device, batch 1,000"
-    assert line_label(LINE | {"execution": "cuda-graph"}, ["precision"]).endswith("batch 1,000, fp32, cuda-graph")
-    assert line_label(LINE, ["machine"]).startswith("h200, data")
-
-
-def test_the_x_axis_counts_parameters_or_sizes() -> None:
-    rows = [{"x_axis": axis, "size_name": "width"} for axis in ("parameters", "size")]
-    assert list(map(axis_label, rows)) == ["parameters", "width"]
