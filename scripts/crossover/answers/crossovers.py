@@ -9,8 +9,7 @@ import pandas as pd
 
 from crossover.answers.vocabulary import Row, estimate
 from crossover.config.words import BASELINE
-from crossover.statistics.crossovers import headline_rows
-from crossover.tables.frames import DEVICE_LINE_AXES, records, rows_with
+from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
 from crossover.tables.registry import LINE_AXES
 from crossover.tables.run_tables import RunTables

@@ -12,8 +12,7 @@ from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, TE
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, DEVICES, HALF, threads_of_side
 from crossover.figures.style import wrapped
-from crossover.statistics.crossovers import headline_rows
-from crossover.tables.frames import on_all_cores, records, with_ok_times
+from crossover.tables.frames import headline_rows, on_all_cores, records, with_ok_times
 from crossover.tables.labels import device_label, short_name, side_word, varying
 from crossover.tables.run_tables import RunTables
 

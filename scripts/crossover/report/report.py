@@ -17,7 +17,6 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from crossover.claims.claims import metric_title
 from crossover.config.words import FLAGS, STATUSES, is_cpu
 from crossover.figures.registry import FIGURES
 from crossover.files import atomic_path
@@ -29,6 +28,7 @@ from crossover.report.page_data import page_data
 from crossover.report.provenance import provenance
 from crossover.tables.frames import records
 from crossover.tables.labels import name_by, side_word, varying
+from crossover.tables.metrics import metric_title
 from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 

@@ -36,16 +36,6 @@ def crossovers_of(
     return table_of("crossovers", rows)
 
 
-def headline_rows(crossovers: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the main question: each accelerator's time against all cores of the CPU beside it."""
-    return crossovers[
-        (crossovers["pair"] == "device")
-        & (crossovers["cost"] == "time")
-        & (crossovers["baseline"] == BASELINE)
-        & (crossovers["baseline_machine"] == crossovers["machine"])
-    ]
-
-
 def with_costs(measurements: pd.DataFrame, prices: Mapping[str, float] | None) -> pd.DataFrame:
     """The rows with a column for each cost of a step: seconds, joules, and the currency of the prices.
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crossover.config.words import AXES, HERE, threads_of_side
+from crossover.config.words import AXES, BASELINE, HERE, threads_of_side
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, check_readable, read_arrow, read_each
 from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, Measurement, Row, arrow_schema
@@ -176,6 +176,16 @@ def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
 def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -> pd.DataFrame:
     """The rows of a table that have a row's values on these axes."""
     return table[(table[axes] == pd.Series(dict(values))[axes]).all(axis=1)]
+
+
+def headline_rows(crossovers: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the main question: each accelerator's time against all cores of the CPU beside it."""
+    return crossovers[
+        (crossovers["pair"] == "device")
+        & (crossovers["cost"] == "time")
+        & (crossovers["baseline"] == BASELINE)
+        & (crossovers["baseline_machine"] == crossovers["machine"])
+    ]
 
 
 def device_name_of(rows: pd.DataFrame) -> str | None:

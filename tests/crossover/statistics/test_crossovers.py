@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.statistics.crossovers import Interpolation, crossovers_of, headline_rows
+from crossover.statistics.crossovers import Interpolation, crossovers_of
 from crossover.statistics.pairings import machine_pairings
-from crossover.tables.frames import records
+from crossover.tables.frames import headline_rows, records
 
 PowerLaws = Callable[..., pd.DataFrame]
 SIZE, PARAMETERS = {"disc_depth": "size"}, {"disc_depth": "parameters"}
