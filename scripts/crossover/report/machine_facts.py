@@ -77,6 +77,7 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
     """What differs between machines beside their hardware: `what`, and `each` machine with its value."""
     found = []
+    measurements = measurements.reset_index(drop=True)
     for what, values in _software(measurements).items():
         known = values.dropna().astype(str).groupby(measurements["machine"], sort=False)
         texts = {str(machine): " and ".join(sorted(own.unique())) for machine, own in known}
