@@ -79,7 +79,7 @@ def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
     steps = fit(task, job, cell.target.synchronise)
     train_s = time.perf_counter() - start_s
     scores = predict(task.model, inputs[: len(held_out["labels"])], arithmetic)
-    cell.conditions.check(task)
+    cell.check(task)
     if not bool(torch.isfinite(scores).all()):
         raise InvalidError("the training diverged: what the model predicts is not a number")
     return {

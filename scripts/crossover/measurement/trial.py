@@ -22,7 +22,7 @@ from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.measurement.cell import Columns, OpenCell, open_cell
 from crossover.measurement.clock.latency import Way, measure_latencies, mistaken_ways, right_ways, time_cold
 from crossover.measurement.clock.profiling import busy_s
-from crossover.measurement.clock.timing import Step, Stopwatch, find_flags, time_block, time_steps, timing_columns
+from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
 from crossover.measurement.host.description import process_age_s
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory
@@ -113,16 +113,15 @@ class Trial:
         else:
             ran_s = first_updates(task, execution.step, watch)
         limits = (job.time_limit_s, ran_s, job.latency_steps)
-        timing = time_steps(execution.step, task.cycle_steps, job.effort, watch, *limits)
-        for _ in range(timing.block_steps):  # keeps the device at work until its clock is read
+        timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort, watch, *limits)
+        for _ in range(timed["block_steps"]):  # keeps the device at work until its clock is read
             execution.step()
         self.surroundings.read_under_load()
         target.synchronise()
-        self.columns |= timing_columns(timing) | {"compile_s": execution.compile_s()}
+        self.columns |= timed | {"compile_s": execution.compile_s()}
         cores = (self.facts["threads"], self.facts["physical_cores"])
-        self.columns |= self.surroundings.columns(timing.timed_s, timing.timed_steps, *cores)
+        self.columns |= self.surroundings.columns(timed["timed_s"], timed["timed_steps"], *cores)
         self._read_back()  # the steps may have moved the model, or have set something
-        self.flags = find_flags(timing)
         if not unless_out_of_memory(lambda: has_finite_weights(task), True):
             self.flags.append("diverged")
         self.wrong = not_compiled(job.cell.execution, execution)
@@ -130,7 +129,7 @@ class Trial:
     def _read_back(self) -> None:
         """Note the switches as they are; raises InvalidError if they or the device are not as they were asked for."""
         self.columns["backend_settings"] = json.dumps(read_switches())
-        self.cell.conditions.check(self.task)
+        self.cell.check(self.task)
 
     def run_passes(self, tell: Tell) -> None:
         """Run the passes after the timing and add their columns; a pass that memory ends is left out.
@@ -215,7 +214,7 @@ class Trial:
 
     def _count(self) -> Columns:
         """Operations of a step; the watch also sees a switch that a step sets and sets back."""
-        with SwitchWatch(self.cell.conditions.switches) as seen:
+        with SwitchWatch(self.cell.switches) as seen:
             flops = count_flops(self.task.step, self.job.cell.execution)
         if reason := changes(seen.asked, seen.found):
             raise InvalidError(reason)

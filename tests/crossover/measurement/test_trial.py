@@ -18,7 +18,6 @@ from crossover.config.words import FLAGS
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
 from crossover.measurement.process.jobs import TrialJob
-from crossover.measurement.step import conditions
 from crossover.measurement.step.conditions import set_switches
 from crossover.measurement.step.devices import OpenDevice
 from crossover.measurement.step.execution import Execution
@@ -204,8 +203,13 @@ def test_the_first_trial_is_profiled_and_counts_the_operations_of_a_slow_step(
     busy: float | None,
     share: float | None,
 ) -> None:
-    real = trial.timing_columns
-    monkeypatch.setattr(trial, "timing_columns", lambda timing: real(timing) | {"step_time_s": step_s})
+    real = trial.time_steps
+
+    def time_steps(*given: Any) -> tuple[dict[str, Any], list[str]]:
+        columns, flags = real(*given)
+        return columns | {"step_time_s": step_s}, flags
+
+    monkeypatch.setattr(trial, "time_steps", time_steps)
     monkeypatch.setattr(trial, "busy_s", lambda *_: busy if busy else pytest.fail("profiled"))
     row = run_trial(replace(job, trial=number))
     assert (row.flops_per_step is not None) is counted
@@ -359,7 +363,7 @@ def test_every_block_waits_for_the_device(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None]
 ) -> None:
     log: list[str] = []
-    monkeypatch.setattr(conditions, "open_device", lambda _: OpenDevice(CPU, lambda: log.append("w")))
+    monkeypatch.setattr(prepared, "open_device", lambda _: OpenDevice(CPU, lambda: log.append("w")))
 
     def logged(task: Task) -> None:
         end_step = task.end_step

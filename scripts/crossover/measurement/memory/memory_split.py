@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -182,9 +182,7 @@ class Observer(TorchDispatchMode):
         TorchDispatchMode.__init__(self)
         self.ledger = ledger
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.ledger.see(tree_leaves((args, kwargs)), "outside")
         result = func(*args, **(kwargs or {}))
         self.ledger.see(tree_leaves(result))

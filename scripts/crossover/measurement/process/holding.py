@@ -23,7 +23,7 @@ from crossover.config.words import HALF, is_cpu, threads_of_side
 from crossover.errors import UserError
 from crossover.machine.lease import lease
 from crossover.machine.threads import export_threads, physical_cores, share_of_host, usable_cores, usable_cpus
-from crossover.measurement.process.supervision import exit_statuses, interruptible
+from crossover.measurement.process.supervision import exit_statuses
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
 """Variables of batch systems, in whose jobs a process must stay among the job's own."""
@@ -56,7 +56,7 @@ def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
         tell(f"{job} on {platform.node()}")
     if takes_all_cores(device, cpu_threads):
         check_whole_node()
-    with exit_statuses(), interruptible(), lease(device, os.environ, holder=holder, tell=tell) as leased:
+    with exit_statuses(), lease(device, os.environ, holder=holder, tell=tell) as leased:
         cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)
         export_threads(threads)
         os.environ.update(leased.environment)

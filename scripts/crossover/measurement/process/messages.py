@@ -9,7 +9,6 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from typing import Any
 
 DESCRIPTORS = 4
@@ -56,23 +55,15 @@ def wait_readable(descriptors: list[int], seconds: float) -> list[int]:
     return [descriptor for descriptor, _ in poll.poll(max(0.0, seconds) * 1000)]
 
 
-@dataclass(frozen=True)
-class Order:
-    """What a client sends to the trial server: the job, and what its process inherits."""
-
-    job: str
-    environment: dict[str, str]
-    folder: str
-
-
-def send_order(connection: socket.socket, order: Order, descriptors: list[int]) -> None:
-    data = json.dumps(asdict(order)).encode() + b"\n"
+def send_order(connection: socket.socket, order: Mapping[str, Any], descriptors: list[int]) -> None:
+    """Send the trial server a `job`, and the `environment`, `folder` and descriptors that its process inherits."""
+    data = json.dumps(order).encode() + b"\n"
     with suppress(OSError):  # a server that closes early may have answered before
         sent = socket.send_fds(connection, [data], descriptors)
         connection.sendall(data[sent:])
 
 
-def receive_order(connection: socket.socket) -> tuple[Order, list[int]]:
+def receive_order(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """Read one order and its descriptors; raises ValueError or OSError if the client is gone before it has sent all."""
     data, descriptors, _, _ = socket.recv_fds(connection, 65536, DESCRIPTORS)
     try:
@@ -81,7 +72,7 @@ def receive_order(connection: socket.socket) -> tuple[Order, list[int]]:
             if not more:
                 raise ValueError("no whole order")
             data += more
-        return Order(**json.loads(data)), descriptors
+        return json.loads(data), descriptors
     except BaseException:
         for descriptor in descriptors:  # or the client's log would stay open here
             os.close(descriptor)

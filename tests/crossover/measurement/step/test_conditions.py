@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,19 +16,20 @@ import torch
 
 from crossover.config.words import PRECISIONS
 from crossover.errors import InvalidError
+from crossover.measurement import cell as prepared
+from crossover.measurement.cell import open_cell
 from crossover.measurement.step import conditions
 from crossover.measurement.step.conditions import (
     SwitchWatch,
     changes,
     read_switches,
     seed_all,
-    set_conditions,
     set_switches,
     wrong_device,
 )
 from crossover.measurement.step.devices import OpenDevice
 from tiny_tasks import TinyInference, linear
-from trials import CELL
+from trials import trial_job
 
 LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
 FLAGS = {
@@ -41,6 +43,7 @@ FLAGS = {
     "mkldnn.deterministic": False,
 }
 THREADS = torch.get_num_threads()
+JOB = trial_job("data", Path("row.parquet"))
 TASK = TinyInference(linear(1.0), torch.ones(1, 1))
 
 
@@ -180,7 +183,7 @@ def test_a_step_that_sets_a_switch_back_is_seen(name: str, change: Callable[[], 
 
 
 def test_threads_are_those_of_the_job_and_must_stay() -> None:
-    found = set_conditions(CELL, THREADS + 1, None)
+    found = open_cell(replace(JOB, threads=THREADS + 1))
     assert torch.get_num_threads() == THREADS + 1
     found.check(TASK)
     torch.set_num_threads(THREADS)
@@ -190,12 +193,12 @@ def test_threads_are_those_of_the_job_and_must_stay() -> None:
 
 def test_threads_do_not_matter_on_an_accelerator_but_switches_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """A data loader's thread that pins memory sets them."""
-    monkeypatch.setattr(conditions, "open_device", lambda _: OpenDevice(torch.device("xpu"), lambda: None))
-    found = set_conditions(replace(CELL, device="xpu"), THREADS + 1, None)
+    monkeypatch.setattr(prepared, "open_device", lambda _: OpenDevice(torch.device("xpu"), lambda: None))
+    found = open_cell(replace(JOB, threads=THREADS + 1))
     torch.set_num_threads(THREADS)
     with pytest.raises(InvalidError, match="tensors lie on cpu, not on xpu"):
         found.check(TASK)
-    monkeypatch.setattr(conditions, "wrong_device", lambda *_: None)
+    monkeypatch.setattr(prepared, "wrong_device", lambda *_: None)
     found.check(TASK)
     write("cudnn.benchmark", True)
     with pytest.raises(InvalidError, match=r"cudnn\.benchmark changed"):
