@@ -11,10 +11,9 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from crossover.config.options import tell
@@ -104,30 +103,23 @@ def ask_slurm(job: str) -> str:
         return ""
 
 
-def check_whole_node(
-    environment: Mapping[str, str] = os.environ,
-    cpus: Collection[int] | None = None,
-    machine_cpus: int | None = None,
-    root: Path = Path("/"),
-    ask: Callable[[str], str] = ask_slurm,
-) -> None:
+def check_whole_node() -> None:
     """Raise UserError if this Slurm job has more CPUs of its node than its step may use.
 
     CPUs as Slurm counts them, less those on cores that are in use already (a request is rounded up to whole cores).
     Nothing is checked outside of Slurm, in a job of several nodes, or if Slurm does not answer.
     """
-    job = environment.get("SLURM_JOB_ID")
-    answer = ask(job) if job else ""
+    job = os.environ.get("SLURM_JOB_ID")
+    answer = ask_slurm(job) if job else ""
     found = re.search(r"\bNumCPUs=(\d+)", answer)
     if found is None or not re.search(r"\bNumNodes=1\b", answer):
         return
-    allowed = usable_cpus() if cpus is None else cpus
-    machine = range(machine_cpus or os.cpu_count() or 1)
-    cores_of_machine = physical_cores(machine, root)
-    asked = environment.get("SLURM_CPUS_PER_TASK", "")
+    machine, allowed = range(os.cpu_count() or 1), usable_cpus()
+    cores_of_machine = physical_cores(machine)
+    asked = os.environ.get("SLURM_CPUS_PER_TASK", "")
     of_job, of_step = int(found[1]), min(len(allowed), int(asked) if asked.isdigit() else len(allowed))
     threads_per_core = len(machine) // cores_of_machine
-    if of_job - of_step < threads_per_core or usable_cores(allowed, environment, root) >= cores_of_machine:
+    if of_job - of_step < threads_per_core or usable_cores(allowed) >= cores_of_machine:
         return
     raise UserError(
         f"Slurm job {job}: it has {of_job} CPUs of its node, but its step may use {of_step}, and the CPU is to be "

@@ -36,7 +36,7 @@ class Inbox:
         """The next message; None if none comes within `wait_s`, or if the other end is closed."""
         deadline = time.monotonic() + wait_s
         while not self._lines and not self.closed:
-            if not wait_readable([self.descriptor], deadline - time.monotonic()):
+            if not wait_readable(self.descriptor, deadline - time.monotonic()):
                 return None
             try:
                 data = os.read(self.descriptor, 65536)
@@ -47,12 +47,11 @@ class Inbox:
         return json.loads(self._lines.pop(0)) if self._lines else None
 
 
-def wait_readable(descriptors: list[int], seconds: float) -> list[int]:
-    """The descriptors that are readable, after at most `seconds`."""
+def wait_readable(descriptor: int, seconds: float) -> bool:
+    """Whether a descriptor becomes readable within `seconds`."""
     poll = select.poll()
-    for descriptor in descriptors:
-        poll.register(descriptor, select.POLLIN | select.POLLHUP)
-    return [descriptor for descriptor, _ in poll.poll(max(0.0, seconds) * 1000)]
+    poll.register(descriptor, select.POLLIN | select.POLLHUP)
+    return bool(poll.poll(max(0.0, seconds) * 1000))
 
 
 def send_order(connection: socket.socket, order: Mapping[str, Any], descriptors: list[int]) -> None:

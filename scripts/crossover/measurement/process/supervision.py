@@ -65,7 +65,7 @@ def supervise(
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
             late = f"not done after {time_limit_s:g} s; raise time_limit_s"
             return _with_kept(Outcome("timeout", late, False, facts), kept)
-        wait_readable([child.inbox.descriptor], min(deadline - clock(), POLL_S))
+        wait_readable(child.inbox.descriptor, min(deadline - clock(), POLL_S))
         ended = child.ending(0) is not None
         if child.inbox.closed and not ended:  # the child is gone, but nothing has said so yet
             if child.ending(ENDING_LIMIT_S) is None:

@@ -60,7 +60,11 @@ def seed_all(seed: int) -> None:
 def set_switches(precision: str, threads: int) -> dict[str, Any]:
     """Set the threads and all switches; returns what `read_switches` must find from now on."""
     torch.set_num_threads(threads)
-    _set_old_names(precision == "tf32")
+    # The older names of the leaves too: torch refuses to read them if they disagree with the new ones, and inductor and
+    # `torch.backends.cudnn.flags` read them.
+    with warnings.catch_warnings(action="ignore"):  # that there are newer names
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        torch.backends.cudnn.allow_tf32 = precision == "tf32"
     asked = _asked(precision)
     for name, value in asked.items():
         owner, key = _place(name)
@@ -91,15 +95,6 @@ class SwitchWatch(TorchDispatchMode):
         now = _read(_asked("fp32")) | {"threads": torch.get_num_threads()}
         self.found |= {name: now[name] for name, value in self.asked.items() if now[name] != value}
         return func(*args, **(kwargs or {}))
-
-
-def _set_old_names(tf32: bool) -> None:
-    """Set the older names of the leaves too: torch refuses to read them if they disagree with the new ones, and
-    inductor and `torch.backends.cudnn.flags` read them.
-    """
-    with warnings.catch_warnings(action="ignore"):  # that there are newer names
-        torch.set_float32_matmul_precision("high" if tf32 else "highest")
-        torch.backends.cudnn.allow_tf32 = tf32
 
 
 def _asked(precision: str) -> dict[str, Any]:
