@@ -1,14 +1,9 @@
 """A whole training, for its predictions: the same weights, rows and order of rows on every device.
 
-Nothing is drawn on the device: the seed sets the weights and each epoch's order of rows on the host. So two devices
-differ by their arithmetic alone (but for dropout, which draws on the device).
-
-The workload's own resident step trains. Its data lie on the device in the dataset's order, so an epoch is shuffled by
-overwriting them with themselves in a new order. Rows beyond the last whole batch are left out of the epoch.
-
-A dataset holds training rows only, because timing needs no others. The rows to predict are its last ones, which the
-training does not see; rows lie in random order, so this is a random part. Features were standardised with them
-included, which is the same for everything that is compared.
+The seed sets the weights and each epoch's order of rows on the host, so two devices differ by their arithmetic alone
+(but for dropout, which draws on the device). The workload's own resident step trains; an epoch is shuffled by
+overwriting its data with themselves in a new order. Rows beyond the last whole batch are left out. The rows to predict
+are the dataset's last ones; it lies in random order, and was standardised with them included.
 """
 
 from __future__ import annotations

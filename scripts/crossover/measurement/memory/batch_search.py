@@ -15,10 +15,9 @@ CONFIRMATIONS = 2
 def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> int | None:
     """The largest size up to `limit` that fits, and fits CONFIRMATIONS times more; None if nothing does.
 
-    Sizes double from `start` until one fails, then bisection finds the last that fits. If a confirmation fails, that
-    size counts as failing, and a size must now fit 1 + CONFIRMATIONS times in a row: steps down double until one does,
-    then bisection goes up. So the number of tries grows with the logarithm of the sizes, however `fits` behaves.
-    Without a limit the search ends only when something fails.
+    Sizes double from `start` until one fails, then bisection finds the last that fits. If a confirmation fails, a size
+    must fit 1 + CONFIRMATIONS times in a row: steps down double until one does, then bisection goes up. So the number
+    of tries grows with the logarithm of the sizes. Without a limit the search ends only when something fails.
     """
 
     def fits_times(size: int, times: int) -> bool:

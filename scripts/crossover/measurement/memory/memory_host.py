@@ -1,13 +1,9 @@
 """Resident memory of this process while a function runs.
 
 The kernel's high-water mark is reset before and read after. `ru_maxrss` would not do: a process inherits it from its
-parent, through exec. Two things keep the growth from being exactly what tensors need:
-
-- The mark comes from counters that each CPU adds up only now and then. Since Linux 6.2 each may lag by
-  max(32, 2 CPUs) pages, at most 32 MiB in all on 64 CPUs; before, by 64 page faults a thread. On two CPUs the mark was
-  within 0.3 MB of the page tables.
-- The C library's heap keeps for a while what tensors free, and leaves gaps. The process really takes that memory: up to
-  13 MB more than the tensors on most models tried, twice as much on a deep one with middling layers.
+parent, through exec. The growth is not exactly what tensors need: the mark comes from counters that each CPU adds up
+now and then (they lag by at most 32 MiB on 64 CPUs), and the heap keeps what tensors free and leaves gaps (up to 13 MB
+on most models tried).
 """
 
 from __future__ import annotations

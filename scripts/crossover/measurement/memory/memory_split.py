@@ -3,9 +3,9 @@
 Activations fall while gradients rise, so the largest values of each can sum to more than the peak. Therefore one eager
 step, never a timed one, runs under observation, and the parts are read at the operation that sets the peak.
 
-Memory belongs to storages, which several tensors may share, so every figure sums storages, each once. A storage's role
-often shows only after the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lives of
-storages are recorded first and read when the step is over.
+Memory belongs to storages, which several tensors may share, so each storage is summed once. Its role often shows only
+after the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lives of storages are recorded
+first and read when the step is over.
 """
 
 from __future__ import annotations

@@ -35,9 +35,8 @@ def measure(job: RowJob, record: Callable[..., Any], environment: Mapping[str, s
 def run_supervised(job: Job, environment: Mapping[str, str]) -> Outcome:
     """Have a measuring process do a job, forked by the trial server if the job asks for that and there is one.
 
-    It gets a folder of its own for temporary files, which is removed however it ends: torch's compiler leaves a folder
-    behind even if nothing is compiled. Raises ChildFailedError if the measuring process ended by an error, which it has
-    printed.
+    Its folder for temporary files is removed however it ends. Raises ChildFailedError if the measuring process ended by
+    an error, which it has printed.
     """
     with tempfile.TemporaryDirectory(prefix="xo-", ignore_cleanup_errors=True) as folder:
         own = {**environment, "TMPDIR": folder}

@@ -1,8 +1,4 @@
-"""What every measuring command does around its work: it takes a GPU's lease, sets the threads, and hears signals.
-
-A CPU trial that has a Slurm node to itself must not be timed on a part of it: Slurm gives an exclusive job all CPUs of
-its node, but the step in which a trial runs only those that were asked for.
-"""
+"""What every measuring command does around its work: it takes a GPU's lease, sets the threads, and hears signals."""
 
 from __future__ import annotations
 
@@ -104,7 +100,7 @@ def ask_slurm(job: str) -> str:
 
 
 def check_whole_node() -> None:
-    """Raise UserError if this Slurm job has more CPUs of its node than its step may use.
+    """Raise UserError if this Slurm job has more CPUs of its node than its step may use, as an exclusive job has.
 
     CPUs as Slurm counts them, less those on cores that are in use already (a request is rounded up to whole cores).
     Nothing is checked outside of Slurm, in a job of several nodes, or if Slurm does not answer.

@@ -2,9 +2,8 @@
 "Efficient Training on a Single GPU").
 
 It is what the source's Trainer computes, as a plain loop: loss, backward, AdamW (learning rate 5e-5, no weight decay),
-on random tokens with random labels. The Trainer also clips gradients to a norm of 1 and lowers the learning rate from
-step to step; neither is done here. 24 layers make bert-large-uncased. Attention is transformers' present default,
-torch's fused one, which keeps less for the backward pass than what the source ran.
+on random tokens with random labels, without the Trainer's clipping of gradients and falling learning rate. 24 layers
+make bert-large-uncased. Attention is torch's fused one, which keeps less for the backward pass than what the source ran.
 
 Variants: `accumulate` (one sequence at a time, gradients added up), `checkpoint` (activations of each layer recomputed
 in the backward pass), `adafactor` (torch's Adafactor, whose state is two vectors for a matrix), and the source's
