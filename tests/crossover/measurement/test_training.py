@@ -21,6 +21,8 @@ from crossover.measurement.workloads.higgs_mlp import build_model
 from crossover.measurement.workloads.mnist_cnn import SIZE_RANGE
 from tiny_tasks import CPU, FP32
 
+pytestmark = pytest.mark.usefixtures("own_switches")
+
 CELL = Cell("quality", "higgs_mlp", "resident", 8, "fp32", "eager", 16, "cpu")
 
 
@@ -133,7 +135,6 @@ def test_a_switch_that_the_workload_sets_makes_its_training_invalid(
 
     monkeypatch.setattr(module, when, sneak)
     row = run_training(job)
-    torch.backends.cudnn.benchmark = False
     assert (row.status, row.predictions) == ("invalid", None)
     assert row.reason == "cudnn.benchmark changed from False to True: the workload, or what it imports, must not set it"
     assert json.loads(row.backend_settings or "")["cudnn.benchmark"] is True

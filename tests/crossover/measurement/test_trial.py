@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from crossover.config.words import FLAGS
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
 from crossover.measurement.process.jobs import TrialJob
-from crossover.measurement.step.conditions import set_switches
 from crossover.measurement.step.devices import OpenDevice
 from crossover.measurement.step.execution import Execution
 from crossover.measurement.step.tasks import Task
@@ -32,17 +31,9 @@ CELL = replace(trials.CELL, batch_size=10)
 EFFORT = replace(trials.EFFORT, warmup_min_steps=1, warmup_max_s=0.01, blocks_min=2, timed_max_s=0.005)
 CPU = torch.device("cpu")
 
-pytestmark = pytest.mark.usefixtures("light_heap")
+pytestmark = pytest.mark.usefixtures("light_heap", "own_switches")
 
 Change = Callable[[Task], None]
-
-
-@pytest.fixture(autouse=True)
-def own_switches() -> Iterator[None]:
-    """What a test sets ends with it."""
-    threads = torch.get_num_threads()
-    yield
-    set_switches("fp32", threads)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 
 It is what the source's Trainer computes, as a plain loop: loss, backward, AdamW (learning rate 5e-5, no weight decay),
 on random tokens with random labels, without the Trainer's clipping of gradients and falling learning rate. 24 layers
-make bert-large-uncased. Attention is torch's fused one, which keeps less for the backward pass than what the source ran.
+make bert-large-uncased. Attention is torch's fused one, which keeps less for the backward pass than the source's.
 
 Variants: `accumulate` (one sequence at a time, gradients added up), `checkpoint` (activations of each layer recomputed
 in the backward pass), `adafactor` (torch's Adafactor, whose state is two vectors for a matrix), and the source's

@@ -13,7 +13,7 @@ import pytest
 from crossover.config.words import FLAGS
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import relative_half_width
-from crossover.measurement.clock.timing import has_drifted, sample_columns, time_steps, without_garbage_collection
+from crossover.measurement.clock.timing import has_drifted, sample_columns, time_steps
 from crossover.tables.columns import COLUMNS
 from fake_device import EFFORT, MICROSECOND, MILLISECOND, SECOND, FakeDevice
 
@@ -234,16 +234,6 @@ def test_the_garbage_collector_rests_while_timing() -> None:
     assert states[0]
     assert not any(states[1:])
     assert gc.isenabled()
-
-
-def test_a_garbage_collector_at_rest_is_left_at_rest() -> None:
-    gc.disable()
-    try:
-        with without_garbage_collection():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
 
 
 def test_the_summary_of_samples_by_hand() -> None:

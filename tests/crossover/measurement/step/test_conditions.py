@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -46,6 +46,8 @@ THREADS = torch.get_num_threads()
 JOB = trial_job("data", Path("row.parquet"))
 TASK = TinyInference(linear(1.0), torch.ones(1, 1))
 
+pytestmark = pytest.mark.usefixtures("own_switches")
+
 
 def wanted(precision: str) -> dict[str, Any]:
     """The switches that a precision sets."""
@@ -63,13 +65,6 @@ def read(switch: str) -> Any:
 def write(switch: str, value: Any) -> None:
     owner, _, name = switch.rpartition(".")
     setattr(attrgetter(owner)(torch.backends) if owner else torch.backends, name, value)
-
-
-@pytest.fixture(autouse=True)
-def restore() -> Iterator[None]:
-    yield
-    torch.backends.fp32_precision = "none"  # type: ignore[attr-defined]
-    set_switches("fp32", THREADS)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
