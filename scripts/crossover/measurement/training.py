@@ -119,18 +119,14 @@ def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -
         task.step()
         if done == PROBE_STEPS:
             synchronise()
-            give_up_if_slow((time.perf_counter() - probe_s) / PROBE_STEPS, steps, job.time_limit_s)
+            step_s = (time.perf_counter() - probe_s) / PROBE_STEPS
+            if step_s * steps > job.time_limit_s:
+                raise TooSlowError(
+                    f"a step takes {step_s:.3g} s, so that {steps} steps would take {step_s * steps:.3g} s, more than "
+                    f"the limit of {job.time_limit_s:g} s; raise time_limit_s, or leave the precision out"
+                )
     synchronise()
     return steps
-
-
-def give_up_if_slow(step_s: float, steps: int, time_limit_s: float) -> None:
-    """Raise TooSlowError if so many steps would outlast the time limit."""
-    if step_s * steps > time_limit_s:
-        raise TooSlowError(
-            f"a step takes {step_s:.3g} s, so that {steps} steps would take {step_s * steps:.3g} s, "
-            f"more than the limit of {time_limit_s:g} s; raise time_limit_s, or leave the precision out"
-        )
 
 
 def predict(model: nn.Module, features: torch.Tensor, arithmetic: Arithmetic) -> torch.Tensor:

@@ -13,26 +13,19 @@ import gc
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 SAMPLING_INTERVAL_S = 0.001
 
 
-@dataclass(frozen=True)
-class HostPeak:
-    """Resident memory of the process before a function and at its peak, in bytes."""
+def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> dict[str, Any]:
+    """Run a function and measure the resident memory of this process: columns of `Measurement`.
 
-    base_bytes: int
-    peak_bytes: int
-    source: str
-    """`VmHWM`: the kernel's mark. `sampled RSS`: the largest of many readings, which can miss a short peak."""
-
-
-def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> HostPeak:
-    """Run a function and measure the resident memory of this process."""
+    The source is `VmHWM`, the kernel's mark, or else `sampled RSS`, many readings, which can miss a short peak.
+    """
     gc.collect()
     trim_heap()
     base_bytes = status_bytes(process, "VmRSS")
@@ -40,12 +33,16 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
         run()
         peak_bytes = status_bytes(process, "VmHWM")
         assert peak_bytes is not None
-        return HostPeak(base_bytes, max(base_bytes, peak_bytes), "VmHWM")
+        return _columns(base_bytes, max(base_bytes, peak_bytes), "VmHWM")
     this = psutil.Process()
     return sample_host(run, lambda: int(this.memory_info().rss))
 
 
-def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> HostPeak:
+def _columns(base_bytes: int, peak_bytes: int, source: str) -> dict[str, Any]:
+    return {"base_rss_bytes": base_bytes, "peak_rss_bytes": peak_bytes, "memory_source": source}
+
+
+def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> dict[str, Any]:
     """Run a function while a thread samples the resident memory."""
     base_bytes = read_rss()
     readings = [base_bytes]
@@ -62,7 +59,7 @@ def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> HostPea
     finally:
         done.set()
         sampler.join()
-    return HostPeak(base_bytes, max(*readings, read_rss()), "sampled RSS")
+    return _columns(base_bytes, max(*readings, read_rss()), "sampled RSS")
 
 
 def trim_heap() -> None:

@@ -32,15 +32,10 @@ def measure_memory(subject: Subject, device: torch.device, uuid: str | None = No
             subject.step()
 
     if device.type == "cpu":
-        host = measure_host(steps)
-        found: dict[str, Any] = {
-            "base_rss_bytes": host.base_bytes,
-            "peak_rss_bytes": host.peak_bytes,
-            "memory_source": host.source,
-        }
+        found = measure_host(steps)
         if subject.eager_step is not None:
             split = split_step(subject, subject.eager_step, device)
-            other_bytes = max(0, host.peak_bytes - host.base_bytes - split.added_bytes)
+            other_bytes = max(0, found["peak_rss_bytes"] - found["base_rss_bytes"] - split.added_bytes)
             found |= {**split.columns, "other_bytes": other_bytes}
         return found
     accelerator = torch.get_device_module(device)

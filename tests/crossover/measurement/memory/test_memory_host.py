@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crossover.measurement.memory.memory_host import HostPeak, measure_host, sample_host
+from crossover.measurement.memory.memory_host import measure_host, sample_host
 
 MB = 1_000_000
 
@@ -28,6 +28,10 @@ def write_status(process: Path, rss_kib: int, mark_kib: int | None) -> None:
     (process / "status").write_text(f"Name:\tpython3\nVmPeak:\t  999 kB\n{mark}VmRSS:\t{rss_kib:8} kB\n")
 
 
+def columns(base_bytes: int, peak_bytes: int, source: str) -> dict[str, Any]:
+    return {"base_rss_bytes": base_bytes, "peak_rss_bytes": peak_bytes, "memory_source": source}
+
+
 @pytest.mark.parametrize(("mark_kib", "peak_kib"), [(300, 300), (99, 100)])  # the counters lag: never below the base
 def test_the_mark_is_reset_before_and_read_after(process: Path, mark_kib: int, peak_kib: int) -> None:
     seen: list[str] = []
@@ -36,7 +40,7 @@ def test_the_mark_is_reset_before_and_read_after(process: Path, mark_kib: int, p
         seen.append((process / "clear_refs").read_text())
         write_status(process, 90, mark_kib)
 
-    assert measure_host(run, process) == HostPeak(100 * 1024, peak_kib * 1024, "VmHWM")
+    assert measure_host(run, process) == columns(100 * 1024, peak_kib * 1024, "VmHWM")
     assert seen == ["5"]
 
 
@@ -51,7 +55,7 @@ def test_the_mark_is_reset_before_and_read_after(process: Path, mark_kib: int, p
 )
 def test_without_a_mark_the_memory_is_sampled(process: Path, spoil: Callable[[Path], object]) -> None:
     spoil(process)
-    assert measure_host(lambda: None, process).source == "sampled RSS"
+    assert measure_host(lambda: None, process)["memory_source"] == "sampled RSS"
 
 
 def test_samples_are_taken_while_the_function_runs() -> None:
@@ -65,7 +69,8 @@ def test_samples_are_taken_while_the_function_runs() -> None:
             return 20
         return reading
 
-    assert sample_host(lambda: four.wait(60) or pytest.fail("no samples"), read_rss) == HostPeak(10, 70, "sampled RSS")
+    found = sample_host(lambda: four.wait(60) or pytest.fail("no samples"), read_rss)
+    assert found == columns(10, 70, "sampled RSS")
 
 
 def test_sampling_ends_when_the_function_fails() -> None:
@@ -131,7 +136,7 @@ def test_the_figure_of_a_large_parent_does_not_leak_in(in_fresh_process: Callabl
         "from crossover.measurement.memory.memory_host import measure_host\n"
         "peak = measure_host(lambda: bytearray(b'x' * 50_000_000))\n"
         "inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
-        "print([peak.base_bytes, peak.peak_bytes, inherited])\n"
+        "print([peak['base_rss_bytes'], peak['peak_rss_bytes'], inherited])\n"
     )
     assert len(ballast) == 700 * MB
     assert inherited > 700 * MB
@@ -153,7 +158,7 @@ def test_memory_that_the_heap_kept_shows_again(in_fresh_process: Callable[..., A
         "kept = memory_host.measure_host(run)\n"
         "memory_host.trim_heap = trim\n"
         "trimmed = memory_host.measure_host(run)\n"
-        "print([peak.peak_bytes - peak.base_bytes for peak in (kept, trimmed)])\n"
+        "print([peak['peak_rss_bytes'] - peak['base_rss_bytes'] for peak in (kept, trimmed)])\n"
     )
     assert kept < 100 * MB
     assert trimmed == pytest.approx(200 * MB, abs=10 * MB)
