@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -70,28 +70,27 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
     return Measurement(**{**facts, **outcome, "process_s": process_age_s()})
 
 
+@dataclass
 class Trial:
     """A trial under way: its columns so far, and what is known about their worth."""
 
-    task: Task
-    execution: Execution
-    watch: Stopwatch
-
-    def __init__(self, job: TrialJob, cell: OpenCell, facts: Columns, surroundings: Surroundings) -> None:
-        self.job = job
-        self.cell = cell
-        self.facts = facts
-        self.surroundings = surroundings
-        self.columns: Columns = {}
-        self.flags: list[str] = []
-        self.wrong: str | None = None
-        """Why another step was timed than the one asked for, or its answer is wrong."""
-        self.checked = False
-        """Whether the step's answer was compared."""
-        self.notes: list[str] = []
-        """Why the answer is unchecked although the check ended."""
-        self.undone: list[str] = []
-        """The passes that ended early, each with the reason."""
+    job: TrialJob
+    cell: OpenCell
+    facts: Columns
+    surroundings: Surroundings
+    task: Task = field(init=False)
+    execution: Execution = field(init=False)
+    watch: Stopwatch = field(init=False)
+    columns: Columns = field(default_factory=dict)
+    flags: list[str] = field(default_factory=list)
+    wrong: str | None = None
+    """Why another step was timed than the one asked for, or its answer is wrong."""
+    checked: bool = False
+    """Whether the step's answer was compared."""
+    notes: list[str] = field(default_factory=list)
+    """Why the answer is unchecked although the check ended."""
+    undone: list[str] = field(default_factory=list)
+    """The passes that ended early, each with the reason."""
 
     def measure_time(self) -> None:
         """Build the task, warm up, and time it."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.files import atomic_path
-from crossover.measurement.process.children import Child, ForkedProcess, FreshProcess, NoServerError
+from crossover.measurement.process.children import ForkedProcess, FreshProcess, NoServerError
 from crossover.measurement.process.jobs import Job, Outcome, RowJob, TrialJob
 from crossover.measurement.process.supervision import ChildLostError, kernel_oom_kills, supervise
 from crossover.tables.rows import write_record
@@ -42,15 +42,8 @@ def run_supervised(job: Job, environment: Mapping[str, str]) -> Outcome:
         own = {**environment, "TMPDIR": folder}
         if job.isolation == "server":
             try:
-                return _supervised(ForkedProcess(job, own), job)
+                return supervise(ForkedProcess(job, own), job.time_limit_s, kernel_oom_kills)
             except (NoServerError, ChildLostError) as reason:
                 print(f"no trial server: {reason}; starting a fresh process", file=sys.stderr)
-        fresh = replace(job, isolation="process")
-        return _supervised(FreshProcess(fresh, own), fresh)
-
-
-def _supervised(child: Child, job: Job) -> Outcome:
-    try:
-        return supervise(child, job.time_limit_s, kernel_oom_kills)
-    finally:
-        child.kill()
+        fresh = FreshProcess(replace(job, isolation="process"), own)
+        return supervise(fresh, job.time_limit_s, kernel_oom_kills)

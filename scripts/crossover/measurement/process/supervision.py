@@ -47,11 +47,20 @@ def supervise(
     oom_kills: Callable[[], int | None],
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Wait for a child, at most `time_limit_s` from its beginning, and return how it ended.
+    """Wait for a child, at most `time_limit_s` from its beginning, end it, and return how it ended.
 
     A trial that ends in a pass after its timing keeps what it has measured, and says which pass was not done.
     Raises ChildFailedError if it ended by an error, ChildLostError if its end is unknown.
     """
+    try:
+        return _wait(child, time_limit_s, oom_kills, clock)
+    finally:
+        child.kill()  # with whatever it left behind: data loaders, or itself if it hangs on its way out
+
+
+def _wait(
+    child: Child, time_limit_s: float, oom_kills: Callable[[], int | None], clock: Callable[[], float]
+) -> Outcome:
     kills_before = oom_kills()
     facts: dict[str, Any] | None = None
     done: dict[str, Any] | None = None
@@ -60,7 +69,6 @@ def supervise(
     ended = False
     while not ended and done is None:
         if clock() >= deadline:
-            child.kill()
             if facts is None:
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
             late = f"not done after {time_limit_s:g} s; raise time_limit_s"
@@ -69,7 +77,6 @@ def supervise(
         ended = child.ending(0) is not None
         if child.inbox.closed and not ended:  # the child is gone, but nothing has said so yet
             if child.ending(ENDING_LIMIT_S) is None:
-                child.kill()
                 raise ChildLostError("the measuring process closed its messages, and its parent did not say why")
             ended = True
         while (message := child.inbox.next(0)) is not None:
@@ -81,7 +88,6 @@ def supervise(
                 done = message
     ending = child.ending(ENDING_LIMIT_S)
     if done is not None:
-        child.kill()  # whatever it left behind: data loaders, or itself if it hangs on its way out
         found, transient = done.get("found", {}), done.get("transient", False)
         return Outcome(done["done"], done["reason"], True, facts or {}, found, transient)
     if ending is None or ending == Ending():

@@ -21,7 +21,6 @@ from torch import nn
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
-from crossover.measurement.workloads._inputs import draw_integers
 from crossover.measurement.workloads._transformers import BertConfig, BertForSequenceClassification
 
 SIZE_NAME = "encoder layers"
@@ -54,8 +53,9 @@ class Training(TrainingTask):
     """One sequence: four take 12 s through 24 layers in double precision on 16 cores."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
-        tokens = draw_integers(arithmetic, SHAPE["vocab_size"], cell.batch_size, SEQUENCE_LENGTH)
-        labels = draw_integers(arithmetic, LABELS, cell.batch_size)
+        shape, device = (cell.batch_size, SEQUENCE_LENGTH), arithmetic.device
+        tokens = torch.randint(SHAPE["vocab_size"], shape, device=device)
+        labels = torch.randint(LABELS, shape[:1], device=device)
         super().__init__(build_model(cell.size), arithmetic, (tokens, labels))
         ways = cell.variant.split("_")
         self.parts = cell.batch_size if "accumulate" in ways else 1
