@@ -31,7 +31,7 @@ from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import early_end, unless_out_of_memory
-from crossover.measurement.step.execution import Execution, not_compiled, prepare
+from crossover.measurement.step.execution import Execution, prepare
 from crossover.measurement.step.flops import SLOW_STEP_S, count_flops
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.workloads import build_model, count_parameters
@@ -123,7 +123,10 @@ class Trial:
         self._read_back()  # the steps may have moved the model, or have set something
         if not unless_out_of_memory(lambda: has_finite_weights(task), True):
             self.flags.append("diverged")
-        self.wrong = not_compiled(job.cell.execution, execution)
+        if job.cell.execution == "compile" and execution.compilations() == 0:
+            self.wrong = (
+                "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
+            )
 
     def _read_back(self) -> None:
         """Note the switches as they are; raises InvalidError if they or the device are not as they were asked for."""

@@ -31,17 +31,6 @@ from crossover.measurement.step.devices import OpenDevice
 from tiny_tasks import TinyInference, linear
 from trials import trial_job
 
-LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
-FLAGS = {
-    "cuda.matmul.allow_fp16_reduced_precision_reduction": True,
-    "cuda.matmul.allow_bf16_reduced_precision_reduction": True,
-    "cuda.matmul.allow_fp16_accumulation": False,
-    "cudnn.enabled": True,
-    "cudnn.benchmark": False,
-    "cudnn.deterministic": False,
-    "mkldnn.enabled": True,
-    "mkldnn.deterministic": False,
-}
 THREADS = torch.get_num_threads()
 JOB = trial_job("data", Path("row.parquet"))
 TASK = TinyInference(linear(1.0), torch.ones(1, 1))
@@ -51,10 +40,10 @@ pytestmark = pytest.mark.usefixtures("own_switches")
 
 def wanted(precision: str) -> dict[str, Any]:
     """The switches that a precision sets."""
-    leaves = {f"{leaf}.fp32_precision": "ieee" for leaf in LEAVES}
-    if precision == "tf32":
-        leaves |= {f"{leaf}.fp32_precision": "tf32" for leaf in LEAVES if leaf.startswith("cu")}
-    return leaves | FLAGS
+    on_gpu = "tf32" if precision == "tf32" else "ieee"
+    leaves = dict.fromkeys(("cuda.matmul", "cudnn.conv", "cudnn.rnn"), on_gpu)
+    leaves |= dict.fromkeys(("mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn"), "ieee")
+    return {f"{leaf}.fp32_precision": value for leaf, value in leaves.items()} | conditions.DEFAULTS
 
 
 def read(switch: str) -> Any:
