@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +47,7 @@ def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
     measuring process that failed, ends the program with the status that a shell expects. Raises UserError if a CPU that
     is to be timed on all cores has only a part of its node.
     """
-    if job := batch_job(os.environ):
+    if job := batch_job():
         tell(f"{job} on {platform.node()}")
     if takes_all_cores(device, cpu_threads):
         check_whole_node()
@@ -66,22 +66,22 @@ def job_fields(cell: Cell, options: argparse.Namespace, held: Held) -> dict[str,
         "dataset": options.dataset,
         "threads": held.threads,
         "time_limit_s": options.time_limit_s,
-        "isolation": choose_isolation(options.isolation, os.environ),
+        "isolation": choose_isolation(options.isolation),
         "uuid": held.uuid,
         "cpus": held.cpus,
     }
 
 
-def batch_job(environment: Mapping[str, str]) -> str | None:
+def batch_job() -> str | None:
     """The batch system's number of this job, with the variable that holds it; None outside of any."""
-    return next((f"{name}={environment[name]}" for name in BATCH_JOBS if name in environment), None)
+    return next((f"{name}={os.environ[name]}" for name in BATCH_JOBS if name in os.environ), None)
 
 
-def choose_isolation(wanted: str, environment: Mapping[str, str]) -> str:
+def choose_isolation(wanted: str) -> str:
     """What `auto` means here: the trial server on a Linux machine of one's own, a fresh process elsewhere."""
     if wanted != "auto":
         return wanted
-    return "server" if platform.system() == "Linux" and batch_job(environment) is None else "process"
+    return "server" if platform.system() == "Linux" and batch_job() is None else "process"
 
 
 def takes_all_cores(device: str, cpu_threads: int | str) -> bool:

@@ -66,7 +66,8 @@ def test_where_a_server_is_safe(
     monkeypatch: pytest.MonkeyPatch, wanted: str, environment: dict[str, str], isolation: str
 ) -> None:
     monkeypatch.setattr(module.platform, "system", lambda: "Linux")
-    assert choose_isolation(wanted, environment) == isolation
+    monkeypatch.setattr(os, "environ", environment)
+    assert choose_isolation(wanted) == isolation
 
 
 Check = Callable[..., None]
