@@ -1,14 +1,9 @@
 """A whole training, for its predictions: the same weights, rows and order of rows on every device.
 
-Nothing is drawn on the device: the seed sets the weights and each epoch's order of rows on the host. So two devices
-differ by their arithmetic alone (but for dropout, which draws on the device).
-
-The workload's own resident step trains. Its data lie on the device in the dataset's order, so an epoch is shuffled by
-overwriting them with themselves in a new order. Rows beyond the last whole batch are left out of the epoch.
-
-A dataset holds training rows only, because timing needs no others. The rows to predict are its last ones, which the
-training does not see; rows lie in random order, so this is a random part. Features were standardised with them
-included, which is the same for everything that is compared.
+The seed sets the weights and each epoch's order of rows on the host, so two devices differ by their arithmetic alone
+(but for dropout, which draws on the device). The workload's own resident step trains; an epoch is shuffled by
+overwriting its data with themselves in a new order. Rows beyond the last whole batch are left out. The rows to predict
+are the dataset's last ones; it lies in random order, and was standardised with them included.
 """
 
 from __future__ import annotations
@@ -79,7 +74,7 @@ def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
     steps = fit(task, job, cell.target.synchronise)
     train_s = time.perf_counter() - start_s
     scores = predict(task.model, inputs[: len(held_out["labels"])], arithmetic)
-    cell.conditions.check(task)
+    cell.check(task)
     if not bool(torch.isfinite(scores).all()):
         raise InvalidError("the training diverged: what the model predicts is not a number")
     return {
@@ -124,18 +119,14 @@ def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -
         task.step()
         if done == PROBE_STEPS:
             synchronise()
-            give_up_if_slow((time.perf_counter() - probe_s) / PROBE_STEPS, steps, job.time_limit_s)
+            step_s = (time.perf_counter() - probe_s) / PROBE_STEPS
+            if step_s * steps > job.time_limit_s:
+                raise TooSlowError(
+                    f"a step takes {step_s:.3g} s, so that {steps} steps would take {step_s * steps:.3g} s, more than "
+                    f"the limit of {job.time_limit_s:g} s; raise time_limit_s, or leave the precision out"
+                )
     synchronise()
     return steps
-
-
-def give_up_if_slow(step_s: float, steps: int, time_limit_s: float) -> None:
-    """Raise TooSlowError if so many steps would outlast the time limit."""
-    if step_s * steps > time_limit_s:
-        raise TooSlowError(
-            f"a step takes {step_s:.3g} s, so that {steps} steps would take {step_s * steps:.3g} s, "
-            f"more than the limit of {time_limit_s:g} s; raise time_limit_s, or leave the precision out"
-        )
 
 
 def predict(model: nn.Module, features: torch.Tensor, arithmetic: Arithmetic) -> torch.Tensor:

@@ -18,7 +18,7 @@ from typing import Any
 
 from crossover.machine.code_key import LIBRARY, work_of
 from crossover.measurement.process.jobs import Job
-from crossover.measurement.process.messages import Inbox, Order, send_order
+from crossover.measurement.process.messages import Inbox, send_order
 from crossover.measurement.process.server import server_key
 
 START_LIMIT_S = 120.0
@@ -129,7 +129,7 @@ class ForkedProcess(Child):
     def _order(self, job: Job, environment: dict[str, str], path: Path) -> int:
         if job.cpus is None:
             job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # not those of the server
-        order = Order(job=job.to_json(), environment=environment, folder=str(Path.cwd()))
+        order = {"job": job.to_json(), "environment": environment, "folder": str(Path.cwd())}
         send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages])
         answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
         if "child" in answer:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from crossover.config.studies import Cell, Effort
+from crossover.tables.columns import Measurement, Training
 
 COLUMNS = (
     *("seed", "isolation", "code_key", "packages", "command", "code_version"),
@@ -46,6 +47,9 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class RowJob(Job):
+    record: ClassVar[type[Measurement] | type[Training]]
+    """What its row is made of."""
+
     output: str
     """Parquet file to write; the measuring process gets a temporary name, the parent renames the file."""
     command: str = ""
@@ -57,6 +61,7 @@ class TrialJob(RowJob):
     """One trial of one cell."""
 
     kind = "trial"
+    record = Measurement
 
     trial: int
     effort: Effort
@@ -71,6 +76,7 @@ class TrainingJob(RowJob):
     """A whole training of a cell's model, and its predictions for rows that it has not seen."""
 
     kind = "training"
+    record = Training
 
     epochs: int
     test_share: float

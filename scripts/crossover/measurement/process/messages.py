@@ -9,7 +9,6 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from typing import Any
 
 DESCRIPTORS = 4
@@ -37,7 +36,7 @@ class Inbox:
         """The next message; None if none comes within `wait_s`, or if the other end is closed."""
         deadline = time.monotonic() + wait_s
         while not self._lines and not self.closed:
-            if not wait_readable([self.descriptor], deadline - time.monotonic()):
+            if not wait_readable(self.descriptor, deadline - time.monotonic()):
                 return None
             try:
                 data = os.read(self.descriptor, 65536)
@@ -48,31 +47,22 @@ class Inbox:
         return json.loads(self._lines.pop(0)) if self._lines else None
 
 
-def wait_readable(descriptors: list[int], seconds: float) -> list[int]:
-    """The descriptors that are readable, after at most `seconds`."""
+def wait_readable(descriptor: int, seconds: float) -> bool:
+    """Whether a descriptor becomes readable within `seconds`."""
     poll = select.poll()
-    for descriptor in descriptors:
-        poll.register(descriptor, select.POLLIN | select.POLLHUP)
-    return [descriptor for descriptor, _ in poll.poll(max(0.0, seconds) * 1000)]
+    poll.register(descriptor, select.POLLIN | select.POLLHUP)
+    return bool(poll.poll(max(0.0, seconds) * 1000))
 
 
-@dataclass(frozen=True)
-class Order:
-    """What a client sends to the trial server: the job, and what its process inherits."""
-
-    job: str
-    environment: dict[str, str]
-    folder: str
-
-
-def send_order(connection: socket.socket, order: Order, descriptors: list[int]) -> None:
-    data = json.dumps(asdict(order)).encode() + b"\n"
+def send_order(connection: socket.socket, order: Mapping[str, Any], descriptors: list[int]) -> None:
+    """Send the trial server a `job`, and the `environment`, `folder` and descriptors that its process inherits."""
+    data = json.dumps(order).encode() + b"\n"
     with suppress(OSError):  # a server that closes early may have answered before
         sent = socket.send_fds(connection, [data], descriptors)
         connection.sendall(data[sent:])
 
 
-def receive_order(connection: socket.socket) -> tuple[Order, list[int]]:
+def receive_order(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """Read one order and its descriptors; raises ValueError or OSError if the client is gone before it has sent all."""
     data, descriptors, _, _ = socket.recv_fds(connection, 65536, DESCRIPTORS)
     try:
@@ -81,7 +71,7 @@ def receive_order(connection: socket.socket) -> tuple[Order, list[int]]:
             if not more:
                 raise ValueError("no whole order")
             data += more
-        return Order(**json.loads(data)), descriptors
+        return json.loads(data), descriptors
     except BaseException:
         for descriptor in descriptors:  # or the client's log would stay open here
             os.close(descriptor)

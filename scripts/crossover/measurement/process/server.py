@@ -32,7 +32,7 @@ from crossover.errors import one_line_errors
 from crossover.machine.code_key import LIBRARY, SERVER, code_of, digests_of
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
-from crossover.measurement.process.messages import Order, receive_order, send
+from crossover.measurement.process.messages import receive_order, send
 from crossover.tables.columns import arrow_schema
 
 IDLE_S = 30.0
@@ -138,7 +138,7 @@ class Server:
         connection.settimeout(REQUEST_LIMIT_S)
         try:
             order, descriptors = receive_order(connection)
-        except (OSError, ValueError, TypeError):  # or an order of another version
+        except (OSError, ValueError):
             connection.close()
             return
         try:
@@ -157,7 +157,7 @@ class Server:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _fork(self, order: Order, descriptors: list[int], connection: socket.socket) -> int:
+    def _fork(self, order: Mapping[str, Any], descriptors: list[int], connection: socket.socket) -> int:
         """Fork the measuring process; returns its number in the server, never in the child."""
         pid = os.fork()
         if pid:
@@ -180,7 +180,7 @@ def _tell(connection: socket.socket, message: Mapping[str, Any]) -> None:
         send(connection.fileno(), message)
 
 
-def become_child(order: Order, descriptors: list[int]) -> int:
+def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
     """Take over the client's output, environment and folder, do its job, and return the exit code."""
     with suppress(PermissionError):
         os.setsid()
@@ -188,12 +188,12 @@ def become_child(order: Order, descriptors: list[int]) -> int:
     os.dup2(output, 1)
     os.dup2(error, 2)
     os.environ.clear()
-    os.environ.update(order.environment)
+    os.environ.update(order["environment"])
     tempfile.tempdir = None  # the folder for temporary files is the client's, too
     try:
-        os.chdir(order.folder)
+        os.chdir(order["folder"])
         with one_line_errors():
-            run_child(job_from_json(order.job), lifeline, messages)
+            run_child(job_from_json(order["job"]), lifeline, messages)
     except SystemExit as stop:
         if isinstance(stop.code, str):
             print(stop.code, file=sys.stderr)

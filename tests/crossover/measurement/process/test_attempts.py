@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from crossover.measurement.process import attempts
 from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.jobs import Outcome, TrialJob
-from crossover.tables.columns import Measurement
 from trials import read_row, trial_job, write_points
 
 
@@ -23,7 +21,7 @@ def test_a_trial_leaves_no_temporary_files(isolation: str, tmp_path: Path, monke
     monkeypatch.setattr(attempts.tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row.parquet", isolation=isolation)
-    attempts.measure(trial, Measurement, os.environ | {"TMPDIR": str(tmp_path / "temporary")})
+    measure(trial)
     row = read_row(tmp_path / "row.parquet")
     assert (row["status"], row["isolation"]) == ("ok", isolation)
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -56,13 +54,13 @@ def test_only_what_may_pass_is_measured_once_more(
 ) -> None:
     made: list[int] = []
 
-    def run(job: TrialJob, _environment: object) -> Outcome:
+    def run(job: TrialJob) -> Outcome:
         made.append(job.attempts)
         return ends[len(made) - 1]
 
     monkeypatch.setattr(attempts, "run_supervised", run)
     output = tmp_path / "row.parquet"
-    measure(trial_job(tmp_path / "data", output), Measurement, {})
+    measure(trial_job(tmp_path / "data", output))
     row = read_row(output)
     assert made == [1, 2][:attempted]
     assert (row["status"], row["reason"], row["step_time_s"], row["parameters"]) == (status, reason, 0.5, 6)

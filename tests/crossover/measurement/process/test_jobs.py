@@ -7,7 +7,6 @@ import pytest
 
 from crossover.measurement.process.jobs import Job, TrainingJob, TrialJob, TryJob, job_from_json
 from crossover.measurement.process.messages import Inbox, send
-from crossover.tables.columns import COLUMNS
 from trials import CELL, EFFORT
 
 COMMON = {
@@ -35,13 +34,6 @@ JOBS = [
 def test_a_job_survives_the_journey(job: Job) -> None:
     assert all(getattr(job, field.name) != field.default for field in fields(job) if field.default is not MISSING)
     assert job_from_json(job.to_json()) == job
-
-
-def test_a_job_says_what_it_knows_of_its_row() -> None:
-    columns = JOBS[0].columns()
-    assert columns.keys() <= set(COLUMNS)
-    expected = {"size": 3, "seed": 7, "trial": 2, "attempts": 2, "lease_wait_s": 0.5, "command": "the command"}
-    assert {name: columns[name] for name in expected} == expected
 
 
 def test_messages_arrive_whole_and_in_order() -> None:

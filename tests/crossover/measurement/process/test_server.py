@@ -27,7 +27,6 @@ from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.children import ForkedProcess, NoServerError
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.process.server import server_key
-from crossover.tables.columns import Measurement
 from trials import read_row, trial_job, write_points
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
@@ -35,7 +34,7 @@ WAIT_S = 30.0
 PRELOADED = NULL_TRIAL[0]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder for sockets whose path is short; servers that use it end with the test."""
     folder = Path(tempfile.mkdtemp(prefix="xo"))
@@ -44,12 +43,6 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for server in servers(folder):
         server.kill()
     shutil.rmtree(folder)
-
-
-@pytest.fixture
-def environment(runtime: Path) -> dict[str, str]:
-    assert runtime.is_dir()
-    return dict(os.environ)
 
 
 @pytest.fixture
@@ -85,27 +78,25 @@ def until(condition: Callable[[], Any]) -> bool:
     return bool(condition())
 
 
-def measured(job: TrialJob, environment: dict[str, str]) -> dict[str, Any]:
-    measure(job, Measurement, environment)
+def measured(job: TrialJob) -> dict[str, Any]:
+    measure(job)
     return read_row(Path(job.output))
 
 
 @pytest.mark.slow
-def test_a_fork_measures_like_a_fresh_process(long_job: TrialJob, environment: dict[str, str]) -> None:
+def test_a_fork_measures_like_a_fresh_process(long_job: TrialJob) -> None:
     job = replace(long_job, effort=replace(long_job.effort, timed_min_s=0, timed_max_s=10))
-    forked, fresh = measured(job, environment), measured(replace(job, isolation="process"), environment)
+    forked, fresh = measured(job), measured(replace(job, isolation="process"))
     assert (forked["isolation"], fresh["isolation"]) == ("server", "process")
     alike = ("status", "threads", "backend_settings", "relative_error", "gradient_error", "parameters", "affinity")
     assert {name: forked[name] for name in alike} == {name: fresh[name] for name in alike}
     assert forked["status"] == "ok"
 
 
-def test_one_server_serves_all_trials_of_its_user_alone(
-    runtime: Path, job: TrialJob, environment: dict[str, str]
-) -> None:
-    measured(job, environment)
+def test_one_server_serves_all_trials_of_its_user_alone(runtime: Path, job: TrialJob) -> None:
+    measured(job)
     first = servers(runtime)
-    measured(replace(job, cell=replace(job.cell, size=4), threads=2), environment)
+    measured(replace(job, cell=replace(job.cell, size=4), threads=2))
     assert len(first) == 1
     assert servers(runtime) == first
     (folder,) = runtime.iterdir()
@@ -114,12 +105,12 @@ def test_one_server_serves_all_trials_of_its_user_alone(
 
 @pytest.mark.parametrize("isolation", ["server", "process"])
 def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
-    runtime: Path, job: TrialJob, environment: dict[str, str], isolation: str
+    runtime: Path, job: TrialJob, isolation: str
 ) -> None:
     """A server that the first trial starts is not bound to that trial's CPUs."""
     usable = os.sched_getaffinity(0)
-    bound = measured(replace(job, isolation=isolation, cpus=[max(usable)]), environment)
-    free = measured(replace(job, isolation=isolation, threads=2), environment)
+    bound = measured(replace(job, isolation=isolation, cpus=[max(usable)]))
+    free = measured(replace(job, isolation=isolation, threads=2))
     assert (bound["isolation"], bound["affinity"], bound["threads"]) == (isolation, [max(usable)], 1)
     assert (bound["logical_cpus"], bound["physical_cores"]) == (1, 1)
     assert (free["affinity"], free["threads"]) == (sorted(usable), 2)
@@ -129,9 +120,9 @@ def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
 
 @pytest.mark.slow
 def test_a_server_killed_in_the_midst_costs_no_trial(
-    runtime: Path, long_job: TrialJob, environment: dict[str, str], capfd: pytest.CaptureFixture[str]
+    runtime: Path, long_job: TrialJob, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    child = ForkedProcess(long_job, environment)
+    child = ForkedProcess(long_job, dict(os.environ))
     (server,) = servers(runtime)
     server.kill()
     assert until(lambda: child.ending(0.1) is not None)
@@ -139,46 +130,44 @@ def test_a_server_killed_in_the_midst_costs_no_trial(
     assert until(lambda: not psutil.pid_exists(child.pid) or psutil.Process(child.pid).status() == "zombie")
 
     short = replace(long_job.effort, timed_min_s=2, timed_max_s=10)
-    child = ForkedProcess(long_job, environment)  # by a new server, which dies under the next trial
+    child = ForkedProcess(long_job, dict(os.environ))  # by a new server, which dies under the next trial
     child.kill()
     (server,) = servers(runtime)
     threading.Timer(0.5, server.kill).start()
-    row = measured(replace(long_job, effort=short), environment)
+    row = measured(replace(long_job, effort=short))
     assert (row["status"], row["isolation"]) == ("ok", "process")
     assert "starting a fresh process" in capfd.readouterr().err
 
 
-def test_a_server_that_hangs_is_left_behind(
-    runtime: Path, job: TrialJob, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measured(job, environment)
+def test_a_server_that_hangs_is_left_behind(runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured(job)
     (server,) = servers(runtime)
     server.send_signal(signal.SIGSTOP)
     with monkeypatch.context() as patched:
         patched.setattr(children, "ANSWER_LIMIT_S", 0.5)
-        assert measured(job, environment)["isolation"] == "process"
-    assert measured(job, environment)["isolation"] == "server"
+        assert measured(job)["isolation"] == "process"
+    assert measured(job)["isolation"] == "server"
     assert len(servers(runtime)) == 2
 
 
-def test_an_idle_server_goes_away(environment: dict[str, str], runtime: Path) -> None:
+def test_an_idle_server_goes_away(runtime: Path) -> None:
     place = runtime / "idle"
     code = (
         f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); import crossover.measurement.process.server as server; "
         "server.IDLE_S = 0.5; server.main()"
     )
-    command = [sys.executable, "-c", code, server_key(environment, PRELOADED), str(place), PRELOADED]
-    with subprocess.Popen(command, env=environment) as process:
+    command = [sys.executable, "-c", code, server_key(os.environ, PRELOADED), str(place), PRELOADED]
+    with subprocess.Popen(command) as process:
         assert until(place.exists)
         assert process.wait(WAIT_S) == 0
     assert not place.exists()
 
 
-def test_a_folder_that_others_may_read_is_not_used(runtime: Path, job: TrialJob, environment: dict[str, str]) -> None:
+def test_a_folder_that_others_may_read_is_not_used(runtime: Path, job: TrialJob) -> None:
     (runtime / f"crossover-{os.getuid()}").mkdir(mode=0o755)
     with pytest.raises(NoServerError, match="is not a folder of mode 0700 of this user"):
         children.server_folder()
-    assert measured(job, environment)["isolation"] == "process"
+    assert measured(job)["isolation"] == "process"
 
 
 @pytest.mark.parametrize(
