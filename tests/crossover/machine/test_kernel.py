@@ -3,7 +3,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from crossover.machine.kernel import (
@@ -97,9 +99,10 @@ def test_the_smallest_cpu_quota_counts(kernel: Kernel, files: dict[str, str], qu
     ids=["host", "group and its cache", "host below group", "over its limit", "version 1"],
 )
 def test_available_memory_is_what_host_and_groups_leave(
-    kernel: Kernel, files: dict[str, str], host_bytes: int, available: int
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], host_bytes: int, available: int
 ) -> None:
-    assert available_bytes(kernel(files), host_bytes) == available
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=host_bytes))
+    assert available_bytes(kernel(files)) == available
 
 
 def test_name_and_features_come_from_cpuinfo(kernel: Kernel) -> None:

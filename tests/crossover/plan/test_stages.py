@@ -9,7 +9,6 @@ import pytest
 from crossover.config.studies import Cell, Refinement, Study
 from crossover.errors import UserError
 from crossover.plan.stages import (
-    StagePlan,
     has_other_sides,
     measured_late,
     planned_trials,
@@ -101,7 +100,7 @@ def test_of_the_pairs_asked_for_those_are_refined_that_the_study_has(
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "stage-1.json"
-    write_stage(StagePlan(1, {CELL: [1, 2], replace(CELL, size=10): [4]}, [{"decision": "measure"}]), path)
+    write_stage(path, 1, {CELL: [1, 2], replace(CELL, size=10): [4]}, [{"decision": "measure"}])
     assert planned_trials(path) == [(CELL, 1), (CELL, 2), (replace(CELL, size=10), 4)]
     assert '"decision": "measure"' in path.read_text()
 
