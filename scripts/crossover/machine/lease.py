@@ -144,7 +144,7 @@ def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gp
     if is_cpu(device):
         return [], Gpus()
     gpus = _nvidia_gpus(environment) if device == "cuda" else None
-    return ([device], Gpus()) if gpus is None else ([gpu.id for gpu in gpus.visible], gpus)
+    return ([device], Gpus()) if gpus is None else (list(gpus.visible), gpus)
 
 
 def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:

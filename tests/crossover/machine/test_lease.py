@@ -48,7 +48,7 @@ def leaser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Leaser:
 def test_a_lease_names_its_gpu_to_the_measuring_process(leaser: Leaser) -> None:
     with leaser() as leased:
         assert leased == Lease("GPU-1", {"CUDA_VISIBLE_DEVICES": "GPU-1"}, leased.waited_s, leased.gpus)
-        assert [gpu.id for gpu in leased.gpus.visible] == ["GPU-1", "GPU-2"]
+        assert leased.gpus.visible == ("GPU-1", "GPU-2")
     assert TWO.opened == 0
 
 
