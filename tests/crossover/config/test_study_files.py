@@ -34,11 +34,8 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
     ("changes", "message"),
     [
         ({"sizes": [0]}, "sizes.0: 0 is not allowed; allowed: a whole number at least 1"),
-        ({"sizes": [4, 1.5]}, "sizes.1: 1.5 is not allowed"),
-        ({"sizes": ["big"]}, "sizes.0: 'big' is not allowed"),
         ({"sizes": []}, "sizes: the list is empty"),
         ({"sizes": [99]}, "sizes: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
-        ({"batch_sizes": [32.0]}, "batch_sizes.0: 32.0 is not allowed"),
         ({"batch_sizes": [1001]}, "batch_sizes: 1001 is more than dataset 'disc' has; allowed: at most its 1000 rows"),
         (
             {"workload": "matmul", "sizes": [64], "batch_sizes": [2]},
@@ -46,7 +43,6 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ),
         ({"batch_size": [32]}, "batch_size: unknown key; allowed: title"),
         ({"precisions": ["fp8"]}, "precisions.0: 'fp8' is not allowed; allowed: fp32, tf32"),
-        ({"precisions": []}, "precisions: the list is empty"),
         ({"protocols": ["as_published"]}, "protocols: 'as_published' is not offered by workload 'disc_mlp'"),
         ({"variants": ["other"]}, "variants: 'other' is not offered by workload 'disc_mlp'; allowed: plain"),
         ({"workload": "disc"}, "workload: 'disc' is unknown; allowed: "),
@@ -57,9 +53,7 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ({"figures": ["pie"]}, "figures.0: 'pie' is not allowed; allowed: times, speedups"),
         ({"figures": []}, "figures: the list is empty; allowed: a list of 1 or more values, each times, speedups, "),
         ({"figures": ["latency"]}, "latency_steps: latency needs steps to time; allowed: at least 300"),
-        ({"latency_mistakes": True}, "latency_steps: latency needs steps to time; allowed: at least 300"),
         ({"effort": {"blocks_min": 1}}, "effort.blocks_min: 1 is not allowed; allowed: a whole number at least 2"),
-        ({"effort": {"block_min": 1}}, "effort.block_min: unknown key; allowed: warmup_min_steps"),
         ({"effort": {"preset": "quick"}}, "effort.preset: unknown key; allowed: warmup_min_steps"),
         ({"effort": {"warmup_max_s": 0.5}}, "effort.warmup_min_s: 1 is more than effort.warmup_max_s, 0.5, with the"),
         (
@@ -76,9 +70,7 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
             {"published": {**PUBLISHED, "results": "../a.csv"}},
             "published.results: '../a.csv' is not allowed; allowed: ",
         ),
-        ({"published": {**PUBLISHED, "results": "a\\b.csv"}}, "published.results: 'a\\\\b.csv' is not allowed"),
         ({"published": {**PUBLISHED, "results": "a.csv"}}, "published.results: published/a.csv: no such file"),
-        ({"steps_per_run": {"epochs": 2}}, "steps_per_run: key 'samples' is missing"),
         ({"timed": False}, "timed: false, and quality is null: nothing is left to do; set one of them"),
         ({"quality": {}, "precisions": ["tf32"]}, "precisions: ['tf32'] lacks fp32, which quality compares with"),
         (
@@ -87,7 +79,6 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ),
         ({"workload": "linear_stack", "sizes": [64], "quality": {}}, "quality: workload 'linear_stack' does not train"),
         ({"quality": {"test_share": 1}}, "quality.test_share: 1 is not allowed; allowed: a number above 0 and below 1"),
-        ({"quality": {"seed": 1}}, "quality.seed: unknown key; allowed: epochs, seeds, test_share, classes"),
         ({"quality": {"classes": ["a", "b", "c"]}}, "quality.classes: 3 names, but workload 'disc_mlp' has 2 classes"),
     ],
 )

@@ -30,13 +30,11 @@ def ids(chosen: str, nvml: FakeNvml = THREE) -> list[str]:
     ("chosen", "visible"),
     [
         ("", []),
-        ("-1", []),
         ("1", [SECOND]),
         (" 2 , 0", [THIRD, FIRST]),
         ("0,3,1", [FIRST]),
         ("1st,+2", [SECOND, THIRD]),
         ("0,0", []),
-        ("NoDevFiles", []),
     ],
 )
 def test_chosen_by_index(chosen: str, visible: list[str]) -> None:
@@ -50,10 +48,8 @@ def test_chosen_by_index(chosen: str, visible: list[str]) -> None:
         ("GPU-8932", [FIRST]),
         ("GPU-894,GPU-c", [SECOND, THIRD]),
         ("GPU-89", []),  # two of them
-        ("GPU-c,GPU-89,GPU-8932", [THIRD]),
         ("GPU-c,GPU-unknown,GPU-8932", [THIRD]),
         ("GPU-c,GPU-c0", []),  # one GPU twice
-        ("8932f937", []),  # an index that is not there
     ],
 )
 def test_chosen_by_uuid(chosen: str, visible: list[str]) -> None:
@@ -69,14 +65,10 @@ def test_a_split_gpu_offers_its_instances() -> None:
     [
         ("1", [PART, OTHER]),
         ("2,0", [FIRST]),
-        (SECOND, [PART, OTHER]),
-        (OTHER, [OTHER]),
         (f"{OTHER},0", [OTHER, FIRST]),
         ("MIG-2", [OTHER]),
-        ("MIG-", []),
         (f"MIG-{SECOND}/1/0", [PART]),
         (f"MIG-{SECOND}/13/0", [OTHER]),
-        (f"MIG-{SECOND}/13/1", []),
         (f"MIG-{SECOND}/1", []),  # the beginning of two
         (f"MIG-{SECOND}/13/0,{OTHER}", []),  # one instance twice
     ],

@@ -16,8 +16,6 @@ from crossover.machine.kernel import (
     governor,
     has_cpu_flag,
     numa_nodes,
-    read_kernel,
-    read_number,
     turbo,
 )
 
@@ -25,14 +23,6 @@ Kernel = Callable[..., Path]
 GROUPS, CPU = "sys/fs/cgroup", "sys/devices/system/cpu"
 OWN_GROUP = {"proc/self/cgroup": "0::/job/step\n"}
 UNLIMITED = 9223372036854771712  # a memory limit of version 1 that is none
-
-
-@pytest.mark.parametrize(
-    ("text", "shown", "number"), [("42\n", "42", 42), ("-1\n", "-1", -1), ("max\n", "max", None), ("", "", None)]
-)
-def test_a_kernel_file_is_read(kernel: Kernel, text: str, shown: str, number: int | None) -> None:
-    path = kernel({"file": text}) / "file"
-    assert (read_kernel(path), read_number(path)) == (shown, number)
 
 
 def test_control_groups_are_listed_upwards(kernel: Kernel) -> None:

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.config.studies import CELL_PATH, Cell
+from crossover.config.studies import Cell
 from crossover.plan.classes import (
     cpu_partition,
     devices_of,
     on_classes,
-    placed,
 )
 
 CLASSES = {
@@ -27,13 +26,6 @@ def test_the_devices_of_a_run_are_those_of_its_classes() -> None:
     assert devices_of(CLASSES, ("cpu",)) == ("cpu", "cuda")
     assert devices_of({"h200": {"devices": ["cuda"]}}, ("cpu",)) == ("cuda",)
     assert devices_of(None, ("cpu", "mps")) == ("cpu", "mps")
-
-
-def test_a_path_has_a_level_for_its_class_only_if_classes_are_named() -> None:
-    assert placed(CELL_PATH, None) == CELL_PATH
-    (cell, *_) = on_classes(CELLS, CLASSES, ("cpu",))
-    assert placed(CELL_PATH, CLASSES).format(**vars(cell)) == cell.path
-    assert cell.path.endswith("/size-2/a100/cpu")
 
 
 @pytest.mark.parametrize(

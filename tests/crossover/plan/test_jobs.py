@@ -61,11 +61,9 @@ def test_the_time_limit_of_a_study_replaces_that_of_the_run() -> None:
 @pytest.mark.parametrize(
     ("made", "on_cpu", "on_gpu"),
     [
-        (jobs(cores=8), 8, 1),
         (jobs(cores=2, cpu_threads=3), 3, 3),
         (jobs(cores=8, cluster={"side_by_side": False}), 8, 8),
         (jobs(KNOWN_NODES, None), 64, 16),
-        (jobs(KNOWN_NODES, None, cpu_threads=8), 64, 8),
         (jobs(KNOWN_NODES, None, cluster={"side_by_side": False}), 64, 16),
     ],
 )

@@ -21,12 +21,10 @@ def study(**changes: object) -> Study:
     ("changes", "devices", "priced", "timed_s", "missing"),
     [
         ({}, ("cpu",), False, 2, {"speedups", "precisions", "host_share", "energy"}),
-        ({}, ("cuda",), False, 2, {"speedups", "precisions", "energy"}),
         ({}, BOTH, False, 2, {"precisions", "energy"}),
         ({"precisions": ("fp32", "bf16")}, ("cpu",), False, 2, {"speedups", "host_share", "energy"}),
         ({}, BOTH, True, 2, {"precisions"}),
         ({}, BOTH, False, 10, {"precisions"}),
-        ({"devices": ("cuda",)}, BOTH, False, 2, {"speedups", "precisions", "energy"}),
     ],
 )
 def test_figures_are_those_that_have_something_to_show(
