@@ -34,9 +34,7 @@ def main(holder: str, folder: str, gpus: str, how: str) -> None:
             if (forked := os.fork()) == 0:
                 time.sleep(60)
             say(f"child {forked}")
-        if how == "until-told":
-            sys.stdin.readline()
-        elif how != "briefly":
+        if how != "briefly":
             time.sleep(60)
         say(f"frees {leased.uuid}")
 
