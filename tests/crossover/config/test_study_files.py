@@ -33,16 +33,12 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sizes": [0]}, "sizes.0: 0 is not allowed; allowed: a whole number at least 1"),
-        ({"sizes": []}, "sizes: the list is empty"),
         ({"sizes": [99]}, "sizes: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
         ({"batch_sizes": [1001]}, "batch_sizes: 1001 is more than dataset 'disc' has; allowed: at most its 1000 rows"),
         (
             {"workload": "matmul", "sizes": [64], "batch_sizes": [2]},
             "batch_sizes: 2 is not offered by workload 'matmul'",
         ),
-        ({"batch_size": [32]}, "batch_size: unknown key; allowed: title"),
-        ({"precisions": ["fp8"]}, "precisions.0: 'fp8' is not allowed; allowed: fp32, tf32"),
         ({"protocols": ["as_published"]}, "protocols: 'as_published' is not offered by workload 'disc_mlp'"),
         ({"variants": ["other"]}, "variants: 'other' is not offered by workload 'disc_mlp'; allowed: plain"),
         ({"workload": "disc"}, "workload: 'disc' is unknown; allowed: "),
@@ -50,10 +46,8 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ({"workload": None}, "workload: nothing, as YAML reads it; allowed: the name of a workload, in quotes"),
         ({"workload": "null", "largest_batch": True}, "largest_batch: true, but every batch of workload 'null' fits"),
         ({"timed": False, "quality": {}, "largest_batch": True}, "largest_batch: true, but the study times nothing"),
-        ({"figures": ["pie"]}, "figures.0: 'pie' is not allowed; allowed: times, speedups"),
         ({"figures": []}, "figures: the list is empty; allowed: a list of 1 or more values, each times, speedups, "),
         ({"figures": ["latency"]}, "latency_steps: latency needs steps to time; allowed: at least 300"),
-        ({"effort": {"blocks_min": 1}}, "effort.blocks_min: 1 is not allowed; allowed: a whole number at least 2"),
         ({"effort": {"preset": "quick"}}, "effort.preset: unknown key; allowed: warmup_min_steps"),
         ({"effort": {"warmup_max_s": 0.5}}, "effort.warmup_min_s: 1 is more than effort.warmup_max_s, 0.5, with the"),
         (
@@ -78,7 +72,6 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
             "protocols: ['as_published'] lacks resident, the only one that quality trains by; add it",
         ),
         ({"workload": "linear_stack", "sizes": [64], "quality": {}}, "quality: workload 'linear_stack' does not train"),
-        ({"quality": {"test_share": 1}}, "quality.test_share: 1 is not allowed; allowed: a number above 0 and below 1"),
         ({"quality": {"classes": ["a", "b", "c"]}}, "quality.classes: 3 names, but workload 'disc_mlp' has 2 classes"),
     ],
 )

@@ -25,6 +25,7 @@ from fake_nvml import FakeGpu, FakeNvml
 def nvidia(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with two NVIDIA GPUs, the second of which is split."""
     split = FakeGpu("GPU-4567-89ab", instances=(FakeGpu("MIG-0123-4567"),))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-0123-4567"), split))
 
 
@@ -35,15 +36,13 @@ def cuda_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("nvidia", "cuda_torch")
 @pytest.mark.parametrize(
-    ("environment", "there"),
-    [
-        ({}, True),
-        ({"CUDA_VISIBLE_DEVICES": ""}, False),
-        ({"CUDA_VISIBLE_DEVICES": "MIG-0123"}, True),
-    ],
+    ("chosen", "there"),
+    [("", False), ("MIG-0123", True)],
 )
-def test_visible_gpus_count(environment: dict[str, str], there: bool) -> None:
-    machine = find_machine(environment)
+def test_visible_gpus_count(monkeypatch: pytest.MonkeyPatch, chosen: str, there: bool) -> None:
+    assert "cuda" in find_machine().devices
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    machine = find_machine()
     assert ("cuda" in machine.devices) is there
     assert machine.driver_version == "580.1"
 
@@ -56,7 +55,7 @@ def test_a_gpu_that_torch_cannot_use_is_explained(
     monkeypatch: pytest.MonkeyPatch, built_for: dict[str, str], note: str
 ) -> None:
     monkeypatch.setattr(discovery, "torch_built_for", lambda: built_for)
-    machine = find_machine({})
+    machine = find_machine()
     assert machine.devices == ("cpu",)
     assert note in str(machine.note)
 
