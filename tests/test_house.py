@@ -27,10 +27,3 @@ def test_links_of_the_pages_lead_somewhere(page: str) -> None:
 def test_a_study_can_ask_for_every_kind_of_figure() -> None:
     schema = yaml.safe_load((ROOT / "config" / "schema.yaml").read_text())
     assert set(schema["$defs"]["study"]["properties"]["figures"]["items"]["enum"]) == set(FIGURES)
-
-
-def test_published_data_carry_their_source() -> None:
-    files = list((ROOT / "config" / "published").glob("*.csv"))
-    assert files
-    for path in files:
-        assert path.read_text().startswith("# ")

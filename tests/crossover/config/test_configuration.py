@@ -14,7 +14,7 @@ from crossover.config.claim_forms import RatioWithin, SameQuality, claims_of, re
 from crossover.config.configuration import OLD_KEYS, read_configuration, real_files
 from crossover.config.studies import PRESETS, BatchSearch, Effort, Quality, Refinement, Study
 from crossover.config.validation import read_layers
-from crossover.config.words import DEVICES, FLAGS, STATUSES
+from crossover.config.words import DEVICES
 
 CONFIG = Path(__file__).parents[3] / "config"
 SCHEMA = yaml.safe_load((CONFIG / "schema.yaml").read_text())
@@ -198,9 +198,3 @@ def test_the_real_files_of_a_dataset_are_known(folder: Any) -> None:
     assert real_files({"csv": {"signal": "a.csv", "background": "b.csv", "test_share": 0.3}}) == ["a.csv", "b.csv"]
     (folder.path / "train-images-idx3-ubyte.gz").touch()
     assert real_files({"folder": str(folder.path)}) == [str(folder.path / "train-images-idx3-ubyte.gz")]
-
-
-def test_every_status_and_flag_has_its_words() -> None:
-    for word in (*STATUSES.values(), *FLAGS.values()):
-        assert all((word.meaning, word.remedy, word.count))
-        assert ":" not in word.meaning

@@ -98,8 +98,6 @@ def test_a_studys_effort_may_fit_the_runs(folder: Any, own: dict[str, Any], run:
     [
         ("just words", "str at the top level; allowed: keys"),
         ("title: x\nsizes: [1, 2\nworkload: y\n", "line 3, column "),
-        ("sizes: [2]\nquestion: x\nsizes: [3]\n", "line 3, column 1: not valid YAML: key 'sizes' is repeated"),
-        ("published:\n  source: x\n  source: y\n", "line 3, column 3: not valid YAML: key 'source' is repeated"),
     ],
 )
 def test_a_mistake_in_yaml_names_its_place(folder: Any, complaint: Complaint, text: str, message: str) -> None:

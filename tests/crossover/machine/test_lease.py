@@ -164,7 +164,7 @@ def ended_process() -> int:
         return ended.pid
 
 
-@pytest.mark.parametrize("note", [b"", b"\xff\xfe\x00", b"1\n2\n3", b"-1\ndisc", b"\n" * 9999, None])
+@pytest.mark.parametrize("note", [b"", b"\xff\xfe\x00", b"-1\ndisc", None])
 def test_a_holder_without_a_note_is_waited_for_too(leaser: Leaser, folder: Path, note: bytes | None) -> None:
     left = f"{ended_process()}\ndisc_depth".encode() if note is None else note  # that of a holder that was killed
     waiting = wait(leaser, 1.0, spoil=lambda: (folder / "GPU-1.lock").write_bytes(left))

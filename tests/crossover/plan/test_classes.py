@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.plan.classes import (
-    cpu_partition,
-)
+from crossover.plan.classes import cpu_partition
 
 
 @pytest.mark.parametrize(
