@@ -37,7 +37,7 @@ CELLS = (("disc_mlp", 100, 10), ("higgs_mlp", 32, 100), ("linear_stack", 512, 20
 def gpus_here(most: int | None) -> list[str]:
     """Names of the GPUs that this process may use, at most so many; raises UserError if they are fewer than two."""
     with session(pynvml) as there:
-        gpus = [gpu.id for gpu in find_gpus(os.environ, pynvml).visible][:most] if there else []
+        gpus = list(find_gpus(os.environ, pynvml).visible[:most]) if there else []
     if len(gpus) < 2:
         raise UserError(f"this check needs two NVIDIA GPUs or more; {len(gpus)} may be used")
     return gpus

@@ -16,7 +16,6 @@ class FakeGpu:
     """A GPU or a MIG instance."""
 
     uuid: str
-    name: str = "Brand G1"
     instances: tuple[FakeGpu | None, ...] | None = None
     """MIG instances by index, with gaps; None in a GPU that is not split."""
     within: tuple[int, int] = (0, 0)
@@ -73,9 +72,6 @@ class FakeNvml:
 
     def nvmlDeviceGetUUID(self, handle: str) -> str:  # noqa: N802
         return handle
-
-    def nvmlDeviceGetName(self, handle: str) -> str:  # noqa: N802
-        return self.known[handle].name
 
     def nvmlDeviceGetMigMode(self, handle: str) -> list[int]:  # noqa: N802
         gpu = self.known[handle]

@@ -14,10 +14,9 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).parents[1]
+from crossover.checks.overhead import copy_workflow
 
-PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "CITATION.cff")
-"""What a copy of the workflow needs."""
+ROOT = Path(__file__).parents[1]
 
 TINY = {
     "warmup_min_steps": 5,
@@ -36,13 +35,7 @@ class House:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.mkdir(parents=True)
-        for part in PARTS:
-            source = ROOT / part
-            if source.is_dir():
-                shutil.copytree(source, path / part, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy2(source, path / part)
+        copy_workflow(ROOT, path)
         profile = path / "profiles" / "default" / "profile.yaml"
         profile.write_text(profile.read_text().replace("1000/2s", "100/1s"))  # which is how long a run takes to end
         self.edit("studies/disc_depth", sizes=[2, 3], figures=["times", "speedups"])

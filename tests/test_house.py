@@ -19,10 +19,3 @@ PAGES = sorted(
 def test_links_of_the_pages_lead_somewhere(page: str) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
     assert [link for link in links if not link.startswith("http") and not ((ROOT / page).parent / link).is_file()] == []
-
-
-def test_published_data_carry_their_source() -> None:
-    files = list((ROOT / "config" / "published").glob("*.csv"))
-    assert files
-    for path in files:
-        assert path.read_text().startswith("# ")

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
-from crossover.config.workloads import NULL
-from house import House
+from crossover.checks.overhead import make_grid
+from trials import ROOT
 
 COUNT = """
 import sys
@@ -38,20 +37,11 @@ def test_a_dry_run_calls_few_functions_for_each_cell(tmp_path: Path) -> None:
     """Their number is the same on every machine, however busy. With each file of the code as an input it was 14,000."""
     calls = {}
     for cells in (100, 300):
-        house = House(tmp_path / str(cells))
-        study = {
-            "title": "Cells that do nothing",
-            "question": "What does the workflow itself take?",
-            "workload": NULL,
-            "sizes": list(range(1, cells // 10 + 1)),
-            "batch_sizes": list(range(1, 11)),
-            "figures": ["times"],
-        }
-        (house.path / "config" / "studies" / "null_grid.yaml").write_text(yaml.safe_dump(study))
-        house.config(studies=["null_grid"])
+        grid = tmp_path / str(cells)
+        make_grid(ROOT, grid, cells)
         command = [sys.executable, "-c", COUNT, "count", "--cores", "1", "--dry-run"]
-        done = subprocess.run(command, cwd=house.path, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command, cwd=grid, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         assert re.search(rf"^measure_cell +{cells}$", done.stdout + done.stderr, flags=re.MULTILINE)
-        calls[cells] = int((house.path / "count").read_text())
+        calls[cells] = int((grid / "count").read_text())
     assert (calls[300] - calls[100]) / 200 < 6000

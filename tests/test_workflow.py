@@ -12,8 +12,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from crossover.checks.overhead import PARTS
 from crossover.plan.outputs import TABLES
-from house import PARTS, House
+from house import House
 
 STUDIES = ("disc_depth", "hsf_width")
 ROWS = {("disc_depth", "resident", size) for size in (2, 3)} | {

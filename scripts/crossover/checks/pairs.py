@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 from safetensors.numpy import save_file
 
+from crossover.config.configuration import read_configuration
 from crossover.config.options import axis_options
 from crossover.config.studies import Cell
 from crossover.config.workloads import workload_traits
@@ -32,12 +33,6 @@ SCRIPT = Path(__file__).parents[2] / "measure_cell.py"
 TOLERANCE = 0.04
 """Two ways agree if the interval of their ratio lies within so much of 1."""
 
-DATASETS: Mapping[str, Mapping[str, Any]] = {
-    "disc": {"points": 1000, "seed": 0},
-    "higgs": {"rows": 469_000, "positive_share": 0.24, "seed": 492, "csv": None},
-}
-"""Options of the datasets that checks read; the defaults of config/schema.yaml."""
-
 ALL = "all"
 """The cell's name in the row over all cells."""
 
@@ -48,14 +43,15 @@ def check_cell(workload: str, batch_size: int, size: int, device: str) -> Cell:
 
 
 def dataset_file(workload: str, folder: Path) -> Path | None:
-    """The dataset that a workload reads, made in `folder` if it is not there; None if it reads none."""
+    """The dataset that a workload reads, with default options, made in `folder` if it is not there; None if none."""
     name = workload_traits(workload).dataset
     if name is None:
         return None
     path = folder / f"{name}.safetensors"
     if not path.exists():
+        options = read_configuration([("the defaults", {})], SCRIPT.parents[1] / "config").datasets[name]
         with atomic_path(path) as temporary:
-            save_file(MAKERS[name](DATASETS[name]), temporary, metadata={"dataset": name})
+            save_file(MAKERS[name](options), temporary, metadata={"dataset": name})
     return path
 
 

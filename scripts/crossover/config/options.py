@@ -76,11 +76,10 @@ def add_process_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
 
 
-def add_isolation_option(group: argparse._ArgumentGroup, **more: str) -> None:
-    """Add the choice of how a measuring process starts; `more` are further choices, each with its words."""
-    words = {"server": "forked by a preloaded server on this host", "process": "a fresh one", **more}
-    text = "; ".join(f"{name}: {meaning}" for name, meaning in words.items())
-    group.add_argument("--isolation", default="auto", choices=["auto", *words], help=text)
+def add_isolation_option(group: argparse._ArgumentGroup) -> None:
+    """Add the choice of how a measuring process starts."""
+    text = "server: forked by a preloaded server on this host; process: a fresh one"
+    group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=text)
 
 
 def cell_of(options: argparse.Namespace, **known: int) -> Cell:

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from crossover.errors import UserError, shown_text
 
-Floats = np.ndarray[Any, np.dtype[np.float32]]
 
-
-def make_higgs(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """The training part: two features standardised on it, label 1 for signal, rows in random order.
 
     Raises UserError for a missing or malformed CSV file.
@@ -31,7 +30,7 @@ def make_higgs(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
     return {"features": StandardScaler().fit_transform(features).astype(np.float32), "labels": labels}
 
 
-def _generate(rows: int, positive_share: float, seed: int) -> tuple[Floats, np.ndarray[Any, Any]]:
+def _generate(rows: int, positive_share: float, seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
     """Falling momentum spectra above a threshold, in GeV, the leading lepton first; the signal's is harder."""
     random = np.random.default_rng(seed)
     positives = round(rows * positive_share)
@@ -43,7 +42,7 @@ def _generate(rows: int, positive_share: float, seed: int) -> tuple[Floats, np.n
     return np.sort(momenta, axis=1)[:, ::-1].astype(np.float32), labels
 
 
-def _read(csv: Mapping[str, Any], seed: int) -> tuple[Floats, np.ndarray[Any, Any]]:
+def _read(csv: Mapping[str, Any], seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
     signal, background = (_read_columns(Path(csv[role]), csv["columns"]) for role in ("signal", "background"))
     features = np.concatenate([signal, background])
     labels = np.concatenate([np.ones(len(signal), np.int64), np.zeros(len(background), np.int64)])
@@ -56,7 +55,7 @@ def _read(csv: Mapping[str, Any], seed: int) -> tuple[Floats, np.ndarray[Any, An
     return train_features, train_labels
 
 
-def _read_columns(path: Path, columns: Sequence[str]) -> Floats:
+def _read_columns(path: Path, columns: Sequence[str]) -> NDArray[np.float32]:
     """These columns of a CSV file, read in blocks, since the file may be larger than the memory."""
     from pyarrow import ArrowException, ArrowMemoryError, float64
     from pyarrow import csv as arrow_csv

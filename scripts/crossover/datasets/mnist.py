@@ -15,12 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossover.errors import UserError
-
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-Integers = np.ndarray[Any, np.dtype[np.int64]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 SIDE = 28
 DIGIT_SIDE = 20
@@ -40,7 +37,7 @@ CHUNK = 4096
 """Images computed at once, in tens of MB."""
 
 
-def make_mnist(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+def make_mnist(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """`features`, uint8 of shape (rows, 28, 28), and `labels`, int64 of shape (rows,), from 0 to 9.
 
     All rows of MNIST's training files in `folder`, in their order; without one, `rows` images generated with `seed`, in
@@ -51,7 +48,7 @@ def make_mnist(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
     return _generate(options["rows"], options["seed"])
 
 
-def _generate(rows: int, seed: int) -> dict[str, np.ndarray[Any, Any]]:
+def _generate(rows: int, seed: int) -> dict[str, NDArray[Any]]:
     """Each of scikit-learn's digits equally often (give or take one), turned, moved and scaled a little each time."""
     from sklearn.datasets import load_digits
 
@@ -66,7 +63,7 @@ def _generate(rows: int, seed: int) -> dict[str, np.ndarray[Any, Any]]:
     return {"features": features, "labels": labels[source].astype(np.int64)}
 
 
-def _enlarge(digits: Floats) -> Floats:
+def _enlarge(digits: NDArray[np.float64]) -> NDArray[np.float64]:
     """Images of shape (digits, 8, 8) as (digits, 28, 28), with an empty margin around a box of 20 x 20."""
     from scipy import ndimage
 
@@ -76,7 +73,7 @@ def _enlarge(digits: Floats) -> Floats:
     return np.pad(boxes, ((0, 0), (margin, margin), (margin, margin))).clip(0, 1)
 
 
-def _augment(images: Floats, chosen: Integers, random: np.random.Generator) -> Bytes:
+def _augment(images: NDArray[np.float64], chosen: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.uint8]:
     """The chosen images, each turned, scaled and moved at random, as bytes.
 
     One interpolation computes them all, from a tall image with one below the other. A pixel that would come from
@@ -84,7 +81,7 @@ def _augment(images: Floats, chosen: Integers, random: np.random.Generator) -> B
     """
     from scipy import ndimage
 
-    def draw(low: float, high: float) -> Floats:
+    def draw(low: float, high: float) -> NDArray[np.float64]:
         return random.uniform(low, high, size=(len(chosen), 1, 1))
 
     angle = np.radians(draw(-LARGEST_ANGLE, LARGEST_ANGLE))
@@ -100,7 +97,7 @@ def _augment(images: Floats, chosen: Integers, random: np.random.Generator) -> B
     return np.rint(255 * values).astype(np.uint8)
 
 
-def _read(folder: Path) -> dict[str, np.ndarray[Any, Any]]:
+def _read(folder: Path) -> dict[str, NDArray[Any]]:
     images_path = _find(folder, "train-images-idx3-ubyte")
     labels_path = _find(folder, "train-labels-idx1-ubyte")
     images, labels = read_idx(images_path, dimensions=3), read_idx(labels_path, dimensions=1)
@@ -124,7 +121,7 @@ def _find(folder: Path, name: str) -> Path:
     )
 
 
-def read_idx(path: Path, dimensions: int) -> Bytes:
+def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
     """The unsigned bytes of an IDX file, compressed if its name ends in .gz; raises UserError for other content.
 
     MNIST's own format: two zero bytes, a code of the type, the number of dimensions, the size of each as four bytes

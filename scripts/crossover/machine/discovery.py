@@ -11,12 +11,10 @@ import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from crossover.config.words import WORKFLOW
 from crossover.machine.gpus import find_gpus
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
@@ -60,9 +58,8 @@ def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
 
 
 def hand_down(machine: Machine) -> None:
-    """Tell the jobs of this workflow, wherever they run, what the main process found, and its process id."""
+    """Tell the jobs of this workflow, wherever they run, what the main process found."""
     os.environ[HANDED_DOWN] = json.dumps(asdict(machine))
-    os.environ[WORKFLOW] = str(os.getpid())
 
 
 def handed_down() -> Machine:
@@ -79,9 +76,9 @@ def prefer_this_environment() -> None:
         os.environ["PATH"] = os.pathsep.join([here, os.environ.get("PATH", "")])
 
 
-def find_machine(environment: Mapping[str, str] = os.environ) -> Machine:
+def find_machine() -> Machine:
     """Find the devices that torch can use here: the CPU, NVIDIA GPUs through NVML, AMD, Apple and Intel GPUs."""
-    nvidia = _nvidia(environment)
+    nvidia = _nvidia()
     built_for = torch_built_for()
     devices, note = ["cpu"], None
     amd = Path("/dev/kfd").exists()
@@ -123,12 +120,12 @@ class _Nvidia:
     cuda_major: int = 0
 
 
-def _nvidia(environment: Mapping[str, str]) -> _Nvidia:
+def _nvidia() -> _Nvidia:
     import pynvml
 
     try:
         pynvml.nvmlInit()
-        gpus = len(find_gpus(environment, pynvml).visible)
+        gpus = len(find_gpus(os.environ, pynvml).visible)
         driver = str(pynvml.nvmlSystemGetDriverVersion())
         cuda_major = int(pynvml.nvmlSystemGetCudaDriverVersion()) // 1000
         pynvml.nvmlShutdown()

@@ -10,11 +10,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crossover.config.words import is_cpu
 from crossover.errors import UserError
 from crossover.machine.gpus import Gpus, find_gpus
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 LEASES = "CROSSOVER_LEASES"
 """The environment variable that names another folder for the locks."""
@@ -22,6 +25,7 @@ LEASES = "CROSSOVER_LEASES"
 TELL_AGAIN_S = 60.0
 """Seconds after which a waiting trial says again what it waits for."""
 
+POLL_S = 0.2
 LONGEST_NOTE = 400
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """In a folder that all may write in, a file may be a link to elsewhere, or a pipe that never answers."""
@@ -41,40 +45,34 @@ class Lease:
 
 
 @contextmanager
-def lease(
-    device: str,
-    environment: Mapping[str, str],
-    *,
-    holder: str,
-    tell: Callable[[str], None],
-    nvml: Any = None,
-    poll_s: float = 0.2,
-    sleep: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.monotonic,
-) -> Iterator[Lease]:
+def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Callable[[str], None]) -> Iterator[Lease]:
     """Hold the first free GPU while the block runs; wait if all are held.
 
     `holder` is what others read while they wait for this trial; `tell` takes the line that this trial prints while it
-    waits. `nvml` stands in for the module pynvml. The kernel frees a lock when its process
-    ends, however it ends.
+    waits. The kernel frees a lock when its process ends, however it ends.
 
     Nothing is held for the CPU, or if no GPU is visible: then the measuring process says what is missing. Raises
     UserError if the folder cannot hold locks.
     """
-    offered, gpus = _offered(device, environment, nvml)
-    if not offered:
+    names, gpus = _offered(device, environment)
+    if not names:
         yield Lease(None, {}, 0.0, gpus)
         return
-    shared = _make_folder(folder_of_locks(environment))
-    started = clock()
-    taken = _take_one([_Seat(name, shared) for name in offered], tell, poll_s, sleep, clock)
+    from filelock import FileLock  # not for a CPU trial, which should start quickly
+
+    folder = _make_folder(folder_of_locks(environment))
+    started = time.monotonic()
+    # A lock that the kernel does not free when its holder is killed would block the GPU for good: no fallback.
+    locks = {name: FileLock(_path_of_lock(folder, name), fallback_to_soft=False) for name in names}
+    name = _take_one(locks, folder, tell)
+    path = _path_of_lock(folder, name)
     try:
-        _write_note(taken.path, holder)
-        uuid = taken.name if taken.name.startswith(("GPU-", "MIG-")) else None
-        yield Lease(uuid, {"CUDA_VISIBLE_DEVICES": uuid} if uuid else {}, clock() - started, gpus)
+        _write_note(path, holder)
+        uuid = name if name.startswith(("GPU-", "MIG-")) else None
+        yield Lease(uuid, {"CUDA_VISIBLE_DEVICES": uuid} if uuid else {}, time.monotonic() - started, gpus)
     finally:
-        _write_note(taken.path, None)
-        taken.lock.release()
+        _write_note(path, None)
+        locks[name].release()
 
 
 def others_held(uuid: str, environment: Mapping[str, str]) -> int:
@@ -109,69 +107,50 @@ def _make_folder(folder: Path) -> Path:
     return folder
 
 
-class _Seat:
-    """One lock, named after the GPU or the kind of device that it guards."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        from filelock import FileLock  # not for a CPU trial, which should start quickly
-
-        self.name = name
-        self.path = _path_of_lock(folder, name)
-        # A lock that the kernel does not free when its holder is killed would block the GPU for good: no fallback.
-        self.lock = FileLock(self.path, fallback_to_soft=False)
-
-    def take(self) -> bool:
-        """Take the lock if it is free."""
-        from filelock import Timeout
-
-        try:
-            with _for_everyone():
-                self.lock.acquire(blocking=False)
-        except Timeout:
-            return False
-        except OSError as error:
-            raise _unfit(self.path.parent, _why(error)) from error
-        return True
-
-
 def _path_of_lock(folder: Path, name: str) -> Path:
     return folder / f"{name.replace('/', '_')}.lock"
 
 
-def _take_one(
-    seats: list[_Seat],
-    tell: Callable[[str], None],
-    poll_s: float,
-    sleep: Callable[[float], None],
-    clock: Callable[[], float],
-) -> _Seat:
-    started = clock()
-    tell_at = started
+def _take_one(locks: Mapping[str, FileLock], folder: Path, tell: Callable[[str], None]) -> str:
+    """Take the first lock that becomes free; returns its name."""
+    started = tell_at = time.monotonic()
     while True:
-        for seat in seats:
-            if seat.take():
-                return seat
-        if (now := clock()) >= tell_at:
-            held = "; ".join(f"{seat.name} is held by {_holder_words(seat.path)}" for seat in seats)
+        for name, lock in locks.items():
+            if _take(lock, folder):
+                return name
+        if (now := time.monotonic()) >= tell_at:
+            held = "; ".join(f"{name} is held by {_holder_words(_path_of_lock(folder, name))}" for name in locks)
             tell(f"waiting for a GPU, {now - started:.0f} s so far: {held}")
             tell_at = now + TELL_AGAIN_S
-        sleep(poll_s)
+        time.sleep(POLL_S)
 
 
-def _offered(device: str, environment: Mapping[str, str], nvml: Any) -> tuple[list[str], Gpus]:
+def _take(lock: FileLock, folder: Path) -> bool:
+    """Take a lock if it is free."""
+    from filelock import Timeout
+
+    try:
+        with _for_everyone():
+            lock.acquire(blocking=False)
+    except Timeout:
+        return False
+    except OSError as error:
+        raise _unfit(folder, _why(error)) from error
+    return True
+
+
+def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gpus]:
     """Names of the locks that will do: one per NVIDIA GPU; for other kinds of device one for the whole machine."""
     if is_cpu(device):
         return [], Gpus()
-    gpus = _nvidia_gpus(environment, nvml) if device == "cuda" else None
-    return ([device], Gpus()) if gpus is None else ([gpu.id for gpu in gpus.visible], gpus)
+    gpus = _nvidia_gpus(environment) if device == "cuda" else None
+    return ([device], Gpus()) if gpus is None else (list(gpus.visible), gpus)
 
 
-def _nvidia_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus | None:
+def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:
     """The NVIDIA GPUs; None on a machine without NVML, such as one with AMD GPUs."""
-    if nvml is None:
-        import pynvml
+    import pynvml as nvml  # not for a CPU trial
 
-        nvml = pynvml
     try:
         nvml.nvmlInit()
     except nvml.NVMLError:

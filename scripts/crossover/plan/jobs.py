@@ -16,7 +16,7 @@ from crossover.config.words import HERE, is_cpu
 from crossover.config.workloads import memory_mb
 from crossover.machine.code_key import Modules, code_of
 from crossover.machine.discovery import Machine
-from crossover.plan.classes import cores_of, resource_of, resources_asked
+from crossover.plan.classes import resource_of, resources_asked
 from crossover.plan.run_plan import cell_of
 
 START_MIN = 6
@@ -72,23 +72,21 @@ class Jobs:
             for study in self.config.studies
         }
 
-    def all_cores(self) -> int:
-        """The cores of --cores, or of a cluster's node."""
-        return self.cores or (self.machine.nodes.cpus if self.machine.nodes else 1)
-
     def threads(self, wildcards: Wildcards) -> int:
         """All cores for a CPU cell, so that nothing runs beside it; otherwise the threads that the cell uses.
 
         On a cluster's node, a GPU cell takes its GPU's share of the cores unless the config gives a number. If cells
         must not run side by side, it takes all cores too. Threads are no parameter: a change measures nothing again.
         """
-        threads = 1 if self.config.cpu_threads == "auto" else int(self.config.cpu_threads)
+        nodes, auto = self.machine.nodes, self.config.cpu_threads == "auto"
+        threads = 1 if auto else int(self.config.cpu_threads)
+        all_cores = max(threads, self.cores or (nodes.cpus if nodes else 1))
         if is_cpu(wildcards["device"]):
-            return cores_of(self.config.classes, wildcards.get("machine", HERE)) or max(threads, self.all_cores())
+            own_class = (self.config.classes or {}).get(wildcards.get("machine", HERE), {})
+            return own_class.get("cores") or all_cores
         if not self.config.side_by_side and not self.machine.elsewhere:
-            return max(threads, self.all_cores())
-        shares = self.machine.nodes is not None and self.config.cpu_threads == "auto"
-        return (self.machine.nodes.cpus_per_gpu if shares and self.machine.nodes else None) or threads
+            return all_cores
+        return (nodes.cpus_per_gpu if nodes and auto else None) or threads
 
     def gpus(self, wildcards: Wildcards) -> int | None:
         """One GPU for a cell on an accelerator; None, never 0, for a CPU cell."""

@@ -97,8 +97,6 @@ class Progress(logging.Handler):
         if left > 0 and self._began is not None:
             names = " and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
             seconds = left * (self._clock() - self._began) / done
-            more = ", before what refinement adds" if self._refines() else ""
+            refines = self.planned["plan_refinement"] > self.finished["plan_refinement"]
+            more = ", before what refinement adds" if refines else ""
             self._say(f"Measured {done} of {planned} {names or 'trials'}; {duration_words(seconds)} left{more}.")
-
-    def _refines(self) -> bool:
-        return self.planned["plan_refinement"] > self.finished["plan_refinement"]

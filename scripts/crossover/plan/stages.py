@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,6 @@ from crossover.config.studies import Cell, Refinement, Study, asks_for_crossover
 from crossover.config.words import BASELINE, PLAIN_SIDES
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
-
-
-@dataclass(frozen=True)
-class StagePlan:
-    """The trials that a stage adds."""
-
-    stage: int
-    trials: Mapping[Cell, Sequence[int]]
-    """The numbers of the trials to measure, by cell."""
-    why: Sequence[Mapping[str, Any]]
-    """What was found for each line and pair of sides, and what follows from it."""
 
 
 def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refinement | None:
@@ -62,12 +51,17 @@ def stages_of(study: Study, devices: Sequence[str], trials: int, run: Refinement
     return refinement.bisections + (1 if more_trials else 0)
 
 
-def write_stage(plan: StagePlan, path: Path) -> None:
-    """Write a stage's plan as JSON, atomically."""
-    cells = [{**asdict(cell), "trials": list(numbers)} for cell, numbers in plan.trials.items()]
-    text = json.dumps({"stage": plan.stage, "cells": cells, "why": plan.why}, indent=2)
+def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], why: Sequence[Mapping[str, Any]]) -> None:
+    """Write a stage's plan as JSON, atomically.
+
+    `trials` has the numbers of the trials to measure, by cell; `why` what was found for each line and pair of sides,
+    and what follows from it.
+    """
+    cells = [{**asdict(cell), "trials": list(numbers)} for cell, numbers in trials.items()]
     with atomic_path(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_text(
+            json.dumps({"stage": stage, "cells": cells, "why": why}, indent=2) + "\n", encoding="utf-8"
+        )
 
 
 def planned_trials(path: Path) -> list[tuple[Cell, int]]:

@@ -29,7 +29,6 @@ from trials import CELL
 @pytest.mark.parametrize(
     ("text", "size"),
     [
-        ("8GB", 8_000_000_000),
         ("8GiB", 8_589_934_592),
         ("1.5GiB", 1_610_612_736),
         ("4096", 4096),

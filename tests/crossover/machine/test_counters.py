@@ -32,6 +32,7 @@ SELF_STAT = "77 (a (strange) name) R 1 77 77 0 -1 4194304 11 12 13 14 60 7 20 3 
 @pytest.fixture
 def machine(kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three CPUs, pressure, and a job in a control group of version 2 with a throttled one above it."""
+    monkeypatch.setattr(counters, "_descendants", list)
     monkeypatch.setattr(counters.os, "getloadavg", lambda: (1.5, 9.0, 9.0), raising=False)
     return kernel(
         {
@@ -47,7 +48,7 @@ def machine(kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def test_the_counters_of_the_cpus_that_we_may_use_are_read(machine: Path) -> None:
-    found = read_counters(machine, cpus=[0, 1], descendants=list)
+    found = read_counters(machine, cpus=[0, 1])
     assert found.load == 1.5
     assert found.cpu_pressure_s == 2.5
     assert found.throttled_s == 1.75
@@ -57,9 +58,12 @@ def test_the_counters_of_the_cpus_that_we_may_use_are_read(machine: Path) -> Non
     assert found.ticks == expected
 
 
-def test_children_count_while_they_run_as_after_they_are_waited_for(machine: Path) -> None:
+def test_children_count_while_they_run_as_after_they_are_waited_for(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def children(pids: list[int]) -> int:
-        ticks = read_counters(machine, cpus=[0], descendants=lambda: pids).ticks
+        monkeypatch.setattr(counters, "_descendants", lambda: pids)
+        ticks = read_counters(machine, cpus=[0]).ticks
         assert ticks is not None
         return ticks.children
 

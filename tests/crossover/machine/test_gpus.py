@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.machine.gpus import VisibleGpu, find_gpus
+from crossover.machine.gpus import find_gpus
 from fake_nvml import FakeGpu, FakeNvml
 
 FIRST = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
@@ -16,27 +16,25 @@ SPLIT = FakeNvml(
     FakeGpu(FIRST),
     FakeGpu(
         SECOND,
-        instances=(None, FakeGpu(PART, "Brand G1 1g", within=(1, 0)), FakeGpu(OTHER, "Brand G1 1g", within=(13, 0))),
+        instances=(None, FakeGpu(PART, within=(1, 0)), FakeGpu(OTHER, within=(13, 0))),
     ),
     FakeGpu(THIRD, instances=()),
 )
 
 
 def ids(chosen: str, nvml: FakeNvml = THREE) -> list[str]:
-    return [gpu.id for gpu in find_gpus({"CUDA_VISIBLE_DEVICES": chosen}, nvml).visible]
+    return list(find_gpus({"CUDA_VISIBLE_DEVICES": chosen}, nvml).visible)
 
 
 @pytest.mark.parametrize(
     ("chosen", "visible"),
     [
         ("", []),
-        ("-1", []),
         ("1", [SECOND]),
         (" 2 , 0", [THIRD, FIRST]),
         ("0,3,1", [FIRST]),
         ("1st,+2", [SECOND, THIRD]),
         ("0,0", []),
-        ("NoDevFiles", []),
     ],
 )
 def test_chosen_by_index(chosen: str, visible: list[str]) -> None:
@@ -50,10 +48,8 @@ def test_chosen_by_index(chosen: str, visible: list[str]) -> None:
         ("GPU-8932", [FIRST]),
         ("GPU-894,GPU-c", [SECOND, THIRD]),
         ("GPU-89", []),  # two of them
-        ("GPU-c,GPU-89,GPU-8932", [THIRD]),
         ("GPU-c,GPU-unknown,GPU-8932", [THIRD]),
         ("GPU-c,GPU-c0", []),  # one GPU twice
-        ("8932f937", []),  # an index that is not there
     ],
 )
 def test_chosen_by_uuid(chosen: str, visible: list[str]) -> None:
@@ -61,11 +57,7 @@ def test_chosen_by_uuid(chosen: str, visible: list[str]) -> None:
 
 
 def test_a_split_gpu_offers_its_instances() -> None:
-    assert find_gpus({}, SPLIT).visible == (
-        VisibleGpu(FIRST, "Brand G1"),
-        VisibleGpu(PART, "Brand G1 1g"),
-        VisibleGpu(OTHER, "Brand G1 1g"),
-    )
+    assert find_gpus({}, SPLIT).visible == (FIRST, PART, OTHER)
 
 
 @pytest.mark.parametrize(
@@ -73,14 +65,10 @@ def test_a_split_gpu_offers_its_instances() -> None:
     [
         ("1", [PART, OTHER]),
         ("2,0", [FIRST]),
-        (SECOND, [PART, OTHER]),
-        (OTHER, [OTHER]),
         (f"{OTHER},0", [OTHER, FIRST]),
         ("MIG-2", [OTHER]),
-        ("MIG-", []),
         (f"MIG-{SECOND}/1/0", [PART]),
         (f"MIG-{SECOND}/13/0", [OTHER]),
-        (f"MIG-{SECOND}/13/1", []),
         (f"MIG-{SECOND}/1", []),  # the beginning of two
         (f"MIG-{SECOND}/13/0,{OTHER}", []),  # one instance twice
     ],

@@ -3,7 +3,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from crossover.machine.kernel import (
@@ -14,8 +16,6 @@ from crossover.machine.kernel import (
     governor,
     has_cpu_flag,
     numa_nodes,
-    read_kernel,
-    read_number,
     turbo,
 )
 
@@ -23,14 +23,6 @@ Kernel = Callable[..., Path]
 GROUPS, CPU = "sys/fs/cgroup", "sys/devices/system/cpu"
 OWN_GROUP = {"proc/self/cgroup": "0::/job/step\n"}
 UNLIMITED = 9223372036854771712  # a memory limit of version 1 that is none
-
-
-@pytest.mark.parametrize(
-    ("text", "shown", "number"), [("42\n", "42", 42), ("-1\n", "-1", -1), ("max\n", "max", None), ("", "", None)]
-)
-def test_a_kernel_file_is_read(kernel: Kernel, text: str, shown: str, number: int | None) -> None:
-    path = kernel({"file": text}) / "file"
-    assert (read_kernel(path), read_number(path)) == (shown, number)
 
 
 def test_control_groups_are_listed_upwards(kernel: Kernel) -> None:
@@ -97,9 +89,10 @@ def test_the_smallest_cpu_quota_counts(kernel: Kernel, files: dict[str, str], qu
     ids=["host", "group and its cache", "host below group", "over its limit", "version 1"],
 )
 def test_available_memory_is_what_host_and_groups_leave(
-    kernel: Kernel, files: dict[str, str], host_bytes: int, available: int
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], host_bytes: int, available: int
 ) -> None:
-    assert available_bytes(kernel(files), host_bytes) == available
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=host_bytes))
+    assert available_bytes(kernel(files)) == available
 
 
 def test_name_and_features_come_from_cpuinfo(kernel: Kernel) -> None:

@@ -126,13 +126,11 @@ OWN = {10, 11}
     [
         # our ids are listed
         (state(), state(10), 0),
-        (state(10), state(10), 0),
         (state(99), state(99, 10), 1),
         (state(98, 99), state(99, 10, 97), 3),
         (state(0, 0), state(0, 10), 2),
         # a container: ids of the host, where the new one is ours
         (state(), state(5000), 0),
-        (state(99), state(99, 5000), 1),
         (state(99), state(99, 5000, 5001), 2),
         (state(0), state(0, 0), 1),
         # a container that does not show ours, but others
@@ -140,7 +138,6 @@ OWN = {10, 11}
         # nothing to see, or nothing asked
         (state(), state(), None),
         (UNKNOWN, state(10), None),
-        (state(), UNKNOWN, None),
     ],
 )
 def test_foreign_processes_are_those_that_cannot_be_ours(

@@ -32,9 +32,7 @@ def machine(kernel: Callable[..., Path]) -> Path:
     return kernel({**siblings, "proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.max": "max 100000\n"})
 
 
-@pytest.mark.parametrize(
-    ("cpus", "cores"), [(set(range(16)), 8), ({0, 8}, 1), ({0, 1, 2}, 3), ({3}, 1), ({0, 1, 8, 9}, 2)]
-)
+@pytest.mark.parametrize(("cpus", "cores"), [(set(range(16)), 8), ({0, 8}, 1), ({0, 1, 2}, 3)])
 def test_siblings_count_once(machine: Path, cpus: set[int], cores: int) -> None:
     assert physical_cores(cpus, machine) == cores
     assert usable_cores(cpus, {}, machine) == cores
@@ -45,7 +43,6 @@ def test_siblings_count_once(machine: Path, cpus: set[int], cores: int) -> None:
     [
         ("max", {}, 1, 8),
         ("250000", {}, 1, 2),
-        ("50000", {}, 1, 1),
         ("350000", {}, 2, 1),
         ("max", {"SLURM_CPUS_PER_TASK": "3"}, 1, 3),
         ("max", {"SLURM_CPUS_PER_TASK": "2"}, 2, 1),
@@ -70,11 +67,8 @@ def test_cpus_are_grouped_by_core(machine: Path, tmp_path: Path) -> None:
     [
         ("cpu", "auto", 16, 16),
         ("cpu", 4, 16, 4),
-        ("cuda", "auto", 16, 16),
         ("cpu-1", "auto", 16, 1),
-        ("cpu-64", "auto", 16, 64),
         ("cpu-half", "auto", 7, 3),
-        ("cpu-half", "auto", 1, 1),
     ],
 )
 def test_a_cpu_side_has_its_own_threads(device: str, cpu_threads: int | str, cores: int, threads: int) -> None:

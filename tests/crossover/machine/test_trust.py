@@ -48,14 +48,11 @@ def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: d
     [
         ({**CPU, "others_cpus": 0.26}, "busy_host"),
         ({**CPU, "cgroup_throttled_s": 0.11}, "quota"),
-        ({**GPU, "others_cpus": 7.26}, "busy_host"),
-        ({**GPU, "cgroup_throttled_s": 0.11}, "quota"),
         ({**GPU, "sm_clock_after_mhz": 1349.0}, "throttled"),
         ({**GPU, "leased_beside": 1}, "side_by_side"),
         ({**GPU, "sm_clock_after_mhz": 1484.0, "sm_clock_default_mhz": None}, "throttled"),
         ({**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.26}, "busy_host"),
         ({**CPU, "threads": 16, "others_cpus": 0.3}, "busy_host"),  # more threads than cores leave nothing to spare
-        ({**CPU, "threads": None, "others_cpus": 0.3}, "busy_host"),
     ],
 )
 def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -> None:
@@ -69,7 +66,6 @@ def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -
         {**GPU, "sm_clock_after_mhz": 1485.0, "sm_clock_default_mhz": None},  # 75 % of the highest, 1980
         {**GPU, "sm_clock_after_mhz": 345.0, "throttle_reasons": ["gpu_idle"]},
         {**GPU, "leased_beside": 3, "host_bound_share": 0.5},
-        {**GPU, "leased_beside": 3, "host_bound_share": None},
         {**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.25},  # 7 of 8 cores are spare
     ],
 )
@@ -82,7 +78,6 @@ def test_what_disturbs_nothing_raises_no_flag(facts: dict[str, Any]) -> None:
     [
         ({"foreign_processes": 2}, "other compute processes on the GPU (2)"),
         ({"slowdown_s": 1.5, "throttle_reasons": ["gpu_idle", "thermal"]}, "slowed the GPU down (thermal)"),
-        ({"slowdown_s": None, "throttle_reasons": ["hw_power_brake"]}, "slowed the GPU down (hw_power_brake)"),
         ({"allocator_retries": 3}, "allocator retries while timing (3)"),
         ({"recompiles": 4}, "recompilations while timing (4)"),
     ],
@@ -96,7 +91,6 @@ def test_what_makes_a_result_invalid_is_named(changes: dict[str, Any], words: st
     [
         ({"foreign_processes": 1}, True),
         ({"throttle_reasons": ["hw_thermal_slowdown"]}, True),
-        ({"allocator_retries": 2}, True),
         ({"recompiles": 2}, False),
         ({"recompiles": 2, "foreign_processes": 1}, True),
         ({}, False),  # a wrong answer, or something that the workload sets

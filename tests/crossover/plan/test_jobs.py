@@ -61,11 +61,9 @@ def test_the_time_limit_of_a_study_replaces_that_of_the_run() -> None:
 @pytest.mark.parametrize(
     ("made", "on_cpu", "on_gpu"),
     [
-        (jobs(cores=8), 8, 1),
         (jobs(cores=2, cpu_threads=3), 3, 3),
         (jobs(cores=8, cluster={"side_by_side": False}), 8, 8),
         (jobs(KNOWN_NODES, None), 64, 16),
-        (jobs(KNOWN_NODES, None, cpu_threads=8), 64, 8),
         (jobs(KNOWN_NODES, None, cluster={"side_by_side": False}), 64, 16),
     ],
 )
@@ -89,15 +87,9 @@ def test_a_class_gives_its_jobs_resources_and_cores() -> None:
     assert jobs().class_resources() == {}
 
 
-def test_memory_grows_with_the_model_and_with_each_attempt() -> None:
-    made = jobs()
-    assert made.mem_mb(CELL, 1) == 4001
-    assert made.mem_mb(CELL, 2) == 8002
-    assert made.mem_mb({**CELL, "workload": "higgs_mlp", "size": "20000"}, 1) > 10_000
-
-
-@pytest.mark.parametrize("limit_s", [1.0, 60.0, 299.0, 301.0, 3600.0])
-def test_a_trial_that_is_measured_twice_ends_before_its_job_does(limit_s: float) -> None:
+@pytest.mark.parametrize("limit_s", [1.0, 299.0, 3600.0])
+def test_a_trial_that_is_measured_twice_ends_before_its_job_does_and_further_attempts_get_more(limit_s: float) -> None:
     made = jobs(time_limit_s=limit_s)
     assert 60 * made.trial_min(CELL, 1) >= 2 * (START_LIMIT_S + limit_s + ENDING_LIMIT_S)
     assert made.trial_min(CELL, 2) == 2 * made.trial_min(CELL, 1)
+    assert (made.mem_mb(CELL, 1), made.mem_mb(CELL, 2)) == (4001, 8002)

@@ -9,7 +9,7 @@ from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.plan import plan_file
 from crossover.plan.plan_file import asked_rows
-from crossover.plan.stages import StagePlan, write_stage
+from crossover.plan.stages import write_stage
 from plans import configured, jobs, planned
 from write_plan import with_rows, write_plan
 
@@ -49,7 +49,7 @@ def test_rows_of_a_stage_are_asked_for_once_it_is_planned(tmp_path: Path) -> Non
     plan = plan_file.read(written(tmp_path))
     cell = Cell(**plan.cells[0])
     new, gone = replace(cell, size=7), replace(cell, study="gone")
-    write_stage(StagePlan(1, {cell: [1, 3], new: [1], gone: [1]}, []), tmp_path / "refinement" / "stage-1.json")
+    write_stage(tmp_path / "refinement" / "stage-1.json", 1, {cell: [1, 3], new: [1], gone: [1]}, [])
     added = set(asked_rows(plan, tmp_path)) - {tmp_path / Path(row).relative_to("results") for row in plan.rows}
     assert added == {tmp_path / f"cells/{cell.path}/trial-3.parquet", tmp_path / f"cells/{new.path}/trial-1.parquet"}
 

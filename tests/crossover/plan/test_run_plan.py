@@ -41,12 +41,10 @@ def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str
 
 
 def test_a_class_without_devices_takes_those_of_the_run() -> None:
-    found = replace(of_one_study(), classes=CLASSES)
-    assert Counter((cell.machine, cell.device) for cell in found.cells) == {
-        ("a100", "cpu"): 2,
-        ("a100", "cuda"): 2,
-        ("h200", "cuda"): 2,
-    }
+    found = replace(of_one_study(cpu_threads=("half",)), own_devices=("cpu",), classes=CLASSES)
+    assert found.devices == ("cpu", "cuda")
+    machines = Counter((cell.machine, cell.device) for cell in found.cells)
+    assert machines == {("a100", "cpu"): 2, ("a100", "cpu-half"): 2, ("h200", "cuda"): 2}
 
 
 def test_the_largest_batch_is_searched_once_for_all_batch_sizes_and_threads() -> None:
