@@ -62,7 +62,7 @@ class Row:
     physical_cores: int | None = column("physical cores that the process may use: affinity, control group, Slurm")
     threads: int | None = column("threads of torch within an operation, read back")
     backend_settings: str | None = column("torch's switches and threads as read back at the end, JSON")
-    isolation: str | None = column("where it ran: a fork of the trial `server`, a fresh `process`, `none` (by hand)")
+    isolation: str | None = column("where it ran: a fork of the trial `server`, or a fresh `process`")
     torch_version: str | None = column("version of torch")
     python_version: str | None = column("version of Python")
     crossover_version: str | None = column("version of this workflow")
