@@ -71,15 +71,7 @@ with one_line_errors():
     hand_down(MACHINE)
     if CONFIG.check_devices and not MACHINE.elsewhere and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
-    PLAN = RunPlan(
-        studies=CONFIG.studies,
-        own_devices=CONFIG.devices or MACHINE.devices,
-        trials=CONFIG.trials,
-        seed=CONFIG.seed,
-        results=CONFIG.results,
-        refinement=CONFIG.refinement,
-        classes=CONFIG.classes,
-    )
+    PLAN = RunPlan.of(CONFIG, MACHINE.devices)
     check_any_for(CONFIG.studies, PLAN.devices)
     JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores)
 

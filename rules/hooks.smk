@@ -1,6 +1,6 @@
 # What a run tells on the terminal beside Snakemake's own lines: the time left, its answers, what to do if it failed.
 
-from crossover.plan.checks import check_executor, check_sent
+from crossover.plan.checks import check_executor
 from crossover.machine.invocation import hand_down_invocation, this_invocation
 from crossover.plan.progress import Progress, cut_inputs, failure_words
 from snakemake.logging import logger
@@ -17,7 +17,6 @@ onstart:
     if PROGRESS.measures() and not workflow.touch:
         with one_line_errors():
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)
-            check_sent(CONFIG.classes, local=workflow.local_exec)
 
 
 onsuccess:

@@ -17,7 +17,6 @@ from typing import Any
 import pynvml
 
 from crossover.checks.pairs import (
-    Timed,
     check_cell,
     collect_pairs,
     measure_trial,
@@ -38,7 +37,7 @@ CELLS = (("disc_mlp", 100, 10), ("higgs_mlp", 32, 100), ("linear_stack", 512, 20
 def gpus_here(most: int | None) -> list[str]:
     """Names of the GPUs that this process may use, at most so many; raises UserError if they are fewer than two."""
     with session(pynvml) as there:
-        gpus = [gpu.id for gpu in find_gpus(os.environ, pynvml).visible][:most] if there else []
+        gpus = list(find_gpus(os.environ, pynvml).visible[:most]) if there else []
     if len(gpus) < 2:
         raise UserError(f"this check needs two NVIDIA GPUs or more; {len(gpus)} may be used")
     return gpus
@@ -50,12 +49,12 @@ def measure_pair(options: list[str], pair: int, gpus: list[str]) -> dict[str, An
     first = pair % len(gpus)
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ",".join([*gpus[first:], *gpus[:first]])}
 
-    def timed(_number: int) -> Timed:
+    def timed(_number: int) -> dict[str, Any]:
         start = time.monotonic()
         row = measure_trial([*options, f"--trial={pair + 2}"], environment)
-        return Timed(row, time.monotonic() - start)
+        return row | {"seconds": time.monotonic() - start}
 
-    def at_once(count: int) -> list[Timed]:
+    def at_once(count: int) -> list[dict[str, Any]]:
         with ThreadPoolExecutor(count) as pool:
             return list(pool.map(timed, range(count)))
 

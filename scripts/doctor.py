@@ -7,13 +7,13 @@ import sys
 
 import pynvml
 
-from crossover.machine.doctor import examine, look_around
+from crossover.machine.doctor import examine
 
 
 def main(arguments: list[str]) -> None:
     """Look at this machine and print the findings."""
     argparse.ArgumentParser(description=__doc__).parse_args(arguments)
-    print("\n".join(examine(look_around(pynvml))) or "nothing found")
+    print("\n".join(examine(pynvml)) or "nothing found")
 
 
 if __name__ == "__main__":

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
 
 from crossover.config.options import (
@@ -89,9 +87,8 @@ def main(arguments: list[str]) -> None:
         memory_limit = int(CPU_SHARE * available_bytes())
     with holding(cell.device, options.cpu_threads, f"{options.output}, search for the largest batch") as held:
         first = TryJob(**job_fields(cell, options, held), memory_limit_bytes=memory_limit)
-        attempt = partial(run_supervised, environment=os.environ)
-        found = search_largest(first, options.limit, attempt, tell)
-        found = time_largest(first, found, options.timed_batches, attempt, tell)
+        found = search_largest(first, options.limit, run_supervised, tell)
+        found = time_largest(first, found, options.timed_batches, run_supervised, tell)
     result = describe(first, options.limit, found, shlex.join(["python3", sys.argv[0], *arguments]))
     with atomic_path(options.output) as temporary:
         temporary.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

@@ -61,7 +61,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial.add_argument(
         "--latency-mistakes", action="store_true", help="also time these steps with each of the common mistakes"
     )
-    add_isolation_option(trial, none="this very process, without supervision, for a debugger or a profiler")
+    add_isolation_option(trial)
     trial.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     effort = parser.add_argument_group("effort")
     for field in fields(Effort):
@@ -90,7 +90,6 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.attempts import measure
     from crossover.measurement.process.holding import holding, job_fields
     from crossover.measurement.process.jobs import TrialJob
-    from crossover.tables.columns import Measurement
 
     with holding(cell.device, options.cpu_threads, f"{cell.path}, trial {options.trial}") as held:
         job = TrialJob(
@@ -104,7 +103,7 @@ def main(arguments: list[str]) -> None:
             lease_wait_s=held.lease_wait_s,
             code_version=code_version(os.environ),
         )
-        measure(job, Measurement, os.environ)
+        measure(job)
 
 
 if __name__ == "__main__":

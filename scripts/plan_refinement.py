@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from crossover.config.studies import Refinement
 from crossover.errors import logged
-from crossover.plan.stages import StagePlan, write_stage
+from crossover.plan.stages import write_stage
 from crossover.statistics.refinement import plan_stage
 from crossover.tables.frames import collect_rows
 from crossover.tables.guards import check_environments
@@ -29,8 +29,7 @@ def plan_refinement(
     """Read one row a file, and write the trials that a stage adds, with the reason for each line, as JSON."""
     rows = collect_rows(paths_to_rows)
     check_environments(rows, several_hosts)
-    planned = plan_stage(rows.to_pandas(), stage, refinements, x_axes, trials)
-    write_stage(StagePlan(stage, *planned), path_to_plan)
+    write_stage(path_to_plan, stage, *plan_stage(rows.to_pandas(), stage, refinements, x_axes, trials))
 
 
 if __name__ == "__main__":

@@ -16,12 +16,12 @@ from crossover.errors import UserError, one_line_errors
 from crossover.figures.registry import draw_run, figures_of
 from crossover.plan import plan_file
 from crossover.reading import read_json
-from crossover.report.merged import read_provenances
+from crossover.report.provenance import read_provenances
 from crossover.report.report import Run, write_report
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.finished import finished_rows, finished_searches, missing_results
 from crossover.tables.frames import write_rows
-from crossover.tables.merged_runs import MergedRun, join_runs
+from crossover.tables.merged_runs import join_runs
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import write_run
 
@@ -59,7 +59,7 @@ def report_finished(folder: Path, output: Path) -> None:
     rows = finished_rows(asked["trial"], plan.several_hosts, settings=plan.settings)
     found = {
         "trial": rows.to_pandas(),
-        "training": finished_rows(asked["training"], plan.several_hosts, Training, "seed").to_pandas(),
+        "training": finished_rows(asked["training"], plan.several_hosts, Training).to_pandas(),
         "search": finished_searches(asked["search"], plan.several_hosts),
     }
     missing = list(missing_results(asked, found))
@@ -70,7 +70,7 @@ def report_finished(folder: Path, output: Path) -> None:
 
 def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
     """Report the trials of several runs side by side; the machine becomes an axis."""
-    rows = join_runs([MergedRun(folder, name) for name, folder in runs])
+    rows = join_runs(runs)
     studies: dict[str, Mapping[str, Any]] = {}
     for _, folder in runs:
         studies = {**_studies_of(folder), **studies}

@@ -69,7 +69,6 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.attempts import measure
     from crossover.measurement.process.holding import holding, job_fields
     from crossover.measurement.process.jobs import TrainingJob
-    from crossover.tables.columns import Training
 
     with holding(cell.device, options.cpu_threads, f"{cell.path}, training with seed {options.seed}") as held:
         job = TrainingJob(
@@ -80,7 +79,7 @@ def main(arguments: list[str]) -> None:
             command=shlex.join(["python3", sys.argv[0], *arguments]),
             code_version=code_version(os.environ),
         )
-        measure(job, Training, os.environ)
+        measure(job)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from crossover.config.studies import Effort
-from crossover.measurement.clock.timing import Stopwatch, Timing, time_steps
+from crossover.measurement.clock.timing import Stopwatch, time_steps
 
 MICROSECOND, MILLISECOND, SECOND = 10**3, 10**6, 10**9
 
@@ -75,5 +75,7 @@ class FakeDevice:
             counts=self.counts,
         )
 
-    def time(self, effort: Effort = EFFORT, cycle_steps: int = 1, marks: bool = False, **others: Any) -> Timing:
-        return time_steps(self.step, cycle_steps, effort, self.watch(marks), **others)
+    def time(self, effort: Effort = EFFORT, cycle_steps: int = 1, marks: bool = False, **others: Any) -> dict[str, Any]:
+        """The columns of the timing, with its flags."""
+        columns, flags = time_steps(self.step, cycle_steps, effort, self.watch(marks), **others)
+        return {**columns, "flags": flags}

@@ -16,7 +16,6 @@ class FakeGpu:
     """A GPU or a MIG instance."""
 
     uuid: str
-    name: str = "Brand G1"
     instances: tuple[FakeGpu | None, ...] | None = None
     """MIG instances by index, with gaps; None in a GPU that is not split."""
     within: tuple[int, int] = (0, 0)
@@ -25,8 +24,6 @@ class FakeGpu:
     lost: bool = False
     near: tuple[int, ...] = ()
     """CPUs of its NUMA node; empty if the driver cannot tell."""
-    ideal: tuple[int, ...] = ()
-    """The same from drivers that know no NUMA nodes."""
     answers: Mapping[str, Any] = field(default_factory=dict)
     """Further answers by the function's name, or by the name and its arguments: `nvmlDeviceGetClock(1, 2)`.
 
@@ -76,9 +73,6 @@ class FakeNvml:
     def nvmlDeviceGetUUID(self, handle: str) -> str:  # noqa: N802
         return handle
 
-    def nvmlDeviceGetName(self, handle: str) -> str:  # noqa: N802
-        return self.known[handle].name
-
     def nvmlDeviceGetMigMode(self, handle: str) -> list[int]:  # noqa: N802
         gpu = self.known[handle]
         known = [int(gpu.instances is not None), 0] if gpu.knows_mig else None
@@ -99,10 +93,8 @@ class FakeNvml:
 
     def nvmlDeviceGetCpuAffinityWithinScope(self, handle: str, words: int, scope: int) -> list[int]:  # noqa: N802
         assert scope == pynvml.NVML_AFFINITY_SCOPE_NODE
-        return _words(self.known[handle].near, words)
-
-    def nvmlDeviceGetCpuAffinity(self, handle: str, words: int) -> list[int]:  # noqa: N802
-        return _words(self.known[handle].ideal, words)
+        cpus = self.known[handle].near or unsupported()
+        return [sum(1 << cpu % 64 for cpu in cpus if cpu // 64 == word) for word in range(words)]
 
     def nvmlDeviceGetFieldValues(self, handle: str, fields: Sequence[int]) -> list[SimpleNamespace]:  # noqa: N802
         known = self.gpus[handle].get("fields", {})
@@ -125,9 +117,3 @@ class FakeNvml:
             if key in answers:
                 return answers[key]
         return unsupported()
-
-
-def _words(cpus: tuple[int, ...], words: int) -> list[int]:
-    if not cpus:
-        unsupported()
-    return [sum(1 << cpu % 64 for cpu in cpus if cpu // 64 == word) for word in range(words)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from crossover.checks.overhead import PARTS
+from crossover.checks.overhead import copy_workflow
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,13 +35,7 @@ class House:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.mkdir(parents=True)
-        for part in PARTS:
-            source = ROOT / part
-            if source.is_dir():
-                shutil.copytree(source, path / part, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy2(source, path / part)
+        copy_workflow(ROOT, path)
         profile = path / "profiles" / "default" / "profile.yaml"
         profile.write_text(profile.read_text().replace("1000/2s", "100/1s"))  # which is how long a run takes to end
         self.edit("studies/disc_depth", sizes=[2, 3], figures=["times", "speedups"])
@@ -55,6 +50,16 @@ class House:
         house = cls.__new__(cls)
         house.path = path
         return house
+
+    def pretend(self, **config: Any) -> None:
+        """Have a stand-in for trials, which notes when it ran and on what, on one study without refinement."""
+        shutil.copy2(ROOT / "tests" / "stand_in_trial.py", self.path / "scripts" / "measure_cell.py")
+        effort = {**TINY, "refinement": {"bisections": 0, "extra_trials": 0}}
+        self.config(studies=["disc_depth"], effort=effort, **config)
+
+    def notes(self) -> list[dict[str, Any]]:
+        """What the pretended trials noted."""
+        return [json.loads(path.read_text()) for path in (self.path / "notes").glob("*.json")]
 
     @property
     def results(self) -> Path:

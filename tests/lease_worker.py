@@ -10,9 +10,8 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-from crossover.machine.lease import lease
+from crossover.machine.lease import LEASES, lease
 from fake_nvml import FakeGpu, FakeNvml
 
 
@@ -23,8 +22,8 @@ def say(event: str) -> None:
 def main(holder: str, folder: str, gpus: str, how: str) -> None:
     say("ready")
     sys.stdin.readline()
-    nvml = FakeNvml(*map(FakeGpu, gpus.split(",")))
-    with lease("cuda", {}, folder=Path(folder), holder=holder, tell=say, nvml=nvml, poll_s=0.01) as leased:
+    sys.modules["pynvml"] = FakeNvml(*map(FakeGpu, gpus.split(",")))  # type: ignore[assignment]
+    with lease("cuda", {LEASES: folder}, holder=holder, tell=say) as leased:
         say(f"holds {leased.uuid}")
         if how == "briefly":
             time.sleep(0.2)
@@ -35,9 +34,7 @@ def main(holder: str, folder: str, gpus: str, how: str) -> None:
             if (forked := os.fork()) == 0:
                 time.sleep(60)
             say(f"child {forked}")
-        if how == "until-told":
-            sys.stdin.readline()
-        elif how != "briefly":
+        if how != "briefly":
             time.sleep(60)
         say(f"frees {leased.uuid}")
 

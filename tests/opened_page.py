@@ -9,6 +9,18 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
+POINT = """([study, series, at]) => {
+  const plot = document.querySelector(`details.explorer[data-study="${study}"] .plot`);
+  const chart = echarts.getInstanceByDom(plot);
+  const options = chart.getOption().series;
+  const index = options.findIndex((one) => one.name?.startsWith(series));
+  const found = options[index].data.find((one) => one.value[0] === at);
+  const [x, y] = chart.convertToPixel({ seriesIndex: index }, found.value);
+  const box = plot.getBoundingClientRect();
+  return [box.x + x, box.y + y];
+}"""
+"""Where a point of a chart lies on the screen."""
+
 
 @dataclass
 class Opened:
@@ -58,6 +70,14 @@ class Opened:
         self.table()
         self.page.click("#cell-table .tabulator-row a[href^='#cell=']")
         self.page.wait_for_selector("#cell-table .cell pre")
+
+    def hover(self, study: str, series: str, at: float) -> str:
+        """The text beside a point of a series, by the beginning of its name, when the mouse is on it."""
+        chart = self.page.locator(f'details.explorer[data-study="{study}"]')
+        chart.locator(".plot").scroll_into_view_if_needed()
+        self.page.mouse.move(*self.page.evaluate(POINT, [study, series, at]))
+        chart.locator(".tip").wait_for()
+        return str(chart.locator(".tip").inner_text())
 
     def serious(self) -> list[tuple[str, list[str]]]:
         """What axe finds serious or critical, each with the first elements concerned."""

@@ -31,17 +31,9 @@ def configured(**values: Any) -> Configuration:
     return read_configuration([("mine.yaml", {"studies": ["disc_depth"], **values})], ROOT / "config")
 
 
-def planned(config: Configuration, machine: Machine = HERE) -> RunPlan:
-    """The plan of a config, as the rules make it."""
-    return RunPlan(
-        studies=config.studies,
-        own_devices=config.devices or machine.devices,
-        trials=config.trials,
-        seed=config.seed,
-        results=config.results,
-        refinement=config.refinement,
-        classes=config.classes,
-    )
+def planned(config: Configuration) -> RunPlan:
+    """The plan of a config on this machine."""
+    return RunPlan.of(config, HERE.devices)
 
 
 def jobs(machine: Machine = HERE, cores: int | None = 2, **values: Any) -> Jobs:

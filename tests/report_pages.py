@@ -21,7 +21,7 @@ from crossover.tables.run_tables import RunTables
 TEMPLATES = Path(__file__).parents[1] / "report"
 INVOCATION = Invocation("snakemake --cores 1", "/house", Checkout("d" * 40))
 CONFIG = {"seed": 0, "effort": {"preset": "quick"}, "prices": None}
-SVG = "<svg xmlns='http://www.w3.org/2000/svg' width='60' height='20'><rect width='60' height='9'/></svg>"
+SVG = "<svg xmlns='http://www.w3.org/2000/svg' width=\"60pt\" height=\"21pt\"><rect width='60' height='9'/></svg>"
 
 
 def study(**changes: Any) -> dict[str, Any]:
@@ -53,10 +53,12 @@ def tables_of(
     searches: Sequence[Mapping[str, Any]] = (),
     prices: Mapping[str, float] | None = None,
 ) -> RunTables:
-    """All tables of a run of these rows, as the workflow makes them."""
+    """All tables of a run of these rows, as the workflow makes them; a study without sizes began with those it has."""
+    known = studies or {name: study() for name in rows["study"].unique()}
+    known = {name: {"sizes": list(rows["size"][rows["study"] == name]), **spec} for name, spec in known.items()}
     trained = pd.DataFrame(trainings, columns=arrow_schema(Training).names)
     found = table_of("largest_batches", searches)
-    return analyse(rows, trained, found, studies or {name: study() for name in rows["study"].unique()}, prices)
+    return analyse(rows, trained, found, known, prices)
 
 
 @dataclass(frozen=True)

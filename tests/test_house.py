@@ -6,9 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
-
-from crossover.figures.registry import FIGURES
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -22,15 +19,3 @@ PAGES = sorted(
 def test_links_of_the_pages_lead_somewhere(page: str) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
     assert [link for link in links if not link.startswith("http") and not ((ROOT / page).parent / link).is_file()] == []
-
-
-def test_a_study_can_ask_for_every_kind_of_figure() -> None:
-    schema = yaml.safe_load((ROOT / "config" / "schema.yaml").read_text())
-    assert set(schema["$defs"]["study"]["properties"]["figures"]["items"]["enum"]) == set(FIGURES)
-
-
-def test_published_data_carry_their_source() -> None:
-    files = list((ROOT / "config" / "published").glob("*.csv"))
-    assert files
-    for path in files:
-        assert path.read_text().startswith("# ")

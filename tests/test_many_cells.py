@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crossover.checks.overhead import make_grid
-from house import ROOT
+from trials import ROOT
 
 COUNT = """
 import sys
@@ -37,11 +37,11 @@ def test_a_dry_run_calls_few_functions_for_each_cell(tmp_path: Path) -> None:
     """Their number is the same on every machine, however busy. With each file of the code as an input it was 14,000."""
     calls = {}
     for cells in (100, 300):
-        folder = tmp_path / str(cells)
-        make_grid(ROOT, folder, cells)
+        grid = tmp_path / str(cells)
+        make_grid(ROOT, grid, cells)
         command = [sys.executable, "-c", COUNT, "count", "--cores", "1", "--dry-run"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command, cwd=grid, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         assert re.search(rf"^measure_cell +{cells}$", done.stdout + done.stderr, flags=re.MULTILINE)
-        calls[cells] = int((folder / "count").read_text())
+        calls[cells] = int((grid / "count").read_text())
     assert (calls[300] - calls[100]) / 200 < 6000

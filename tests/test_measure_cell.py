@@ -39,16 +39,6 @@ def measure(
     return read_row(output)
 
 
-def test_the_command_line_gives_back_the_cell() -> None:
-    shared: dict[str, Any] = {"seed": 5, "cpu_threads": 3, "time_limit_s": 1.5, "effort": EFFORT}
-    options = trial_options(CELL, **shared, latency_steps=300, latency_mistakes=True)
-    parsed = parse_arguments([*options, "--dataset=a", "--output=b"])
-    assert (parsed.latency_steps, parsed.latency_mistakes) == (300, True)
-    assert {axis: getattr(parsed, axis) for axis in AXES} == {axis: getattr(CELL, axis) for axis in AXES}
-    assert (parsed.seed, parsed.cpu_threads, parsed.time_limit_s) == (5, 3, 1.5)
-    assert {name: getattr(parsed, name) for name in vars(EFFORT)} == vars(EFFORT)
-
-
 def test_one_trial_is_one_row(dataset: Path, tmp_path: Path) -> None:
     row = measure(dataset, tmp_path / "deep" / "row.parquet", CELL, "--trial=2")
     assert (row["status"], row["trial"], row["parameters"]) == ("ok", 2, 70)
@@ -73,16 +63,6 @@ def test_snakemakes_thread_limit_does_not_reach_torch(dataset: Path, tmp_path: P
     assert row["threads"] == 2
 
 
-def test_auto_takes_the_physical_cores(dataset: Path, tmp_path: Path) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", threads="auto", OMP_NUM_THREADS="1")
-    assert row["threads"] == row["physical_cores"]
-
-
-def test_affinity_limits_the_threads(dataset: Path, tmp_path: Path) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", prefix=("taskset", "--cpu-list", "0"), threads="auto")
-    assert row["threads"] == row["physical_cores"] == 1
-
-
 def test_running_out_of_memory_is_a_row(dataset: Path, tmp_path: Path) -> None:
     """The weights of sixteen layers take 11 GB, and this process may map 4."""
     limit = ("prlimit", f"--as={4 * 2**30}")
@@ -92,30 +72,15 @@ def test_running_out_of_memory_is_a_row(dataset: Path, tmp_path: Path) -> None:
     assert row["step_time_s"] is None
 
 
-def test_the_time_limit_is_a_row(dataset: Path, tmp_path: Path) -> None:
-    row = measure(dataset, tmp_path / "row.parquet", CELL, "--time-limit-s=0.001")
-    assert (row["status"], row["parameters"]) == ("timeout", 70)
-    assert "not done after 0.001 s" in row["reason"] or "more than the limit of 0.001 s" in row["reason"]
-
-
-@pytest.mark.parametrize(
-    ("isolation", "unwanted"),
-    [
-        ("none", ("pandas", "scipy", "matplotlib", "sklearn", "snakemake", "yaml", "jsonschema")),
-        ("process", ("torch", "numpy", "pyarrow")),
-    ],
-)
-def test_neither_the_measuring_process_nor_its_parent_imports_what_it_does_not_use(
-    dataset: Path, tmp_path: Path, isolation: str, unwanted: tuple[str, ...]
-) -> None:
-    options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT, isolation=isolation)
+def test_the_parent_of_a_measuring_process_imports_nothing_large(dataset: Path, tmp_path: Path) -> None:
+    options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT, isolation="process")
     arguments = [*options, f"--dataset={dataset}", f"--output={tmp_path / 'row.parquet'}"]
     code = (
         f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import measure_cell; "
-        f"measure_cell.main({arguments!r}); print('torch' in sys.modules, [m for m in {unwanted} if m in sys.modules])"
+        f"measure_cell.main({arguments!r}); print({{'torch', 'numpy', 'pyarrow', 'pandas'}} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
-    assert done.stdout.strip() == f"{isolation == 'none'} []", done.stderr
+    assert done.stdout.strip() == "set()", done.stderr
 
 
 def test_help_works_in_a_bare_environment() -> None:
@@ -132,17 +97,11 @@ def test_help_works_in_a_bare_environment() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("--size=0", "argument --size"),
-        ("--size=big", "argument --size: 'big' is not allowed; allowed: a whole number from 1 to 1000000000"),
-        ("--time-limit-s=0", "argument --time-limit-s"),
-        ("--time-limit-s=inf", "argument --time-limit-s"),
         ("--blocks-min=1", "argument --blocks-min: '1' is not allowed; allowed: a whole number from 2 to"),
         ("--block-min-s=nan", "argument --block-min-s: 'nan' is not allowed; allowed: seconds above 0"),
         ("--latency-steps=299", "argument --latency-steps: '299' is not allowed; allowed: a whole number from 3"),
         ("--latency-mistakes", "argument --latency-mistakes: needs --latency-steps; allowed: at least 300"),
-        ("--isolation=jail", "argument --isolation: invalid choice: 'jail'"),
         ("--device=tpu", "argument --device: 'tpu' is not allowed; allowed: cpu, cuda"),
-        ("--precision=fp8", "argument --precision: invalid choice: 'fp8'"),
     ],
 )
 def test_an_option_that_is_wrong_is_one_line(capsys: pytest.CaptureFixture[str], change: str, message: str) -> None:
@@ -170,14 +129,3 @@ def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path, change:
     assert "Traceback" not in done.stderr
     assert message in done.stderr.splitlines()[-1]
     assert not output.exists()
-
-
-def test_a_missing_device_fails_in_one_line(dataset: Path, tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("this machine has the device")
-    options = trial_options(replace(CELL, device="cuda"), seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
-    done = run_script([*options, f"--dataset={dataset}", f"--output={tmp_path / 'row.parquet'}"])
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: --device: 'cuda' cannot be used here by torch")
-    assert len(done.stderr.splitlines()) == 1

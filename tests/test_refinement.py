@@ -153,35 +153,3 @@ def test_where_nothing_is_to_be_refined_nothing_is_planned(tmp_path: Path, row: 
     house = MadeUp(tmp_path / "house", row)
     jobs = house.would_run(TARGET, "--config", config)
     assert {name for name in jobs if name.islower()} - {"total"} == {"collect_measurements"}
-
-
-@pytest.mark.slow
-def test_two_precisions_of_a_gpu_alone_are_refined_where_that_is_asked_for(tmp_path: Path, row: Row) -> None:
-    """fp32 takes 0.1 ms, amp-bf16 1 us x size: sqrt(50 x 400) is 141.4."""
-    house = MadeUp(tmp_path / "house", row)
-    for size in (50, 141, 400):
-        house.make(row, 1e-6 * size, size=size, device="cuda", precision="amp-bf16")
-    house.config(devices=["cuda"])
-    house.edit("studies/linear_stack", precisions=["fp32", "amp-bf16"])
-    assert "plan_refinement" not in house.would_run(TARGET)
-    house.edit("studies/linear_stack", refinement={"pairs": ["precision"], "extra_trials": 0})
-    assert house.refine() == 0
-    assert Counter(house.measured()) == Counter(
-        {
-            **{(size, "cuda", trial): 1 for size in (50, 400) for trial in (1, 2)},
-            (141, "cuda", 1): 2,
-            (141, "cuda", 2): 2,
-        }
-    )
-    table = pd.read_parquet(house.path / TARGET)
-    assert Counter(table.loc[table["size"] == 141, "precision"]) == {"fp32": 2, "amp-bf16": 2}
-    (plan,) = house.plans()
-    (why,) = plan["why"]
-    assert [why[key] for key in ("pair", "device", "baseline", "contender", "precision", "bracket")] == [
-        "precision",
-        "cuda",
-        "fp32",
-        "amp-bf16",
-        "amp-bf16",
-        [50, 400],
-    ]

@@ -44,7 +44,7 @@ def make_run(results: Path, trials: list[dict[str, Any]]) -> None:
     results.mkdir()
     plan = plan_file.Plan(
         config=CONFIG | {"results": "elsewhere/results"},
-        studies={"disc_depth": study()},
+        studies={"disc_depth": study(sizes=[2, 8])},
         devices=["cpu", "cuda"],
         cells=[],
         trials=1,
@@ -62,15 +62,6 @@ def write_trial(one: dict[str, Any], results: Path) -> None:
     path = path_of(one, results)
     path.parent.mkdir(parents=True)
     write_rows(pa.Table.from_pylist([one], schema=arrow_schema()), path)
-
-
-def test_before_anything_is_measured_all_is_missing(tmp_path: Path, trials: list[dict[str, Any]]) -> None:
-    make_run(tmp_path / "run", trials)
-    report_rows.main([str(tmp_path / "run")])
-    output = tmp_path / "run" / "partial"
-    problems = read_table(output / "problems.parquet")
-    assert problems[["kind", "count"]].values.tolist() == [["missing", 4]]
-    assert "0 of 4 trials have finished" in (output / "report.html").read_text()
 
 
 def test_what_has_finished_is_reported_and_the_rest_is_named(

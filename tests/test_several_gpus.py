@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from house import ROOT, TINY, House
+from house import ROOT, House
 from processes import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.slow
@@ -25,10 +23,8 @@ GPUS = 4
 @pytest.fixture
 def house(tmp_path: Path) -> House:
     house = House(tmp_path / "house")
-    shutil.copy2(ROOT / "tests" / "stand_in_trial.py", house.path / "scripts" / "measure_cell.py")
+    house.pretend(devices=["cpu", "cuda"], cluster={"check_devices": False})
     (house.path / "gpus").write_text(str(GPUS))
-    house.config(studies=["disc_depth"], devices=["cpu", "cuda"], cluster={"check_devices": False})
-    house.config(effort={**TINY, "refinement": {"bisections": 0, "extra_trials": 0}})
     house.edit("studies/disc_depth", sizes=[2, 3, 4, 5])
     return house
 
@@ -52,11 +48,6 @@ def finish(run: subprocess.Popen[str], house: House) -> None:
     assert run.wait(PATIENCE_S) == 0, (house.path / "snakemake.log").read_text()
 
 
-def notes(house: House) -> list[dict[str, Any]]:
-    """What the pretended trials noted."""
-    return [json.loads(path.read_text()) for path in (house.path / "notes").glob("*.json")]
-
-
 def at_once(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
     """The pairs of trials that ran at the same time."""
     return [
@@ -69,10 +60,10 @@ def at_once(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
 def test_four_gpus_run_four_cells_at_once_each_its_own_and_a_cpu_cell_runs_alone(house: House) -> None:
     (house.path / "hold").write_text("cuda")
     run = start(house)
-    wait_for(lambda: len([note for note in notes(house) if note["device"] == "cuda"]) == GPUS, "the trials")
+    wait_for(lambda: len([note for note in house.notes() if note["device"] == "cuda"]) == GPUS, "the trials")
     (house.path / "hold").unlink()
     finish(run, house)
-    found = notes(house)
+    found = house.notes()
     on_gpus = [note for note in found if note["device"] == "cuda"]
     assert sorted(note["gpus"] for note in on_gpus) == [f"GPU-{number}" for number in range(GPUS)]
     assert len(at_once(on_gpus)) == GPUS * (GPUS - 1) / 2
@@ -82,7 +73,7 @@ def test_four_gpus_run_four_cells_at_once_each_its_own_and_a_cpu_cell_runs_alone
 
 def test_not_side_by_side_cells_run_one_at_a_time_and_what_is_there_is_not_measured_again(house: House) -> None:
     finish(start(house, "--config", "cluster={side_by_side: false, check_devices: false}"), house)
-    found = notes(house)
+    found = house.notes()
     assert len(found) == 2 * GPUS
     assert at_once(found) == []
     assert house.would_run("--resources", f"gpu={GPUS}", "--until", "measure_cell")["measure_cell"] == 0

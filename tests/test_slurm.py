@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
-from house import ROOT, TINY, House
+from house import House
 from processes import PATIENCE_S, wait_for
 from slurm_cluster import Cluster, lacks, running
 
@@ -43,8 +40,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def house(tmp_path: Path, cluster: Cluster) -> Iterator[House]:
     """A house whose trials are pretended; its jobs end with the test."""
     house = House(tmp_path / "house")
-    shutil.copy2(ROOT / "tests" / "stand_in_trial.py", house.path / "scripts" / "measure_cell.py")
-    house.config(studies=["disc_depth"], effort={**TINY, "refinement": {"bisections": 0, "extra_trials": 0}})
+    house.pretend()
     yield house
     (house.path / "hold").unlink(missing_ok=True)
     cluster.empty()
@@ -53,16 +49,8 @@ def house(tmp_path: Path, cluster: Cluster) -> Iterator[House]:
 def start(house: House, *arguments: str, devices: str = "cuda") -> subprocess.Popen[str]:
     """Snakemake through the shipped profile; of its settings only those that cost a test time are replaced."""
     quick = ["--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "20"]
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--profile",
-        "profiles/slurm",
-        *quick,
-        "--config",
-        f"devices=[{devices}]",
-    ]
+    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", *quick]
+    command += ["--config", f"devices=[{devices}]"]
     with (house.path / "snakemake.log").open("w") as log:
         options = {"cwd": house.path, "stdout": log, "stderr": log, "text": True}
         return subprocess.Popen([*command, *arguments], preexec_fn=hear_interruptions, **options)
@@ -79,11 +67,6 @@ def printed(house: House) -> str:
 
 def finish(house: House, *arguments: str, devices: str = "cuda", status: int = 0) -> None:
     assert start(house, *arguments, devices=devices).wait(PATIENCE_S) == status, printed(house)
-
-
-def notes(house: House) -> list[dict[str, Any]]:
-    """What the pretended trials noted."""
-    return [json.loads(path.read_text()) for path in (house.path / "notes").glob("*.json")]
 
 
 def rows(house: House) -> pd.DataFrame:
@@ -103,15 +86,12 @@ def test_the_main_job_ends_in_a_report(tmp_path: Path, cluster: Cluster) -> None
     assert set(measured["threads"]) == {cluster.cores}
     jobs = {job["JobId"]: job for job in cluster.jobs()}
     logs = [path.read_text() for path in (house.path / "results" / "logs" / "measure_cell").rglob("*.log")]
-    named = [re.match(r"SLURM_JOB_ID=(\d+) on (\S+)", log) for log in logs]
-    assert len(named) == 1
-    for name in named:
-        assert name is not None, logs
-        assert name[2] == os.uname().nodename
-        job = jobs[name[1]]
-        assert job["Partition"] == "cpu"
-        assert job["OverSubscribe"] == "NO"  # --exclusive
-        assert job["NumCPUs"] == str(cluster.cores)
+    (named,) = (re.match(r"SLURM_JOB_ID=(\d+) on (\S+)", log) for log in logs)
+    assert named is not None, logs
+    assert named[2] == os.uname().nodename
+    job = jobs[named[1]]
+    # --exclusive is OverSubscribe=NO.
+    assert (job["Partition"], job["OverSubscribe"], job["NumCPUs"]) == ("cpu", "NO", str(cluster.cores))
     of_one_run = {job["JobName"] for job in jobs.values()}
     assert len(of_one_run) == 1
     assert of_one_run.pop().startswith("crossover_")
@@ -138,12 +118,12 @@ def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_
     house.edit("studies/disc_depth", sizes=[2, 3, 4])
     (house.path / "hold").write_text("cuda")
     run = start(house, "--until", "measure_cell", "--retries", "0")
-    wait_for(lambda: len(notes(house)) == 2, "two trials")
-    cancelled, late = (note["job"] for note in notes(house))
+    wait_for(lambda: len(house.notes()) == 2, "two trials")
+    cancelled, late = (note["job"] for note in house.notes())
     cluster.limit(late, 1)
     jobs = {job["JobId"]: job for job in cluster.jobs()}
-    assert {note["gpus"] for note in notes(house)} == {"0", "1"}
-    for note in notes(house):
+    assert {note["gpus"] for note in house.notes()} == {"0", "1"}
+    for note in house.notes():
         job = jobs[note["job"]]
         assert job["Partition"] == "gpu"
         assert job["NumTasks"] == "1"
@@ -151,7 +131,7 @@ def test_gpu_cells_run_side_by_side_and_what_slurm_ends_is_measured_by_a_second_
         assert note["cpus"] == max(1, cluster.cores // 2)
 
     cluster.cancel(cancelled)
-    wait_for(lambda: len(notes(house)) == 3, "the third trial")
+    wait_for(lambda: len(house.notes()) == 3, "the third trial")
     wait_for(lambda: late not in cluster.active(), "the time limit")
     (house.path / "hold").unlink()
     wait_for(lambda: not cluster.active(), "the third trial's end")
@@ -206,13 +186,13 @@ def test_no_finished_trial_is_lost_or_doubled_whatever_is_killed_and_when(house:
     collected = pd.read_parquet(house.path / "results" / "measurements.parquet")
     assert len(collected) == len(kept) == len(rows(house)) == 2 * KILLS
     assert not collected.duplicated(["size", "trial"]).any()
-    print(f"{len(kept)} rows of {len(notes(house))} trials that were started")
+    print(f"{len(kept)} rows of {len(house.notes())} trials that were started")
 
 
 def finished_rows(house: House, cluster: Cluster) -> dict[tuple[int, int], str]:
     """When the trials started that have a row and whose job has ended, by size and number."""
     active = set(cluster.active())
-    at_work = {(note["size"], note["trial"]) for note in notes(house) if note["job"] in active}
+    at_work = {(note["size"], note["trial"]) for note in house.notes() if note["job"] in active}
     found = {(row.size, row.trial): row.started_at for row in rows(house).itertuples()}
     return {key: started_at for key, started_at in found.items() if key not in at_work}
 
@@ -227,7 +207,7 @@ def kill(victim: str, run: subprocess.Popen[str], cluster: Cluster, house: House
         time.sleep(1)
         cluster.start_slurmd()
     else:
-        for note in notes(house):
+        for note in house.notes():
             if "ended" not in note and note["job"] in cluster.active():
                 os.kill(note["pid"], signal.SIGKILL)
                 return

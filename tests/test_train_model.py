@@ -52,7 +52,6 @@ def test_what_outlasts_its_limit_is_a_row(dataset: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("extra", "line"),
     [
-        (["--dataset=missing.safetensors"], "error: --dataset: missing.safetensors does not exist"),
         (["--device=xpu"], "error: --device: 'xpu' cannot be used here by torch"),
         (["--batch-size=501"], "error: batch size 501 is larger than the dataset; allowed: at most its 500 rows"),
         (["--test-share=1.5"], "argument --test-share: '1.5' is not allowed; allowed: a number between 0 and 1"),

@@ -12,8 +12,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from crossover.checks.overhead import PARTS
 from crossover.plan.outputs import TABLES
-from house import PARTS, House
+from house import House
 
 STUDIES = ("disc_depth", "hsf_width")
 ROWS = {("disc_depth", "resident", size) for size in (2, 3)} | {
@@ -61,16 +62,13 @@ def test_one_row_a_trial_and_one_a_cell_on_all_physical_cores(finished: tuple[Ho
     assert (measurements["threads"] == measurements["physical_cores"]).all()  # under --cores 1
 
 
-def test_a_run_tells_the_time_left_and_ends_with_its_answers(finished: tuple[House, str]) -> None:
+def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: tuple[House, str]) -> None:
     house, said = finished
     assert "Measured 1 of 6 trials; " in said
     assert (house.results / "summary.txt").read_text() in said
-
-
-def test_the_report_knows_the_command_and_the_config(finished: tuple[House, str]) -> None:
-    told = json.loads((finished[0].results / "provenance.json").read_text())
+    told = json.loads((house.results / "provenance.json").read_text())
     assert told["run"]["command"] == "snakemake --cores 1 --resources gpu=1"
-    assert told["run"]["folder"] == str(finished[0].path)
+    assert told["run"]["folder"] == str(house.path)
     assert told["config"]["datasets"]["higgs"]["rows"] == 500
 
 

@@ -4,33 +4,17 @@
   const { element } = page;
   const place = document.querySelector("#cell-table .cell");
 
-  function copier(command) {
-    const button = element("button", { type: "button" }, "copy");
-    button.addEventListener("click", async () => {
-      try {
-        await navigator.clipboard.writeText(command);
-        button.textContent = "copied";
-      } catch {
-        getSelection().selectAllChildren(place.querySelector("code"));
-        button.textContent = "selected";
-      }
-    });
-    return button;
-  }
-
   function text(spec, value) {
     if (typeof value !== "number") return String(value);
     if (["MB", "GB"].includes(spec.unit)) return page.format.bytes(value);
-    const scaled = value * spec.factor;
-    const words = Number.isInteger(scaled) ? page.format.whole(scaled) : page.format.precise(scaled);
-    return spec.unit ? `${words} ${spec.unit}` : words;
+    return `${page.numberText(value, spec.factor)} ${spec.unit}`.trim();
   }
 
   page.showCell = async (key) => {
     const row = page.data().rows.find((one) => one.key === key);
+    place.hidden = false;
     if (!row) {
       place.replaceChildren(element("p", {}, "The link names a cell that this run does not have."));
-      place.hidden = false;
       place.scrollIntoView({ block: "center" });
       return;
     }
@@ -45,13 +29,12 @@
     const command = page.commandOf(row);
     const list = element("dl", {}, ...facts.map((spec) => element("div", {}, element("dt", {}, `${spec.title}:`), " ", element("dd", {}, text(spec, row[spec.key])))));
     const again = command
-      ? [element("p", {}, "Measured by this command; each trial is the same with another ", element("code", {}, "--trial"), ": ", copier(command)), element("pre", { tabindex: "0" }, element("code", {}, command))]
+      ? [element("p", {}, "Measured by this command; each trial is the same with another ", element("code", {}, "--trial"), ":"), element("pre", { tabindex: "0" }, element("code", {}, command))]
       : [element("p", {}, "Its command was not recorded.")];
     place.replaceChildren(
       element("h3", {}, `${row.study}, ${page.format.whole(row.size)} ${row.size_name}, ${row.device_label}`),
       element("p", {}, element("a", { href: page.studyLink(row.study) }, "to its study")), list, ...again,
     );
-    place.hidden = false;
     place.scrollIntoView({ block: "nearest" });
   };
 })(window.Crossover);

@@ -41,9 +41,8 @@
     return spec.key === "device" ? { ...live, headerFilterFunc: deviceFilter } : live;
   }
 
-  function link(row) {
-    return element("a", { href: `#cell=${row.key}`, "aria-label": `details of ${row.study}, size ${row.size}, ${row.device}` }, "details");
-  }
+  const link = (row) =>
+    element("a", { href: `#cell=${row.key}`, "aria-label": `details of ${row.study}, size ${row.size}, ${row.device}` }, "details");
 
   // The library sorts by mouse only.
   function sortByKeys(table) {
@@ -83,10 +82,7 @@
   }
 
   // A grid holds rows of cells and nothing else, and so the words of an empty one are a row, too.
-  function emptied() {
-    const words = element("div", { role: "gridcell" }, "no cell is left by the filters");
-    return element("div", { role: "row", class: "tabulator-placeholder-contents" }, words);
-  }
+  const NO_CELLS = [{ role: "row", class: "tabulator-placeholder-contents" }, element("div", { role: "gridcell" }, "no cell is left by the filters")];
 
   function make() {
     page.library("tabulator");
@@ -94,7 +90,7 @@
     const place = section.querySelector(".table");
     return new Promise((resolve) => {
       table = new Tabulator(place, {
-        data: rows, index: "place", layout: "fitDataFill", height: rows.length > 15 ? "32rem" : undefined, placeholder: emptied(),
+        data: rows, index: "place", layout: "fitDataFill", height: rows.length > 15 ? "32rem" : undefined, placeholder: element("div", ...NO_CELLS),
         columns: [
           { title: "cell", field: "key", formatter: (cell) => link(cell.getData()), headerSort: false, download: false, frozen: true },
           ...columns.map((spec) => column(spec, rows)),

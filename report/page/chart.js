@@ -48,8 +48,7 @@
     lines.push(`trials: ${row.trials}${row.trials_not_ok ? `, and ${row.trials_not_ok} not ok` : ""}; status: ${row.status}`);
     if (row.reason) lines.push(row.reason);
     if (row.flags) lines.push(`flags: ${row.flags.replaceAll(" ", ", ")}`);
-    const box = page.element("div", { class: "tip" }, ...lines.map((line) => page.element("div", {}, line)));
-    return box;
+    return page.element("div", { class: "tip" }, ...lines.map((line) => page.element("div", {}, line)));
   }
 
   function line(series, look, view, ink) {

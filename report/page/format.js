@@ -24,6 +24,17 @@
 
   page.format = { number, precise, whole, seconds, bytes, rate, count };
 
+  const UNITS = { k: 1e3, million: 1e6, billion: 1e9 };
+  const NUMBER = /^(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|-?\.\d+)\s*(k|million|billion)?$/i;
+
+  // What is typed as "1,000", "703 k" or "2.8 million": its value, and that of a step of its last digit; else null.
+  page.readNumber = (typed) => {
+    const found = NUMBER.exec(typed.trim());
+    if (!found) return null;
+    const [digits, unit] = [found[1].replaceAll(",", ""), UNITS[found[2]?.toLowerCase()] ?? 1];
+    return { value: Number(digits) * unit, step: unit / 10 ** (digits.split(".")[1]?.length ?? 0), rounded: unit > 1 };
+  };
+
   // A value of a metric with its unit.
   page.metricText = (metric, value) => page.format[metric.kind](value) + (metric.unit ? ` ${metric.unit}` : "");
 })(window.Crossover);

@@ -7,12 +7,7 @@
       page.showCell(hash.slice("cell=".length));
       return;
     }
-    let target = null;
-    try {
-      target = document.getElementById(decodeURIComponent(hash));
-    } catch {
-      return; // not a link of this page
-    }
+    const target = document.getElementById(decodeURIComponent(hash));
     if (!target) return;
     for (let around = target; around; around = around.parentElement) {
       if (around.tagName === "DETAILS") around.open = true;

@@ -6,8 +6,6 @@
   if (!box) return;
   const { study, line, amount, unit } = box.querySelector("form").elements;
   const answer = box.querySelector(".answer");
-  const UNITS = { k: 1e3, million: 1e6, billion: 1e9 };
-  const AMOUNT = /^(\d[\d,]*(?:\.\d+)?)\s*(k|million|billion)?$/i;
 
   const lines = () => page.data().lines.filter((one) => one.study === study.value);
   const unitName = () => unit.options[unit.selectedIndex].text;
@@ -46,13 +44,8 @@
     return [`${first.device} is ${format.number(second.found.seconds / first.found.seconds)} times as fast as ${second.device}.`];
   }
 
-  function asked() {
-    const typed = AMOUNT.exec(amount.value.trim());
-    return typed ? Number(typed[1].replaceAll(",", "")) * (UNITS[typed[2]?.toLowerCase()] ?? 1) : 0;
-  }
-
   function show() {
-    const x = asked();
+    const x = page.readNumber(amount.value)?.value;
     if (!(x > 0)) {
       answer.replaceChildren(element("p", {}, `“${amount.value}” is no size; type a number above 0, such as 2,000 or 703 k.`));
       return;

@@ -28,7 +28,6 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     const place = document.getElementById("theme");
-    if (!place) return;
     const label = document.createElement("label");
     const select = document.createElement("select");
     for (const choice of CHOICES) select.add(new Option(choice, choice, false, choice === first));

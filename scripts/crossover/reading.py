@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 from collections import Counter
@@ -88,15 +87,3 @@ def check_readable(torn: Mapping[Path, UnreadableError]) -> None:
             f"{first}: {error.why}; {len(torn)} files like it cannot be used{shown}; delete them and run again: "
             f"rm {shlex.join(named)}"
         )
-
-
-def check_file(path: Path, sha256: str | None, key: str) -> None:
-    """Raise UserError, naming the config's key, if a file is missing or has another checksum (None: not checked)."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; mend its path in {key} of the config")
-    if sha256 is None:
-        return
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != sha256.lower():
-        raise UserError(f"{path}: SHA-256 is {found}, but the config says {sha256}; the file is not the expected one")

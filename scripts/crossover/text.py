@@ -87,14 +87,9 @@ def small_text(value: float) -> str:
 
 
 def cores_text(count: float) -> str:
-    """A number of cores: 1 core, 5.6 cores, 16 cores."""
-    words = core_count_text(count)
+    """A number of cores, with two digits below ten: 1 core, 5.6 cores, 16 cores."""
+    words = f"{count:.2g}" if count < 9.95 else f"{count:,.0f}"
     return f"{words} core{'' if words == '1' else 's'}"
-
-
-def core_count_text(count: float) -> str:
-    """The same without the word: two digits below ten, whole numbers from there on."""
-    return f"{count:.2g}" if count < 9.95 else f"{count:,.0f}"
 
 
 def spaced(name: str) -> str:
@@ -105,8 +100,3 @@ def spaced(name: str) -> str:
 def listed(words: Sequence[str]) -> str:
     """A list as one writes it: 'a', 'a and b', 'a, b and c'."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def capitalised(text: str) -> str:
-    """The text with its first letter in upper case; the others stay as they are."""
-    return f"{text[:1].upper()}{text[1:]}"

@@ -91,19 +91,11 @@ def test_a_number_is_asked_for_in_the_unit_of_its_column(run: Page, open_page: O
     opened = open_page(run.path)
     cases = [
         ("> 10", 11, True),
-        (">= 10", 10, True),
         ("≤ 5", 6, False),
-        ("= 5", 5, True),
         ("2 to 4", 4, True),
-        ("2-4", 5, False),
         ("12", 123, True),
-        ("12", 23, False),
         ("> 0", None, False),
-        ("703,1", 703142, True),
-        ("1,5", 150, False),
         (">703k", 702999, False),
-        ("<= 2.5 billion", 2500000000, True),
-        ("100 k to 1 Million", 703142, True),
         ("703 k", 703142, True),
         ("0.71 million", 703142, False),
         ("= 1.235", 1.23456, True),
@@ -113,9 +105,8 @@ def test_a_number_is_asked_for_in_the_unit_of_its_column(run: Page, open_page: O
     script = "(cases) => cases.map(([asked, value]) => Crossover.numberFilter(asked, value))"
     assert opened.page.evaluate(script, [case[:2] for case in cases]) == [case[2] for case in cases]
     assert opened.page.evaluate("Crossover.numberFilter('> 1', 0.002, 1000)") is True
-    texts = ["> many", ">", "1.2.3", "> 1,5", "5 kg", "1 to", "12 k", "", "1,5"]
-    read = opened.page.evaluate("(texts) => texts.map(Crossover.isNumberFilter)", texts)
-    assert read == [False, False, False, False, False, False, True, True, True]
+    read = opened.page.evaluate("['> many', '> 1,5', '5 kg', '1 to 2'].map(Crossover.isNumberFilter)")
+    assert read == [False, False, False, True]
 
 
 def test_a_link_leads_to_a_cell_with_all_that_is_known_of_it(run: Page, open_page: Open) -> None:
@@ -146,5 +137,4 @@ def test_a_link_opens_what_its_target_lies_in(run: Page, open_page: Open) -> Non
     opened.page.evaluate("document.querySelector('details.explorer[data-study=widths] summary').id = 'inside & out'")
     opened.page.evaluate(f"location.hash = '#{quote('inside & out')}'")
     opened.page.wait_for_selector("details.explorer[data-study=widths][open] svg text")
-    for odd in ("#nowhere", "#%E0%A4%A"):
-        opened.page.evaluate(f"location.hash = '{odd}'")
+    opened.page.evaluate("location.hash = '#nowhere'")

@@ -28,19 +28,8 @@ def test_every_word_is_shown_as_it_is(hostile_run: Page, open_page: Open) -> Non
     opened = open_page(hostile_run.path)
     assert MARK in opened.page.locator("#study-widths").first.inner_text()
     opened.explore("widths")
-    opened.page.locator('details.explorer[data-study="widths"] .plot').scroll_into_view_if_needed()
     assert MARK in opened.page.locator('details.explorer[data-study="widths"] .lines').inner_text()
-    place = """() => {
-      const plot = document.querySelector('details.explorer[data-study="widths"] .plot');
-      const chart = echarts.getInstanceByDom(plot);
-      const [x, y] = chart.convertToPixel({ seriesIndex: 1 }, chart.getOption().series[1].data[0].value);
-      const box = plot.getBoundingClientRect();
-      return [box.x + x, box.y + y];
-    }"""
-    opened.page.mouse.move(*opened.page.evaluate(place))
-    tip = opened.page.locator(".tip")
-    tip.wait_for()
-    assert MARK in tip.inner_text()
+    assert MARK in opened.hover("widths", "GPU", 400)
     opened.page.fill("#size-box [name=amount]", "600")
     opened.page.click("#size-box button[type=submit]")
     assert MARK in opened.page.locator("#size-box .answer").inner_text()

@@ -50,7 +50,7 @@ def test_outside_of_what_a_device_measured_nothing_is_said(run: Page, open_page:
     assert all("nothing is said outside" in line for line in ask(opened, "depths", "5")[1:])
 
 
-@pytest.mark.parametrize("typed", ["", "many", "0", "-3", "1 to 2"])
+@pytest.mark.parametrize("typed", ["", "0", "1 to 2"])
 def test_what_is_no_size_is_said_to_be_none(run: Page, open_page: Open, typed: str) -> None:
     assert ask(open_page(run.path), "widths", typed) == [
         f"“{typed}” is no size; type a number above 0, such as 2,000 or 703 k."
@@ -63,7 +63,3 @@ def test_a_line_can_be_chosen(run: Page, open_page: Open) -> None:
     opened.page.locator("#size-box [name=line]").select_option(index=2)
     headings = opened.page.locator("#size-box .answer h3").all_inner_texts()
     assert headings == ["data resident on the device, batch 100"]
-
-
-def test_a_run_without_times_says_so(failed_run: Page, open_page: Open) -> None:
-    assert "CPU (Brand C1): no time was measured." in ask(open_page(failed_run.path), "widths", "400")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from crossover.errors import UserError, logged
 from crossover.failures import counted_failure, failures
 
 RULES = Path(__file__).parents[2] / "rules"
@@ -27,14 +26,6 @@ def test_a_failure_counts_and_a_success_does_not(tmp_path: Path) -> None:
     with counted_failure(log):
         pass
     assert failures(log) == 2  # the parameter with which it has just succeeded
-
-
-def test_a_job_that_ends_with_an_error_has_failed(tmp_path: Path) -> None:
-    log = tmp_path / "logs" / "check_claims.log"
-    with pytest.raises(SystemExit), logged(str(log)):
-        raise UserError("no")
-    assert failures(log) == 1
-    assert log.read_text() == "error: no\n"
 
 
 def test_every_rule_that_keeps_its_outputs_counts_its_failures() -> None:

@@ -11,7 +11,7 @@ from crossover.answers.comparisons import comparison_answers, cores_answers, wit
 from crossover.answers.crossovers import crossover_answers, transfers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
-from crossover.answers.vocabulary import Row
+from crossover.answers.vocabulary import Row, estimate
 from crossover.config.studies import asks_for_crossovers
 from crossover.config.words import HERE
 from crossover.tables.frames import records
@@ -69,9 +69,7 @@ def _claim(row: Mapping[str, Any]) -> Row:
         "machine": row["machine"],
         "line": row["statement"],
         "status": row["verdict"],
-        "value": row["measured"],
-        "low": row["measured_low"],
-        "high": row["measured_high"],
+        **estimate(row, "measured"),
         "quantity": row["metric"] or row["form"],
         "published": row["published"],
         "verdict": row["verdict"],

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, doubts_of
+from crossover.answers.vocabulary import Row, doubts_of, estimate
 from crossover.config.words import BASELINE, DEVICES, PLAIN, PLAIN_SIDES, is_cpu
 from crossover.statistics.intervals import ratio_over_trials
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
@@ -63,10 +63,7 @@ def _best_rate(cells: pd.DataFrame) -> Row:
     return {
         "kind": "throughput",
         "status": "best",
-        "value": best["samples_per_s"],
-        "low": best["samples_per_s_low"],
-        "high": best["samples_per_s_high"],
-        "unit": "samples/s",
+        **estimate(best, "samples_per_s", "samples/s"),
         "place": name_by(best, ["batch_size", *named]),
         "trials": best["trials"],
         "doubts": doubts_of(pd.DataFrame([best])),
@@ -157,8 +154,10 @@ def _ratios(own: RunTables) -> list[Row]:
 
 def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
     ahead = row["ratio"] >= 1
-    ends = (row["ratio"], row["ratio_low"], row["ratio_high"])
-    value, low, high = ends if ahead else (None if end is None else 1 / end for end in (ends[0], ends[2], ends[1]))
+    found = estimate(row, "ratio", "times")
+    if not ahead:
+        value, high, low = (row[end] and 1 / row[end] for end in ("ratio", "ratio_low", "ratio_high"))
+        found |= {"value": value, "low": low, "high": high}
     names = side_word(row["contender"]), side_word(row["baseline"])
     seconds = row["contender_s"], row["baseline_s"]
     both = rows_with(cells, [*LINE_AXES, "size"], row)
@@ -166,11 +165,8 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
         "kind": "ratio",
         "machine": row["machine"],
         "line": name_by(row, several),
-        "status": _told_apart(low, high),
-        "value": value,
-        "low": low,
-        "high": high,
-        "unit": "times",
+        "status": _told_apart(found["low"], found["high"]),
+        **found,
         "winner": names[0] if ahead else names[1],
         "loser": names[1] if ahead else names[0],
         "winner_s": min(seconds),
@@ -238,8 +234,7 @@ def _latencies(own: RunTables) -> list[Row]:
         if len(sure):
             factors = sure["ratio"].map(lambda ratio: max(ratio, 1 / ratio))
             worst = first_row(sure.loc[[factors.idxmax()]])
-            row |= {"status": "error", "quantity": WAYS[worst["way"]], "unit": "times"}
-            row |= {"value": worst["ratio"], "low": worst["ratio_low"], "high": worst["ratio_high"]}
+            row |= {"status": "error", "quantity": WAYS[worst["way"]], **estimate(worst, "ratio", "times")}
         found.append(row)
     return found
 
@@ -255,10 +250,7 @@ def cores_answers(table: pd.DataFrame, cells: pd.DataFrame) -> list[Row]:
             "line": name_by(row, several),
             "main": row["size"] == most,
             "status": row["status"],
-            "value": row["cores"],
-            "low": row["cores_low"],
-            "high": row["cores_high"],
-            "unit": "cores",
+            **estimate(row, "cores", "cores"),
             "winner": side_word(row["contender"]),
             "place": name_by(row, ["size"]),
             "bracket_low": min(row["measured_cores"], default=None),

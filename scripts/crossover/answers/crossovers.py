@@ -7,10 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row
+from crossover.answers.vocabulary import Row, estimate
 from crossover.config.words import BASELINE
-from crossover.statistics.crossovers import headline_rows
-from crossover.tables.frames import DEVICE_LINE_AXES, records, rows_with
+from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
 from crossover.tables.registry import LINE_AXES
 from crossover.tables.run_tables import RunTables
@@ -55,10 +54,7 @@ def _answer(row: dict[str, Any], own: RunTables, several: Sequence[str], labelle
         "machine": row["machine"],
         "line": name_by(row, [axis for axis in several if axis != row["pair"]]),
         "status": row["status"],
-        "value": row["crossover"],
-        "low": row["crossover_low"],
-        "high": row["crossover_high"],
-        "unit": axis_label(row),
+        **estimate(row, "crossover", axis_label(row)),
         "winner": baseline if behind else contender,
         "loser": contender if behind else baseline,
         "cost": row["cost"],

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row
+from crossover.answers.vocabulary import Row, estimate
 from crossover.config.words import BASELINE
 from crossover.tables.frames import first_row, records
 from crossover.tables.labels import machine_words, side_word
@@ -32,9 +32,8 @@ def quality_answer(trained: pd.DataFrame, pairs: pd.DataFrame) -> Row:
     compared = accelerated if len(accelerated) else pairs
     if len(compared):
         largest = first_row(compared.loc[[compared["difference"].abs().idxmax()]])
-        answer |= {"value": largest["difference"]}
-        answer |= {"low": largest["difference_low"], "high": largest["difference_high"]}
-        answer |= {"quantity": QUALITY_METRICS[largest["metric"]], "unit": "difference", "trials": largest["seeds"]}
+        answer |= estimate(largest, "difference", "difference")
+        answer |= {"quantity": QUALITY_METRICS[largest["metric"]], "trials": largest["seeds"]}
         answer |= {"place": _names([largest], compared)}
     if accelerated.empty:
         return answer | {"status": "only_cpu"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -44,6 +45,11 @@ DOUBTS = {
     **FLAGS,
 }
 """Why an answer deserves less trust."""
+
+
+def estimate(row: Mapping[str, Any], name: str, unit: str = "") -> Row:
+    """The value of a column, the ends of its 95 % interval, and its unit."""
+    return {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"], "unit": unit or None}
 
 
 def doubts_of(cells: pd.DataFrame) -> list[str]:

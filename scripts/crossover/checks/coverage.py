@@ -1,17 +1,17 @@
-"""How often the interval of a crossover holds the true one, by simulation, and what refinement saves."""
+"""How often the interval of a crossover holds the true one, by simulation."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
 
 from crossover.checks.simulation import KINKS, NOISES, SHAPES, Machine, crossing_at, true_crossings
-from crossover.config.studies import Effort, Refinement
-from crossover.statistics.crossover import crossover_of
+from crossover.config.studies import Refinement
+from crossover.statistics.crossover import Crossover, crossover_of
 from crossover.statistics.crossover_curve import Floats, advantages_of_cells
 from crossover.statistics.refinement import plan_refinement
 
@@ -30,11 +30,6 @@ NONE: Floats = np.empty(0)
 
 RESAMPLES = 200
 
-DENSITIES = (1, 2, 4)
-"""Gaps of a dense grid in one gap of the first; refinement ends with the last, in a single gap."""
-DENSE_TRIALS = (3, 4, 5, 6, 7, 8, 10, 12)
-"""Trials of every cell of a dense grid."""
-
 Samples = Mapping[float, tuple[Floats, Floats]]
 """ln(seconds) by size in ascending order, of shape (trials, samples): the baseline's, the contender's."""
 
@@ -49,16 +44,6 @@ class Case:
     trials: int
     factor: float
     """Between neighbouring sizes of the first grid."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A crossover as a method finds it."""
-
-    status: str
-    size: float | None = None
-    low: float | None = None
-    high: float | None = None
 
 
 def cases() -> list[Case]:
@@ -91,8 +76,8 @@ def advantage_of(case: Case, generator: np.random.Generator) -> tuple[Callable[[
     return lambda n: np.full(len(n), level), NONE
 
 
-def refine(machine: Machine, sizes: Sequence[int], trials: int, refinement: Refinement) -> list[Estimate]:
-    """Measure the sizes, then stage by stage what the refinement plans; our estimate after each stage."""
+def refine(machine: Machine, sizes: Sequence[int], trials: int, refinement: Refinement) -> list[Crossover]:
+    """Measure the sizes, then stage by stage what the refinement plans; what is found after each stage."""
     machine.measure(sizes, trials)
     found = crossover_of(advantages_of_cells(medians(machine.samples)))
     history = [found]
@@ -104,7 +89,7 @@ def refine(machine: Machine, sizes: Sequence[int], trials: int, refinement: Refi
         if plan.sizes or plan.trials:
             found = crossover_of(advantages_of_cells(medians(machine.samples)))
         history.append(found)
-    return [Estimate(own.status, own.size, own.low, own.high) for own in history]
+    return history
 
 
 def medians(samples: Samples) -> dict[float, tuple[Floats, Floats]]:
@@ -112,7 +97,7 @@ def medians(samples: Samples) -> dict[float, tuple[Floats, Floats]]:
     return {size: (np.median(base, 1), np.median(own, 1)) for size, (base, own) in samples.items()}
 
 
-def steps_bootstrap(samples: Samples, generator: np.random.Generator) -> Estimate:
+def steps_bootstrap(samples: Samples, generator: np.random.Generator) -> Crossover:
     """Log-log interpolation with a percentile interval that takes all samples of a cell for independent."""
     advantage = np.zeros((len(samples), RESAMPLES))
     for row, sides in zip(advantage, samples.values(), strict=True):
@@ -122,8 +107,8 @@ def steps_bootstrap(samples: Samples, generator: np.random.Generator) -> Estimat
     roots = [_first_root(np.array([*samples]), column) for column in advantage.T]
     found = [root for root in roots if root is not None]
     if len(found) < RESAMPLES / 2:
-        return Estimate("undecided")
-    return Estimate("bracketed", *(float(value) for value in np.quantile(found, [0.5, 0.025, 0.975])))
+        return Crossover("undecided")
+    return Crossover("bracketed", *np.quantile(found, [0.5, 0.025, 0.975]).tolist())
 
 
 def _first_root(sizes: Floats, advantage: Floats) -> float | None:
@@ -136,14 +121,14 @@ def _first_root(sizes: Floats, advantage: Floats) -> float | None:
     return math.exp(float(np.log(sizes[at]) + share * np.log(sizes[at + 1] / sizes[at])))
 
 
-def first_win(samples: Samples) -> Estimate:
+def first_win(samples: Samples) -> Crossover:
     """The first measured size at which the contender is ahead; its interval is the gap before it."""
     sizes = [*samples]
     ahead = [float(np.median(base, 1).mean() - np.median(own, 1).mean()) > 0 for base, own in samples.values()]
     if True not in ahead or ahead[0]:
-        return Estimate("undecided")
+        return Crossover("undecided")
     first = ahead.index(True)
-    return Estimate("bracketed", sizes[first], sizes[first - 1], sizes[first])
+    return Crossover("bracketed", sizes[first], sizes[first - 1], sizes[first])
 
 
 def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
@@ -162,7 +147,7 @@ def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def judged(found: Estimate, true: Floats) -> dict[str, object]:
+def judged(found: Crossover, true: Floats) -> dict[str, object]:
     """How far off an estimate is. If the truth has several crossings close together, it has to hold one of them."""
     answer: dict[str, object] = {"status": found.status, "held": np.nan, "half_width": np.nan, "error": np.nan}
     if found.status == "bracketed" and found.size is not None and len(true):
@@ -181,56 +166,3 @@ def coverage_rows(case: Case, simulations: int, seed: int) -> pd.DataFrame:
     table = groups.agg(coverage=("held", "mean"), half_width=("half_width", "median"), error=("error", "median"))
     table.insert(0, "share", groups.size() / tried.reindex(table.index.get_level_values("method")).to_numpy())
     return pd.DataFrame([asdict(case)]).merge(table.reset_index(), how="cross")
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a way to measure costs, and how narrow its interval is."""
-
-    half_width: float
-    """As a share of the crossover; median over simulations."""
-    timed_s: float
-    """Timed seconds; mean over simulations."""
-
-
-def cost_of(case: Case, sizes: Sequence[int], refinement: Refinement, simulations: int, seed: int) -> Cost:
-    """Simulate a way to measure; each trial times as long as the default effort asks for at least."""
-    widths, trials = [], []
-    for number in range(simulations):
-        generator = np.random.default_rng([seed, number])
-        advantage, true = advantage_of(case, generator)
-        machine = Machine(advantage, NOISES[number % len(NOISES)], generator)
-        widths.append(judged(refine(machine, sizes, case.trials, refinement)[-1], true)["half_width"])
-        trials.append(machine.trials())
-    return Cost(float(pd.Series(widths, dtype=float).median()), float(np.mean(trials)) * Effort().timed_min_s)
-
-
-def savings(case: Case, simulations: int, seed: int) -> pd.DataFrame:
-    """Timed seconds with refinement beside those of the cheapest dense grid whose interval is as narrow.
-
-    One row for grids as dense as refinement ends, one for grids of any density; empty seconds if none is as narrow.
-    """
-    refined = cost_of(case, first_grid(case.factor), Refinement(), simulations, seed)
-    rows = []
-    for name, densities in (("as_dense", DENSITIES[-1:]), ("any_density", DENSITIES)):
-        row = {**asdict(case), "grid": name, "half_width": refined.half_width, "timed_s": refined.timed_s}
-        rows.append(row | _cheapest(case, densities, refined, simulations, seed))
-    return pd.DataFrame(rows)
-
-
-def _cheapest(
-    case: Case, densities: Sequence[int], refined: Cost, simulations: int, seed: int
-) -> dict[str, float | int | None]:
-    grids = {density: first_grid(case.factor ** (1 / density)) for density in densities}
-    ways = [(len(sizes) * trials, density, trials) for density, sizes in grids.items() for trials in DENSE_TRIALS]
-    bare = Refinement(bisections=0, extra_trials=0)
-    for _, density, trials in sorted(ways):
-        dense = cost_of(replace(case, trials=trials), grids[density], bare, simulations, seed)
-        if dense.half_width <= refined.half_width:
-            return {
-                "dense_sizes": len(grids[density]),
-                "dense_trials": trials,
-                "dense_timed_s": dense.timed_s,
-                "share": refined.timed_s / dense.timed_s,
-            }
-    return dict.fromkeys(("dense_sizes", "dense_trials", "dense_timed_s", "share"))

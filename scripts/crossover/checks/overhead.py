@@ -16,7 +16,7 @@ import yaml
 
 from crossover.config.workloads import NULL
 from crossover.errors import UserError
-from crossover.tables.frames import CELL_AXES
+from crossover.tables.registry import CELL_AXES
 
 MEASURING = ("warmup_s", "timed_s", "memory_pass_s")
 """Columns with the seconds that a trial exists for."""
@@ -48,15 +48,19 @@ def trial_costs(measurements: pd.DataFrame) -> pd.DataFrame:
     return ordered.loc[whole, columns].reset_index(drop=True)
 
 
+def copy_workflow(source: Path, folder: Path) -> None:
+    """Copy the workflow from `source` to `folder`, without its results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in PARTS:
+        if (source / part).is_dir():
+            shutil.copytree(source / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source / part, folder / part)
+
+
 def make_grid(source: Path, folder: Path, cells: int) -> None:
     """Copy the workflow from `source` to `folder`, with one trial for each of `cells` cells, a multiple of 10."""
-    for part in PARTS:
-        origin = source / part
-        if origin.is_dir():
-            shutil.copytree(origin, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(origin, folder / part)
+    copy_workflow(source, folder)
     study = {
         "title": "Cells that do nothing",
         "question": "What does the workflow itself take?",

@@ -11,13 +11,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from safetensors.numpy import save_file
 
+from crossover.config.configuration import read_configuration
 from crossover.config.options import axis_options
 from crossover.config.studies import Cell
 from crossover.config.workloads import workload_traits
@@ -33,12 +33,6 @@ SCRIPT = Path(__file__).parents[2] / "measure_cell.py"
 TOLERANCE = 0.04
 """Two ways agree if the interval of their ratio lies within so much of 1."""
 
-DATASETS: Mapping[str, Mapping[str, Any]] = {
-    "disc": {"points": 1000, "seed": 0},
-    "higgs": {"rows": 469_000, "positive_share": 0.24, "seed": 492, "csv": None},
-}
-"""Options of the datasets that checks read; the defaults of config/schema.yaml."""
-
 ALL = "all"
 """The cell's name in the row over all cells."""
 
@@ -49,14 +43,15 @@ def check_cell(workload: str, batch_size: int, size: int, device: str) -> Cell:
 
 
 def dataset_file(workload: str, folder: Path) -> Path | None:
-    """The dataset that a workload reads, made in `folder` if it is not there; None if it reads none."""
+    """The dataset that a workload reads, with default options, made in `folder` if it is not there; None if none."""
     name = workload_traits(workload).dataset
     if name is None:
         return None
     path = folder / f"{name}.safetensors"
     if not path.exists():
+        options = read_configuration([("the defaults", {})], SCRIPT.parents[1] / "config").datasets[name]
         with atomic_path(path) as temporary:
-            save_file(MAKERS[name](DATASETS[name]), temporary, metadata={"dataset": name})
+            save_file(MAKERS[name](options), temporary, metadata={"dataset": name})
     return path
 
 
@@ -132,22 +127,16 @@ def pair_table(
     return pd.DataFrame(rows)
 
 
-@dataclass(frozen=True)
-class Timed:
-    """A trial's row, and the seconds that its command took."""
-
-    row: Mapping[str, Any]
-    seconds: float
-
-
-def side_by_side_pair(alone: Timed, at_once: Sequence[Timed]) -> dict[str, Any]:
+def side_by_side_pair(alone: Mapping[str, Any], at_once: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Step times on the GPU that measured alone, and seconds of a trial, alone and beside the others.
+
+    Each trial is its row, with the `seconds` that its command took.
 
     Raises UserError if other trials ran on the machine, or if the trials at once did not overlap.
     """
-    gpu = alone.row["device_uuid"]
-    beside = [timed.row for timed in at_once if timed.row["device_uuid"] == gpu]
-    counts = [int(alone.row["leased_beside"]), *(int(row["leased_beside"]) for row in beside)]
+    gpu = alone["device_uuid"]
+    beside = [row for row in at_once if row["device_uuid"] == gpu]
+    counts = [int(alone["leased_beside"]), *(int(row["leased_beside"]) for row in beside)]
     if counts != [0, len(at_once) - 1]:
         raise UserError(
             f"{gpu}: {' and '.join(map(str, counts))} other GPUs were leased during a trial alone and one beside "
@@ -155,12 +144,12 @@ def side_by_side_pair(alone: Timed, at_once: Sequence[Timed]) -> dict[str, Any]:
             "the pairs so far"
         )
     return {
-        "cell": f"{alone.row['workload']} {alone.row['size']}",
+        "cell": f"{alone['workload']} {alone['size']}",
         "gpu": gpu,
-        "alone_s": alone.row["step_time_s"],
+        "alone_s": alone["step_time_s"],
         "beside_s": beside[0]["step_time_s"],
-        "trial_alone_s": alone.seconds,
-        "trial_beside_s": sum(timed.seconds for timed in at_once) / len(at_once),
+        "trial_alone_s": alone["seconds"],
+        "trial_beside_s": sum(row["seconds"] for row in at_once) / len(at_once),
     }
 
 

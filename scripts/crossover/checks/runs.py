@@ -9,8 +9,9 @@ import pandas as pd
 
 from crossover.errors import UserError, allowed_names
 from crossover.statistics.run_comparison import FASTER, MISSING, SLOWER, VERDICTS, summary
-from crossover.tables.frames import CELL_AXES, of_study, read_trials
+from crossover.tables.frames import of_study, read_trials
 from crossover.tables.guards import ENVIRONMENT_COLUMNS, differing_environments
+from crossover.tables.registry import CELL_AXES
 
 NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
 FINISHED = "name the results folder of a finished run"
@@ -58,7 +59,7 @@ def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.Da
     parts = {
         f"cells ({len(shown)} of {len(comparison)} shown)": _table(shown[columns].set_index(varying)),
         "verdicts": _table(counts.to_frame("cells")),
-        "ratios second/first": _table(pd.Series(vars(summary(comparison))).to_frame("value")),
+        "ratios second/first": _table(summary(comparison).to_frame("value")),
         "environments": "\n".join(differing_environments(first, second)) or "no difference",
     }
     return "\n\n".join(f"{title}\n{text}" for title, text in parts.items())

@@ -92,10 +92,6 @@ class Machine:
             )
         self.samples = dict(sorted(self.samples.items()))
 
-    def trials(self) -> int:
-        """Trials measured so far."""
-        return sum(len(side) for sides in self.samples.values() for side in sides)
-
     def _trials(self, count: int, process_sd: float) -> Floats:
         """Deviations of new trials' samples from the truth, on the log scale."""
         draw = self.generator

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -13,33 +13,10 @@ from crossover.claims.crossover_claims import check_crossover
 from crossover.claims.findings import Finding, NotTestableError, axes_label
 from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin, SameQuality, read_claim
 from crossover.config.words import HERE
-from crossover.tables.columns import Measurement
 from crossover.tables.frames import of_study, on_all_cores
 from crossover.tables.labels import axis_label
-from crossover.tables.registry import CELLS, QUALITY_METRICS, WAYS, table_of
+from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables
-
-METRIC_TITLES = {
-    **QUALITY_METRICS,
-    **{way: f"latency ({words})" for way, words in WAYS.items()},
-    "latency_p50_s": "median latency",
-    "latency_p95_s": "95th percentile of the latency",
-    "latency_p99_s": "99th percentile of the latency",
-    "run_time_s": "time of a run",
-    "first_step_s": "time of the first step",
-    "device_time_s": "time per step on the device",
-}
-"""Titles of metrics that the table of cells does not show."""
-
-
-def metric_title(metric: str) -> str:
-    """What a page calls a metric: its title, or else what its column holds."""
-    if metric in METRIC_TITLES:
-        return METRIC_TITLES[metric]
-    if metric in CELLS:
-        return CELLS[metric].title_of(metric)
-    docs = {field.name: field.metadata["doc"] for field in dataclasses.fields(Measurement)}
-    return str(docs[metric]).partition(";")[0]
 
 
 def check_claims(
@@ -51,7 +28,7 @@ def check_claims(
     of `tables` are read; `steps_per_run` maps a study to the steps of its published run. Raises UserError if a claim is
     malformed or selects several cells.
     """
-    tables = dataclasses.replace(tables, measurements=on_all_cores(tables.measurements))
+    tables = replace(tables, measurements=on_all_cores(tables.measurements))
     rows = []
     for number, values in enumerate(claims):
         study = str(values["study"])
@@ -91,7 +68,7 @@ def _machines(claim: Claim, tables: RunTables) -> list[str]:
 def _of_machine(tables: RunTables, machine: str) -> RunTables:
     names = ("measurements", "crossovers", "ratios", "quality", "quality_pairs")
     own = {name: getattr(tables, name) for name in names}
-    return dataclasses.replace(tables, **{name: table[table["machine"] == machine] for name, table in own.items()})
+    return replace(tables, **{name: table[table["machine"] == machine] for name, table in own.items()})
 
 
 def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:

@@ -15,8 +15,7 @@ from crossover.claims.findings import (
     pinned,
 )
 from crossover.config.claim_forms import CrossoverBetween
-from crossover.statistics.crossovers import headline_rows
-from crossover.tables.frames import of_study, rows_with
+from crossover.tables.frames import headline_rows, of_study, rows_with
 from crossover.tables.labels import axis_label, side_word
 from crossover.tables.registry import CROSSOVER_STATUSES, LINE_AXES
 from crossover.text import count_text, known_count_text, listed

@@ -19,34 +19,16 @@ DIFFERS = "differs"
 NOT_TESTABLE = "not_testable"
 VERDICTS = (REPRODUCED, DIFFERS, NOT_TESTABLE)
 
-REASONS = {
-    "inside": "the whole 95 % interval lies within the tested range",
-    "outside": "no part of the 95 % interval lies within the tested range",
-    "straddles": "the 95 % interval lies only partly within the tested range; more trials or seeds narrow it",
-    "one_trial": "a cell has one ok trial only, which gives no interval (a crossover: the sizes that it lies between)",
-    "sizes_inside": "the accelerator is surely behind and surely ahead at two sizes within the tested range (both)",
-    "ahead_before": "the accelerator is surely ahead at a size at or below the tested range (that size)",
-    "behind_after": "the accelerator is surely behind at a size at or above the tested range (that size)",
-    "sizes_straddle": "the sizes at which it is surely behind or ahead lie on both sides of an end of the range",
-    "never_behind": "at no size is the accelerator surely behind",
-    "never_ahead": "at no size is the accelerator surely ahead",
-    **{status: f"{words} (where)" for status, words in CROSSOVER_STATUSES.items() if status != "bracketed"},
-    "no_times": "no cell of the study gave a time",
-    "no_common_size": "no size was measured on both sides (the sides)",
-    "several_devices": "several accelerators were measured, and 'where' pins none (their names)",
-    "no_rows": "nothing of the study was measured",
-    "no_cell": "no trial with this value of an axis was measured (the value)",
-    "not_ok": "no trial of the cell ended ok (the cell, and how they ended)",
-    "not_measured": "no trial of the cell holds the metric (metric and cell)",
-    "zero": "the metric is 0, so there is no ratio (metric and cell)",
-    "no_common_trial": "no trial holds both metrics",
-    "not_trained": "no model of the study was trained (the study)",
-    "no_contender": "no other device or precision was trained",
-    "failed": "trainings failed (the side, and how they ended)",
-    "baseline_failed": "trainings of the CPU in fp32 failed (the side compared with it, and how they ended)",
-    "one_seed": "fewer than two seeds were trained on both sides (the side compared with the CPU in fp32)",
-}
-"""Why a verdict is what it is. Brackets say what column `place` then holds."""
+REASONS = (
+    *("inside", "outside", "straddles", "one_trial"),
+    # A crossover by the sizes at which the accelerator is surely behind or ahead.
+    *("sizes_inside", "ahead_before", "behind_after", "sizes_straddle", "never_behind", "never_ahead"),
+    *(status for status in CROSSOVER_STATUSES if status != "bracketed"),
+    *("no_times", "no_common_size", "several_devices", "no_rows", "no_cell", "not_ok"),
+    *("not_measured", "zero", "no_common_trial"),
+    *("not_trained", "no_contender", "failed", "baseline_failed", "one_seed"),
+)
+"""Why a verdict is what it is; report/words.j2 says each in words."""
 
 ROUNDING = 1e-9
 """Share by which an interval may miss the end of a range, since logarithms round."""

@@ -76,11 +76,10 @@ def add_process_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
 
 
-def add_isolation_option(group: argparse._ArgumentGroup, **more: str) -> None:
-    """Add the choice of how a measuring process starts; `more` are further choices, each with its words."""
-    words = {"server": "forked by a preloaded server on this host", "process": "a fresh one", **more}
-    text = "; ".join(f"{name}: {meaning}" for name, meaning in words.items())
-    group.add_argument("--isolation", default="auto", choices=["auto", *words], help=text)
+def add_isolation_option(group: argparse._ArgumentGroup) -> None:
+    """Add the choice of how a measuring process starts."""
+    text = "server: forked by a preloaded server on this host; process: a fresh one"
+    group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=text)
 
 
 def cell_of(options: argparse.Namespace, **known: int) -> Cell:
@@ -121,10 +120,9 @@ def whole_number(least: int, most: int, other: int | str | None = None) -> Calla
     def read(text: str) -> int | str:
         if other is not None and text == str(other):
             return other
-        number = int(text) if re.fullmatch(r"-?(0|[1-9][0-9]{0,18})", text, re.ASCII) else None
-        if number is None or not least <= number <= most:
+        if not re.fullmatch(r"-?[0-9]{1,18}", text, re.ASCII) or not least <= int(text) <= most:
             raise refusal(text, words)
-        return number
+        return int(text)
 
     return read
 
@@ -133,8 +131,10 @@ def number(is_allowed: Callable[[float], bool], words: str) -> Callable[[str], f
     """A type of option: a finite decimal number that is allowed."""
 
     def read(text: str) -> float:
-        plain = re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", text, re.ASCII | re.IGNORECASE)
-        value = float(text) if plain else math.nan
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
         if not is_allowed(value):
             raise refusal(text, words)
         return value
@@ -193,9 +193,9 @@ def tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def trial_options(cell: Cell, **settings: Any) -> list[str]:
+def trial_options(cell: Cell, effort: Effort, **settings: Any) -> list[str]:
     """Options of scripts/measure_cell.py that all trials of a cell share."""
-    return [*axis_options(vars(cell)), *setting_options(**settings)]
+    return [*axis_options(vars(cell)), *setting_options(effort, **settings)]
 
 
 def axis_options(axes: Mapping[str, Any]) -> list[str]:
@@ -203,50 +203,18 @@ def axis_options(axes: Mapping[str, Any]) -> list[str]:
     return as_options(cell_values(axes))
 
 
-def setting_options(
-    *,
-    seed: int,
-    cpu_threads: int | str,
-    time_limit_s: float,
-    effort: Effort,
-    latency_steps: int = 0,
-    latency_mistakes: bool = False,
-    isolation: str = "auto",
-) -> list[str]:
-    """The options that all trials of a study share: the `settings` of `trial_options`."""
-    return as_options(
-        {
-            "seed": seed,
-            "cpu_threads": cpu_threads,
-            "time_limit_s": time_limit_s,
-            "latency_steps": latency_steps,
-            "latency_mistakes": latency_mistakes,
-            "isolation": isolation,
-            **asdict(effort),
-        }
-    )
+def setting_options(effort: Effort, **settings: Any) -> list[str]:
+    """The options that all trials of a study share; the names of `settings` are those of the options."""
+    return as_options({**settings, **asdict(effort)})
 
 
-def search_options(
-    axes: Mapping[str, Any],
-    search: BatchSearch,
-    *,
-    seed: int,
-    cpu_threads: int | str,
-    time_limit_s: float,
-    isolation: str = "auto",
-) -> list[str]:
+def search_options(axes: Mapping[str, Any], search: BatchSearch, **settings: Any) -> list[str]:
     """Options of scripts/find_largest_batch.py for a cell, whose batch size does not count."""
-    values = {axis: value for axis, value in cell_values(axes).items() if axis != "batch_size"}
-    settings = {"seed": seed, "cpu_threads": cpu_threads, "time_limit_s": time_limit_s, "isolation": isolation}
-    return as_options({**values, **asdict(search), **settings})
+    return as_options({**cell_values(axes), "batch_size": None, **asdict(search), **settings})
 
 
-def training_options(
-    cell: Cell, quality: Quality, *, cpu_threads: int | str, time_limit_s: float, isolation: str = "auto"
-) -> list[str]:
+def training_options(cell: Cell, quality: Quality, **settings: Any) -> list[str]:
     """Options of scripts/train_model.py that all seeds of a cell share."""
-    settings = {"cpu_threads": cpu_threads, "time_limit_s": time_limit_s, "isolation": isolation}
     trained = {"epochs": quality.epochs, "test_share": quality.test_share}
     return as_options({**cell_values(vars(cell)), **trained, **settings})
 

@@ -6,7 +6,6 @@ import csv
 import math
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from crossover.config.validation import read_text
@@ -46,15 +45,20 @@ UNITS: dict[str, dict[str, float]] = {
 Value = str | int | float | None
 
 
-def scales() -> dict[str, tuple[str, float]]:
-    """The columns that a file may have: for each its metric and the factor to SI units."""
+def _scales() -> dict[str, tuple[str, float]]:
     found = {metric: (metric, 1.0) for metric in METRICS}
     for metric in METRICS:
-        ending = next((ending for ending in UNITS if metric.endswith(ending)), None)
-        if ending and not metric.endswith("_per_s"):
-            for other, factor in UNITS[ending].items():
-                found[metric.removesuffix(ending) + other] = (metric, factor)
+        for ending, units in UNITS.items():
+            if metric.endswith(ending) and not metric.endswith("_per_s"):
+                found |= {metric.removesuffix(ending) + unit: (metric, factor) for unit, factor in units.items()}
     return found
+
+
+SCALES = _scales()
+"""The columns with results that a file may have: for each its metric and the factor to SI units."""
+
+ALLOWED = (*AXES_OF_RESULTS, *TEXTS, *SCALES)
+"""All columns that a file may have."""
 
 
 def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
@@ -73,18 +77,18 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
         if line.strip() and not line.startswith("#")
     ]
     if not table:
-        raise UserError(f"{where}: no columns; allowed: {', '.join(_allowed())}")
+        raise UserError(f"{where}: no columns; allowed: {', '.join(ALLOWED)}")
     (names, _), *records = table
     held: dict[str, str] = {}
     for name in names:
-        if name not in _allowed():
-            raise UserError(f"{where}: column {shown_value(name)} is unknown; {allowed_names(name, _allowed())}")
-        metric, _ = scales().get(name, (name, None))
+        if name not in ALLOWED:
+            raise UserError(f"{where}: column {shown_value(name)} is unknown; {allowed_names(name, ALLOWED)}")
+        metric, _ = SCALES.get(name, (name, None))
         if metric in held:
             raise UserError(f"{where}: column '{name}' holds what '{held[metric]}' holds; allowed: one of them")
         held[metric] = name
-    if not set(names) & scales().keys():
-        raise UserError(f"{where}: no column holds a result; allowed: {', '.join(scales())}")
+    if not set(names) & SCALES.keys():
+        raise UserError(f"{where}: no column holds a result; allowed: {', '.join(SCALES)}")
     rows: list[dict[str, Value]] = []
     seen: dict[tuple[Value, ...], str] = {}
     for fields, place in records:
@@ -111,14 +115,10 @@ def _fields(line: str, place: str) -> list[str]:
         raise UserError(f"{place}: not readable as CSV ({error}); close each quote on its line") from None
 
 
-def _allowed() -> list[str]:
-    return [*AXES_OF_RESULTS, *TEXTS, *scales()]
-
-
 def _row(fields: Mapping[str, str], place: str) -> dict[str, Value]:
     row: dict[str, Value] = {}
     for name, text in fields.items():
-        metric, factor = scales().get(name, (name, None))
+        metric, factor = SCALES.get(name, (name, None))
         row[metric] = _value(name, text, factor, f"{place}: {name}") if text else None
     return row
 
@@ -128,12 +128,9 @@ def _value(name: str, text: str, factor: float | None, place: str) -> Value:
         raise UserError(f"{place}: {shown_value(text)} is unknown; {allowed_names(text, WORDS[name])}")
     if name not in COUNTS and factor is None:
         return text
-    digits = r"[0-9]{1,10}" if name in COUNTS else r"[0-9]*\.?[0-9]*(e[-+]?[0-9]+)?"
-    number: int | float = math.nan
-    if re.fullmatch(digits, text, re.ASCII | re.IGNORECASE):
-        with suppress(ValueError):
-            number = int(text) if name in COUNTS else float(text)
+    digits = r"[0-9]{1,10}" if name in COUNTS else r"([0-9]+\.?|[0-9]*\.[0-9]+)(e[-+]?[0-9]+)?"
+    number = float(text) if re.fullmatch(digits, text, re.ASCII | re.IGNORECASE) else math.nan
     if not (0 < number < math.inf):
         kind = "whole number" if name in COUNTS else "number"
         raise UserError(f"{place}: {shown_value(text)} is not allowed; allowed: a {kind} above 0")
-    return number if factor is None else number * factor
+    return int(number) if factor is None else number * factor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from crossover.config.claim_forms import check_claims_of
@@ -13,6 +14,9 @@ from crossover.config.studies import Study
 from crossover.config.validation import Locator, check, read_mapping
 from crossover.config.workloads import NULL, check_offered, known_workloads, memory_mb, trains, workload_traits
 from crossover.errors import UserError, allowed_names, shown_path
+
+FIGURES_FOLDER = Path(__file__).parents[1] / "figures" / "kinds"
+"""A module here is a kind of figure."""
 
 
 def study_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,6 +79,10 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
     workloads = known_workloads()
     if study.workload not in workloads:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
+    kinds = [module.name for module in iter_modules([str(FIGURES_FOLDER)])]
+    for kind in study.figures:
+        if kind not in kinds:
+            yield f"figures: '{kind}' is unknown; {allowed_names(kind, kinds)}"
     if (study.latency_mistakes or "latency" in study.figures) and not study.latency_steps:
         yield "latency_steps: latency needs steps to time; allowed: at least 300"
     if study.largest_batch and not study.timed:

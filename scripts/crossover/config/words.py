@@ -105,9 +105,6 @@ FLAGS = {
 }
 """Why an `ok` result deserves less trust."""
 
-WORKFLOW = "CROSSOVER_WORKFLOW"
-"""The environment variable with the workflow's process id; the trial server ends with that process."""
-
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""
 HALF = "half"

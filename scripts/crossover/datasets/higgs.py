@@ -6,29 +6,22 @@ shape, number and class balance are generated: run time depends on these, not on
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from crossover.errors import UserError
-from crossover.reading import check_file
-
-QUOTED_WIDTH = 200
-"""Most characters that an error quotes from a file."""
-
-Floats = np.ndarray[Any, np.dtype[np.float32]]
+from crossover.errors import UserError, shown_text
 
 
-def make_higgs(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """The training part: two features standardised on it, label 1 for signal, rows in random order.
 
-    Raises UserError for a missing, altered or malformed CSV file.
+    Raises UserError for a missing or malformed CSV file.
     """
     if options["csv"]:
         features, labels = _read(options["csv"], options["seed"])
@@ -37,7 +30,7 @@ def make_higgs(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
     return {"features": StandardScaler().fit_transform(features).astype(np.float32), "labels": labels}
 
 
-def _generate(rows: int, positive_share: float, seed: int) -> tuple[Floats, np.ndarray[Any, Any]]:
+def _generate(rows: int, positive_share: float, seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
     """Falling momentum spectra above a threshold, in GeV, the leading lepton first; the signal's is harder."""
     random = np.random.default_rng(seed)
     positives = round(rows * positive_share)
@@ -49,40 +42,26 @@ def _generate(rows: int, positive_share: float, seed: int) -> tuple[Floats, np.n
     return np.sort(momenta, axis=1)[:, ::-1].astype(np.float32), labels
 
 
-def _read(csv: Mapping[str, Any], seed: int) -> tuple[Floats, np.ndarray[Any, Any]]:
-    columns = csv["columns"]
-    signal = _read_columns(Path(csv["signal"]), columns, csv["signal_sha256"])
-    background = _read_columns(Path(csv["background"]), columns, csv["background_sha256"])
+def _read(csv: Mapping[str, Any], seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    signal, background = (_read_columns(Path(csv[role]), csv["columns"]) for role in ("signal", "background"))
     features = np.concatenate([signal, background])
     labels = np.concatenate([np.ones(len(signal), np.int64), np.zeros(len(background), np.int64)])
-    if math.ceil(len(features) * csv["test_share"]) == len(features):
-        raise UserError(
-            f"{csv['signal']} and {csv['background']}: {len(features)} rows in all, and test_share "
-            f"{csv['test_share']} leaves none to train on; name larger files, or lower datasets.higgs.csv.test_share"
+    try:
+        train_features, _, train_labels, _ = train_test_split(
+            features, labels, test_size=csv["test_share"], random_state=seed
         )
-    train_features, _, train_labels, _ = train_test_split(
-        features, labels, test_size=csv["test_share"], random_state=seed
-    )
+    except ValueError as error:
+        raise UserError(f"datasets.higgs.csv.test_share: {csv['test_share']}: {error}") from None
     return train_features, train_labels
 
 
-def _read_columns(path: Path, columns: Sequence[str], sha256: str | None) -> Floats:
+def _read_columns(path: Path, columns: Sequence[str]) -> NDArray[np.float32]:
     """These columns of a CSV file, read in blocks, since the file may be larger than the memory."""
     from pyarrow import ArrowException, ArrowMemoryError, float64
     from pyarrow import csv as arrow_csv
 
-    check_file(path, sha256, "datasets.higgs.csv")
+    numbers = arrow_csv.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, float64()))
     try:
-        with arrow_csv.open_csv(path) as file:
-            names = file.schema.names
-        for column in columns:
-            if (count := names.count(column)) != 1:
-                state = f"stands {count} times" if count else "is missing"
-                raise UserError(
-                    f"{path}: column '{column}' {state}; found: {_quoted(', '.join(names))}; name two that stand there "
-                    "once in datasets.higgs.csv.columns"
-                )
-        numbers = arrow_csv.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, float64()))
         with arrow_csv.open_csv(path, convert_options=numbers) as file:
             blocks = [
                 np.column_stack([block.column(name).to_numpy(zero_copy_only=False) for name in columns])
@@ -91,15 +70,9 @@ def _read_columns(path: Path, columns: Sequence[str], sha256: str | None) -> Flo
     except ArrowMemoryError:
         raise
     except (ArrowException, OSError, ValueError) as error:
-        raise UserError(
-            f"{path}: not a readable CSV file with numbers in {', '.join(columns)}: {_quoted(str(error))}"
-        ) from None
+        why = shown_text(" ".join(str(error).split()))
+        raise UserError(f"{path}: not a readable CSV file with numbers in {', '.join(columns)}: {why}") from None
     values = np.concatenate([np.empty((0, len(columns))), *blocks]).astype(np.float32)
     if len(values) == 0 or not np.isfinite(values).all():
         raise UserError(f"{path}: columns {', '.join(columns)} must hold finite numbers in at least one row")
     return values
-
-
-def _quoted(text: str) -> str:
-    """Text of a file for an error: one line, cut if it is long."""
-    return shorten("".join(filter(str.isprintable, " ".join(text.split()))), QUOTED_WIDTH, placeholder=" ...")

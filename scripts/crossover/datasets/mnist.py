@@ -15,13 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossover.errors import UserError
-from crossover.reading import check_file
-
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-Integers = np.ndarray[Any, np.dtype[np.int64]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 SIDE = 28
 DIGIT_SIDE = 20
@@ -41,18 +37,18 @@ CHUNK = 4096
 """Images computed at once, in tens of MB."""
 
 
-def make_mnist(options: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+def make_mnist(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """`features`, uint8 of shape (rows, 28, 28), and `labels`, int64 of shape (rows,), from 0 to 9.
 
     All rows of MNIST's training files in `folder`, in their order; without one, `rows` images generated with `seed`, in
-    random order. Raises UserError for a missing, altered or malformed file.
+    random order. Raises UserError for a missing or malformed file.
     """
     if options["folder"]:
-        return _read(Path(options["folder"]), options["images_sha256"], options["labels_sha256"])
+        return _read(Path(options["folder"]))
     return _generate(options["rows"], options["seed"])
 
 
-def _generate(rows: int, seed: int) -> dict[str, np.ndarray[Any, Any]]:
+def _generate(rows: int, seed: int) -> dict[str, NDArray[Any]]:
     """Each of scikit-learn's digits equally often (give or take one), turned, moved and scaled a little each time."""
     from sklearn.datasets import load_digits
 
@@ -67,7 +63,7 @@ def _generate(rows: int, seed: int) -> dict[str, np.ndarray[Any, Any]]:
     return {"features": features, "labels": labels[source].astype(np.int64)}
 
 
-def _enlarge(digits: Floats) -> Floats:
+def _enlarge(digits: NDArray[np.float64]) -> NDArray[np.float64]:
     """Images of shape (digits, 8, 8) as (digits, 28, 28), with an empty margin around a box of 20 x 20."""
     from scipy import ndimage
 
@@ -77,7 +73,7 @@ def _enlarge(digits: Floats) -> Floats:
     return np.pad(boxes, ((0, 0), (margin, margin), (margin, margin))).clip(0, 1)
 
 
-def _augment(images: Floats, chosen: Integers, random: np.random.Generator) -> Bytes:
+def _augment(images: NDArray[np.float64], chosen: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.uint8]:
     """The chosen images, each turned, scaled and moved at random, as bytes.
 
     One interpolation computes them all, from a tall image with one below the other. A pixel that would come from
@@ -85,7 +81,7 @@ def _augment(images: Floats, chosen: Integers, random: np.random.Generator) -> B
     """
     from scipy import ndimage
 
-    def draw(low: float, high: float) -> Floats:
+    def draw(low: float, high: float) -> NDArray[np.float64]:
         return random.uniform(low, high, size=(len(chosen), 1, 1))
 
     angle = np.radians(draw(-LARGEST_ANGLE, LARGEST_ANGLE))
@@ -101,19 +97,15 @@ def _augment(images: Floats, chosen: Integers, random: np.random.Generator) -> B
     return np.rint(255 * values).astype(np.uint8)
 
 
-def _read(folder: Path, images_sha256: str | None, labels_sha256: str | None) -> dict[str, np.ndarray[Any, Any]]:
+def _read(folder: Path) -> dict[str, NDArray[Any]]:
     images_path = _find(folder, "train-images-idx3-ubyte")
     labels_path = _find(folder, "train-labels-idx1-ubyte")
-    check_file(images_path, images_sha256, "datasets.mnist.folder")
-    check_file(labels_path, labels_sha256, "datasets.mnist.folder")
     images, labels = read_idx(images_path, dimensions=3), read_idx(labels_path, dimensions=1)
     if images.shape[1:] != (SIDE, SIDE):
         found = " x ".join(map(str, images.shape[1:]))
         raise UserError(f"{images_path}: images of {found} pixels; allowed: {SIDE} x {SIDE}")
-    if len(images) != len(labels):
-        raise UserError(f"{labels_path}: {len(labels)} labels for {len(images)} images; the files must belong together")
-    if len(labels) == 0:
-        raise UserError(f"{images_path}: no images; allowed: at least one")
+    if not 0 < len(images) == len(labels):
+        raise UserError(f"{labels_path}: {len(labels)} labels for {len(images)} images; allowed: one each")
     if (largest := labels.max()) >= CLASSES:
         raise UserError(f"{labels_path}: label {largest} is not allowed; allowed: 0 to {CLASSES - 1}")
     return {"features": images, "labels": labels.astype(np.int64)}
@@ -129,7 +121,7 @@ def _find(folder: Path, name: str) -> Path:
     )
 
 
-def read_idx(path: Path, dimensions: int) -> Bytes:
+def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
     """The unsigned bytes of an IDX file, compressed if its name ends in .gz; raises UserError for other content.
 
     MNIST's own format: two zero bytes, a code of the type, the number of dimensions, the size of each as four bytes
@@ -141,17 +133,10 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
         kind = "gzip file" if path.suffix == ".gz" else "file"
         raise UserError(f"{path}: not a readable {kind}: {error}; copy the file anew") from None
     header = 4 + 4 * dimensions
-    if content[:4] != bytes([0, 0, UNSIGNED_BYTES, dimensions]):
-        expected = f"0x{bytes([0, 0, UNSIGNED_BYTES, dimensions]).hex()}"
-        found = f"0x{content[:4].hex()}" if content else "nothing"
-        raise UserError(f"{path}: begins with {found}, but IDX bytes of {dimensions} dimensions with {expected}")
-    if len(content) < header:
-        raise UserError(f"{path}: ends within its header; copy the file anew")
+    if content[:4] != bytes([0, 0, UNSIGNED_BYTES, dimensions]) or len(content) < header:
+        raise UserError(f"{path}: begins with 0x{content[:4].hex()}; allowed: IDX bytes of {dimensions} dimensions")
     sizes = struct.unpack(f">{dimensions}I", content[4:header])
     if len(content) != header + math.prod(sizes):
         shape = " x ".join(map(str, sizes))
-        raise UserError(
-            f"{path}: holds {len(content) - header} values, but its header says {shape} = {math.prod(sizes)}; "
-            "copy the file anew"
-        )
+        raise UserError(f"{path}: holds {len(content) - header} values, but its header says {shape}; copy it anew")
     return np.frombuffer(content, np.uint8, offset=header).reshape(sizes)

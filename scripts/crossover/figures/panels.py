@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from crossover.figures.style import (
 from crossover.figures.view import StudyView
 from crossover.tables.frames import first_row, rows_with
 from crossover.tables.labels import NAMED_AXES, PROTOCOL_WORDS, name_by, side_word, varying
-from crossover.tables.registry import LINE_AXES
+from crossover.tables.registry import CELLS, LINE_AXES
 from crossover.text import count_text
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -41,6 +42,13 @@ LEGEND_LETTERS = 40
 TITLE_LETTERS = 60
 ROW_IN, BAR_IN = 0.19, 0.24
 """Heights of a row of a legend and of a bar."""
+CROSS_SHARE = 0.05
+"""Of a panel's height, what a row of crosses takes."""
+
+POINTS: dict[str, Any] = {"linewidth": 1.7, "markersize": 4, "zorder": 3}
+HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markersize": 4, "zorder": 3.5}
+RING: dict[str, Any] = {"marker": "o", "markerfacecolor": "none", "markersize": 11, "markeredgewidth": 1.5, "zorder": 4}
+CROSS: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.8, "linestyle": "", "zorder": 5}
 
 
 @dataclass(frozen=True)
@@ -78,16 +86,13 @@ class Panel:
 
     title: str
     lines: Sequence[Line]
-    decorate: Callable[[Axes], None] | None = None
+    decorate: Callable[[Axes], None]
     """Draws what is no line: crossovers, published points, a level, all bars."""
     finish: Callable[[Axes], None] | None = None
     """Sets a label or ticks of its own, when all is drawn."""
     bars: int = 0
     """Number of bars below each other, which `decorate` draws in place of lines, on an x axis of their own."""
 
-
-Columns = tuple[str, str, str]
-"""Columns of a quantity and of the ends of its 95 % interval."""
 
 Maker = Callable[[pd.DataFrame, str, Look], Line | None]
 """Makes a line of its rows, its name and its look; None where it has nothing to show."""
@@ -103,12 +108,16 @@ BY_DEVICE = (
 """What a panel keeps fixed, and what tells its lines apart."""
 
 
+def nothing_else(rows: pd.DataFrame, axes: Axes) -> None:
+    """Draws nothing beside the lines of a panel."""
+
+
 def arrange(
     view: StudyView,
     rows: pd.DataFrame,
     maker: Maker,
     axes: tuple[list[str], list[str]] = BY_EXECUTION,
-    decorate: Callable[[Axes, pd.DataFrame], None] | None = None,
+    decorate: Callable[[pd.DataFrame, Axes], None] = nothing_else,
 ) -> list[Panel]:
     """The panels of a study's rows."""
     per_panel, per_line = axes
@@ -120,13 +129,9 @@ def arrange(
             maker(line, _line_name(view, first_row(line), per_line, varied), looks(first_row(line)))
             for _, line in own.groupby(per_line, sort=False)
         ]
-        panel_decorate = None if decorate is None else _bound(decorate, own)
-        panels.append(Panel(_title(view, first_row(own), per_panel, varied), [x for x in lines if x], panel_decorate))
+        title = _title(view, first_row(own), per_panel, varied)
+        panels.append(Panel(title, [line for line in lines if line], partial(decorate, own)))
     return [panel for panel in panels if panel.lines]
-
-
-def _bound(decorate: Callable[[Axes, pd.DataFrame], None], rows: pd.DataFrame) -> Callable[[Axes], None]:
-    return lambda axes: decorate(axes, rows)
 
 
 def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str, Any]], Look]:
@@ -167,13 +172,15 @@ def column(rows: pd.DataFrame, name: str) -> Floats:
 
 
 def line_of(
-    cells: pd.DataFrame, name: str, look: Look, columns: Columns, scale: float = 1, dots: Dots | None = None
+    quantity: str, cells: pd.DataFrame, name: str, look: Look, scale: float = 1, dots: Dots | None = None
 ) -> Line | None:
-    """The line of a quantity of cells; its name says how cells ended that have no time."""
-    known = cells.dropna(subset=[columns[0], "x"])
+    """The line of a column of cells with its interval; its name says how cells ended that have no time."""
+    known = cells.dropna(subset=[quantity, "x"])
     if known.empty and (cells["status"] == "ok").all():
         return None
-    y, low, high = (column(known, own) * scale for own in columns)
+    y = column(known, quantity) * scale
+    ends = CELLS[quantity].interval
+    low, high = (column(known, end) * scale for end in ends) if ends else (np.full(len(y), np.nan),) * 2
     refined = column(cells[cells["refined"].astype(bool)], "x")
     return Line(name + lost_words(cells), look, column(known, "x"), y, low, high, refined, dots, lost_x(cells))
 
@@ -224,16 +231,18 @@ def draw_panels(
     over_size = [axes for axes, panel in drawn if not panel.bars]
     for axes, panel in drawn:
         axes.set_title(wrapped(panel.title, TITLE_LETTERS))
-        if panel.bars and panel.decorate:
+        if panel.bars:
             panel.decorate(axes)
-        elif not panel.bars:
+        else:
             axes.set(xscale="log", yscale="linear" if shares else "log", ylabel=y_label)
             _draw_lines(axes, panel, y_ticks, shares)
         if panel.finish:
             panel.finish(axes)
     if over_size:
         refined = {float(x) for _, panel in drawn for line in panel.lines for x in line.refined}
-        _share_x(over_size)
+        for axes in over_size[:-1]:
+            axes.sharex(over_size[-1])
+            axes.tick_params(labelbottom=False)
         _tick_x(view, over_size, x_words, refined)
         over_size[-1].set_xlabel(x_label or view.x_label())
     _size_figure(figure, drawn)
@@ -249,29 +258,14 @@ def _draw_lines(axes: Axes, panel: Panel, y_ticks: Formatter, shares: bool) -> N
         _keep_in_view(axes, panel, len(crossed))
     for line in panel.lines:
         _draw(axes, line)
-    if panel.decorate:
-        panel.decorate(axes)
+    panel.decorate(axes)
     if shares:
         axes.yaxis.set_major_formatter(y_ticks)
     else:
         log_ticks(axes.yaxis, y_ticks)
     for row, line in enumerate(crossed):
-        axes.plot(
-            line.lost,
-            np.full(len(line.lost), CROSS_SHARE * (row + 0.7)),
-            "x",
-            color=line.look.colour,
-            markersize=6,
-            markeredgewidth=1.8,
-            transform=axes.get_xaxis_transform(),
-            zorder=5,
-        )
-
-
-def _share_x(grid: Sequence[Axes]) -> None:
-    for axes in grid[:-1]:
-        axes.sharex(grid[-1])
-        axes.tick_params(labelbottom=False)
+        heights = np.full(len(line.lost), CROSS_SHARE * (row + 0.7))
+        axes.plot(line.lost, heights, color=line.look.colour, transform=axes.get_xaxis_transform(), **CROSS)
 
 
 def _size_figure(figure: Figure, drawn: Sequence[tuple[Axes, Panel]]) -> None:
@@ -322,44 +316,14 @@ def blank_figure(title: str, sentence: str) -> Figure:
 
 def _draw(axes: Axes, line: Line) -> None:
     look = line.look
-    few = max(1, len(line.x) // 30)
-    axes.plot(
-        line.x,
-        line.y,
-        color=look.colour,
-        linestyle=look.dashes,
-        marker=look.marker,
-        linewidth=1.7,
-        markersize=4,
-        markevery=few,
-        zorder=3,
-        label=line.label,
-    )
+    axes.plot(line.x, line.y, look.dashes, color=look.colour, marker=look.marker, label=line.label, **POINTS)
     hollow = np.isin(line.x, line.refined)
-    if hollow.any():
-        axes.plot(
-            line.x[hollow],
-            line.y[hollow],
-            look.marker,
-            color=look.colour,
-            markerfacecolor="white",
-            markersize=4,
-            zorder=3.5,
-        )
+    axes.plot(line.x[hollow], line.y[hollow], look.marker, color=look.colour, **HOLLOW)
     if line.dots:
         axes.scatter(*line.dots, s=9, color=look.colour, alpha=0.45, linewidth=0, zorder=2.5)
     draw_band(axes, line.x, line.low, line.high, look.colour)
     if line.ring is not None:
-        axes.plot(
-            line.x[line.ring],
-            line.y[line.ring],
-            "o",
-            color=look.colour,
-            markerfacecolor="none",
-            markersize=11,
-            markeredgewidth=1.5,
-            zorder=4,
-        )
+        axes.plot(line.x[line.ring], line.y[line.ring], color=look.colour, **RING)
 
 
 def draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
@@ -371,10 +335,6 @@ def draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> 
         axes.fill_between(x, low, high, where=known, color=colour, alpha=0.16, linewidth=0)
     if alone.any():
         axes.vlines(x[alone], low[alone], high[alone], color=colour, alpha=0.5, linewidth=2)
-
-
-CROSS_SHARE = 0.05
-"""Of a panel's height, what a row of crosses takes."""
 
 
 def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
@@ -400,16 +360,23 @@ def draw_level(axes: Axes, words: str) -> None:
     axes.axhline(1, color=INK, linewidth=0.8, zorder=1, label=words)
 
 
+def with_best(line: Line | None, words: Callable[[int], str]) -> Line | None:
+    """The line with its highest point ringed, and `words` on it, by its place among the points, in the legend."""
+    if line is None or not len(line.y):
+        return line
+    best = int(np.argmax(line.y))
+    return replace(line, label=f"{line.label}\n{words(best)}".strip(), ring=best)
+
+
 def mark_published_crossover(axes: Axes, view: StudyView) -> None:
     """A dashed line, or a band where the source leaves a range."""
     if view.published_crossover is None:
         return
     low, high = view.published_crossover
+    label = f"published: {' to '.join(count_text(end, 3) for end in sorted({low, high}))}"
     if low == high:
-        label = f"published: {count_text(low, 3)}"
         axes.axvline(low, color=PUBLISHED_COLOUR, linestyle="--", linewidth=1.2, zorder=1, label=label)
     else:
-        label = f"published: {count_text(low, 3)} to {count_text(high, 3)}"
         axes.axvspan(low, high, color=PUBLISHED_COLOUR, alpha=0.13, linewidth=0, zorder=0, label=label)
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -83,6 +84,9 @@ def _save(views: Mapping[str, StudyView], folder: Path, wanted: tuple[str, str])
     # A figure that has a layout engine of its own is laid out and drawn twice for each format.
     if figure.axes:
         ConstrainedLayoutEngine().execute(figure)
+    for axes in figure.axes:
+        # The solver's last digits differ from process to process, and a file's identifiers depend on them.
+        axes.set_position(np.round(axes.get_position().bounds, 6).tolist())
     paths = [folder / study / f"{kind}{suffix}" for suffix in SUFFIXES]
     for path in paths:
         with atomic_path(path) as temporary:

@@ -123,11 +123,8 @@ def spaced_out(words: Mapping[float, str], last: Collection[float] = ()) -> list
     width = math.log(max(words) / min(words)) if words else 0
     kept: list[float] = []
     for place in sorted(words, key=lambda place: (place in last, place)):
-        if all(abs(math.log(place / other)) >= _needed(words[place], words[other]) * width for other in kept):
+        # A neighbour's middle is so far away, as a share of the axis.
+        needed = {other: 0.015 + 0.008 * len(words[place] + words[other]) for other in kept}
+        if all(abs(math.log(place / other)) >= share * width for other, share in needed.items()):
             kept.append(place)
     return sorted(kept)
-
-
-def _needed(*words: str) -> float:
-    """The share of an axis from the middle of one word to that of its neighbour."""
-    return 0.015 + 0.008 * sum(map(len, words))

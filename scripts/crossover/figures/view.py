@@ -8,17 +8,18 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, TEXTS
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, DEVICES, HALF, threads_of_side
 from crossover.figures.style import wrapped
-from crossover.tables.frames import on_all_cores, records, with_ok_times
+from crossover.tables.frames import headline_rows, on_all_cores, records, with_ok_times
 from crossover.tables.labels import device_label, short_name, side_word, varying
-from crossover.tables.published import on_line, published_table
-from crossover.tables.registry import LINE_AXES
 from crossover.tables.run_tables import RunTables
 
 NOTE_LETTERS = 70
 """Letters in a line of the note below an axis."""
+
+PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, *METRICS)
 
 GRID_KEYS = {
     "variant": "variants",
@@ -131,23 +132,38 @@ class StudyView:
 def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: str | None = None) -> StudyView:
     """The view of one study of a run; `spec` is its completed file, as plan.json has it."""
     own = tables.of_study(name)
-    x = str(spec["x_axis"])
+    x, headlines = str(spec["x_axis"]), headline_rows(own.crossovers)
     cells, measurements = _in_grid_order(own.cells, spec), with_ok_times(own.measurements)
     own = replace(
         own,
         measurements=measurements.assign(x=pd.to_numeric(measurements[x]).astype(float)),
         cells=cells.assign(x=cells[x].astype(float)),
         ratios=_in_grid_order(own.ratios.assign(x=own.ratios[x].astype(float)), spec),
-        crossovers=_headlines(own.crossovers),
+        crossovers=headlines[headlines["status"] == "bracketed"],
     )
     return StudyView(spec, own, published_table(spec), currency)
 
 
-def _headlines(crossovers: pd.DataFrame) -> pd.DataFrame:
-    """The crossovers in time of accelerators and all of the CPU beside them, so far as one was found."""
-    own = crossovers[(crossovers["pair"] == "device") & (crossovers["cost"] == "time")]
-    own = own[(own["baseline"] == BASELINE) & (own["baseline_machine"] == own["machine"])]
-    return own[own["status"] == "bracketed"]
+def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
+    """One row a published run: our axes, label, hardware, and metrics in seconds, bytes and samples per second.
+
+    `study` is its completed file as plan.json has it, with the rows of its source under `published.rows`. What the
+    source does not give is None in texts, NA in counts and NaN in metrics.
+    """
+    rows = (study["published"] or {}).get("rows", ())
+    table = pd.DataFrame(
+        [dict.fromkeys(PUBLISHED_COLUMNS) | row for row in rows], columns=list(PUBLISHED_COLUMNS), dtype=object
+    )
+    return table.astype({**dict.fromkeys(COUNTS, "Int64"), **dict.fromkeys(METRICS, "float64")})
+
+
+def on_line(published: pd.DataFrame, line: Mapping[str, Any]) -> pd.DataFrame:
+    """The published runs that belong beside a line of ours: on every axis that they state they agree with it."""
+    fits = pd.Series(True, published.index)
+    for axis in AXES_OF_RESULTS:
+        if axis in line and axis not in ("size", "device"):
+            fits &= (published[axis].isna() | (published[axis] == line[axis])).fillna(False).astype(bool)
+    return published[fits]
 
 
 def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
@@ -166,8 +182,3 @@ def _device_place(device: str) -> tuple[int, float]:
     threads = threads_of_side(device)
     fewer = 2 - 1 / threads if isinstance(threads, int) else 0.5 * (threads == HALF)
     return DEVICES.index(device.partition("-")[0]), fewer
-
-
-def lines_of(rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """The rows of each line and device."""
-    return [own for _, own in rows.groupby([*LINE_AXES, "device"], sort=False, dropna=False)]

@@ -14,8 +14,6 @@ ROOT = Path(__file__).parents[3]
 PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "requirements.txt")
 """The parts of the checkout that can change a number or a page; results or notes beside them cannot."""
 
-MOST_NAMED = 100
-
 LONGEST_S = 20
 """Longest wait for git on a slow file system."""
 
@@ -26,12 +24,8 @@ class Checkout:
 
     commit: str | None = None
     """The whole hash; None if it is not known."""
-    branch: str | None = None
-    """None if no branch is checked out."""
-    tag: str | None = None
-    """A tag of this commit."""
     changed: tuple[str, ...] = ()
-    """Files of PARTS that differ from the commit or are not in git, at most MOST_NAMED."""
+    """Files of PARTS that differ from the commit or are not in git."""
     remote: str | None = None
     """The URL it was cloned from, without user and password."""
     unknown: str | None = None
@@ -50,32 +44,13 @@ def find_checkout(root: Path = ROOT) -> Checkout:
         _git(root, "ls-files", "--error-unmatch", "Snakefile")
         commit = _git(root, "rev-parse", "HEAD")
         changed = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *PARTS)
-    except FileNotFoundError:
-        return Checkout(unknown="git is not installed")
-    except subprocess.TimeoutExpired:
-        return Checkout(unknown=f"git took longer than {LONGEST_S} s")
-    except (subprocess.CalledProcessError, OSError) as error:
-        return Checkout(unknown=f"no git checkout ({_said(error)})")
-    return Checkout(
-        commit,
-        _answer(root, "symbolic-ref", "--short", "--quiet", "HEAD"),
-        _answer(root, "describe", "--tags", "--exact-match", "HEAD"),
-        tuple(entry[3:] for entry in changed.split("\0") if entry)[:MOST_NAMED],
-        without_password(_answer(root, "remote", "get-url", "origin")),
-    )
-
-
-def without_password(address: str | None) -> str | None:
-    """A URL without user and password."""
-    return address and re.sub(r"^(\w+://)[^/@]*@", r"\1", address)
-
-
-def _answer(root: Path, *arguments: str) -> str | None:
-    """What git says; None if it has no answer."""
+    except (subprocess.SubprocessError, OSError) as error:
+        return Checkout(unknown=f"no git checkout ({error})")
     try:
-        return _git(root, *arguments) or None
-    except (subprocess.SubprocessError, OSError):
-        return None
+        remote = re.sub(r"^(\w+://)[^/@]*@", r"\1", _git(root, "remote", "get-url", "origin"))
+    except subprocess.SubprocessError:
+        remote = None
+    return Checkout(commit, tuple(entry[3:] for entry in changed.split("\0") if entry), remote)
 
 
 def _git(root: Path, *arguments: str) -> str:
@@ -92,8 +67,3 @@ def _git(root: Path, *arguments: str) -> str:
         check=True,
     )
     return done.stdout.removesuffix("\n")
-
-
-def _said(error: Exception) -> str:
-    lines = str(getattr(error, "stderr", None) or error).strip().splitlines()
-    return lines[0].removeprefix("fatal: ") if lines else type(error).__name__

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,27 +38,20 @@ class Counters:
     """The host's counters at one moment; None if the kernel does not give one."""
 
     monotonic_s: float
-    load: float | None
+    load: float
     cpu_pressure_s: float | None
     throttled_s: float | None
     ticks: CpuTicks | None
 
 
-def read_counters(
-    root: Path = Path("/"),
-    cpus: Iterable[int] | None = None,
-    descendants: Callable[[], Iterable[int]] | None = None,
-) -> Counters:
-    """Read the counters of the host, and of the CPUs that this process may run on (`cpus`: by affinity).
-
-    `descendants` lists the processes that this one and its children have started; tests pass another.
-    """
+def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> Counters:
+    """Read the counters of the host, and of the CPUs that this process may run on (`cpus`: by affinity)."""
     return Counters(
         monotonic_s=time.monotonic(),
-        load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        load=os.getloadavg()[0],
         cpu_pressure_s=_cpu_pressure_s(root),
         throttled_s=_throttled_s(root),
-        ticks=_ticks(root, usable_cpus() if cpus is None else cpus, descendants or _descendants),
+        ticks=_ticks(root, usable_cpus() if cpus is None else cpus),
     )
 
 
@@ -79,12 +73,8 @@ def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
     }
 
 
-def involuntary_switches() -> int | None:
-    """How often the kernel has taken a CPU away from this process so far; None on Windows."""
-    try:
-        import resource
-    except ImportError:
-        return None
+def involuntary_switches() -> int:
+    """How often the kernel has taken a CPU away from this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
@@ -125,7 +115,7 @@ def _throttled_s(root: Path) -> float | None:
     return sum(found) if found else None
 
 
-def _ticks(root: Path, cpus: Iterable[int], descendants: Callable[[], Iterable[int]]) -> CpuTicks | None:
+def _ticks(root: Path, cpus: Iterable[int]) -> CpuTicks | None:
     """Ticks of some CPUs from /proc/stat, and our own, which the kernel counts in the same unit (man 5 proc)."""
     names = {f"cpu{cpu}" for cpu in cpus}
     rows = [line.split() for line in (read_kernel(root / "proc/stat") or "").splitlines()]
@@ -142,11 +132,12 @@ def _ticks(root: Path, cpus: Iterable[int], descendants: Callable[[], Iterable[i
         busy=busy,
         stolen=stolen,
         own=own[0],
-        children=own[1] + sum(sum(_used(root / f"proc/{pid}/stat") or ()) for pid in descendants()),
+        children=own[1] + sum(sum(_used(root / f"proc/{pid}/stat") or ()) for pid in _descendants()),
     )
 
 
 def _descendants() -> list[int]:
+    """The processes that this one and its children have started."""
     return [process.pid for process in psutil.Process().children(recursive=True)]
 
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import json
 import os
 import platform
 import re
+import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from crossover.config.words import WORKFLOW
 from crossover.machine.gpus import find_gpus
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
 """The environment variable that carries a machine from the main process to its jobs."""
-
 
 PATIENCE_S = 10
 """Longest wait for Slurm's answer."""
@@ -61,9 +58,8 @@ def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
 
 
 def hand_down(machine: Machine) -> None:
-    """Tell the jobs of this workflow, wherever they run, what the main process found, and its process id."""
+    """Tell the jobs of this workflow, wherever they run, what the main process found."""
     os.environ[HANDED_DOWN] = json.dumps(asdict(machine))
-    os.environ[WORKFLOW] = str(os.getpid())
 
 
 def handed_down() -> Machine:
@@ -80,9 +76,9 @@ def prefer_this_environment() -> None:
         os.environ["PATH"] = os.pathsep.join([here, os.environ.get("PATH", "")])
 
 
-def find_machine(environment: Mapping[str, str] = os.environ) -> Machine:
+def find_machine() -> Machine:
     """Find the devices that torch can use here: the CPU, NVIDIA GPUs through NVML, AMD, Apple and Intel GPUs."""
-    nvidia = _nvidia(environment)
+    nvidia = _nvidia()
     built_for = torch_built_for()
     devices, note = ["cpu"], None
     amd = Path("/dev/kfd").exists()
@@ -107,19 +103,12 @@ def find_machine(environment: Mapping[str, str] = os.environ) -> Machine:
 
 
 def torch_built_for() -> dict[str, str]:
-    """Versions of CUDA, HIP or XPU that torch is built for, read from its version module without importing it."""
+    """Versions of CUDA, HIP or XPU that torch is built for, by its version module alone: torch takes seconds."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return {}
-    source = Path(next(iter(spec.submodule_search_locations)), "version.py").read_text(encoding="utf-8")
-    built_for = {}
-    for node in ast.parse(source).body:
-        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
-        names = [target.id for target in targets if isinstance(target, ast.Name)]
-        value = getattr(node, "value", None)
-        if names and names[0] in ("cuda", "hip", "xpu") and isinstance(value, ast.Constant) and value.value:
-            built_for[names[0]] = str(value.value)
-    return built_for
+    values = runpy.run_path(str(Path(next(iter(spec.submodule_search_locations)), "version.py")))
+    return {name: str(values[name]) for name in ("cuda", "hip", "xpu") if values.get(name)}
 
 
 @dataclass(frozen=True)
@@ -131,12 +120,12 @@ class _Nvidia:
     cuda_major: int = 0
 
 
-def _nvidia(environment: Mapping[str, str]) -> _Nvidia:
+def _nvidia() -> _Nvidia:
     import pynvml
 
     try:
         pynvml.nvmlInit()
-        gpus = len(find_gpus(environment, pynvml).visible)
+        gpus = len(find_gpus(os.environ, pynvml).visible)
         driver = str(pynvml.nvmlSystemGetDriverVersion())
         cuda_major = int(pynvml.nvmlSystemGetCudaDriverVersion()) // 1000
         pynvml.nvmlShutdown()

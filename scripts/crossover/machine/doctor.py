@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-
-import psutil
 
 from crossover.config.words import BASELINE
 from crossover.machine.counters import counters_between, read_counters
@@ -30,158 +27,69 @@ THREAD_SETTINGS = (
 """Without OMP_NUM_THREADS and its kind: every trial sets those itself, and Snakemake exports them to all its jobs."""
 
 LOOK_S = 1.0
-SWAP_MAX_SHARE = 0.01
-"""A system moves a few idle pages to swap at any time."""
-STOLEN_MAX_SHARE = 0.01
-UNSEEN_MEMORY_BYTES = 2**30
-"""A desktop keeps some hundred MiB on its GPU; more without a visible process belongs to a hidden one."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What the doctor looks at; None where the system does not say."""
-
-    cpus: int
-    """Logical CPUs of the machine."""
-    usable_cpus: int
-    usable_cores: int
-    quota_cpus: float | None = None
-    slurm_cpus: int | None = None
-    thread_settings: Mapping[str, str] = field(default_factory=dict)
-    governor: str | None = None
-    turbo: bool | None = None
-    others_cpus: float | None = None
-    stolen_share: float | None = None
-    """Of the CPU time that this machine asked for since it started."""
-    on_battery: bool | None = None
-    memory_bytes: int = 0
-    swap_used_bytes: int = 0
-    gpus: tuple[GpuState, ...] = ()
+def examine(nvml: types.ModuleType, root: Path = Path("/"), environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Everything that would make numbers worse, each as one line: what, its value, what to do. Takes a second."""
+    gpus = [read_gpu(uuid, nvml) for uuid in list_gpus(nvml)]
+    return [*_host(root, environment), *(line for gpu in gpus if gpu for line in _gpu(gpu))]
 
 
-def look_around(
-    nvml: types.ModuleType,
-    root: Path = Path("/"),
-    environment: Mapping[str, str] = os.environ,
-    wait: Callable[[float], None] = time.sleep,
-) -> Facts:
-    """Look at this machine, for a second."""
+def _host(root: Path, environment: Mapping[str, str]) -> Iterator[str]:
     allowed = usable_cpus()
     before = read_counters(root, allowed)
-    wait(LOOK_S)
-    after = read_counters(root, allowed)
-    asked = after.ticks.busy + after.ticks.stolen if after.ticks else 0
-    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
-    states = [read_gpu(uuid, nvml) for uuid in list_gpus(nvml)]
-    slurm = environment.get("SLURM_CPUS_PER_TASK", "")
-    return Facts(
-        cpus=os.cpu_count() or len(allowed),
-        usable_cpus=len(allowed),
-        usable_cores=usable_cores(allowed, environment, root),
-        quota_cpus=cgroup_quota(root),
-        slurm_cpus=int(slurm) if slurm.isdigit() else None,
-        thread_settings={name: environment[name] for name in THREAD_SETTINGS if name in environment},
-        governor=governor(root),
-        turbo=turbo(root),
-        others_cpus=counters_between(before, after)["others_cpus"],
-        stolen_share=after.ticks.stolen / asked if after.ticks and asked else None,
-        on_battery=None if battery is None else battery.power_plugged is False,
-        memory_bytes=psutil.virtual_memory().total,
-        swap_used_bytes=psutil.swap_memory().used,
-        gpus=tuple(state for state in states if state is not None),
-    )
-
-
-def examine(facts: Facts) -> list[str]:
-    """Everything that would make numbers worse, each as one line: what, its value, what to do."""
-    return [*_cpu_time(facts), *_clock_and_memory(facts), *(line for gpu in facts.gpus for line in _gpu(gpu))]
-
-
-def _cpu_time(facts: Facts) -> Iterator[str]:
-    whole = f"of {facts.cpus} logical CPUs"
-    if facts.usable_cpus < facts.cpus:
+    time.sleep(LOOK_S)
+    others = counters_between(before, read_counters(root, allowed))["others_cpus"]
+    cpus = os.cpu_count() or len(allowed)
+    whole = f"of {cpus} logical CPUs"
+    if len(allowed) < cpus:
         yield (
-            f"CPU affinity: {facts.usable_cpus} {whole}; the CPU is timed on these alone: start without taskset, or "
+            f"CPU affinity: {len(allowed)} {whole}; the CPU is timed on these alone: start without taskset, or "
             "ask the scheduler for the whole machine"
         )
-    if facts.quota_cpus is not None and facts.quota_cpus < facts.usable_cpus:
+    quota = cgroup_quota(root)
+    if quota is not None and quota < len(allowed):
         yield (
-            f"CPU quota: {facts.quota_cpus:g} {whole}; the control group holds the CPU back in bursts: raise the "
+            f"CPU quota: {quota:g} {whole}; the control group holds the CPU back in bursts: raise the "
             "container's or the service's CPU limit"
         )
-    if facts.slurm_cpus is not None and facts.slurm_cpus < facts.usable_cpus:
+    slurm = environment.get("SLURM_CPUS_PER_TASK", "")
+    if slurm.isdigit() and int(slurm) < len(allowed):
         yield (
-            f"Slurm allocation: {facts.slurm_cpus} {whole}; the CPU is timed on these alone: ask for all of the node's "
+            f"Slurm allocation: {slurm} {whole}; the CPU is timed on these alone: ask for all of the node's "
             "(--exclusive and --cpus-per-task)"
         )
-    for name, value in facts.thread_settings.items():
-        yield f"{name}: {value}; it changes how many threads run, and where: unset it before the run"
-    cores = {"device": BASELINE, "threads": facts.usable_cores, "physical_cores": facts.usable_cores}
-    if others_disturb({**cores, "others_cpus": facts.others_cpus}):
+    for name in THREAD_SETTINGS:
+        if name in environment:
+            yield f"{name}: {environment[name]}; it changes how many threads run, and where: unset it before the run"
+    cores = usable_cores(allowed, environment, root)
+    if others_disturb({"device": BASELINE, "threads": cores, "physical_cores": cores, "others_cpus": others}):
         yield (
-            f"load by others: {facts.others_cpus:.1f} CPUs busy; stop other programs, or reserve the whole machine; "
+            f"load by others: {others:.1f} CPUs busy; stop other programs, or reserve the whole machine; "
             "`top` shows who it is"
         )
-    if facts.stolen_share is not None and facts.stolen_share > STOLEN_MAX_SHARE:
+    if (clock := governor(root)) not in (None, "performance"):
         yield (
-            f"virtual machine: its host took {facts.stolen_share:.1%} of the CPU time asked for; use a machine with "
-            "CPUs of its own, or a dedicated instance"
+            f"CPU governor: {clock}; the clock lags behind the load: sudo cpupower frequency-set --governor performance"
         )
-
-
-def _clock_and_memory(facts: Facts) -> Iterator[str]:
-    if facts.on_battery:
-        yield "power supply: battery; the clocks are held low: plug the machine in"
-    if facts.governor not in (None, "performance"):
-        yield (
-            f"CPU governor: {facts.governor}; the clock lags behind the load: sudo cpupower frequency-set --governor "
-            "performance"
-        )
-    if facts.turbo:
+    if turbo(root):
         yield (
             "CPU turbo: on; the clock depends on heat and on the cores in use: for the steadiest numbers switch it off "
             "(write 1 to /sys/devices/system/cpu/intel_pstate/no_turbo, or 0 to /sys/devices/system/cpu/cpufreq/boost)"
-        )
-    if facts.swap_used_bytes > SWAP_MAX_SHARE * facts.memory_bytes:
-        yield (
-            f"swap: {facts.swap_used_bytes / 2**30:.1f} GiB in use; memory is or was short: stop what fills it, then "
-            "sudo swapoff -a && sudo swapon -a"
         )
 
 
 def _gpu(gpu: GpuState) -> Iterator[str]:
     name = gpu.uuid
     if gpu.processes:
-        listed = ", ".join(f"{pid} ({_gib(memory)})" for pid, memory in gpu.processes)
+        listed = ", ".join(str(pid) for pid, _ in gpu.processes)
         yield f"{name}: compute processes {listed}; its results would be invalid: stop them, or use another GPU"
-    elif (gpu.memory_used_bytes or 0) > UNSEEN_MEMORY_BYTES:
-        yield (
-            f"{name}: {_gib(gpu.memory_used_bytes)} in use by a process that cannot be seen from here; look for it "
-            "outside of this container, or for programs that draw on this GPU"
-        )
     limit, default = gpu.power_limit_w, gpu.power_limit_default_w
     if limit is not None and default is not None and round(limit) < round(default):
         yield (
             f"{name}: power limit {limit:.0f} W, by default {default:.0f} W; raise it: sudo nvidia-smi --id={name} "
             f"--power-limit={default:.0f}"
         )
-    target, usual = gpu.sm_clock_target_mhz, gpu.sm_clock_default_mhz
-    if target is not None and usual is not None and target < usual:
-        yield (
-            f"{name}: application clock set to {target:.0f} MHz, by default {usual:.0f} MHz; reset it: sudo nvidia-smi "
-            f"--id={name} --reset-applications-clocks"
-        )
     slowed = sorted(set(SLOWDOWN) & set(gpu.reasons or ()))
     if slowed:
         yield f"{name}: clock held down now by {', '.join(slowed)}; see to its cooling and its power supply"
-    if gpu.persistence is False:
-        yield (
-            f"{name}: persistence mode off; the driver may be loaded anew for each trial: sudo nvidia-smi --id={name} "
-            "--persistence-mode=1"
-        )
-    if gpu.mig:
-        yield f"{name}: partitioned (MIG); a trial gets one instance: to measure the whole GPU, switch MIG off"
-
-
-def _gib(size: int | None) -> str:
-    return "memory unknown" if size is None else f"{size / 2**30:.1f} GiB"

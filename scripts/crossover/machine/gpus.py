@@ -14,20 +14,13 @@ CPU_WORDS = 128
 
 
 @dataclass(frozen=True)
-class VisibleGpu:
-    """A GPU, or a MIG instance of one."""
-
-    id: str
-    """Its name in CUDA_VISIBLE_DEVICES: `GPU-...` or `MIG-...`."""
-    name: str
-
-
-@dataclass(frozen=True)
 class InstalledGpu:
-    """A physical GPU: its usable parts, and all names that CUDA_VISIBLE_DEVICES may give them."""
+    """A physical GPU."""
 
-    usable: tuple[VisibleGpu, ...]
-    names: Mapping[str, tuple[VisibleGpu, ...]]
+    usable: tuple[str, ...]
+    """Itself or its MIG instances, as `GPU-...` or `MIG-...`."""
+    names: Mapping[str, tuple[str, ...]]
+    """What each name means that CUDA_VISIBLE_DEVICES may give it or its parts."""
     near: frozenset[int] = frozenset()
     """Logical CPUs of its NUMA node; empty if the driver does not say."""
 
@@ -38,8 +31,8 @@ class Gpus:
 
     installed: tuple[InstalledGpu, ...] = ()
     """All GPUs that the driver shows, in the order of the PCI bus."""
-    visible: tuple[VisibleGpu, ...] = ()
-    """The GPUs that this process may use, in CUDA's order."""
+    visible: tuple[str, ...] = ()
+    """The GPUs and MIG instances that this process may use, in CUDA's order."""
 
 
 def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
@@ -47,11 +40,14 @@ def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
 
     `nvml` is the module pynvml, initialised. Raises `nvml.NVMLError` if the driver cannot count its GPUs.
     """
-    installed = _installed(nvml)
+    installed = []
+    for index in range(nvml.nvmlDeviceGetCount()):
+        with suppress(nvml.NVMLError):  # off the bus, or not open to this process: CUDA does not count it either
+            installed.append(_describe(nvml.nvmlDeviceGetHandleByIndex(index), nvml))
     return Gpus(tuple(installed), tuple(_visible(installed, environment.get("CUDA_VISIBLE_DEVICES"))))
 
 
-def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[VisibleGpu]:
+def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[str]:
     """The GPUs that CUDA_VISIBLE_DEVICES leaves; all if it is not set.
 
     An index counts in the order of the PCI bus, as NVML and nvidia-smi do. CUDA does the same if the GPUs are alike or
@@ -60,7 +56,7 @@ def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[Visi
     """
     if chosen is None:
         return [gpu for one in installed for gpu in one.usable]
-    visible: list[VisibleGpu] = []
+    visible: list[str] = []
     for name in chosen.split(","):
         found = _find(name.strip(), installed)
         if found is None:
@@ -69,43 +65,25 @@ def _visible(installed: Sequence[InstalledGpu], chosen: str | None) -> list[Visi
     return visible if len(set(visible)) == len(visible) else []
 
 
-def _installed(nvml: Any) -> list[InstalledGpu]:
-    found = []
-    for index in range(nvml.nvmlDeviceGetCount()):
-        try:
-            found.append(_describe(nvml.nvmlDeviceGetHandleByIndex(index), nvml))
-        except nvml.NVMLError:
-            continue  # off the bus, or not open to this process: CUDA does not count it either
-    return found
-
-
 def _describe(handle: Any, nvml: Any) -> InstalledGpu:
-    gpu, near = _identify(handle, nvml), _near(handle, nvml)
+    gpu, near = str(nvml.nvmlDeviceGetUUID(handle)), _near(handle, nvml)
     if not _is_split(handle, nvml):
-        return InstalledGpu((gpu,), {gpu.id: (gpu,)}, near)
-    instances: list[VisibleGpu] = []
-    names: dict[str, tuple[VisibleGpu, ...]] = {}
+        return InstalledGpu((gpu,), {gpu: (gpu,)}, near)
+    instances: list[str] = []
+    names: dict[str, tuple[str, ...]] = {}
     for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
-        try:
+        with suppress(nvml.NVMLError):  # the numbers of the instances may have gaps
             part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
-            instance = _identify(part, nvml)
+            instance = str(nvml.nvmlDeviceGetUUID(part))
             within = f"{nvml.nvmlDeviceGetGpuInstanceId(part)}/{nvml.nvmlDeviceGetComputeInstanceId(part)}"
-        except nvml.NVMLError:
-            continue  # the numbers of the instances may have gaps
-        instances.append(instance)
-        names |= {instance.id: (instance,), f"MIG-{gpu.id}/{within}": (instance,)}
-    return InstalledGpu(tuple(instances), names | {gpu.id: tuple(instances)}, near)
-
-
-def _identify(handle: Any, nvml: Any) -> VisibleGpu:
-    return VisibleGpu(str(nvml.nvmlDeviceGetUUID(handle)), str(nvml.nvmlDeviceGetName(handle)))
+            instances.append(instance)
+            names |= {instance: (instance,), f"MIG-{gpu}/{within}": (instance,)}
+    return InstalledGpu(tuple(instances), names | {gpu: tuple(instances)}, near)
 
 
 def _near(handle: Any, nvml: Any) -> frozenset[int]:
-    """The CPUs of a GPU's NUMA node; with an older driver, those it calls ideal for the GPU."""
+    """The CPUs of a GPU's NUMA node; empty if the driver does not say."""
     words: list[int] = []
-    with suppress(nvml.NVMLError):
-        words = list(nvml.nvmlDeviceGetCpuAffinity(handle, CPU_WORDS))
     with suppress(nvml.NVMLError):
         words = list(nvml.nvmlDeviceGetCpuAffinityWithinScope(handle, CPU_WORDS, nvml.NVML_AFFINITY_SCOPE_NODE))
     return frozenset(cpu for cpu in range(WORD_BITS * len(words)) if words[cpu // WORD_BITS] >> cpu % WORD_BITS & 1)
@@ -119,7 +97,7 @@ def _is_split(handle: Any, nvml: Any) -> bool:
     return bool(current)
 
 
-def _find(name: str, installed: Sequence[InstalledGpu]) -> tuple[VisibleGpu, ...] | None:
+def _find(name: str, installed: Sequence[InstalledGpu]) -> tuple[str, ...] | None:
     """The GPUs that an entry of CUDA_VISIBLE_DEVICES names; None if it ends the list."""
     if number := re.match(r"\+?(\d+)", name):
         index = int(number[1])

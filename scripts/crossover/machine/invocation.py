@@ -20,8 +20,8 @@ LONGEST_COMMAND = 10_000
 PROFILE = "SNAKEMAKE_PROFILE"
 """The environment variable that names a profile in place of --profile."""
 
-SECRET = re.compile(r"(secret|passw|token|credential|access-key|api-key)", re.IGNORECASE)
-"""Options whose value nobody else should read, such as those of Snakemake's storage plugins."""
+SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+", re.IGNORECASE)
+"""An option whose value nobody else should read, such as those of Snakemake's storage plugins, and its value."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Invocation:
 
 def this_invocation(arguments: Sequence[str], folder: str, environment: Mapping[str, str] = os.environ) -> Invocation:
     """The run whose main process this is; `arguments` are those of Snakemake."""
-    command = shlex.join(["snakemake", *without_secrets(arguments)])
+    command = SECRET.sub(r"\1***", shlex.join(["snakemake", *arguments]))
     if profile := environment.get(PROFILE):
         command = f"{PROFILE}={shlex.quote(profile)} {command}"
     if len(command) > LONGEST_COMMAND:
         command = f"{command[:LONGEST_COMMAND]} ..."
-    return Invocation(_readable(command), _readable(folder), find_checkout())
+    return Invocation(command, folder, find_checkout())
 
 
 def hand_down_invocation(invocation: Invocation) -> None:
@@ -64,21 +64,3 @@ def code_version(environment: Mapping[str, str] = os.environ) -> str | None:
     """What a row says of the code that measured it: as the run found it, or, by hand, as it is now."""
     invocation = handed_down_invocation(environment)
     return (find_checkout() if invocation is None else invocation.checkout).code_version
-
-
-def without_secrets(arguments: Sequence[str]) -> list[str]:
-    """A command line whose secret values are three asterisks."""
-    shown, hide = [], False
-    for argument in arguments:
-        name, sign, _ = argument.partition("=")
-        is_secret = name.startswith("-") and SECRET.search(name) is not None
-        shown.append(
-            "***" if hide and not argument.startswith("-") else f"{name}=***" if is_secret and sign else argument
-        )
-        hide = is_secret and not sign
-    return shown
-
-
-def _readable(text: str) -> str:
-    """Text that every page can hold, though a path in it be no UTF-8."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

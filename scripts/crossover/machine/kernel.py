@@ -57,11 +57,11 @@ def cgroup_quota(root: Path = Path("/")) -> float | None:
     return min(quotas, default=None)
 
 
-def available_bytes(root: Path = Path("/"), host_bytes: int | None = None) -> int:
-    """Memory that this process may still take, on the host and in its control groups; `host_bytes` is for tests."""
+def available_bytes(root: Path = Path("/")) -> int:
+    """Memory that this process may still take, on the host and in its control groups."""
     import psutil  # a trial's parent should start quickly
 
-    left = [psutil.virtual_memory().available if host_bytes is None else host_bytes]
+    left: list[int] = [psutil.virtual_memory().available]
     for level in control_groups("memory", root):
         for limit, used, cache in MEMORY_FILES:
             limit_bytes, used_bytes = read_number(level / limit), read_number(level / used)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import tempfile
 import time
@@ -11,11 +10,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crossover.config.words import is_cpu
 from crossover.errors import UserError
 from crossover.machine.gpus import Gpus, find_gpus
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 LEASES = "CROSSOVER_LEASES"
 """The environment variable that names another folder for the locks."""
@@ -23,7 +25,8 @@ LEASES = "CROSSOVER_LEASES"
 TELL_AGAIN_S = 60.0
 """Seconds after which a waiting trial says again what it waits for."""
 
-LONGEST_NOTE = 4096
+POLL_S = 0.2
+LONGEST_NOTE = 400
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """In a folder that all may write in, a file may be a link to elsewhere, or a pipe that never answers."""
 
@@ -42,41 +45,34 @@ class Lease:
 
 
 @contextmanager
-def lease(
-    device: str,
-    environment: Mapping[str, str],
-    *,
-    folder: Path | None = None,
-    holder: str,
-    tell: Callable[[str], None],
-    nvml: Any = None,
-    poll_s: float = 0.2,
-    sleep: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.monotonic,
-) -> Iterator[Lease]:
+def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Callable[[str], None]) -> Iterator[Lease]:
     """Hold the first free GPU while the block runs; wait if all are held.
 
     `holder` is what others read while they wait for this trial; `tell` takes the line that this trial prints while it
-    waits. `nvml` stands in for the module pynvml. The locks lie in `folder`, by default `folder_of_locks`. The kernel
-    frees a lock when its process ends, however it ends.
+    waits. The kernel frees a lock when its process ends, however it ends.
 
     Nothing is held for the CPU, or if no GPU is visible: then the measuring process says what is missing. Raises
     UserError if the folder cannot hold locks.
     """
-    offered, gpus = _offered(device, environment, nvml)
-    if not offered:
+    names, gpus = _offered(device, environment)
+    if not names:
         yield Lease(None, {}, 0.0, gpus)
         return
-    shared = make_folder(folder or folder_of_locks(environment))
-    started = clock()
-    taken = _take_one([_Seat(name, shared) for name in offered], tell, poll_s, sleep, clock)
+    from filelock import FileLock  # not for a CPU trial, which should start quickly
+
+    folder = _make_folder(folder_of_locks(environment))
+    started = time.monotonic()
+    # A lock that the kernel does not free when its holder is killed would block the GPU for good: no fallback.
+    locks = {name: FileLock(_path_of_lock(folder, name), fallback_to_soft=False) for name in names}
+    name = _take_one(locks, folder, tell)
+    path = _path_of_lock(folder, name)
     try:
-        _write_note(taken.path, holder)
-        uuid = taken.name if taken.name.startswith(("GPU-", "MIG-")) else None
-        yield Lease(uuid, {"CUDA_VISIBLE_DEVICES": uuid} if uuid else {}, clock() - started, gpus)
+        _write_note(path, holder)
+        uuid = name if name.startswith(("GPU-", "MIG-")) else None
+        yield Lease(uuid, {"CUDA_VISIBLE_DEVICES": uuid} if uuid else {}, time.monotonic() - started, gpus)
     finally:
-        _write_note(taken.path, None)
-        taken.lock.release()
+        _write_note(path, None)
+        locks[name].release()
 
 
 def others_held(uuid: str, environment: Mapping[str, str]) -> int:
@@ -85,8 +81,7 @@ def others_held(uuid: str, environment: Mapping[str, str]) -> int:
     Trying a lock would keep others from it for a moment. A holder in another PID namespace is not seen.
     """
     own = _path_of_lock(folder_of_locks(environment), uuid)
-    notes = [_read_note(path) for path in own.parent.glob("*.lock") if path != own]
-    return sum(note is not None and _runs(note[0]) for note in notes)
+    return sum(_runs(_read_note(path)[0]) for path in own.parent.glob("*.lock") if path != own)
 
 
 def folder_of_locks(environment: Mapping[str, str]) -> Path:
@@ -98,7 +93,7 @@ def folder_of_locks(environment: Mapping[str, str]) -> Path:
     return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / "crossover-leases"
 
 
-def make_folder(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     """Make the folder of the locks, in which all users may write, unless it exists; raises UserError."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -107,76 +102,55 @@ def make_folder(folder: Path) -> Path:
             folder.chmod(0o1777)
     except OSError as error:
         raise _unfit(folder, _why(error)) from error
-    if folder.is_symlink():  # whoever made it could have every user write where the link leads
-        raise _unfit(folder, "it is a link")
-    if not folder.is_dir():
-        raise _unfit(folder, "it is not a folder")
+    if folder.is_symlink() or not folder.is_dir():  # a link would have every user write where it leads
+        raise _unfit(folder, "it is a link, or no folder")
     return folder
-
-
-class _Seat:
-    """One lock, named after the GPU or the kind of device that it guards."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        from filelock import FileLock  # not for a CPU trial, which should start quickly
-
-        self.name = name
-        self.path = _path_of_lock(folder, name)
-        # A lock that the kernel does not free when its holder is killed would block the GPU for good: no fallback.
-        self.lock = FileLock(self.path, fallback_to_soft=False)
-
-    def take(self) -> bool:
-        """Take the lock if it is free."""
-        from filelock import Timeout
-
-        try:
-            with _for_everyone():
-                self.lock.acquire(blocking=False)
-        except Timeout:
-            return False
-        except OSError as error:
-            raise _unfit(self.path.parent, _why(error)) from error
-        return True
 
 
 def _path_of_lock(folder: Path, name: str) -> Path:
     return folder / f"{name.replace('/', '_')}.lock"
 
 
-def _take_one(
-    seats: list[_Seat],
-    tell: Callable[[str], None],
-    poll_s: float,
-    sleep: Callable[[float], None],
-    clock: Callable[[], float],
-) -> _Seat:
-    started = clock()
-    tell_at = started
+def _take_one(locks: Mapping[str, FileLock], folder: Path, tell: Callable[[str], None]) -> str:
+    """Take the first lock that becomes free; returns its name."""
+    started = tell_at = time.monotonic()
     while True:
-        for seat in seats:
-            if seat.take():
-                return seat
-        if (now := clock()) >= tell_at:
-            held = "; ".join(f"{seat.name} is held by {_holder_words(seat.path)}" for seat in seats)
+        for name, lock in locks.items():
+            if _take(lock, folder):
+                return name
+        if (now := time.monotonic()) >= tell_at:
+            held = "; ".join(f"{name} is held by {_holder_words(_path_of_lock(folder, name))}" for name in locks)
             tell(f"waiting for a GPU, {now - started:.0f} s so far: {held}")
             tell_at = now + TELL_AGAIN_S
-        sleep(poll_s)
+        time.sleep(POLL_S)
 
 
-def _offered(device: str, environment: Mapping[str, str], nvml: Any) -> tuple[list[str], Gpus]:
+def _take(lock: FileLock, folder: Path) -> bool:
+    """Take a lock if it is free."""
+    from filelock import Timeout
+
+    try:
+        with _for_everyone():
+            lock.acquire(blocking=False)
+    except Timeout:
+        return False
+    except OSError as error:
+        raise _unfit(folder, _why(error)) from error
+    return True
+
+
+def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gpus]:
     """Names of the locks that will do: one per NVIDIA GPU; for other kinds of device one for the whole machine."""
     if is_cpu(device):
         return [], Gpus()
-    gpus = _nvidia_gpus(environment, nvml) if device == "cuda" else None
-    return ([device], Gpus()) if gpus is None else ([gpu.id for gpu in gpus.visible], gpus)
+    gpus = _nvidia_gpus(environment) if device == "cuda" else None
+    return ([device], Gpus()) if gpus is None else (list(gpus.visible), gpus)
 
 
-def _nvidia_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus | None:
+def _nvidia_gpus(environment: Mapping[str, str]) -> Gpus | None:
     """The NVIDIA GPUs; None on a machine without NVML, such as one with AMD GPUs."""
-    if nvml is None:
-        import pynvml
+    import pynvml as nvml  # not for a CPU trial
 
-        nvml = pynvml
     try:
         nvml.nvmlInit()
     except nvml.NVMLError:
@@ -218,47 +192,29 @@ def _write_note(path: Path, holder: str | None) -> None:
 
     The file is written in place: where the sticky bit is set, no user may replace another's.
     """
-    lines = [str(os.getpid()), _user(), datetime.now().astimezone().isoformat(" ", "seconds"), _plain(holder or "")]
+    note = f"{os.getpid()}\n{holder} (pid {os.getpid()}, user {os.getuid()}, since {datetime.now():%Y-%m-%d %H:%M:%S})"
     with suppress(OSError), os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC | _SAFELY), "w", encoding="utf-8") as file:
-        file.write("" if holder is None else "\n".join(lines))
+        file.write("" if holder is None else note)
 
 
 def _holder_words(path: Path) -> str:
     """Which process holds a lock, in one line, as far as it left a note."""
-    if (note := _read_note(path)) is None:
-        return "a process that left no note"
-    pid, user, since, holder = note
-    noted = f"{holder} (pid {pid}, user {user}, since {since})"
-    # A holder that was killed wipes nothing, and the next one may not have written yet.
-    return noted if _runs(pid) else f"a process that left no note; the last note is of {noted}"
+    pid, words = _read_note(path)
+    return words if _runs(pid) else "a process that left no note"
 
 
-def _read_note(path: Path) -> tuple[str, str, str, str] | None:
-    """Process id, user, time and holder; None if there is no note."""
+def _read_note(path: Path) -> tuple[int | None, str]:
+    """The process that noted itself, and its words for the terminal, whoever wrote them; None if there is no note."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | _SAFELY), "rb") as file:
-            lines = file.read(LONGEST_NOTE).decode("utf-8", errors="replace").split("\n")
-    except OSError:
-        return None
-    if len(lines) != 4 or not (lines[0].isascii() and lines[0].isdigit() and len(lines[0]) < 10):
-        return None
-    pid, user, since, holder = map(_plain, lines)
-    return pid, user, since, holder
+            pid, words = file.read(LONGEST_NOTE).decode("utf-8", errors="replace").split("\n")
+            return int(pid), "".join(filter(str.isprintable, words))
+    except (OSError, ValueError):
+        return None, ""
 
 
-def _runs(pid: str) -> bool:
+def _runs(pid: int | None) -> bool:
+    """Whether a noted process lives: a holder that was killed wipes nothing."""
     import psutil  # only who waits or measures needs it: a trial should start quickly
 
-    return psutil.pid_exists(int(pid))
-
-
-def _plain(text: str) -> str:
-    """Text for one line of a terminal, whoever wrote it."""
-    return "".join(character if character.isprintable() else " " for character in text)[:200]
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # a container's user need not have a name
-        return str(os.getuid())
+    return pid is not None and psutil.pid_exists(pid)

@@ -119,8 +119,6 @@ class GpuState:
     power_limit_w: float | None = None
     power_limit_default_w: float | None = None
     sm_clock_mhz: float | None = None
-    sm_clock_target_mhz: float | None = None
-    """The setting of the application clock."""
     sm_clock_default_mhz: float | None = None
     sm_clock_max_mhz: float | None = None
     temperature_c: float | None = None
@@ -129,12 +127,7 @@ class GpuState:
     """Only the counters that the GPU has."""
     processes: tuple[tuple[int, int | None], ...] | None = None
     """Each compute process: its id, and its memory in bytes if known. An id may come twice (0: hidden)."""
-    memory_used_bytes: int | None = None
-    """Without the driver's own, where NVML tells them apart."""
     mig: bool | None = None
-    persistence: bool | None = None
-    energy_mj: int | None = None
-    """Of the whole GPU since the driver was loaded; None for a MIG instance, whose share is not measured."""
 
 
 def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
@@ -215,10 +208,6 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
         value = ask(nvml, query(name))
         return None if value is None else value * factor
 
-    def enabled(name: str) -> bool | None:
-        value = ask(nvml, query(name))
-        return None if value is None else bool(value[0] if isinstance(value, list) else value)
-
     def clock(name: str, *more: int) -> float | None:
         # Application clocks are documented for the graphics domain, which runs with the SMs.
         return ask(nvml, query(name, nvml.NVML_CLOCK_SM, *more), query(name, nvml.NVML_CLOCK_GRAPHICS, *more))
@@ -229,17 +218,12 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
         lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v3(device),
         lambda: nvml.nvmlDeviceGetComputeRunningProcesses_v2(device),
     )
-    memory = ask(
-        nvml,
-        lambda: nvml.nvmlDeviceGetMemoryInfo(device, version=nvml.nvmlMemory_v2),
-        lambda: nvml.nvmlDeviceGetMemoryInfo(device),
-    )
+    mig_mode = ask(nvml, query("nvmlDeviceGetMigMode"))
     return GpuState(
         uuid=uuid,
         power_limit_w=scaled("nvmlDeviceGetEnforcedPowerLimit", MILLI),
         power_limit_default_w=scaled("nvmlDeviceGetPowerManagementDefaultLimit", MILLI),
         sm_clock_mhz=clock("nvmlDeviceGetClockInfo"),
-        sm_clock_target_mhz=clock("nvmlDeviceGetClock", nvml.NVML_CLOCK_ID_APP_CLOCK_TARGET),
         sm_clock_default_mhz=clock("nvmlDeviceGetClock", nvml.NVML_CLOCK_ID_APP_CLOCK_DEFAULT),
         sm_clock_max_mhz=clock("nvmlDeviceGetMaxClockInfo"),
         temperature_c=ask(
@@ -250,10 +234,7 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
         reasons=_event_reasons(board, nvml),
         violations_ns=_violations_ns(board, nvml),
         processes=None if processes is None else tuple((one.pid, one.usedGpuMemory) for one in processes),
-        memory_used_bytes=None if memory is None else int(memory.used),
-        mig=True if gpu.is_instance else enabled("nvmlDeviceGetMigMode"),
-        persistence=enabled("nvmlDeviceGetPersistenceMode"),
-        energy_mj=None if gpu.is_instance else ask(nvml, query("nvmlDeviceGetTotalEnergyConsumption")),
+        mig=True if gpu.is_instance else None if mig_mode is None else bool(mig_mode[0]),
     )
 
 

@@ -133,7 +133,7 @@ def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path =
     if not each:
         return {}
     return {
-        one.id: sorted(chain.from_iterable(cores[cpus][place * each : (place + 1) * each]))
+        one: sorted(chain.from_iterable(cores[cpus][place * each : (place + 1) * each]))
         for cpus, group in groups.items()
         for place, gpu in enumerate(group)
         for one in gpu.usable
@@ -142,8 +142,7 @@ def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path =
 
 def _visible_boards(gpus: Gpus) -> tuple[InstalledGpu, ...]:
     """The physical GPUs that this process may use, wholly or in part."""
-    visible = {gpu.id for gpu in gpus.visible}
-    return tuple(board for board in gpus.installed if visible.intersection(gpu.id for gpu in board.usable))
+    return tuple(board for board in gpus.installed if not set(gpus.visible).isdisjoint(board.usable))
 
 
 def _near(gpus: Collection[InstalledGpu], allowed: frozenset[int]) -> list[frozenset[int]]:

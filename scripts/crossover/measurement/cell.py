@@ -10,16 +10,18 @@ from typing import Any
 import pynvml
 import torch
 
-from crossover.errors import UnsupportedError
+from crossover.errors import InvalidError, UnsupportedError
 from crossover.machine.nvml import driver_version
 from crossover.machine.threads import lacking_cores, usable_cores
 from crossover.measurement.host.description import describe_host
 from crossover.measurement.process.jobs import Job
-from crossover.measurement.step.conditions import Conditions, read_switches, seed_all, set_conditions
-from crossover.measurement.step.devices import OpenDevice
+from crossover.measurement.step.conditions import changes, read_switches, seed_all, set_switches, wrong_device
+from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.workloads import build_task, read_dataset
+
+THREADS = ("threads", "interop_threads")
 
 Columns = dict[str, Any]
 
@@ -29,14 +31,11 @@ class OpenCell:
     """A cell whose switches are set and whose device is open."""
 
     job: Job
-    conditions: Conditions
+    target: OpenDevice
+    switches: Mapping[str, Any]
+    """Switches and threads as they were set, which must stay."""
     columns: Columns
     """What is known before anything is built: the job, host, device and versions, under the names of columns."""
-
-    @property
-    def target(self) -> OpenDevice:
-        """The opened device."""
-        return self.conditions.target
 
     def arithmetic(self) -> Arithmetic:
         """The cell's arithmetic on its device; raises UnsupportedError if the device or the cores lack it."""
@@ -45,15 +44,20 @@ class OpenCell:
         return arithmetic_of(self.job.cell.precision, self.target.device)
 
     def data(self) -> dict[str, torch.Tensor]:
-        """The dataset on the host; raises UserError if it cannot be read."""
         return read_dataset(self.job.dataset, self.job.cell.workload)
 
     def build(self, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, seed: int) -> Task:
         """Build the cell's task from a seed; raises InvalidError if that moved it or changed a switch."""
         seed_all(seed)
         task = build_task(self.job.cell, data, arithmetic)
-        self.conditions.check(task)
+        self.check(task)
         return task
+
+    def check(self, task: Task) -> None:
+        """Raise InvalidError if the task runs elsewhere than asked, or a switch or the threads changed."""
+        reason = wrong_device(task, self.target, self.job.uuid) or changes(self.switches, read_switches())
+        if reason is not None:
+            raise InvalidError(reason)
 
 
 def open_cell(job: Job) -> OpenCell:
@@ -61,8 +65,11 @@ def open_cell(job: Job) -> OpenCell:
 
     Raises UserError if torch cannot use the device.
     """
-    conditions = set_conditions(job.cell, job.threads, job.uuid)
-    host, target = describe_host(), conditions.target
+    switches = set_switches(job.cell.precision, job.threads)
+    target = open_device(job.cell.device)
+    host = describe_host()
+    if target.device.type != "cpu":  # a loader's pinning thread changes the threads, and no step runs on them
+        switches = {name: value for name, value in switches.items() if name not in THREADS}
     on_cuda = target.device.type == "cuda"
     columns = {
         **job.columns(),
@@ -74,7 +81,7 @@ def open_cell(job: Job) -> OpenCell:
         "cudnn_version": str(torch.backends.cudnn.version()) if on_cuda else None,
         "backend_settings": json.dumps(read_switches()),
     }
-    return OpenCell(job, conditions, columns)
+    return OpenCell(job, target, switches, columns)
 
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from crossover.config.studies import Effort
 from crossover.config.workloads import workload_traits
-from crossover.measurement.clock.timing import Stopwatch, time_steps, timing_columns
+from crossover.measurement.clock.timing import Stopwatch, time_steps
 from crossover.measurement.host.description import describe_machine, process_age_s
 from crossover.measurement.process.jobs import TrialJob
 from crossover.tables.columns import Measurement
@@ -43,6 +43,5 @@ def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None] = lambd
     }
     tell({"begun": facts})
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, synchronise=lambda: None)
-    timing = time_steps(lambda: None, 1, NO_EFFORT, watch)
-    columns = {**facts, **timing_columns(timing), "status": "ok", "flags": [], "process_s": process_age_s()}
-    return Measurement(**columns)
+    timed, _ = time_steps(lambda: None, 1, NO_EFFORT, watch)
+    return Measurement(**facts, **timed, status="ok", flags=[], process_s=process_age_s())

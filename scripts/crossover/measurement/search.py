@@ -48,8 +48,6 @@ FACTS = (
 
 @dataclass(frozen=True)
 class Try:
-    """One try of a search."""
-
     batch_size: int
     status: str
     reason: str | None
@@ -109,32 +107,22 @@ def search_largest(
             raise _StoppedError
         return outcome.status == "ok"
 
+    largest, stopped = None, False
     try:
-        found = find_largest(fits, first.cell.batch_size, limit)
+        largest = find_largest(fits, first.cell.batch_size, limit)
     except _StoppedError:
-        return _stopped(tries, facts)
-    result = LargestBatch(
-        status="ok", largest=found.largest, smallest_failing=found.smallest_failing, tries=tries, facts=facts
-    )
-    if found.largest is not None:
-        return result
-    smallest = min(tries, key=lambda one: one.batch_size)
-    return replace(result, status="oom", reason=f"batch {smallest.batch_size} does not fit: {smallest.reason}")
-
-
-def _stopped(tries: list[Try], facts: dict[str, Any]) -> LargestBatch:
-    """What a search learnt before its last try stopped it; a batch that failed once counts as failing."""
-    last = tries[-1]
+        stopped = True
     failing = min((one.batch_size for one in tries if one.status == "oom"), default=None)
-    fitted = [one.batch_size for one in tries if one.status == "ok" and (failing is None or one.batch_size < failing)]
-    return LargestBatch(
-        status=last.status,
-        reason=f"batch {last.batch_size}: {last.reason}",
-        smallest_failing=failing,
-        largest_fitting=max(fitted, default=None),
-        tries=tries,
-        facts=facts,
-    )
+    result = LargestBatch(status="ok", largest=largest, smallest_failing=failing, tries=tries, facts=facts)
+    if stopped:
+        last = tries[-1]
+        fitted = [one.batch_size for one in tries if one.status == "ok" and (not failing or one.batch_size < failing)]
+        reason = f"batch {last.batch_size}: {last.reason}"
+        return replace(result, status=last.status, reason=reason, largest_fitting=max(fitted, default=None))
+    if largest is None:
+        smallest = min(tries, key=lambda one: one.batch_size)
+        return replace(result, status="oom", reason=f"batch {smallest.batch_size} does not fit: {smallest.reason}")
+    return result
 
 
 def time_largest(
@@ -205,7 +193,6 @@ def run_try(
 
 
 def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
-    """Run the steps in an open cell, waiting for each; returns what was timed."""
     from crossover.measurement.cell import with_rows
     from crossover.measurement.memory.memory_limit import limit_memory
     from crossover.measurement.step.execution import prepare
@@ -223,7 +210,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
         raise InvalidError(f"the loss scaler skipped {SKIPPED_MAX} updates in a row: what an update needs is not known")
     step_s = [time_block(step, 1, watch).wall_s for _ in range(STEPS)][-1]
     found = time_batches(step, job.timed_batches, step_s, watch) if job.timed_batches else {}
-    cell.conditions.check(task)
+    cell.check(task)
     return found
 
 

@@ -1,14 +1,9 @@
 """A whole training, for its predictions: the same weights, rows and order of rows on every device.
 
-Nothing is drawn on the device: the seed sets the weights and each epoch's order of rows on the host. So two devices
-differ by their arithmetic alone (but for dropout, which draws on the device).
-
-The workload's own resident step trains. Its data lie on the device in the dataset's order, so an epoch is shuffled by
-overwriting them with themselves in a new order. Rows beyond the last whole batch are left out of the epoch.
-
-A dataset holds training rows only, because timing needs no others. The rows to predict are its last ones, which the
-training does not see; rows lie in random order, so this is a random part. Features were standardised with them
-included, which is the same for everything that is compared.
+The seed sets the weights and each epoch's order of rows on the host, so two devices differ by their arithmetic alone
+(but for dropout, which draws on the device). The workload's own resident step trains; an epoch is shuffled by
+overwriting its data with themselves in a new order. Rows beyond the last whole batch are left out. The rows to predict
+are the dataset's last ones; it lies in random order, and was standardised with them included.
 """
 
 from __future__ import annotations
@@ -31,7 +26,7 @@ from crossover.measurement.process.jobs import TrainingJob
 from crossover.measurement.step.conditions import read_switches
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import Task, TrainingTask
+from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import count_parameters, whole_batches
 from crossover.tables.columns import Training
 
@@ -49,7 +44,7 @@ def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lamb
 
     Out of memory, a precision that the device lacks, a training too slow for the time limit and one that diverged are
     rows with a status and a reason. `tell` takes `begun` with what is known before the model is built. Raises UserError
-    for a device or a dataset that is not there, and for a workload that is no training.
+    for a device or a dataset that is not there.
     """
     cell = open_cell(job)
     known = cell.columns | {
@@ -68,18 +63,18 @@ def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lamb
 
 
 def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
-    """The columns that depend on how the training ends."""
     arithmetic = cell.arithmetic()
     training, held_out = split(cell.data(), job.test_share)
     whole_batches(training, job.cell.batch_size)
     # The workload itself brings the rows into the form that its model takes.
-    inputs = trainable(cell.build(with_rows(held_out, job.cell.batch_size), arithmetic, job.seed), job).resident[0]
-    task = trainable(cell.build({name: rows.clone() for name, rows in training.items()}, arithmetic, job.seed), job)
+    inputs = cell.build(with_rows(held_out, job.cell.batch_size), arithmetic, job.seed).resident[0]
+    task = cell.build({name: rows.clone() for name, rows in training.items()}, arithmetic, job.seed)
+    assert isinstance(task, TrainingTask)
     start_s = time.perf_counter()
     steps = fit(task, job, cell.target.synchronise)
     train_s = time.perf_counter() - start_s
     scores = predict(task.model, inputs[: len(held_out["labels"])], arithmetic)
-    cell.conditions.check(task)
+    cell.check(task)
     if not bool(torch.isfinite(scores).all()):
         raise InvalidError("the training diverged: what the model predicts is not a number")
     return {
@@ -104,16 +99,6 @@ def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Da
     return {name: tensor[:trained] for name, tensor in data.items()}, {n: t[trained:] for n, t in data.items()}
 
 
-def trainable(task: Task, job: TrainingJob) -> TrainingTask:
-    """The task, if it is a training on resident features and labels; raises UserError if it is not."""
-    if not isinstance(task, TrainingTask) or len(task.resident) != 2:
-        raise UserError(
-            f"--workload: '{job.cell.workload}' does not train on resident features and labels; "
-            "allowed: a workload that does, such as higgs_mlp"
-        )
-    return task
-
-
 def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -> int:
     """Train for the job's epochs of shuffled batches, and wait for the device; returns the number of steps.
 
@@ -134,18 +119,14 @@ def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -
         task.step()
         if done == PROBE_STEPS:
             synchronise()
-            give_up_if_slow((time.perf_counter() - probe_s) / PROBE_STEPS, steps, job.time_limit_s)
+            step_s = (time.perf_counter() - probe_s) / PROBE_STEPS
+            if step_s * steps > job.time_limit_s:
+                raise TooSlowError(
+                    f"a step takes {step_s:.3g} s, so that {steps} steps would take {step_s * steps:.3g} s, more than "
+                    f"the limit of {job.time_limit_s:g} s; raise time_limit_s, or leave the precision out"
+                )
     synchronise()
     return steps
-
-
-def give_up_if_slow(step_s: float, steps: int, time_limit_s: float) -> None:
-    """Raise TooSlowError if so many steps would outlast the time limit."""
-    if step_s * steps > time_limit_s:
-        raise TooSlowError(
-            f"a step takes {step_s:.3g} s, so that {steps} steps would take {step_s * steps:.3g} s, "
-            f"more than the limit of {time_limit_s:g} s; raise time_limit_s, or leave the precision out"
-        )
 
 
 def predict(model: nn.Module, features: torch.Tensor, arithmetic: Arithmetic) -> torch.Tensor:

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.measurement.cell import Columns, OpenCell, open_cell
 from crossover.measurement.clock.latency import Way, measure_latencies, mistaken_ways, right_ways, time_cold
 from crossover.measurement.clock.profiling import busy_s
-from crossover.measurement.clock.timing import Step, Stopwatch, find_flags, time_block, time_steps, timing_columns
+from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
 from crossover.measurement.host.description import process_age_s
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory
@@ -31,7 +31,7 @@ from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import early_end, unless_out_of_memory
-from crossover.measurement.step.execution import Execution, not_compiled, prepare
+from crossover.measurement.step.execution import Execution, prepare
 from crossover.measurement.step.flops import SLOW_STEP_S, count_flops
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.workloads import build_model, count_parameters
@@ -70,28 +70,27 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
     return Measurement(**{**facts, **outcome, "process_s": process_age_s()})
 
 
+@dataclass
 class Trial:
     """A trial under way: its columns so far, and what is known about their worth."""
 
-    task: Task
-    execution: Execution
-    watch: Stopwatch
-
-    def __init__(self, job: TrialJob, cell: OpenCell, facts: Columns, surroundings: Surroundings) -> None:
-        self.job = job
-        self.cell = cell
-        self.facts = facts
-        self.surroundings = surroundings
-        self.columns: Columns = {}
-        self.flags: list[str] = []
-        self.wrong: str | None = None
-        """Why another step was timed than the one asked for, or its answer is wrong."""
-        self.checked = False
-        """Whether the step's answer was compared."""
-        self.notes: list[str] = []
-        """Why the answer is unchecked although the check ended."""
-        self.undone: list[str] = []
-        """The passes that ended early, each with the reason."""
+    job: TrialJob
+    cell: OpenCell
+    facts: Columns
+    surroundings: Surroundings
+    task: Task = field(init=False)
+    execution: Execution = field(init=False)
+    watch: Stopwatch = field(init=False)
+    columns: Columns = field(default_factory=dict)
+    flags: list[str] = field(default_factory=list)
+    wrong: str | None = None
+    """Why another step was timed than the one asked for, or its answer is wrong."""
+    checked: bool = False
+    """Whether the step's answer was compared."""
+    notes: list[str] = field(default_factory=list)
+    """Why the answer is unchecked although the check ended."""
+    undone: list[str] = field(default_factory=list)
+    """The passes that ended early, each with the reason."""
 
     def measure_time(self) -> None:
         """Build the task, warm up, and time it."""
@@ -113,24 +112,26 @@ class Trial:
         else:
             ran_s = first_updates(task, execution.step, watch)
         limits = (job.time_limit_s, ran_s, job.latency_steps)
-        timing = time_steps(execution.step, task.cycle_steps, job.effort, watch, *limits)
-        for _ in range(timing.block_steps):  # keeps the device at work until its clock is read
+        timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort, watch, *limits)
+        for _ in range(timed["block_steps"]):  # keeps the device at work until its clock is read
             execution.step()
         self.surroundings.read_under_load()
         target.synchronise()
-        self.columns |= timing_columns(timing) | {"compile_s": execution.compile_s()}
+        self.columns |= timed | {"compile_s": execution.compile_s()}
         cores = (self.facts["threads"], self.facts["physical_cores"])
-        self.columns |= self.surroundings.columns(timing.timed_s, timing.timed_steps, *cores)
+        self.columns |= self.surroundings.columns(timed["timed_s"], timed["timed_steps"], *cores)
         self._read_back()  # the steps may have moved the model, or have set something
-        self.flags = find_flags(timing)
         if not unless_out_of_memory(lambda: has_finite_weights(task), True):
             self.flags.append("diverged")
-        self.wrong = not_compiled(job.cell.execution, execution)
+        if job.cell.execution == "compile" and execution.compilations() == 0:
+            self.wrong = (
+                "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
+            )
 
     def _read_back(self) -> None:
         """Note the switches as they are; raises InvalidError if they or the device are not as they were asked for."""
         self.columns["backend_settings"] = json.dumps(read_switches())
-        self.cell.conditions.check(self.task)
+        self.cell.check(self.task)
 
     def run_passes(self, tell: Tell) -> None:
         """Run the passes after the timing and add their columns; a pass that memory ends is left out.
@@ -152,7 +153,6 @@ class Trial:
             pending = pending[1:]
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
-        """The passes of this trial, by name."""
         passes: dict[str, Callable[[], Columns]] = {}
         if self.job.latency_steps:
             passes["latencies"] = self._latencies
@@ -216,7 +216,7 @@ class Trial:
 
     def _count(self) -> Columns:
         """Operations of a step; the watch also sees a switch that a step sets and sets back."""
-        with SwitchWatch(self.cell.conditions.switches) as seen:
+        with SwitchWatch(self.cell.switches) as seen:
             flops = count_flops(self.task.step, self.job.cell.execution)
         if reason := changes(seen.asked, seen.found):
             raise InvalidError(reason)
@@ -248,5 +248,4 @@ def step_with_transfers(task: Task, execution: str) -> Step | None:
 
 
 def has_finite_weights(task: Task) -> bool:
-    """Whether a training's weights are still numbers."""
     return not isinstance(task, TrainingTask) or all(bool(torch.isfinite(p).all()) for p in task.model.parameters())

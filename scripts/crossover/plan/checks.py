@@ -45,10 +45,18 @@ def check_device_list(configuration: Configuration, machine: Machine) -> None:
 
 
 def check_executor(configuration: Configuration, machine: Machine, local: bool) -> None:
-    """Raise UserError if jobs run elsewhere on unknown nodes; `local`: they run on this machine after all."""
+    """Raise UserError if jobs run elsewhere on unknown nodes, or here though the config or --jobs is for a cluster.
+
+    `local`: they run on this machine.
+    """
     if local and machine.elsewhere:
         raise UserError(
             "--jobs: counts the jobs of a cluster, but these run here; give --cores, or a cluster's profile"
+        )
+    if local and configuration.classes:
+        raise UserError(
+            f"cluster.classes: {', '.join(configuration.classes)} are classes of a cluster's nodes, but the jobs would "
+            "run here; send them there with a profile, as --profile profiles/slurm, or set cluster.classes to null"
         )
     if local or machine.nodes is not None:
         return
@@ -79,12 +87,3 @@ def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> Non
             raise UserError(
                 f"cluster.classes.{name}.{missing}: missing, but another class has it; give each class its own"
             )
-
-
-def check_sent(classes: Classes | None, local: bool) -> None:
-    """Raise UserError if there are classes of nodes, but the jobs run on this machine."""
-    if classes and local:
-        raise UserError(
-            f"cluster.classes: {', '.join(classes)} are classes of a cluster's nodes, but the jobs would run here; "
-            "send them there with a profile, as --profile profiles/slurm, or set cluster.classes to null"
-        )

@@ -27,9 +27,9 @@ def devices_of(classes: Classes | None, devices: Sequence[str]) -> tuple[str, ..
 
 def on_classes(cells: Iterable[Cell], classes: Classes | None, devices: Sequence[str]) -> list[Cell]:
     """The cells on each class that has their device; unchanged without classes."""
-    if classes is None:
-        return list(cells)
     grid = list(cells)
+    if classes is None:
+        return grid
     return [
         replace(cell, machine=name)
         for name, one in classes.items()
@@ -54,11 +54,6 @@ def resource_of(classes: Classes, name: str, machine: str, device: str) -> str |
         return None
     value = classes[machine].get(name)
     return None if value is None else str(value)
-
-
-def cores_of(classes: Classes | None, machine: str) -> int | None:
-    """The cores of a node of a class; None if it does not say."""
-    return (classes or {}).get(machine, {}).get("cores")
 
 
 class _Wildcards(dict[str, str]):

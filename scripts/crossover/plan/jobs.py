@@ -16,7 +16,7 @@ from crossover.config.words import HERE, is_cpu
 from crossover.config.workloads import memory_mb
 from crossover.machine.code_key import Modules, code_of
 from crossover.machine.discovery import Machine
-from crossover.plan.classes import cores_of, resource_of, resources_asked
+from crossover.plan.classes import resource_of, resources_asked
 from crossover.plan.run_plan import cell_of
 
 START_MIN = 6
@@ -48,17 +48,15 @@ class Jobs:
 
     def search(self, wildcards: Wildcards) -> Params:
         """Parameters of the search for a cell's largest batch."""
-        limit_s = self.time_limit_s(self._study(wildcards))
-        options = search_options(wildcards, self.config.largest_batch, **self._shared, time_limit_s=limit_s)
-        return self._params("batch_try", wildcards, options)
+        shared = self._shared(self._studies[wildcards["study"]])
+        return self._params("batch_try", wildcards, search_options(wildcards, self.config.largest_batch, **shared))
 
     def training(self, wildcards: Wildcards) -> Params:
-        """Parameters of a training."""
-        study = self._study(wildcards)
+        """Parameters of a training, but for its seed."""
+        study = self._studies[wildcards["study"]]
         quality = quality_of(study)
         assert quality is not None
-        threads, limit_s = self.config.cpu_threads, self.time_limit_s(study)
-        options = training_options(cell_of(wildcards), quality, cpu_threads=threads, time_limit_s=limit_s)
+        options = training_options(cell_of(wildcards), quality, **self._shared(study) | {"seed": None})
         return self._params("training", wildcards, options)
 
     @cached_property
@@ -66,31 +64,13 @@ class Jobs:
         """Options that all trials of a study share, by study."""
         return {
             study.name: setting_options(
-                **self._shared,
-                effort=effort_of(study, self.config.effort),
-                time_limit_s=self.time_limit_s(study),
+                effort_of(study, self.config.effort),
+                **self._shared(study),
                 latency_steps=study.latency_steps,
                 latency_mistakes=study.latency_mistakes,
             )
             for study in self.config.studies
         }
-
-    def search_options(self, wildcards: Wildcards) -> str:
-        """Command-line options of the search for a cell's largest batch."""
-        limit_s = self.time_limit_s(self._study(wildcards))
-        return shlex.join(search_options(wildcards, self.config.largest_batch, **self._shared, time_limit_s=limit_s))
-
-    def training_options(self, wildcards: Wildcards) -> str:
-        """Command-line options that all trainings of a cell share."""
-        study = self._study(wildcards)
-        quality = quality_of(study)
-        assert quality is not None
-        threads, limit_s = self.config.cpu_threads, self.time_limit_s(study)
-        return shlex.join(training_options(cell_of(wildcards), quality, cpu_threads=threads, time_limit_s=limit_s))
-
-    def all_cores(self) -> int:
-        """The cores of --cores, or of a cluster's node."""
-        return self.cores or (self.machine.nodes.cpus if self.machine.nodes else 1)
 
     def threads(self, wildcards: Wildcards) -> int:
         """All cores for a CPU cell, so that nothing runs beside it; otherwise the threads that the cell uses.
@@ -98,13 +78,15 @@ class Jobs:
         On a cluster's node, a GPU cell takes its GPU's share of the cores unless the config gives a number. If cells
         must not run side by side, it takes all cores too. Threads are no parameter: a change measures nothing again.
         """
-        threads = 1 if self.config.cpu_threads == "auto" else int(self.config.cpu_threads)
+        nodes, auto = self.machine.nodes, self.config.cpu_threads == "auto"
+        threads = 1 if auto else int(self.config.cpu_threads)
+        all_cores = max(threads, self.cores or (nodes.cpus if nodes else 1))
         if is_cpu(wildcards["device"]):
-            return cores_of(self.config.classes, wildcards.get("machine", HERE)) or max(threads, self.all_cores())
+            own_class = (self.config.classes or {}).get(wildcards.get("machine", HERE), {})
+            return own_class.get("cores") or all_cores
         if not self.config.side_by_side and not self.machine.elsewhere:
-            return max(threads, self.all_cores())
-        shares = self.machine.nodes is not None and self.config.cpu_threads == "auto"
-        return (self.machine.nodes.cpus_per_gpu if shares and self.machine.nodes else None) or threads
+            return all_cores
+        return (nodes.cpus_per_gpu if nodes and auto else None) or threads
 
     def gpus(self, wildcards: Wildcards) -> int | None:
         """One GPU for a cell on an accelerator; None, never 0, for a CPU cell."""
@@ -135,23 +117,21 @@ class Jobs:
         """Minutes of a search for the largest batch."""
         return (self._limit_min(wildcards) + SEARCH_MIN) * attempt
 
-    def time_limit_s(self, study: Study) -> float:
+    def _time_limit_s(self, study: Study) -> float:
         """Seconds that a trial, a training or a try of a search may take: the study's own limit, or the run's."""
         return study.time_limit_s or self.config.time_limit_s
 
     def _limit_min(self, wildcards: Wildcards) -> int:
-        return math.ceil(self.time_limit_s(self._study(wildcards)) / 60)
-
-    def _study(self, wildcards: Wildcards) -> Study:
-        return self._studies[wildcards["study"]]
+        return math.ceil(self._time_limit_s(self._studies[wildcards["study"]]) / 60)
 
     @cached_property
     def _studies(self) -> dict[str, Study]:
         return {study.name: study for study in self.config.studies}
 
-    @property
-    def _shared(self) -> dict[str, Any]:
-        return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads}
+    def _shared(self, study: Study) -> dict[str, Any]:
+        """The settings that all kinds of job have."""
+        limit_s = self._time_limit_s(study)
+        return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads, "time_limit_s": limit_s}
 
     def _params(self, kind: str, wildcards: Wildcards, options: Sequence[str]) -> Params:
         return {

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from crossover.config.configuration import Configuration
-from crossover.config.studies import Effort, Study, effort_of
+from crossover.config.studies import effort_of
 from crossover.config.words import BASELINE, ENERGY_WINDOW_MIN_S, is_cpu
 from crossover.plan.run_plan import RunPlan
 from crossover.plan.stages import has_other_sides
@@ -34,29 +32,23 @@ def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
 
 
 def figures_of(plan: RunPlan, config: Configuration) -> list[tuple[str, str]]:
-    """The figures of a run, each a study and a kind."""
-    return [
-        (study.name, kind)
-        for study in plan.studies
-        if study.name in plan.measured
-        for kind in figures_among(
-            study, plan.devices, effort_of(study, config.effort), priced=config.prices is not None
-        )
-    ]
+    """The figures of a run that have something to show, each a study and a kind, in the order of the study's file.
 
-
-def figures_among(study: Study, devices: Sequence[str], effort: Effort, *, priced: bool) -> list[str]:
-    """The study's kinds of figures that have something to show on the run's devices, in the order of its file.
-
-    A speed-up needs two devices, the host's share an accelerator, precisions need several of them. Energy needs prices
-    (`priced`) or trials that are long enough for its counter; `effort` is the study's.
+    A speed-up needs two devices, the host's share an accelerator, precisions need several of them. Energy needs prices,
+    or trials that are long enough for its counter.
     """
-    own = study.devices_among(devices)
-    accelerated = any(not is_cpu(device) for device in own)
-    shown = {
-        "speedups": accelerated and BASELINE in own,
-        "precisions": has_other_sides(study.precisions, study.executions),
-        "host_share": accelerated,
-        "energy": priced or effort.timed_min_s >= ENERGY_WINDOW_MIN_S,
-    }
-    return [kind for kind in study.figures if shown.get(kind, True)]
+    found = []
+    for study in plan.studies:
+        if study.name not in plan.measured:
+            continue
+        own = study.devices_among(plan.devices)
+        accelerated = any(not is_cpu(device) for device in own)
+        long_enough = effort_of(study, config.effort).timed_min_s >= ENERGY_WINDOW_MIN_S
+        shown = {
+            "speedups": accelerated and BASELINE in own,
+            "precisions": has_other_sides(study.precisions, study.executions),
+            "host_share": accelerated,
+            "energy": config.prices is not None or long_enough,
+        }
+        found += [(study.name, kind) for kind in study.figures if shown.get(kind, True)]
+    return found

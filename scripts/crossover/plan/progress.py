@@ -18,11 +18,6 @@ MOST_INPUTS = 3
 """Inputs of a failed job to show."""
 
 
-def left_s(done: int, left: int, elapsed_s: float) -> float:
-    """Seconds for the jobs left, if they go on as those done in the time that has elapsed."""
-    return left * elapsed_s / done
-
-
 def duration_words(seconds: float) -> str:
     """'less than a minute', 'about 3 min', 'about 1 h 20 min'."""
     minutes = round(seconds / 60)
@@ -101,9 +96,7 @@ class Progress(logging.Handler):
         left = planned - done - sum(self.failed[rule] for rule in MEASURING)
         if left > 0 and self._began is not None:
             names = " and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
-            seconds = left_s(done, left, self._clock() - self._began)
-            more = ", before what refinement adds" if self._refines() else ""
+            seconds = left * (self._clock() - self._began) / done
+            refines = self.planned["plan_refinement"] > self.finished["plan_refinement"]
+            more = ", before what refinement adds" if refines else ""
             self._say(f"Measured {done} of {planned} {names or 'trials'}; {duration_words(seconds)} left{more}.")
-
-    def _refines(self) -> bool:
-        return self.planned["plan_refinement"] > self.finished["plan_refinement"]

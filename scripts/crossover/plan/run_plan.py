@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from crossover.config.configuration import Configuration
 from crossover.config.studies import (
     CELL_PATH,
     SEARCH_PATH,
@@ -47,6 +48,19 @@ class RunPlan:
     results: str
     refinement: Refinement
     classes: Classes | None = None
+
+    @classmethod
+    def of(cls, config: Configuration, devices: tuple[str, ...]) -> RunPlan:
+        """The plan of a config; `devices` count if it names none."""
+        return cls(
+            studies=config.studies,
+            own_devices=config.devices or devices,
+            trials=config.trials,
+            seed=config.seed,
+            results=config.results,
+            refinement=config.refinement,
+            classes=config.classes,
+        )
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> RunPlan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +15,11 @@ from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
 
 
-@dataclass(frozen=True)
-class StagePlan:
-    """The trials that a stage adds."""
-
-    stage: int
-    trials: Mapping[Cell, Sequence[int]]
-    """The numbers of the trials to measure, by cell."""
-    why: Sequence[Mapping[str, Any]]
-    """What was found for each line and pair of sides, and what follows from it."""
-
-
-def refinement_of(study: Study, run: Refinement) -> Refinement | None:
-    """The run's refinement with the study's own values; None if the study wants none."""
-    return None if study.refinement is None else replace(run, **study.refinement)
-
-
 def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refinement | None:
     """A study's refinement, for the pairs that it has on the run's devices; None if it has none of them."""
-    refinement = refinement_of(study, run)
-    if refinement is None or not study.timed or len(study.sizes) == 1:
+    if study.refinement is None or not study.timed or len(study.sizes) == 1:
         return None
+    refinement = replace(run, **study.refinement)
     sides = study.devices_among(devices)
     compared = {
         "device": BASELINE in sides and len(sides) > 1 and asks_for_crossovers(study.figures),
@@ -46,18 +30,11 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
     return replace(refinement, pairs=pairs) if pairs else None
 
 
-def plain_side(axis: str, values: Sequence[str]) -> str | None:
-    """The precision or execution that a study compares its others with: its only one, or the plain one if it has it."""
-    if len(values) == 1:
-        return values[0]
-    return PLAIN_SIDES[axis] if PLAIN_SIDES[axis] in values else None
-
-
 def has_other_sides(precisions: Sequence[str], executions: Sequence[str]) -> bool:
-    """Whether there are several precisions or executions, and a plain one to compare them with."""
+    """Whether there are several precisions or executions, and of each the only one or the plain one to compare with."""
     sides = {"precision": precisions, "execution": executions}
-    return any(len(own) > 1 for own in sides.values()) and None not in (
-        plain_side(axis, own) for axis, own in sides.items()
+    return any(len(own) > 1 for own in sides.values()) and all(
+        len(own) == 1 or PLAIN_SIDES[axis] in own for axis, own in sides.items()
     )
 
 
@@ -74,12 +51,17 @@ def stages_of(study: Study, devices: Sequence[str], trials: int, run: Refinement
     return refinement.bisections + (1 if more_trials else 0)
 
 
-def write_stage(plan: StagePlan, path: Path) -> None:
-    """Write a stage's plan as JSON, atomically."""
-    cells = [{**asdict(cell), "trials": list(numbers)} for cell, numbers in plan.trials.items()]
-    text = json.dumps({"stage": plan.stage, "cells": cells, "why": plan.why}, indent=2)
+def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], why: Sequence[Mapping[str, Any]]) -> None:
+    """Write a stage's plan as JSON, atomically.
+
+    `trials` has the numbers of the trials to measure, by cell; `why` what was found for each line and pair of sides,
+    and what follows from it.
+    """
+    cells = [{**asdict(cell), "trials": list(numbers)} for cell, numbers in trials.items()]
     with atomic_path(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_text(
+            json.dumps({"stage": stage, "cells": cells, "why": why}, indent=2) + "\n", encoding="utf-8"
+        )
 
 
 def planned_trials(path: Path) -> list[tuple[Cell, int]]:

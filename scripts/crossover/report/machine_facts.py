@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
@@ -38,8 +39,7 @@ GROUPS = {
 }
 """The columns that are shown, in groups."""
 
-SOFTWARE = (*GROUPS["Software"], "effort")
-"""What may differ between machines beside their hardware."""
+VERSIONS = [name for name in GROUPS["Software"] if name != "packages"]
 
 COLUMNS = [name for names in GROUPS.values() for name in names]
 METADATA = {column.name: column.metadata for column in fields(Measurement)}
@@ -77,12 +77,24 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
     """What differs between machines beside their hardware: `what`, and `each` machine with its value."""
     found = []
-    for column in SOFTWARE:
-        known = measurements.dropna(subset=[column]).groupby("machine", sort=False)[column]
-        values = {str(machine): " and ".join(sorted(map(str, own.unique()))) for machine, own in known}
-        if len(set(values.values())) > 1:
-            each = ", ".join(f"{text} on {machine}" for machine, text in values.items())
-            found.append({"what": DOCS[column].partition(",")[0], "each": each})
+    measurements = measurements.reset_index(drop=True)
+    for what, values in _software(measurements).items():
+        known = values.dropna().astype(str).groupby(measurements["machine"], sort=False)
+        texts = {str(machine): " and ".join(sorted(own.unique())) for machine, own in known}
+        if len(set(texts.values())) > 1:
+            found.append({"what": what, "each": ", ".join(f"{text} on {machine}" for machine, text in texts.items())})
+    return found
+
+
+def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
+    """Columns by what they hold; each package, and each number of the effort, is a column of its own."""
+    found = {DOCS[column].partition(",")[0]: measurements[column] for column in VERSIONS}
+    for column, word in (("packages", "version of {}"), ("effort", "effort {}")):
+        texts = measurements[column].dropna()
+        mappings = texts.map({text: json.loads(text) for text in texts.unique()})
+        for key in dict.fromkeys(key for mapping in mappings for key in mapping):
+            if key not in ("python", "torch"):  # these have columns
+                found[word.format(key)] = mappings.map(lambda mapping, key=key: mapping.get(key))
     return found
 
 

@@ -13,8 +13,7 @@ import pandas as pd
 from crossover.config.words import HERE
 from crossover.figures.style import PALETTE, side_look
 from crossover.report.formats import amount_text, estimate_text
-from crossover.statistics.crossovers import headline_rows
-from crossover.tables.frames import DEVICE_LINE_AXES, records
+from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records
 from crossover.tables.labels import PROTOCOL_WORDS, device_label, line_label, varying
 from crossover.tables.registry import CELL_AXES, CELLS, LINE_AXES, Column
 from crossover.tables.run_tables import RunTables

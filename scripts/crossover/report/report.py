@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,17 +17,18 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from crossover.claims.claims import metric_title
 from crossover.config.words import FLAGS, STATUSES, is_cpu
+from crossover.figures.registry import FIGURES
 from crossover.files import atomic_path
 from crossover.machine.invocation import Invocation
-from crossover.report.figure_files import figures_of, lead_figure
+from crossover.reading import read_text
 from crossover.report.formats import FILTERS
 from crossover.report.machine_facts import DOCS, GROUPS, differing_software
 from crossover.report.page_data import page_data
 from crossover.report.provenance import provenance
 from crossover.tables.frames import records
 from crossover.tables.labels import name_by, side_word, varying
+from crossover.tables.metrics import metric_title
 from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
@@ -83,7 +86,7 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
     common = _common_doubts(answers)
     for answer in answers:
         answer["doubts"] = [doubt for doubt in answer["doubts"] if doubt not in common]
-    figures = figures_of(run.figures)
+    figures = [figure_of(path) for path in run.figures]
     studies = [_study(name, spec, tables.of_study(name), answers, figures) for name, spec in run.studies.items()]
     answered = [study["name"] for study in studies if any(answer["kind"] != "missing" for answer in study["main"])]
     flags = sorted({flag for own in tables.cells["flags"] for flag in own})
@@ -107,6 +110,27 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         "provenance": known,
         "page_data": Markup(page_data(run.studies, tables)),
     }
+
+
+def figure_of(path: Path) -> dict[str, Any]:
+    """Study, kind, caption, data URI and size in CSS pixels of an SVG `{study}/{kind}.svg`."""
+    text = read_text(path, "figure")
+    points = re.findall(r'(?:width|height)="([0-9.]+)pt"', text)[:2]
+    width, height = (round(float(length) * 4 / 3) for length in points)
+    return {
+        "study": path.parent.name,
+        "kind": path.stem,
+        "caption": FIGURES[path.stem].caption,
+        "source": f"data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}",
+        "width": width,
+        "height": height,
+    }
+
+
+def lead_figure(figures: Sequence[dict[str, Any]], answered: Iterable[str]) -> dict[str, Any] | None:
+    """The times of the first study with an answer, else the first figure there is."""
+    leading = {figure["study"]: figure for figure in figures if figure["kind"] == "times"}
+    return next((leading[study] for study in answered if study in leading), figures[0] if figures else None)
 
 
 def trust_of(cells: pd.DataFrame) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def summarise(
     first_grid = {study: set(own) for study, own in (sizes or {}).items()}
     for cell in cells:
         cell["refined"] = cell["study"] in first_grid and cell["size"] not in first_grid[cell["study"]]
-    return table_of("cells", _with_peak_share(cells))
+    return _with_peak_share(table_of("cells", cells))
 
 
 def rows_of_cells(measurements: pd.DataFrame) -> list[Places]:
@@ -144,20 +144,15 @@ def _peak(own: Columns, device: str) -> dict[str, float]:
     return {"peak_bytes": float(peaks[middle])} | {part: float(own[part][middle]) for part in MEMORY_PARTS}
 
 
-def _with_peak_share(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells with their share of the largest rate that a matrix product reached on the device in the precision.
 
     That is a measured peak, not the data sheet's: a cell may exceed it.
     """
-    keys = [tuple(cell[axis] for axis in ("machine", "device", "precision")) for cell in cells]
-    peaks: dict[tuple[Any, ...], float] = {}
-    for key, cell in zip(keys, cells, strict=True):
-        if cell["workload"] == PEAK_WORKLOAD and not math.isnan(cell["achieved_tflops"]):
-            peaks[key] = max(peaks.get(key, 0.0), cell["achieved_tflops"])
-    return [
-        cell | {"peak_share": cell["achieved_tflops"] / peaks.get(key, math.nan)}
-        for key, cell in zip(keys, cells, strict=True)
-    ]
+    rates = cells["achieved_tflops"]
+    of_products = rates.where(cells["workload"] == PEAK_WORKLOAD)
+    peaks = of_products.groupby([cells[axis] for axis in ("machine", "device", "precision")]).transform("max")
+    return cells.assign(peak_share=rates / peaks)
 
 
 def _numbers(values: pd.Series) -> Floats:

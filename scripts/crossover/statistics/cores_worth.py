@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy import stats
 from scipy.interpolate import PchipInterpolator
 
 from crossover.config.words import is_cpu
+from crossover.statistics.crossover_curve import Floats, t_errors, weighed
 from crossover.statistics.intervals import CONFIDENCE, LogMean
 from crossover.tables.frames import at_common_sizes, device_name_of, with_ok_times
 from crossover.tables.registry import LINE_AXES, table_of
@@ -26,44 +26,30 @@ from crossover.tables.registry import LINE_AXES, table_of
 PLACES = 2000
 """Points between two measured numbers of cores, at which the answer and its 95 % set are looked for."""
 
-Floats = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class CoresWorth:
-    """How many cores an accelerator is worth; an end of the 95 % set is None where it is open, or not known."""
-
-    status: str
-    """One of CORES_STATUSES in `crossover.tables.registry`."""
-    cores: float | None = None
-    low: float | None = None
-    high: float | None = None
-    slower_cores: int | None = None
-    """The first number of cores that is slower than fewer are."""
-
-
-def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence[float]) -> CoresWorth:
-    """How many cores take as long as an accelerator.
+def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence[float]) -> dict[str, Any]:
+    """How many cores take as long as an accelerator, as columns of table `cores_worth`.
 
     `cpu_s` maps a number of threads to the medians of its trials, `accelerator_s` holds those of the accelerator, all
-    in seconds. The set takes two trials of every side.
+    in seconds. The set takes two trials of every side; an end that is open, or not known, is None.
     """
     timed = {threads: medians for threads, medians in sorted(cpu_s.items()) if len(medians)}
     if not timed or not len(accelerator_s):
-        return CoresWorth("incomplete")
+        return {"status": "incomplete"}
     sides = {threads: LogMean.of(medians) for threads, medians in timed.items()}
     accelerator = LogMean.of(accelerator_s)
     fewest, most = min(sides), max(sides)
     curve = _curve_of(sides, accelerator)
     if all(side.mean > accelerator.mean for side in sides.values()):
-        return CoresWorth("more", low=_set(curve, most)[0])
+        return {"status": "more", "cores_low": _set(curve, most)[0]}
     if all(side.mean < accelerator.mean for side in sides.values()):
-        return CoresWorth("fewer", high=_set(curve, fewest)[1])
+        return {"status": "fewer", "cores_high": _set(curve, fewest)[1]}
     for fewer, (more, side) in pairwise(sides.items()):
         if side.mean > fewer[1].mean:
-            return CoresWorth("more_is_slower", slower_cores=more)
+            return {"status": "more_is_slower", "slower_cores": more}
     root = float(np.interp(0, curve.ahead[::-1], curve.threads[::-1]))  # it falls, as the measured points do
-    return CoresWorth("between", root, *_set(curve, root))
+    low, high = _set(curve, root)
+    return {"status": "between", "cores": root, "cores_low": low, "cores_high": high}
 
 
 @dataclass(frozen=True)
@@ -74,7 +60,7 @@ class _Curve:
     ahead: Floats
     """Logarithm of the CPU's time over the accelerator's."""
     tolerance: Floats
-    """Its error; NaN with one trial of a side."""
+    """Its error; infinite with one trial of a side."""
 
 
 def _curve_of(sides: Mapping[int, LogMean], accelerator: LogMean) -> _Curve:
@@ -84,31 +70,18 @@ def _curve_of(sides: Mapping[int, LogMean], accelerator: LogMean) -> _Curve:
     below = np.clip(np.searchsorted(logs, places, side="right") - 1, 0, max(0, last - 1))
     above = np.minimum(below + 1, last)
     share = (places - logs[below]) / (logs[above] - logs[below]) if last else np.zeros(1)
-    straight = (1 - share) * means[below] + share * means[above]
-    smooth = PchipInterpolator(logs, means)(places) if last else means
-    spread = _spread(sides, accelerator, below, above, share)
-    return _Curve(np.exp(places), smooth - accelerator.mean, spread + np.abs(smooth - straight))
-
-
-def _spread(
-    sides: Mapping[int, LogMean], accelerator: LogMean, below: NDArray[np.int_], above: NDArray[np.int_], share: Floats
-) -> Floats:
-    """t times the standard error of the straight line less the accelerator's mean; NaN with one trial of a side."""
-    variances = np.array([side.variance for side in sides.values()])
-    freedoms = np.array([side.freedom for side in sides.values()])
-    own = np.full_like(share, accelerator.variance)
-    parts = np.stack([(1 - share) ** 2 * variances[below], share**2 * variances[above], own])
-    trials = np.stack([freedoms[below], freedoms[above], np.full_like(share, accelerator.freedom)])
-    variance = parts.sum(axis=0)
-    squares = np.divide(parts**2, trials, out=np.full_like(parts, np.nan), where=trials > 0).sum(axis=0)
-    freedom = np.divide(variance**2, squares, out=np.ones_like(share), where=squares > 0)
-    spread: Floats = stats.t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(variance)
-    return spread
+    straight = np.interp(places, logs, means)
+    smooth = PchipInterpolator(logs, means)(places) if last else straight
+    variances, fourths = (np.array([getattr(side, name) for side in sides.values()]) for name in ("variance", "fourth"))
+    variance = weighed(variances[below], variances[above], share, 2) + accelerator.variance
+    fourth = weighed(fourths[below], fourths[above], share, 4) + accelerator.fourth
+    tolerance = t_errors(variance, fourth, (1 + CONFIDENCE) / 2) + np.abs(smooth - straight)
+    return _Curve(np.exp(places), smooth - accelerator.mean, tolerance)
 
 
 def _set(curve: _Curve, held: float) -> tuple[float | None, float | None]:
     """Ends of the 95 % set, which holds `held` at any rate; None where it is open, or with one trial of a side."""
-    if np.isnan(curve.tolerance).any():
+    if np.isinf(curve.tolerance).any():
         return None, None
     inside = np.abs(curve.ahead) <= curve.tolerance
     reached = [held, *curve.threads[inside].tolist()]
@@ -135,16 +108,11 @@ def _compare(contender: str, cpu: pd.DataFrame, own: pd.DataFrame) -> dict[str, 
     counts = timed["threads"].unique().tolist()
     cpu_s = {count: timed.loc[timed["threads"] == count, "step_time_s"].tolist() for count in counts}
     own_s = own["step_time_s"].dropna().tolist()
-    found = worth_in_cores(cpu_s, own_s)
     return {
         "contender": contender,
         "size_name": own["size_name"].iloc[0],
         "parameters": own["parameters"].max(),
-        "status": found.status,
-        "cores": found.cores,
-        "cores_low": found.low,
-        "cores_high": found.high,
-        "slower_cores": found.slower_cores,
+        **worth_in_cores(cpu_s, own_s),
         "measured_cores": sorted(cpu_s),
         "trials": min(map(len, (*cpu_s.values(), own_s))),
         "baseline_name": device_name_of(cpu),

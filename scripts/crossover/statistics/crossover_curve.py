@@ -144,8 +144,8 @@ class Curve:
         )
         value = _cubic(self.coefficients[:, gap], share * (self.log_sizes[gap + 1] - self.log_sizes[gap]))
         line = (1 - share) * low + share * high
-        variance = _weighed(v_low, v_high, share, 2)
-        trials = t_errors(variance, _weighed(f_low, f_high, share, 4), (1 + LEVEL) / 2)
+        variance = weighed(v_low, v_high, share, 2)
+        trials = t_errors(variance, weighed(f_low, f_high, share, 4), (1 + LEVEL) / 2)
         bend = np.maximum(np.abs(value - line), np.abs(value - self._kinked(gap, share, line)))
         found: Floats = np.abs(value) - bend - trials
         return found
@@ -216,6 +216,6 @@ def _cubic(coefficients: Floats, x: float | Floats) -> Floats:
     return value
 
 
-def _weighed(low: float, high: float, share: Floats, power: int) -> Floats:
+def weighed(low: float | Floats, high: float | Floats, share: Floats, power: int) -> Floats:
     """(1 - share)^power low + share^power high; an unknown end counts only where it has a share."""
     return np.where(share < 1, (1 - share) ** power * low, 0) + np.where(share > 0, share**power * high, 0)

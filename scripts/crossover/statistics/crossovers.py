@@ -36,16 +36,6 @@ def crossovers_of(
     return table_of("crossovers", rows)
 
 
-def headline_rows(crossovers: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the main question: each accelerator's time against all cores of the CPU beside it."""
-    return crossovers[
-        (crossovers["pair"] == "device")
-        & (crossovers["cost"] == "time")
-        & (crossovers["baseline"] == BASELINE)
-        & (crossovers["baseline_machine"] == crossovers["machine"])
-    ]
-
-
 def with_costs(measurements: pd.DataFrame, prices: Mapping[str, float] | None) -> pd.DataFrame:
     """The rows with a column for each cost of a step: seconds, joules, and the currency of the prices.
 
@@ -117,7 +107,7 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
     for end in ("", "_low", "_high"):
         row[f"crossover_size{end}"] = to_size(row[f"crossover{end}"])
         row[f"crossover_parameters{end}"] = to_parameters(row[f"crossover{end}"])
-    return row | {f"bracket{end}_size": to_size(row[f"bracket{end}"]) for end in ("_low", "_high")}
+    return row
 
 
 def _unknown_side(pairing: Pairing, cost: str) -> str | None:

@@ -54,6 +54,11 @@ class LogMean:
     variance: float
     freedom: int
 
+    @property
+    def fourth(self) -> float:
+        """Squared variance over the freedom, for Welch's degrees of freedom; NaN with one trial."""
+        return self.variance**2 / self.freedom if self.freedom else math.nan
+
     @classmethod
     def of(cls, times: Sequence[float]) -> LogMean:
         """Summarise the times of at least one trial."""
@@ -79,7 +84,7 @@ def ratio_of(first: LogMean, second: LogMean) -> Interval:
         return _exp(Interval(difference))
     # Written out, since scipy's t test gives no interval where no trial differs from the next.
     variance = first.variance + second.variance
-    squares = first.variance**2 / first.freedom + second.variance**2 / second.freedom
+    squares = first.fourth + second.fourth
     freedom = variance**2 / squares if squares > 0 else 1.0
     spread = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
     return _exp(Interval(difference, difference - spread, difference + spread))

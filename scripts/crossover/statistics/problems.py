@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -42,30 +42,16 @@ def list_problems(
     """
     found = [{**one.axes, "work": one.work, "kind": one.kind, "reason": one.reason} for one in missing]
     for work, table in tables.items():
-        found += _not_ok(work, table)
-    found += [*_flagged(tables["trial"]), *_differing(cells)]
+        lost = table[table["status"] != "ok"].fillna({"reason": "no reason was given"})
+        found += records(lost.reindex(columns=CELL_AXES).assign(work=work, kind=lost["status"], reason=lost["reason"]))
+    trials = tables["trial"]
+    flagged = trials[trials["status"] == "ok"].explode("flags").dropna(subset="flags")
+    do_differ = cells["flags"].map(lambda flags: "trials_differ" in flags).astype(bool)
+    differing = cells[do_differ].assign(flags="trials_differ")
+    for rows in (flagged, differing.loc[differing.index.repeat(differing["trials"])]):
+        found += records(rows[CELL_AXES].assign(work="trial", kind=FLAGGED, reason=rows["flags"]))
     every = pd.concat([table.reindex(columns=CELL_AXES) for table in (*tables.values(), pd.DataFrame(found))])
     return table_of("problems", _grouped(found, every))
-
-
-def _not_ok(work: str, table: pd.DataFrame) -> list[dict[str, Any]]:
-    rows = table[table["status"] != "ok"]
-    reasons = rows["reason"].where(rows["reason"].notna(), "no reason was given")
-    return records(rows.reindex(columns=CELL_AXES).assign(work=work, kind=rows["status"], reason=reasons))
-
-
-def _flagged(measurements: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    rows = measurements[measurements["status"] == "ok"]
-    for axes, flags in zip(records(rows[CELL_AXES]), rows["flags"], strict=True):
-        for flag in () if flags is None else flags:
-            yield {**axes, "work": "trial", "kind": FLAGGED, "reason": flag}
-
-
-def _differing(cells: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """The flag that a cell has, but none of its trials."""
-    for axes, flags, trials in zip(records(cells[CELL_AXES]), cells["flags"], cells["trials"], strict=True):
-        for _ in range(trials if "trials_differ" in flags else 0):
-            yield {**axes, "work": "trial", "kind": FLAGGED, "reason": "trials_differ"}
 
 
 def _grouped(found: Sequence[Mapping[str, Any]], every: pd.DataFrame) -> list[dict[str, Any]]:

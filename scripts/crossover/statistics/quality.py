@@ -13,7 +13,6 @@ from crossover.errors import UserError
 from crossover.statistics.intervals import mean_over_trials
 from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, table_of
 
-BASELINE_PRECISION = PLAIN_SIDES["precision"]
 MODEL_AXES = [axis for axis in CELL_AXES if axis not in ("device", "precision")]
 """The axes that compared trainings share."""
 
@@ -41,7 +40,7 @@ def quality_pairs_of(quality: pd.DataFrame) -> pd.DataFrame:
     """Each device and precision against the CPU in fp32 by seed: one row a cell and metric, of seeds ok on both."""
     ok = quality[quality["status"] == "ok"]
     baseline = is_baseline(ok)
-    pairs = paired_by_seed(ok[~baseline], ok[baseline])
+    pairs = ok[~baseline].merge(ok[baseline], on=[*MODEL_AXES, "seed"], suffixes=("", "_baseline"))
     rows = []
     for key, own in pairs.groupby(CELL_AXES, sort=False):
         for metric in QUALITY_METRICS:
@@ -63,13 +62,7 @@ def quality_pairs_of(quality: pd.DataFrame) -> pd.DataFrame:
 
 def is_baseline(rows: pd.DataFrame) -> pd.Series:
     """Which trainings all others are compared with: those on the CPU in fp32."""
-    return (rows["device"] == BASELINE) & (rows["precision"] == BASELINE_PRECISION)
-
-
-def paired_by_seed(trainings: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
-    """Each training beside the baseline's of the same model and seed, whose columns end in `_baseline`."""
-    same = [axis for axis in MODEL_AXES if axis in trainings.columns]
-    return trainings.merge(baseline, on=[*same, "seed"], suffixes=("", "_baseline"))
+    return (rows["device"] == BASELINE) & (rows["precision"] == PLAIN_SIDES["precision"])
 
 
 def _names(study: str, trainings: pd.DataFrame, named: Sequence[str] | None) -> list[str]:

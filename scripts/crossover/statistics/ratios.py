@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from crossover.config.studies import Cell
 from crossover.config.words import BASELINE, PLAIN_SIDES, is_cpu, threads_of_side
 from crossover.statistics.cells import rows_of_cells
 from crossover.statistics.intervals import LogMean, ratio_of
@@ -16,32 +18,17 @@ from crossover.statistics.pairings import compare_across
 from crossover.tables.registry import CELL_AXES, table_of
 
 
-class Key(NamedTuple):
-    """A cell's values on CELL_AXES."""
-
-    study: str
-    workload: str
-    variant: str
-    protocol: str
-    batch_size: int
-    precision: str
-    execution: str
-    size: int
-    machine: str
-    device: str
-
-
 class Pair(NamedTuple):
     """Two cells to compare, and what each side is called."""
 
     pair: str
-    contender: Key
-    baseline: Key
+    contender: Cell
+    baseline: Cell
     contender_name: str
     baseline_name: str
 
 
-Cells = Mapping[Key, LogMean | None]
+Cells = Mapping[Cell, LogMean | None]
 """The times of each cell's ok trials; None without any."""
 
 
@@ -57,15 +44,15 @@ def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
     return table_of("ratios", rows)
 
 
-def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Key, float]]:
+def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float]]:
     """The times of every cell (none of a cell without an ok trial), and its parameters."""
-    axes = [measurements[axis].to_numpy(object) for axis in CELL_AXES]
+    axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
     times_s = pd.to_numeric(measurements["step_time_s"]).to_numpy(float, na_value=np.nan)
     counts = pd.to_numeric(measurements["parameters"]).to_numpy(float, na_value=np.nan)
     cells, parameters = {}, {}
     for rows in rows_of_cells(measurements):
-        key = Key(*(values[rows[0]] for values in axes))
+        key = Cell(**{axis: values[rows[0]] for axis, values in axes.items()})
         own_s = times_s[rows[is_ok[rows] & ~np.isnan(times_s[rows])]].tolist()
         cells[key] = LogMean.of(own_s) if own_s else None
         parameters[key] = np.fmax.reduce(counts[rows])
@@ -75,7 +62,7 @@ def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Key, float]]:
 def _row(one: Pair, contender: LogMean, baseline: LogMean) -> dict[str, Any]:
     found = ratio_of(contender, baseline)
     return {
-        **one.contender._asdict(),
+        **vars(one.contender),
         "pair": one.pair,
         "baseline": one.baseline_name,
         "baseline_machine": one.baseline.machine,
@@ -92,39 +79,39 @@ def _row(one: Pair, contender: LogMean, baseline: LogMean) -> dict[str, Any]:
 def _devices(cells: Cells) -> Iterator[Pair]:
     """Each accelerator against the CPU sides of its machine, and against other CPUs as `compare_across` says."""
     sides = dict.fromkeys(key.device for key in cells if is_cpu(key.device))
-    devices: dict[Key, dict[str, set[str]]] = {}
+    devices: dict[Cell, dict[str, set[str]]] = {}
     for key in _on_all_cores(cells):
         devices.setdefault(_shared(key), {}).setdefault(key.machine, set()).add(key.device)
     for key in (key for key in cells if not is_cpu(key.device)):
         for side in sides:
-            yield Pair("device", key, key._replace(device=side), key.device, side)
+            yield Pair("device", key, replace(key, device=side), key.device, side)
         own = devices[_shared(key)]
         for machine in own:
             if machine != key.machine and compare_across(own[key.machine], own[machine]):
-                yield Pair("device", key, key._replace(machine=machine, device=BASELINE), key.device, BASELINE)
+                yield Pair("device", key, replace(key, machine=machine, device=BASELINE), key.device, BASELINE)
 
 
 def _settings(cells: Cells) -> Iterator[Pair]:
     """Each precision with its execution against the plain ones of the study, on the same device."""
-    studies: dict[str, list[Key]] = {}
+    studies: dict[str, list[Cell]] = {}
     for key in _on_all_cores(cells):
         studies.setdefault(key.study, []).append(key)
     for keys in studies.values():
         plain = plain_settings(keys)
         varied = [axis for axis in plain if len({getattr(key, axis) for key in keys}) > 1]
         for key in keys if varied else ():
-            baseline = Key(**(key._asdict() | plain))
+            baseline = replace(key, **plain)
             if key != baseline:
                 names = [", ".join(getattr(side, axis) for axis in varied) for side in (key, baseline)]
                 yield Pair("settings", key, baseline, *names)
 
 
-def plain_settings(cells: Collection[Key]) -> dict[str, str]:
+def plain_settings(cells: Collection[Cell]) -> dict[str, Any]:
     """The precision and the execution that a study's others are compared with: the plain one, or its only one.
 
     Empty where the study has several but lacks the plain one.
     """
-    plain = {}
+    plain: dict[str, Any] = {}
     for axis, usual in PLAIN_SIDES.items():
         values = {getattr(key, axis) for key in cells}
         if len(values) > 1 and usual not in values:
@@ -138,23 +125,23 @@ def _protocols(cells: Cells) -> Iterator[Pair]:
     published, resident = "as_published", "resident"
     for key in _on_all_cores(cells):
         if key.protocol == resident:
-            yield Pair("protocol", key, key._replace(protocol=published), resident, published)
+            yield Pair("protocol", key, replace(key, protocol=published), resident, published)
 
 
 def _machines(cells: Cells) -> Iterator[Pair]:
     """A device of each machine against that of the first machine that has it on the line."""
-    first: dict[Key, str] = {}
+    first: dict[Cell, str] = {}
     for key in _on_all_cores(cells):
-        line = _shared(key)._replace(device=key.device)
+        line = replace(_shared(key), device=key.device)
         machine = first.setdefault(line, key.machine)
         if machine != key.machine:
-            yield Pair("machine", key, key._replace(machine=machine), key.machine, machine)
+            yield Pair("machine", key, replace(key, machine=machine), key.machine, machine)
 
 
-def _on_all_cores(cells: Cells) -> Iterator[Key]:
+def _on_all_cores(cells: Cells) -> Iterator[Cell]:
     return (key for key in cells if threads_of_side(key.device) is None)
 
 
-def _shared(key: Key) -> Key:
+def _shared(key: Cell) -> Cell:
     """What the cells of a line have in common across machines."""
-    return key._replace(size=0, machine="", device="")
+    return replace(key, size=0, machine="", device="")

@@ -120,8 +120,20 @@ def plan_stage(
             for side in (pairing.baseline, contender):
                 cell = {**axes, "size": size, "device": pairing.device, pairing.pair: side}
                 wanted[Cell(**cell)].update(added)
-        why.append(axes | _sides(pairing) | _found(found) | {"decision": plan.decision, "over": over})
-        why[-1]["half_width"] = half_width(found, to_x)
+        why.append(
+            axes
+            | {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
+            | {
+                "status": found.status,
+                "doubt": found.doubt,
+                "bracket": found.bracket,
+                "crossover": found.size,
+                "interval": (found.low, found.high),
+                "decision": plan.decision,
+                "over": over,
+                "half_width": half_width(found, to_x),
+            }
+        )
     in_order = sorted(wanted, key=lambda cell: cell.path)
     return {cell: sorted(wanted[cell]) for cell in in_order}, why
 
@@ -132,17 +144,3 @@ def _asked_for(measurements: pd.DataFrame, refinements: Mapping[str, Refinement]
         asked = pairing.pair in refinements[str(pairing.line["study"])].pairs
         if asked and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
             yield pairing, pairing.contender
-
-
-def _sides(pairing: Pairing) -> dict[str, Any]:
-    return {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
-
-
-def _found(found: Crossover) -> dict[str, Any]:
-    return {
-        "status": found.status,
-        "doubt": found.doubt,
-        "bracket": None if found.bracket is None else list(found.bracket),
-        "crossover": found.size,
-        "interval": None if found.low is None and found.high is None else [found.low, found.high],
-    }

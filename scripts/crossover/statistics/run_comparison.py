@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+import math
 
 import numpy as np
 import pandas as pd
 
-from crossover.statistics.intervals import ratio_over_trials
+from crossover.statistics.intervals import Interval, ratio_over_trials
 from crossover.tables.registry import CELL_AXES
 
-FASTER = "FASTER"
-SLOWER = "SLOWER"
-SAME = "SAME"
-AMBIGUOUS = "AMBIGUOUS"
-VERDICTS = (FASTER, SLOWER, SAME, AMBIGUOUS)
+VERDICTS = FASTER, SLOWER, SAME, AMBIGUOUS = "FASTER", "SLOWER", "SAME", "AMBIGUOUS"
 MISSING = "missing"
 
 SAME_WITHIN = 1.02
@@ -36,36 +31,19 @@ COMPARISON_COLUMNS = {
 """The columns of a comparison beside the axes of its cell."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """How much longer the second side takes, with a verdict; an end that is not known is None."""
+def verdict_on(ratio: Interval) -> str:
+    """The verdict on the ratio of the second side's time over the first's.
 
-    ratio: float | None
-    low: float | None
-    high: float | None
-    verdict: str
-
-
-def compare_times(first_s: Sequence[float], second_s: Sequence[float]) -> Verdict:
-    """Compare the medians of one cell's trials on two sides, in seconds.
-
-    SAME if the whole 95 % interval of the ratio second over first lies within 2 % of 1; else FASTER or SLOWER if it
-    excludes 1; else AMBIGUOUS, as also with fewer than two trials on a side, which give no interval.
+    SAME if the whole 95 % interval lies within 2 % of 1; else FASTER or SLOWER if it excludes 1; else AMBIGUOUS, as
+    also with fewer than two trials on a side, which give no interval.
     """
-    if not first_s or not second_s:
-        return Verdict(None, None, None, AMBIGUOUS)
-    found = ratio_over_trials(first_s, second_s)
-    return Verdict(found.mean, found.low, found.high, _word(found.low, found.high))
-
-
-def _word(low: float | None, high: float | None) -> str:
-    if low is None or high is None:
+    if ratio.low is None or ratio.high is None:
         return AMBIGUOUS
-    if low >= 1 / SAME_WITHIN and high <= SAME_WITHIN:
+    if ratio.low >= 1 / SAME_WITHIN and ratio.high <= SAME_WITHIN:
         return SAME
-    if high < 1:
+    if ratio.high < 1:
         return FASTER
-    return SLOWER if low > 1 else AMBIGUOUS
+    return SLOWER if ratio.low > 1 else AMBIGUOUS
 
 
 def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
@@ -74,7 +52,7 @@ def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     To compare cells that differ in an axis, as two studies that measure the same, give it one value on both sides:
     `compare_runs(one, other.assign(study="one"))`.
     """
-    firsts, seconds = _cells(first), _cells(second)
+    firsts, seconds = (dict(iter(run.groupby(CELL_AXES, sort=False))) for run in (first, second))
     rows = [
         dict(zip(CELL_AXES, key, strict=True)) | _compare_cell(firsts.get(key), seconds.get(key))
         for key in dict.fromkeys([*firsts, *seconds])
@@ -83,26 +61,23 @@ def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CELL_AXES, *COMPARISON_COLUMNS]).convert_dtypes().astype(types)
 
 
-def _cells(measurements: pd.DataFrame) -> Mapping[tuple[Hashable, ...], pd.DataFrame]:
-    return {tuple(key): rows for key, rows in measurements.groupby(CELL_AXES, sort=False)}
-
-
 def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> dict[str, object]:
     first_s, second_s = _times_s(first), _times_s(second)
-    found = compare_times(first_s, second_s)
+    found = ratio_over_trials(first_s, second_s) if first_s and second_s else None
     missing_in = "first" if first is None else "second" if second is None else None
-    return {
-        "verdict": MISSING if missing_in else found.verdict,
-        "ratio": found.ratio,
-        "ratio_low": found.low,
-        "ratio_high": found.high,
-        "within": None if found.low is None or found.high is None else found.low <= 1 <= found.high,
+    row: dict[str, object] = {
+        "verdict": MISSING if missing_in else verdict_on(found) if found else AMBIGUOUS,
         "trials_first": len(first_s),
         "trials_second": len(second_s),
         "status_first": _statuses(first),
         "status_second": _statuses(second),
         "missing_in": missing_in,
     }
+    if found:
+        row |= {"ratio": found.mean, "ratio_low": found.low, "ratio_high": found.high}
+    if found and found.low is not None and found.high is not None:
+        row["within"] = found.low <= 1 <= found.high
+    return row
 
 
 def _times_s(cell: pd.DataFrame | None) -> list[float]:
@@ -113,34 +88,21 @@ def _statuses(cell: pd.DataFrame | None) -> str | None:
     return None if cell is None else " ".join(dict.fromkeys(cell["status"]))
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The distribution of a comparison's ratios over its cells; None where no cell has one."""
-
-    cells: int
-    """Cells with a time in both runs."""
-    geometric_mean: float | None
-    minimum: float | None
-    lower_quartile: float | None
-    median: float | None
-    upper_quartile: float | None
-    maximum: float | None
-    intervals: int
-    """Cells with an interval."""
-    share_within: float | None
-    """Share of the intervals that hold 1."""
-
-
-def summary(comparison: pd.DataFrame) -> Summary:
-    """Summarise the ratios of a table of `compare_runs`.
+def summary(comparison: pd.DataFrame) -> pd.Series:
+    """The distribution of a comparison's ratios over the cells with a time in both runs, and of its intervals.
 
     Quartiles are interpolated on the log scale, where swapping the runs only inverts the summary.
     """
-    ratios = comparison["ratio"].dropna().to_numpy(float)
-    within = comparison["within"].dropna()
-    share = float(within.mean()) if len(within) else None
-    if not len(ratios):
-        return Summary(0, None, None, None, None, None, None, len(within), share)
-    logs = np.log(ratios)
-    low, lower, median, upper, high = np.exp(np.quantile(logs, [0, 0.25, 0.5, 0.75, 1])).tolist()
-    return Summary(len(ratios), float(np.exp(logs.mean())), low, lower, median, upper, high, len(within), share)
+    logs = comparison["ratio"].dropna().astype(float).map(math.log)
+    within = comparison["within"].dropna().astype(float)
+    quartiles = {"minimum": 0, "lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75, "maximum": 1}
+    return pd.Series(
+        {
+            "cells": len(logs),
+            "geometric_mean": np.exp(logs.mean()),
+            **{name: np.exp(logs.quantile(share)) for name, share in quartiles.items()},
+            "intervals": len(within),
+            "share_within": within.mean(),
+        },
+        dtype=float,
+    )

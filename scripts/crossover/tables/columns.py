@@ -10,7 +10,7 @@ import types
 import typing
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossover.config.words import EXECUTIONS, HERE, STATUSES
 
@@ -27,8 +27,11 @@ def column(doc: str, unit: str = "") -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measurement:
-    """One trial's result. Null means: not measured, or not known on this machine."""
+class Row:
+    """What rows of trials and of trainings have in common. Null means: not measured, or not known on this machine."""
+
+    number: ClassVar[str]
+    """The column that numbers the rows of a cell."""
 
     schema_version: int = field(default=SCHEMA_VERSION, metadata={"doc": "version of these columns", "unit": ""})
     study: str | None = column("study, as its file is named in config/studies/")
@@ -41,14 +44,42 @@ class Measurement:
     size: int | None = column("position on the workload's size axis")
     machine: str = field(default=HERE, metadata={"doc": "machine, or class of nodes, as it was named", "unit": ""})
     device: str | None = column("kind of device; `cpu-1`, `cpu-half`: the CPU on fewer cores")
-    trial: int | None = column("number of the trial, from 1")
-
     size_name: str | None = column("what the size axis counts")
     parameters: int | None = column("trainable parameters of the model")
     seed: int | None = column("seed of weights and data order")
-    started_at: str | None = column("start of the trial, UTC, ISO 8601")
-    status: str | None = column("how the trial ended: " + ", ".join(STATUSES))
+    status: str | None = column("how the trial, or the training, ended: " + ", ".join(STATUSES))
     reason: str | None = column("why, where the status is not ok; else what after the timing was not done")
+
+    device_name: str | None = column("name of the device that ran")
+    device_uuid: str | None = column("UUID of the GPU that ran")
+    driver_version: str | None = column("GPU driver")
+    cuda_version: str | None = column("CUDA (or HIP) that torch was built for")
+    cudnn_version: str | None = column("cuDNN that torch runs")
+    hostname: str | None = column("name of the host")
+    operating_system: str | None = column("operating system and kernel")
+    cpu_model: str | None = column("CPU of the host")
+    cpu_capability: str | None = column("instruction set that torch chose")
+    physical_cores: int | None = column("physical cores that the process may use: affinity, control group, Slurm")
+    threads: int | None = column("threads of torch within an operation, read back")
+    backend_settings: str | None = column("torch's switches and threads as read back at the end, JSON")
+    isolation: str | None = column("where it ran: a fork of the trial `server`, or a fresh `process`")
+    torch_version: str | None = column("version of torch")
+    python_version: str | None = column("version of Python")
+    crossover_version: str | None = column("version of this workflow")
+    code_version: str | None = column("git commit of the code that measured, `-dirty` where changed; null without git")
+    code_key: str | None = column("hash of all files that the trial, or the training, imported, and of `packages`")
+    packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
+    command: str | None = column("command that measures or trains this again")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement(Row):
+    """One trial's result."""
+
+    number = "trial"
+
+    trial: int | None = column("number of the trial, from 1")
+    started_at: str | None = column("start of the trial, UTC, ISO 8601")
     flags: list[str] | None = column("why an ok result deserves less trust")
 
     step_time_s: float | None = column("median of the samples", "s")
@@ -130,97 +161,41 @@ class Measurement:
     slowdown_s: float | None = column("time in which heat or the hardware slowed the GPU down, by its counters", "s")
     power_capped_s: float | None = column("time in which the power limit lowered the clocks; a note only", "s")
 
-    device_name: str | None = column("name of the device that ran")
-    device_uuid: str | None = column("UUID of the GPU that ran")
     device_memory_bytes: int | None = column("memory of the GPU", "B")
-    driver_version: str | None = column("GPU driver")
-    cuda_version: str | None = column("CUDA (or HIP) that torch was built for")
-    cudnn_version: str | None = column("cuDNN that torch runs")
-    hostname: str | None = column("name of the host")
-    operating_system: str | None = column("operating system and kernel")
-    cpu_model: str | None = column("CPU of the host")
-    cpu_capability: str | None = column("instruction set that torch chose")
     amx: bool | None = column("whether the CPU has AMX, which speeds up bf16 and int8")
     avx512_bf16: bool | None = column("whether the CPU has AVX512-BF16")
-    physical_cores: int | None = column("physical cores that the process may use: affinity, control group, Slurm")
     logical_cpus: int | None = column("logical CPUs that the process may use")
     memory_bytes: int | None = column("memory of the host", "B")
     governor: str | None = column("frequency governor of the first CPU")
     load_before: float | None = column("load average over one minute when the trial started")
     load_after: float | None = column("load average over one minute when the trial ended")
-    threads: int | None = column("threads of torch within an operation, read back")
     interop_threads: int | None = column("threads of torch across operations, read back")
-    backend_settings: str | None = column("torch's switches and threads as read back after the timing, JSON")
     effort: str | None = column("measuring effort, JSON")
-    isolation: str | None = column("where it ran: a fork of the trial `server`, a fresh `process`, `none` (by hand)")
     attempts: int | None = column("times this trial was measured: 2 where what made the first invalid may pass")
     lease_wait_s: float | None = column("seconds that the trial waited for a free GPU", "s")
-    torch_version: str | None = column("version of torch")
-    python_version: str | None = column("version of Python")
-    crossover_version: str | None = column("version of this workflow")
-    code_version: str | None = column("git commit of the code that measured, `-dirty` where changed; null without git")
-    code_key: str | None = column("hash of all files that the trial imported, and of `packages`")
-    packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
-    command: str | None = column("command that measures this trial again")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
-    """One training of a model and what it predicts. Null means: not known on this machine, or not reached."""
+class Training(Row):
+    """One training of a model and what it predicts. Always `resident` and `eager`, which change no result."""
+
+    number = "seed"
 
     schema_version: int = field(default=TRAINING_VERSION, metadata={"doc": "version of these columns", "unit": ""})
-    study: str | None = column("study, as its file is named in config/studies/")
-    workload: str | None = column("workload, as its module is named")
-    variant: str | None = column("what of the workload is switched on")
-    protocol: str | None = column("always `resident`: what a step computes does not depend on it")
-    batch_size: int | None = column("batch size", "samples")
-    precision: str | None = column("arithmetic of the training and of the predictions")
-    execution: str | None = column("always `eager`")
-    size: int | None = column("position on the workload's size axis")
-    machine: str = field(default=HERE, metadata={"doc": "machine, or class of nodes, as it was named", "unit": ""})
-    device: str | None = column("kind of device")
-    seed: int | None = column("seed of weights and order of rows, drawn on the host for every device")
-
-    size_name: str | None = column("what the size axis counts")
-    parameters: int | None = column("trainable parameters of the model")
     epochs: int | None = column("passes over the training part")
     test_share: float | None = column("share of the dataset's rows that is held out")
-    status: str | None = column("how the training ended: ok, oom, unsupported, timeout, invalid")
-    reason: str | None = column("why, where the status is not ok")
-
     labels: list[int] | None = column("classes of the rows held out")
     predictions: list[int] | None = column("classes that the trained model predicts for them")
     loss: float | None = column("mean cross entropy of the rows held out", "nat")
     steps: int | None = column("training steps")
     train_s: float | None = column("wall time of all epochs, shuffling included", "s")
 
-    device_name: str | None = column("name of the device that ran")
-    device_uuid: str | None = column("UUID of the GPU that ran")
-    driver_version: str | None = column("GPU driver")
-    cuda_version: str | None = column("CUDA (or HIP) that torch was built for")
-    cudnn_version: str | None = column("cuDNN that torch runs")
-    hostname: str | None = column("name of the host")
-    operating_system: str | None = column("operating system and kernel")
-    cpu_model: str | None = column("CPU of the host")
-    cpu_capability: str | None = column("instruction set that torch chose")
-    physical_cores: int | None = column("physical cores that the process may use")
-    threads: int | None = column("threads of torch within an operation, read back")
-    backend_settings: str | None = column("torch's switches and threads as read back at the end, JSON")
-    isolation: str | None = column("where the training ran: a fork of the trial `server`, a fresh `process`")
-    torch_version: str | None = column("version of torch")
-    python_version: str | None = column("version of Python")
-    crossover_version: str | None = column("version of this workflow")
-    code_version: str | None = column("git commit of the code that trained, `-dirty` where changed; null without git")
-    code_key: str | None = column("hash of all files that the training imported, and of `packages`")
-    packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
-    command: str | None = column("command that trains this model again")
-
 
 COLUMNS = tuple(column.name for column in dataclasses.fields(Measurement))
 
 
 def arrow_schema(record: Any = Measurement) -> pyarrow.Schema:
-    """The Parquet schema of a record, a dataclass of columns, with doc and unit in each column's metadata."""
+    """The Parquet schema of a record, with doc and unit in each column's metadata."""
     return _arrow_schema(record)
 
 

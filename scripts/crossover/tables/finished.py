@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -14,10 +15,12 @@ import pyarrow as pa
 from crossover.config.studies import CELL_PATH, SEARCH_PATH, TRAINING_PATH
 from crossover.config.words import AXES, HERE
 from crossover.errors import UserError
-from crossover.tables.columns import Measurement, Training
-from crossover.tables.frames import joined, read_row, readable_rows
+from crossover.tables.columns import Measurement, Row, Training
+from crossover.tables.frames import first_row, joined, read_row, readable_rows
 from crossover.tables.guards import ENVIRONMENT_COLUMNS
 from crossover.tables.searches import collect_searches
+
+Key = TypeVar("Key")
 
 EXCLUDED = (
     "its row was measured with other settings than the config has now, or on another host or installation than the "
@@ -60,39 +63,29 @@ class MissingResult:
 def finished_rows(
     paths: Sequence[Path],
     several_hosts: bool,
-    record: type[Any] = Measurement,
-    number: str = "trial",
+    record: type[Row] = Measurement,
     settings: Mapping[str, Collection[str]] | None = None,
 ) -> pa.Table:
-    """The rows of trials (or of another record) among the files asked for that belong together.
+    """The rows of trials (or of trainings) among the files asked for that belong together.
 
     Rows of a device must come from the environment of its newest one. `settings` holds the options that the trials of
     a study share today: a row that was measured without one of them is left out, and so is what is missing or cannot be
     read; `missing_results` names all of these.
     """
-    newest = _newest_first(paths)
-    files, rows = readable_rows(newest, record)
-    facts = rows.select(["study", "command", "machine", "device", *_columns(rows.column_names)]).to_pylist()
-    found = dict(zip(files, enumerate(facts), strict=True))
-    environments = {
-        path: {name: value for name, value in found[path][1].items() if name not in ("study", "command")}
-        for path in newest
-        if path in found and _of_today(found[path][1], settings or {})
-    }
-    kept = [found[path][0] for path in _alike(environments, several_hosts)]
-    return joined([rows.take(kept)] if kept else [], record, number)
+    rows = readable_rows(_newest_first(paths), record)
+    wanted = ("study", "command", "machine", "device", *ENVIRONMENT_COLUMNS)
+    facts = enumerate(rows.select([name for name in wanted if name in rows.column_names]).to_pylist())
+    kept = _alike({place: row for place, row in facts if _of_today(row, settings or {})}, several_hosts)
+    return joined([rows.take(kept)] if kept else [], record)
 
 
 def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFrame:
     """The same for searches for the largest batch."""
-    environments = {}
+    found = {}
     for path in _newest_first(paths):
-        try:
-            row = collect_searches([path]).iloc[0]
-        except UserError:
-            continue
-        environments[path] = {column: row[column] for column in ("machine", "device", *_columns(row.index))}
-    return collect_searches(_alike(environments, several_hosts))
+        with suppress(UserError):
+            found[path] = first_row(collect_searches([path]))
+    return collect_searches(_alike(found, several_hosts))
 
 
 def missing_results(
@@ -126,21 +119,17 @@ def _newest_first(paths: Sequence[Path]) -> list[Path]:
     return sorted(written, key=lambda path: -written[path])
 
 
-def _columns(names: Collection[str]) -> list[str]:
-    return [column for column in ENVIRONMENT_COLUMNS if column in names]
-
-
-def _alike(environments: Mapping[Path, Mapping[str, Any]], several_hosts: bool) -> list[Path]:
-    """The files whose environment is that of their device's first one; a field that a row lacks may be anything."""
-    passed_over = {"machine", "device"} | ({"hostname"} if several_hosts else set())
+def _alike(rows: Mapping[Key, Mapping[str, Any]], several_hosts: bool) -> list[Key]:
+    """The keys of rows whose environment is that of their device's first; a field that a row lacks may be anything."""
+    columns = [column for column in ENVIRONMENT_COLUMNS if column != "hostname" or not several_hosts]
     first: dict[tuple[str, str], dict[str, Any]] = {}
     kept = []
-    for path, row in environments.items():
-        own = {column: value for column, value in row.items() if column not in passed_over and not pd.isna(value)}
-        known = first.setdefault((str(row["machine"]), str(row["device"])), {})
+    for key, row in rows.items():
+        own = {column: row[column] for column in columns if row.get(column) is not None}
+        known = first.setdefault((row["machine"], row["device"]), {})
         if all(known.get(column, value) == value for column, value in own.items()):
             known |= own
-            kept.append(path)
+            kept.append(key)
     return kept
 
 

@@ -14,12 +14,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crossover.config.words import AXES, HERE, threads_of_side
+from crossover.config.words import AXES, BASELINE, HERE, threads_of_side
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, check_readable, read_arrow, read_each
-from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, Measurement, arrow_schema
-from crossover.tables.registry import CELL_AXES as CELL_AXES
-from crossover.tables.registry import LINE_AXES as LINE_AXES
+from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, Measurement, Row, arrow_schema
+from crossover.tables.registry import LINE_AXES
 
 DEVICE_LINE_AXES = [*LINE_AXES, "device"]
 """The columns that name one device's line."""
@@ -33,10 +32,8 @@ def reading_processes() -> int:
     return min(4, os.cpu_count() or 1)
 
 
-def collect_rows(
-    paths: Sequence[Path], record: type[Any] = Measurement, number: str = "trial", processes: int = 1
-) -> pa.Table:
-    """Join rows of trials (or of another record), ordered by cell and trial (or by what numbers a cell's rows).
+def collect_rows(paths: Sequence[Path], record: type[Row] = Measurement, processes: int = 1) -> pa.Table:
+    """Join rows of trials (or of trainings), ordered by cell and number.
 
     Raises UserError naming all files that are unreadable or outdated.
     """
@@ -47,28 +44,25 @@ def collect_rows(
     else:
         with ProcessPoolExecutor(min(processes, len(parts))) as pool:
             found = list(pool.map(read, parts))
-    check_readable({path: error for _, _, torn in found for path, error in torn.items()})
-    return joined([rows for _, rows, _ in found], record, number)
+    check_readable({path: error for _, torn in found for path, error in torn.items()})
+    return joined([rows for rows, _ in found], record)
 
 
-def readable_rows(paths: Sequence[Path], record: type[Any] = Measurement) -> tuple[list[Path], pa.Table]:
-    """The rows that can be read, in one table, and their files in the same order; the others are left out."""
-    found = [_part(part, record) for part in _parts(paths)]
-    tables = [rows for _, rows, _ in found]
-    return [path for files, _, _ in found for path in files], pa.concat_tables(
-        [arrow_schema(record).empty_table(), *tables]
-    )
+def readable_rows(paths: Sequence[Path], record: type[Row]) -> pa.Table:
+    """The rows that can be read, in the order of their files; the others are left out."""
+    tables = [_part(part, record)[0] for part in _parts(paths)]
+    return pa.concat_tables([arrow_schema(record).empty_table(), *tables])
 
 
-def joined(rows: Sequence[pa.Table], record: type[Any] = Measurement, number: str = "trial") -> pa.Table:
+def joined(rows: Sequence[pa.Table], record: type[Row]) -> pa.Table:
     """Rows in one table, ordered by cell and number; one without rows where there are none."""
-    schema, order = arrow_schema(record), [(axis, "ascending") for axis in (*AXES, number)]
+    schema, order = arrow_schema(record), [(axis, "ascending") for axis in (*AXES, record.number)]
     return pa.concat_tables(rows).cast(schema).sort_by(order) if rows else schema.empty_table()
 
 
-def read_row(path: Path, record: type[Any] = Measurement) -> pa.Table:
+def read_row(path: Path, record: type[Row] = Measurement) -> pa.Table:
     """The row in a file; raises UserError where it is unreadable or outdated."""
-    _, row, torn = _part([path], record)
+    row, torn = _part([path], record)
     check_readable(torn)
     return row
 
@@ -77,24 +71,21 @@ def _parts(paths: Sequence[Path]) -> list[Sequence[Path]]:
     return [paths[start : start + ROWS_AT_ONCE] for start in range(0, len(paths), ROWS_AT_ONCE)]
 
 
-def _part(paths: Sequence[Path], record: type[Any]) -> tuple[list[Path], pa.Table, dict[Path, UnreadableError]]:
-    """The files whose row can be read, these rows, and why the others cannot."""
+def _part(paths: Sequence[Path], record: type[Row]) -> tuple[pa.Table, dict[Path, UnreadableError]]:
+    """The rows that can be read, and why the other files cannot."""
     schema = arrow_schema(record)
     rows, torn = read_each(paths, partial(_row, schema=schema, version=record.schema_version))
-    table = pa.concat_tables(list(rows.values())) if rows else schema.empty_table()
-    return list(rows), with_machine(table).select(schema.names).combine_chunks(), torn
+    table = pa.concat_tables([schema.empty_table(), *rows.values()])
+    return table.combine_chunks(), torn
 
 
 def _row(path: Path, schema: pa.Schema, version: int) -> pa.Table:
     row = read_arrow(path, "row")
-    if "machine" not in row.column_names:
-        row = with_machine(row)
-    names = row.column_names
-    if set(names) != set(schema.names) or row["schema_version"].to_pylist() != [version]:
-        raise UnreadableError(path, "written by another version of this workflow")
-    if names != schema.names:
-        row = row.select(schema.names)
     try:
+        row = with_machine(row)
+        if set(row.column_names) != set(schema.names) or row["schema_version"].to_pylist() != [version]:
+            raise UnreadableError(path, "written by another version of this workflow")
+        row = row.select(schema.names)
         return row if row.schema.equals(schema) else row.cast(schema)
     except (pa.ArrowException, ValueError) as error:
         raise UnreadableError(path, f"not a readable row ({str(error).splitlines()[0]})") from None
@@ -185,6 +176,16 @@ def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
 def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -> pd.DataFrame:
     """The rows of a table that have a row's values on these axes."""
     return table[(table[axes] == pd.Series(dict(values))[axes]).all(axis=1)]
+
+
+def headline_rows(crossovers: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the main question: each accelerator's time against all cores of the CPU beside it."""
+    return crossovers[
+        (crossovers["pair"] == "device")
+        & (crossovers["cost"] == "time")
+        & (crossovers["baseline"] == BASELINE)
+        & (crossovers["baseline_machine"] == crossovers["machine"])
+    ]
 
 
 def device_name_of(rows: pd.DataFrame) -> str | None:

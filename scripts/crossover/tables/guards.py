@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -13,8 +12,8 @@ import pyarrow.compute as pc
 from crossover.config.words import HERE
 from crossover.config.workloads import NULL
 from crossover.errors import UserError
-from crossover.tables.columns import Measurement
-from crossover.tables.frames import collect_rows, with_machine
+from crossover.tables.columns import Measurement, Row
+from crossover.tables.frames import collect_rows
 
 ENVIRONMENT_COLUMNS = (
     "hostname",
@@ -34,15 +33,14 @@ ENVIRONMENT_COLUMNS = (
 def matching_rows(
     paths: Sequence[Path],
     several_hosts: bool,
-    record: type[Any] = Measurement,
-    number: str = "trial",
+    record: type[Row] = Measurement,
     processes: int = 1,
 ) -> pa.Table:
-    """The rows of trials (or of another record) in all files, as `collect_rows` joins them.
+    """The rows of trials (or of trainings) in all files, as `collect_rows` joins them.
 
     Raises UserError where a file is unreadable, and where rows of a device come from unlike environments.
     """
-    rows = collect_rows(paths, record, number, processes)
+    rows = collect_rows(paths, record, processes)
     check_environments(rows, several_hosts)
     return rows
 
@@ -71,7 +69,6 @@ def check_environments(rows: pa.Table, several_hosts: bool) -> None:
     Fields that the rows do not hold are passed over. Those of the workload that does nothing are apart from the others:
     torch, of which most fields are, has no part in them.
     """
-    rows = with_machine(rows)
     if "workload" in rows.column_names:
         is_null = pc.equal(pc.fill_null(rows["workload"], ""), NULL)
         _check_alike(rows.filter(is_null), several_hosts)

@@ -21,18 +21,12 @@ NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision
 def side_word(device: str, threads: float | None = None) -> str:
     """A device's short name; a CPU side's with its cores: 'GPU', 'CPU on 8 cores'."""
     word = DEVICE_WORDS[device.partition("-")[0]]
-    cores = side_cores(device, threads) if is_cpu(device) else ""
-    return f"{word} on {cores}" if cores else word
-
-
-def side_cores(device: str, threads: float | None = None) -> str:
-    """A CPU side's cores: '1 core', '8 cores (half)', or 'half of its cores'; empty for all of them."""
     asked = threads_of_side(device)
+    if not is_cpu(device) or (asked is None and threads is None):
+        return word
     if threads is not None:
-        return cores_text(threads) + " (half)" * (asked == HALF)
-    if asked is None:
-        return ""
-    return "half of its cores" if isinstance(asked, str) else cores_text(asked)
+        return f"{word} on {cores_text(threads)}" + " (half)" * (asked == HALF)
+    return f"{word} on {cores_text(asked) if isinstance(asked, int) else 'half of its cores'}"
 
 
 def device_label(device: str, device_name: str | None, machine: str = HERE) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossover.config.words import FLAGS, HERE, is_cpu
+from crossover.config.words import FLAGS, HERE
 from crossover.errors import UserError
 from crossover.reading import check_readable, read_each
 from crossover.tables.columns import SCHEMA_VERSION, arrow_schema
@@ -27,58 +26,52 @@ OLDEST_VERSION = 2
 AGAIN = "copy it anew, or measure again with this version"
 
 
-@dataclass(frozen=True)
-class MergedRun:
-    """A results folder to be joined with others, and the name of its machine, if the user gives one."""
-
-    folder: Path
-    name: str | None = None
-
-    @property
-    def files(self) -> list[Path]:
-        """Its table of trials, or the rows in its cells/ if it was never collected. Raises UserError without any."""
-        table = self.folder / "measurements.parquet"
-        found = [table] if table.is_file() else sorted((self.folder / "cells").rglob("trial-*.parquet"))
-        if not found:
-            raise UserError(
-                f"{self.folder}: it has neither measurements.parquet nor rows in cells/; allowed: the results folder "
-                "of a run"
-            )
-        return found
+Run = tuple[str | None, Path]
+"""The name of a machine, if the user gives one, and its results folder."""
 
 
-def join_runs(runs: Sequence[MergedRun]) -> pa.Table:
+def join_runs(runs: Sequence[Run]) -> pa.Table:
     """The rows of all runs, each with the name of its machine, in the order of the runs.
 
-    A run that names its machines itself keeps these names; otherwise a machine is named by the user, or after its host,
-    and after its device too if hosts share a name. Raises UserError for a folder or name that two runs share, for a row
-    that cannot be read, and for rows of one machine that do not belong together.
+    A run that names its machines itself keeps these names; otherwise a machine is named by the user, or after its host.
+    Raises UserError for a folder or name that two runs share, for a row that cannot be read, and for rows of one
+    machine that do not belong together.
     """
     _check_folders(runs)
-    tables = [_read_run(run) for run in runs]
-    hosts = [_joined_values(table["hostname"]) for table in tables]
-    shared = {host for host, count in Counter(hosts).items() if count > 1}
-    joined = []
-    for run, table, host in zip(runs, tables, hosts, strict=True):
-        default = f"{host} {_hardware(table)}" if host in shared else host
-        joined.append(_named(table, run.name, default))
-    _check_names(runs, joined)
-    return pa.concat_tables(joined)
+    owners: dict[str, Path] = {}
+    tables = []
+    for name, folder in runs:
+        tables.append(_named(_read_run(folder), name))
+        for machine in pc.unique(tables[-1]["machine"]).to_pylist():
+            if machine in owners:
+                raise UserError(
+                    f"{owners[machine]} and {folder} are both of machine '{machine}'; name them, as in "
+                    "laptop=results_a h200=results_b"
+                )
+            owners[machine] = folder
+    return pa.concat_tables(tables)
 
 
-def _check_folders(runs: Sequence[MergedRun]) -> None:
-    places = Counter(run.folder.resolve() for run in runs)
-    for run in runs:
-        if places[run.folder.resolve()] > 1:
-            raise UserError(f"{run.folder}: it is given twice; allowed: each folder once")
-        if run.name == HERE:
-            raise UserError(f"{run.folder}: '{HERE}' stands for a machine without a name; allowed: any other name")
+def _check_folders(runs: Sequence[Run]) -> None:
+    places = Counter(folder.resolve() for _, folder in runs)
+    for name, folder in runs:
+        if places[folder.resolve()] > 1:
+            raise UserError(f"{folder}: it is given twice; allowed: each folder once")
+        if name == HERE:
+            raise UserError(f"{folder}: '{HERE}' stands for a machine without a name; allowed: any other name")
 
 
-def _read_run(run: MergedRun) -> pa.Table:
+def _read_run(folder: Path) -> pa.Table:
+    """The rows of a run: its table of trials, or the rows in its cells/ if it was never collected."""
+    table = folder / "measurements.parquet"
+    files = [table] if table.is_file() else sorted((folder / "cells").rglob("trial-*.parquet"))
+    if not files:
+        raise UserError(
+            f"{folder}: it has neither measurements.parquet nor rows in cells/; allowed: the results folder of a run"
+        )
     schema = arrow_schema()
     rows = []
-    found, torn = read_each(run.files, lambda file: read_trials(file, NEEDED, AGAIN))
+    found, torn = read_each(files, lambda file: read_trials(file, NEEDED, AGAIN))
     check_readable(torn)
     for file, table in found.items():
         versions = set(table["schema_version"].to_pylist())
@@ -87,18 +80,14 @@ def _read_run(run: MergedRun) -> pa.Table:
                 f"{file}: rows of version {', '.join(map(str, sorted(versions, key=str)))}, but this workflow reads "
                 f"versions {OLDEST_VERSION} to {SCHEMA_VERSION}; {AGAIN}"
             )
-        table = _with_known_flags(table)
-        for field in schema:
-            if field.name not in table.column_names:
-                table = table.append_column(field.name, pa.nulls(len(table), field.type))
-        rows.append(table.select(schema.names))
-    joined = pa.concat_tables(rows)
+        rows.append(_with_known_flags(table))
+    joined = pa.concat_tables([schema.empty_table(), *rows], promote_options="default")
     if not len(joined):
-        raise UserError(f"{run.folder}: it holds no rows; allowed: the results folder of a run")
+        raise UserError(f"{folder}: it holds no rows; allowed: the results folder of a run")
     try:
         check_environments(joined, several_hosts=True)
     except UserError as error:
-        raise UserError(f"{run.folder}: {error}") from None
+        raise UserError(f"{folder}: {error}") from None
     return joined.sort_by([(axis, "ascending") for axis in (*CELL_AXES, "trial")])
 
 
@@ -119,31 +108,12 @@ def _joined_values(column: Iterable[pa.Scalar]) -> str:
     return f"{names[0]} and {len(names) - 1} more"
 
 
-def _hardware(table: pa.Table) -> str:
-    """The name of the accelerator, or of the CPU if there is none."""
-    names = zip(table["device"].to_pylist(), table["device_name"].to_pylist(), strict=True)
-    known = {(is_cpu(device), name) for device, name in names if name}
-    return min(known)[1] if known else ""
-
-
-def _named(table: pa.Table, name: str | None, default: str) -> pa.Table:
+def _named(table: pa.Table, name: str | None) -> pa.Table:
     own = table["machine"].unique().to_pylist()
     if own == [HERE]:
-        names = {HERE: (name or default).strip()}
+        names = {HERE: (name or _joined_values(table["hostname"])).strip()}
     else:
         names = {machine: f"{name}-{machine}" if name and len(own) > 1 else name or machine for machine in own}
     place = table.column_names.index("machine")
     renamed = pa.array([names[machine] for machine in table["machine"].to_pylist()], pa.string())
     return table.set_column(place, table.schema.field("machine"), renamed)
-
-
-def _check_names(runs: Sequence[MergedRun], tables: Sequence[pa.Table]) -> None:
-    owners: dict[str, Path] = {}
-    for run, table in zip(runs, tables, strict=True):
-        for machine in pc.unique(table["machine"]).to_pylist():
-            if machine in owners:
-                raise UserError(
-                    f"{owners[machine]} and {run.folder} are both of machine '{machine}'; name them, as in "
-                    "laptop=results_a h200=results_b"
-                )
-            owners[machine] = run.folder

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
 from crossover.config.words import AXES, PRECISIONS, STATUSES
-from crossover.tables.columns import COLUMNS, Measurement, Training
+from crossover.tables.columns import Measurement, Row, Training
 from crossover.text import spaced
 
 CELL_AXES = list(AXES)
@@ -145,29 +145,38 @@ def _ms(doc: str, **more: Any) -> Column:
     return Column(doc, "s", shown_unit="ms", factor=1e3, always=True, **more)
 
 
-def _ends(
-    name: str, doc: str = "end of its 95 % interval over trials; empty with one trial", unit: str = ""
-) -> dict[str, Column]:
-    """The columns of an interval's ends; `name` has a place for `_low` and `_high`."""
-    return {name.format(end): Column(f"{word} {doc}", unit) for end, word in (("_low", "lower"), ("_high", "upper"))}
+OVER_TRIALS = "end of its 95 % interval over trials; empty with one trial"
 
 
-def _axis(name: str) -> Column:
-    doc = {field.name: field.metadata["doc"] for field in dataclasses.fields(Measurement)}[name]
-    if name == "batch_size":
-        return _count(doc, "samples", title="batch")
-    return _count(doc, always=True) if name == "size" else _text(doc, always=name in ("study", "device"))
+def _estimate(name: str, doc: str, unit: str = "", ends: str = OVER_TRIALS, **more: Any) -> dict[str, Column]:
+    """The columns of a value and of its interval's ends; `name` has a place for `_low` and `_high`."""
+    low, high = name.format("_low"), name.format("_high")
+    return {
+        name.format(""): Column(doc, unit, interval=(low, high), **more),
+        low: Column(f"lower {ends}", unit),
+        high: Column(f"upper {ends}", unit),
+    }
+
+
+def _of_record(names: Iterable[str], record: Any = Measurement) -> dict[str, Column]:
+    """Columns of a trial's or a training's row, as they are."""
+    fields = {field.name: field for field in dataclasses.fields(record)}
+    types = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
+    return {
+        name: Column(**fields[name].metadata, dtype=types.get(str(fields[name].type).removesuffix(" | None"), "object"))
+        for name in names
+    }
 
 
 def _axes(names: Iterable[str]) -> dict[str, Column]:
-    return {name: _axis(name) for name in names}
+    shown = {"batch_size": {"title": "batch"}} | {name: {"always": True} for name in ("size", "study", "device")}
+    return {name: replace(column, **shown.get(name, {})) for name, column in _of_record(names).items()}
 
 
 MEAN, MEDIAN, MIDDLE = "geometric mean of the ok trials", "lower median of the ok trials", "the trial of median peak"
 
 CELLS = _axes(CELL_AXES) | {
-    "size_name": _text("what the size axis counts"),
-    "parameters": _count("trainable parameters of the model"),
+    **_of_record(["size_name", "parameters"]),
     "refined": _yes("whether refinement added the size to those of the study"),
     "status": _text("how the cell ended: " + ", ".join(STATUSES), always=True),
     "reason": _text("why, where the status is not ok"),
@@ -180,14 +189,9 @@ CELLS = _axes(CELL_AXES) | {
     ),
     "step_time_low_s": _ms("lower end of its 95 % interval over trials; empty with one trial", title="from"),
     "step_time_high_s": _ms("upper end of its 95 % interval over trials; empty with one trial", title="to"),
-    "samples_per_s": Column(
-        "batch size over the time of a step",
-        "1/s",
-        title="samples per second",
-        chart="rate",
-        interval=("samples_per_s_low", "samples_per_s_high"),
+    **_estimate(
+        "samples_per_s{}", "batch size over the time of a step", "1/s", title="samples per second", chart="rate"
     ),
-    **_ends("samples_per_s{}", unit="1/s"),
     "flops_per_step": Column(
         "floating-point operations of a step",
         "FLOP",
@@ -196,46 +200,43 @@ CELLS = _axes(CELL_AXES) | {
         factor=1e-9,
         trials="lower median of all trials",
     ),
-    "achieved_tflops": Column(
+    **_estimate(
+        "achieved_tflops{}",
         "the same over the time of a step",
         "TFLOP/s",
         title="achieved",
         shown_unit="TFLOP/s",
         chart="number",
-        interval=("achieved_tflops_low", "achieved_tflops_high"),
     ),
-    **_ends("achieved_tflops{}", unit="TFLOP/s"),
     "peak_share": Column(
         "achieved TFLOP/s over the most that workload matmul reached on the device in the precision",
         title="of the most reached",
         shown_unit="%",
         factor=100,
     ),
-    "host_bound_share": Column(
+    **_estimate(
+        "host_bound_share{}",
         "share of a step in which the device waits for the host; mean of the ok trials that know it",
+        ends="end of its 95 % interval over trials, within 0 and 1",
         title="host alone",
         shown_unit="%",
         factor=100,
         trials="mean of the ok trials",
-        interval=("host_bound_share_low", "host_bound_share_high"),
     ),
-    **_ends("host_bound_share{}", "end of its 95 % interval over trials, within 0 and 1"),
-    "energy_per_step_j": Column(
+    **_estimate(
+        "energy_per_step{}_j",
         "energy of a step; of the ok trials that measured it",
         "J",
         title="energy per step",
         shown_unit="J",
         trials=MEAN,
         chart="number",
-        interval=("energy_per_step_low_j", "energy_per_step_high_j"),
     ),
-    **_ends("energy_per_step{}_j", unit="J"),
-    "price_per_million_steps": Column(
+    **_estimate(
+        "price_per_million_steps{}",
         "price of a million steps, in the currency of the config's prices; empty without a price of the device",
         trials=MEAN,
-        interval=("price_per_million_steps_low", "price_per_million_steps_high"),
     ),
-    **_ends("price_per_million_steps{}"),
     "peak_allocated_bytes": _bytes(
         "peak of what tensors needed", title="peak memory of tensors", trials=MEDIAN, chart="bytes"
     ),
@@ -269,24 +270,23 @@ CELLS = _axes(CELL_AXES) | {
     "trials": _count("trials that ended ok", always=True),
     "trials_not_ok": _count("trials that did not", title="trials not ok"),
     "flags": _many("why the result deserves less trust: those of its trials, each once, and `trials_differ`"),
-    "device_name": _text("name of the device that ran"),
-    "hostname": _text("name of the host"),
-    "threads": _count("threads of torch"),
+    **_of_record(["device_name", "hostname", "threads"]),
 }
 
 RATIOS = _axes([*LINE_AXES, "size"]) | {
-    "parameters": _count("trainable parameters of the model"),
+    **_of_record(["parameters"]),
     "pair": _text("what is compared: device, settings, protocol, machine; the axes hold the contender's values"),
     "device": _text("the contender's device"),
     "baseline": _text("what is compared with: a CPU side, the plain settings, as_published, or the first machine"),
     "baseline_machine": _text("machine of the baseline"),
     "contender": _text("what is compared"),
-    "ratio": Column("time of the baseline over time of the contender; above 1 the contender is faster"),
-    **_ends("ratio{}", "end of its 95 % interval over trials; empty where a side has one trial"),
+    **_estimate("ratio{}", "time of the baseline over time of the contender; above 1 the contender is faster"),
     "trials": _count("ok trials of the side that has fewer"),
     "baseline_s": Column("time of a step of the baseline", "s"),
     "contender_s": Column("time of a step of the contender", "s"),
 }
+
+END_OF_SET = "end of its 95 % set; empty: open, or no interval is given"
 
 CROSSOVERS = _axes(LINE_AXES) | {
     "pair": _text("what is compared: device, precision, execution, machine; that axis holds the contender's value"),
@@ -299,16 +299,11 @@ CROSSOVERS = _axes(LINE_AXES) | {
     "status": _text("how the search ended: " + ", ".join(CROSSOVER_STATUSES)),
     "doubt": _text("what is in doubt, or keeps the crossover from being given: " + ", ".join(DOUBTS)),
     "doubt_at": _many("places on the x axis that the doubt is about"),
-    "crossover": Column("the crossover on the x axis; empty unless one is found"),
-    **_ends("crossover{}", "end of its 95 % set; empty: no interval is given"),
+    **_estimate("crossover{}", "the crossover on the x axis; empty unless one is found", ends=END_OF_SET),
     "bracket_low": Column("largest measured point on the x axis before the sign changes"),
     "bracket_high": Column("smallest measured point after it"),
-    "bracket_low_size": Column("bracket_low as a size"),
-    "bracket_high_size": Column("bracket_high as a size"),
-    "crossover_size": Column("the crossover as a size, interpolated"),
-    **_ends("crossover_size{}", "end of its 95 % set"),
-    "crossover_parameters": Column("the crossover in trainable parameters, interpolated"),
-    **_ends("crossover_parameters{}", "end of its 95 % set"),
+    **_estimate("crossover_size{}", "the crossover as a size, interpolated", ends=END_OF_SET),
+    **_estimate("crossover_parameters{}", "the crossover in trainable parameters, interpolated", ends=END_OF_SET),
     "roots": _many("all crossings found, on the x axis"),
     "trials": _count("fewest ok trials that give the cost at a point; with one, the crossover is indicative"),
     "size_name": _text("what the size axis counts"),
@@ -328,8 +323,11 @@ LATENCIES = _axes(CELL_AXES) | {
     "q3_s": Column("their upper quartile", "s"),
     "p99_s": Column("their 99th percentile", "s"),
     "high_s": Column("the longest", "s"),
-    "ratio": Column("of a mistake: its mean over the right way's, paired by trial; the first steps over later ones"),
-    **_ends("ratio{}", "end of its 95 % interval; those of a study's mistakes on a machine hold together"),
+    **_estimate(
+        "ratio{}",
+        "of a mistake: its mean over the right way's, paired by trial; the first steps over later ones",
+        ends="end of its 95 % interval; those of a study's mistakes on a machine hold together",
+    ),
     "is_error": _yes("whether the interval shows that the mistake moves the mean, in the way that it can"),
     "samples": _count("number of samples"),
     "trials": _count("ok trials that hold them"),
@@ -337,11 +335,9 @@ LATENCIES = _axes(CELL_AXES) | {
 
 CORES_WORTH = _axes([*LINE_AXES, "size"]) | {
     "contender": _text("the accelerator"),
-    "size_name": _text("what the size axis counts"),
-    "parameters": _count("trainable parameters of the model"),
+    **_of_record(["size_name", "parameters"]),
     "status": _text("how the search ended: " + ", ".join(CORES_STATUSES)),
-    "cores": Column("cores on which the CPU would take the accelerator's time, interpolated; else empty"),
-    **_ends("cores{}", "end of the 95 % set; empty: open, or one trial"),
+    **_estimate("cores{}", "cores on which the CPU would take the accelerator's time, interpolated", ends=END_OF_SET),
     "slower_cores": _count("of `more_is_slower`: the first number of cores that is slower than fewer are"),
     "measured_cores": _many("numbers of cores on which the CPU has a time, which is threads of torch"),
     "trials": _count("fewest ok trials that give a time; with one, the number is indicative"),
@@ -349,24 +345,15 @@ CORES_WORTH = _axes([*LINE_AXES, "size"]) | {
     "contender_name": _text("name of the accelerator"),
 }
 
-_TRAINING = {field.name: field for field in dataclasses.fields(Training)}
-_TYPES = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
-
-
-def _of_training(name: str) -> Column:
-    """A column of a training's row, as it is."""
-    field = _TRAINING[name]
-    dtype = _TYPES.get(str(field.type).removesuffix(" | None"), "object")
-    return Column(field.metadata["doc"], field.metadata["unit"], dtype=dtype)
-
+SHARED_COLUMNS = [field.name for field in dataclasses.fields(Row)]
+WHERE_AND_HOW = SHARED_COLUMNS[SHARED_COLUMNS.index("device_name") :]
 
 QUALITY = _axes(CELL_AXES) | {
-    **{name: _of_training(name) for name in ("seed", "size_name", "parameters", "epochs", "test_share")},
-    **{name: _of_training(name) for name in ("status", "reason")},
+    **_of_record(["seed", "size_name", "parameters", "epochs", "test_share", "status", "reason"], Training),
     "accuracy": Column("share of the rows held out whose class is predicted; empty unless the status is ok"),
     "macro_f1": Column("mean of the classes' F1"),
     "weighted_f1": Column("mean of the classes' F1, weighted by their rows"),
-    "loss": _of_training("loss"),
+    **_of_record(["loss"], Training),
     "differing_share": Column("share of the rows held out that the CPU's training in fp32 predicts otherwise"),
     "class_names": _many("the classes; a list, as are the next four columns, one value a class"),
     "class_precision": _many("of the rows predicted to be of a class, the share that is"),
@@ -374,13 +361,16 @@ QUALITY = _axes(CELL_AXES) | {
     "class_f1": _many("harmonic mean of the two"),
     "class_support": _many("a class's rows among those held out"),
     "predicted_classes": _count("number of classes that are predicted at all"),
-    **{name: _of_training(name) for name in list(_TRAINING)[list(_TRAINING).index("steps") :]},
+    **_of_record(["steps", "train_s", *WHERE_AND_HOW], Training),
 }
 
 QUALITY_PAIRS = _axes(CELL_AXES) | {
     "metric": _text("what is compared: " + ", ".join(QUALITY_METRICS)),
-    "difference": Column(f"mean over seeds of the metric less that of the CPU in {PRECISIONS[0]} with the same seed"),
-    **_ends("difference{}", "end of its 95 % interval over seeds; empty with one seed"),
+    **_estimate(
+        "difference{}",
+        f"mean over seeds of the metric less that of the CPU in {PRECISIONS[0]} with the same seed",
+        ends="end of its 95 % interval over seeds; empty with one seed",
+    ),
     "largest": Column("largest difference of a single seed, by its size"),
     "seeds": _count("seeds that ended ok on both sides"),
 }
@@ -400,14 +390,8 @@ LARGEST_BATCHES = _axes(SEARCH_AXES) | {
     "memory_limit_bytes": _count("memory that the cell was allowed to take; empty for all there is", "B"),
     "tries_count": _count("tries of the search"),
     "search_s": Column("time of all tries", "s"),
-    "device_name": _text("name of the device that ran"),
-    "driver_version": _text("GPU driver"),
-    "cuda_version": _text("CUDA (or HIP) that torch was built for"),
-    "hostname": _text("name of the host"),
-    "cpu_model": _text("CPU of the host"),
-    "threads": _count("threads of torch"),
-    "torch_version": _text("version of torch"),
-    "command": _text("command that searches again"),
+    **_of_record(["device_name", "driver_version", "cuda_version", "hostname", "cpu_model", "threads"]),
+    **_of_record(["torch_version", "command"]),
 }
 
 CLAIMS = {
@@ -493,11 +477,6 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "answers": ANSWERS,
 }
 """The derived tables by name, in the order in which they are made."""
-
-
-def columns_of(table: str) -> list[str]:
-    """The names of a table's columns, in its order."""
-    return list(COLUMNS) if table == "measurements" else list(TABLES[table])
 
 
 def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) -> pd.DataFrame:

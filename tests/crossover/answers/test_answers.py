@@ -12,7 +12,7 @@ import pytest
 
 from crossover.answers.vocabulary import DOUBTS, KINDS
 from crossover.tables.frames import records
-from crossover.tables.registry import columns_of
+from crossover.tables.registry import TABLES
 from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
@@ -23,7 +23,7 @@ STUDY = "disc_depth"
 def answers(rows: Any, spec: Mapping[str, Any] | None = None, **more: Any) -> list[dict[str, Any]]:
     """The answers to the only study of some rows; each must keep to the closed sets."""
     table = tables_of(pd.DataFrame(rows), {STUDY: spec or study()}, **more).answers
-    assert list(table.columns) == columns_of("answers")
+    assert list(table.columns) == list(TABLES["answers"])
     found = records(table)
     for answer in found:
         assert answer["status"] in KINDS[answer["kind"]]
@@ -40,23 +40,22 @@ def only(found: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     return answer
 
 
+def trials(row: Row, seconds: float, count: int = 3, **values: Any) -> list[dict[str, Any]]:
+    """The trials of a cell, 1 % apart."""
+    middle = (count + 1) / 2
+    return [row(trial=trial, step_time_s=seconds * 1.01 ** (trial - middle), **values) for trial in range(1, count + 1)]
+
+
 @pytest.fixture(scope="module")
 def line(row: Row) -> Callable[..., list[dict[str, Any]]]:
-    """A CPU of 1 us x size beside a GPU that takes `gpu_s`, at SIZES; trials 1 % apart."""
+    """A CPU of 1 us x size beside a GPU that takes `gpu_s`, at SIZES."""
 
-    def build(gpu_s: float = 1e-3, trials: int = 3, **values: Any) -> list[dict[str, Any]]:
+    def build(gpu_s: float = 1e-3, count: int = 3, **values: Any) -> list[dict[str, Any]]:
         return [
-            row(
-                size=size,
-                parameters=7 * size,
-                device=device,
-                trial=trial,
-                step_time_s=seconds * 1.01 ** (trial - (trials + 1) / 2),
-                **values,
-            )
+            one
             for size in SIZES
             for device, seconds in (("cpu", size * 1e-6), ("cuda", gpu_s))
-            for trial in range(1, trials + 1)
+            for one in trials(row, seconds, count, size=size, parameters=7 * size, device=device, **values)
         ]
 
     return build
@@ -72,7 +71,7 @@ def test_a_crossover_has_its_interval_bracket_and_sides(line: Row) -> None:
 
 
 def test_one_trial_gives_no_interval(line: Row) -> None:
-    answer = only(answers(line(2e-3, trials=1)), "crossover")
+    answer = only(answers(line(2e-3, 1)), "crossover")
     assert (answer["low"], answer["high"]) == (None, None)
     assert answer["doubts"] == ["one_trial", "no_interval"]
 
@@ -106,12 +105,6 @@ def test_flags_count_only_beside_the_crossover_and_lost_cells_on_the_line(line: 
     assert only(answers(rows), "crossover")["doubts"] == ["throttled"]
     lost = [one | {"status": "oom", "step_time_s": None} if one["size"] == 100 else one for one in rows]
     assert "lost_cells" in only(answers(lost), "crossover")["doubts"]
-
-
-def test_lines_are_told_apart_by_what_varies(line: Row) -> None:
-    found = of_kind(answers(line(2e-3, batch_size=8) + line(3e-3, batch_size=64)), "crossover")
-    assert [answer["line"] for answer in found] == ["batch 8", "batch 64"]
-    assert [answer["value"] for answer in found] == pytest.approx([2000, 3000])
 
 
 def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(line: Row) -> None:
@@ -151,21 +144,13 @@ def test_without_an_accelerator_the_measured_half_is_told(line: Row) -> None:
     assert [time["value"] for time in times] == pytest.approx([1e-4, 1e-2])
 
 
-def cells(row: Row, trials: int = 3, **devices: float) -> list[dict[str, Any]]:
-    """A cell a device at the given time."""
-    return [
-        row(device=device, trial=trial, step_time_s=seconds * 1.01 ** (trial - 2))
-        for device, seconds in devices.items()
-        for trial in range(1, trials + 1)
-    ]
-
-
 @pytest.mark.parametrize(
     ("gpu_s", "status", "winner", "ratio"),
     [(1e-3, "apart", "GPU", 4), (8e-3, "apart", "CPU", 2), (4.001e-3, "tie", "CPU", 1.00025)],
 )
 def test_two_devices_at_one_size(row: Row, gpu_s: float, status: str, winner: str, ratio: float) -> None:
-    answer = only(answers(cells(row, cpu=4e-3, cuda=gpu_s), study(figures=["comparison"])), "ratio")
+    rows = trials(row, 4e-3, device="cpu") + trials(row, gpu_s, device="cuda")
+    answer = only(answers(rows, study(figures=["comparison"])), "ratio")
     assert (answer["status"], answer["winner"], answer["main"]) == (status, winner, True)
     assert answer["value"] == pytest.approx(ratio)
     assert answer["low"] < answer["value"] < answer["high"]
@@ -178,11 +163,8 @@ def test_two_devices_at_one_size(row: Row, gpu_s: float, status: str, winner: st
     [(5e-3, "bounds"), (1.25e-3, "slows"), (1.001e-3, "uncertain"), (0.8e-3, "no_slowdown")],
 )
 def test_loading_is_the_share_of_a_step_that_resident_data_save(row: Row, published_s: float, status: str) -> None:
-    rows = [
-        row(protocol=protocol, device="cuda", trial=trial, step_time_s=seconds * 1.01 ** (trial - 2))
-        for protocol, seconds in (("as_published", published_s), ("resident", 1e-3))
-        for trial in (1, 2, 3)
-    ]
+    rows = trials(row, published_s, protocol="as_published", device="cuda")
+    rows += trials(row, 1e-3, protocol="resident", device="cuda")
     answer = only(answers(rows, study(figures=["comparison"])), "loading")
     assert (answer["status"], answer["device"], answer["main"]) == (status, "GPU", True)
     assert answer["value"] == pytest.approx(1 - 1e-3 / published_s)
@@ -215,9 +197,9 @@ def test_the_worst_mistake_is_one_that_the_trials_bear_out(row: Row) -> None:
 
 def test_the_best_throughput_names_its_batch(row: Row) -> None:
     rows = [
-        row(device="cuda", batch_size=batch, trial=trial, step_time_s=seconds * 1.01 ** (trial - 2))
+        one
         for batch, seconds in ((8, 1e-3), (64, 2e-3), (512, 32e-3))
-        for trial in (1, 2, 3)
+        for one in trials(row, seconds, device="cuda", batch_size=batch)
     ]
     answer = only(answers(rows, study(figures=["throughput"])), "throughput")
     assert (answer["place"], answer["unit"], answer["value"]) == ("batch 64", "samples/s", pytest.approx(32_000))
@@ -226,11 +208,9 @@ def test_the_best_throughput_names_its_batch(row: Row) -> None:
 
 def test_the_fastest_setting_is_held_against_the_plain_one_per_sample(row: Row) -> None:
     rows = [
-        row(
-            device="cuda", precision=precision, batch_size=batch, trial=trial, step_time_s=seconds * 1.01 ** (trial - 2)
-        )
+        one
         for precision, batch, seconds in (("fp32", 8, 4e-3), ("tf32", 8, 3e-3), ("bf16", 64, 8e-3))
-        for trial in (1, 2, 3)
+        for one in trials(row, seconds, device="cuda", precision=precision, batch_size=batch)
     ]
     answer = only(answers(rows, study(figures=["comparison"])), "setting")
     # 4 ms / 8 samples over 8 ms / 64 samples.

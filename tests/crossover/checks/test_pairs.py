@@ -11,7 +11,6 @@ from scipy import stats
 
 from crossover.checks import pairs
 from crossover.checks.pairs import (
-    Timed,
     check_cell,
     collect_pairs,
     measure_trial,
@@ -50,7 +49,7 @@ def test_the_command_measures_the_cell_on_a_dataset_made_for_it(tmp_path: Path) 
     assert "--dataset" not in without_dataset
 
 
-@pytest.mark.parametrize("until", [0, 1, 3, 5])
+@pytest.mark.parametrize("until", [0, 3, 5])
 def test_an_interrupted_check_goes_on_after_its_last_pair(tmp_path: Path, until: int) -> None:
     first, second, path = Measuring(until), Measuring(), tmp_path / "new" / "pairs.csv"
     with pytest.raises(KeyboardInterrupt):
@@ -63,8 +62,8 @@ def test_an_interrupted_check_goes_on_after_its_last_pair(tmp_path: Path, until:
 
 @pytest.mark.parametrize(
     ("trials", "wanted", "gpus", "measured"),
-    [(TRIALS, 3, 4, 2), (TRIALS, 2, 4, 4), (["--size=1"], 3, 4, 3), (TRIALS[::-1], 3, 4, 6), (TRIALS, 3, 2, 6)],
-    ids=["one more", "as many again", "other trials", "another order", "another machine"],
+    [(TRIALS, 3, 4, 2), (TRIALS, 2, 4, 4), (TRIALS[::-1], 3, 4, 6), (TRIALS, 3, 2, 6)],
+    ids=["one more", "as many again", "another order", "another machine"],
 )
 def test_earlier_pairs_count_for_the_same_check(
     tmp_path: Path, trials: list[str], wanted: int, gpus: int, measured: int
@@ -117,9 +116,9 @@ def test_to_agree_is_to_hold_one_and_be_narrow(factors: list[float], agree: bool
     assert pair_table(samples, ["cell"], "one", "other", tolerance=0.04)["agree"].tolist() == [agree]
 
 
-def timed(gpu: str, beside: int, step_time_s: float = 1.0, seconds: float = 1.0) -> Timed:
+def timed(gpu: str, beside: int, step_time_s: float = 1.0, seconds: float = 1.0) -> dict[str, Any]:
     facts = {"workload": "disc_mlp", "size": 10, "device_uuid": gpu}
-    return Timed({**facts, "step_time_s": step_time_s, "leased_beside": beside}, seconds)
+    return {**facts, "step_time_s": step_time_s, "leased_beside": beside, "seconds": seconds}
 
 
 def test_a_pair_compares_one_gpu_and_counts_the_seconds_of_all() -> None:
@@ -138,7 +137,7 @@ def test_a_pair_compares_one_gpu_and_counts_the_seconds_of_all() -> None:
     ],
     ids=["not alone", "one after the other", "a third", "its GPU was taken"],
 )
-def test_a_pair_that_others_disturbed_is_refused(alone: Timed, at_once: list[Timed]) -> None:
+def test_a_pair_that_others_disturbed_is_refused(alone: dict[str, Any], at_once: list[dict[str, Any]]) -> None:
     with pytest.raises(UserError, match=r"^GPU-1: .*other trials run on this machine"):
         side_by_side_pair(alone, at_once)
 

@@ -9,14 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.claims.claims import check_claims, metric_title
+from crossover.claims.claims import check_claims
 from crossover.claims.findings import REASONS, VERDICTS
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.quality import quality_pairs_of
 from crossover.statistics.ratios import ratios_of
-from crossover.tables.metrics import metrics
-from crossover.tables.registry import columns_of, table_of
+from crossover.tables.registry import TABLES, table_of
 from crossover.tables.run_tables import RunTables, run_tables
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -67,7 +66,6 @@ def pair(row: Row, ratio: float, spread: float = 0.01) -> list[dict[str, Any]]:
         (4.9, 0.01, ("not_testable", "straddles")),
         (4.5, 0.05, ("not_testable", "straddles")),  # a wide interval around the claimed value proves nothing
         (6.0, 0.01, ("differs", "outside")),
-        (3.0, 0.01, ("differs", "outside")),
     ],
 )
 def test_a_speedup_by_hand(row: Row, ratio: float, spread: float, expected: tuple[str, str]) -> None:
@@ -82,18 +80,15 @@ def test_a_speedup_by_hand(row: Row, ratio: float, spread: float, expected: tupl
 
 def test_one_trial_shows_its_value_and_no_verdict(row: Row) -> None:
     found = verdict(SPEEDUP, [row(device="cpu", step_time_s=4.5e-3), row(device="cuda", step_time_s=1e-3)])
-    assert outcome(found) == ("not_testable", "one_trial", None)
-    assert (found["measured"], found["measured_low"]) == (pytest.approx(4.5), None)
+    assert (*outcome(found), found["measured"]) == ("not_testable", "one_trial", None, pytest.approx(4.5))
 
 
 @pytest.mark.parametrize(
     ("where", "changes", "expected"),
     [
         ({}, {"device": "cpu"}, ("no_cell", "GPU")),
-        ({"size": 2000}, {}, ("no_cell", "size 2,000")),
-        ({"variant": "channels_last", "size": 4}, {}, ("no_cell", "channels last")),
+        ({"variant": "channels_last", "size": 2000}, {}, ("no_cell", "channels last")),
         ({}, {"status": "oom", "step_time_s": None}, ("not_ok", "GPU: oom")),
-        ({}, {"study": "other"}, ("no_cell", "GPU")),
     ],
 )
 def test_what_is_missing_is_named(
@@ -119,17 +114,16 @@ def test_a_selection_of_several_cells_names_the_axes_to_pin(row: Row) -> None:
 
 
 @pytest.mark.parametrize(
-    ("claimed", "expected"),
+    ("name", "claimed", "expected"),
     [
-        ([1.1, 1.2], "reproduced"),
-        ([1.168, 1.2], "reproduced"),
-        ([1.2, 1.3], "differs"),
-        ([0.5, 1.168], "reproduced"),
-        ([0.5, 1.167], "differs"),
+        ("ratio_between", {"range": [1.168, 1.2]}, "reproduced"),  # its ends count as within
+        ("ratio_between", {"range": [0.5, 1.167]}, "differs"),
+        ("ratio_below", {"limit": 1.169}, "reproduced"),
+        ("ratio_below", {"limit": 1.168}, "differs"),  # equal is not below
     ],
 )
 def test_the_same_bytes_in_every_trial_are_an_interval_of_no_width(
-    row: Row, claimed: list[float], expected: str
+    row: Row, name: str, claimed: dict[str, Any], expected: str
 ) -> None:
     rows = [
         row(trial=trial, precision=precision, peak_allocated_bytes=count)
@@ -137,31 +131,9 @@ def test_the_same_bytes_in_every_trial_are_an_interval_of_no_width(
         for trial in (1, 2)
     ]
     sides = {"of": {"precision": "amp-fp16"}, "over": {"precision": "fp32"}, "where": {"device": "cpu"}}
-    found = verdict({"ratio_between": {"metric": "peak_allocated_bytes", **sides, "range": claimed}}, rows)
+    found = verdict({name: {"metric": "peak_allocated_bytes", **sides, **claimed}}, rows)
     assert found["verdict"] == expected
     assert found["measured_low"] == found["measured"] == found["measured_high"] == pytest.approx(1.168)
-
-
-@pytest.mark.parametrize(
-    ("ratio", "limit", "expected"),
-    [(0.5, 1, "reproduced"), (0.95, 1, "not_testable"), (1.1, 1, "differs"), (0.5, 0.45, "differs")],
-)
-def test_a_ratio_below_by_hand(row: Row, ratio: float, limit: float, expected: str) -> None:
-    """The interval reaches 6.3 % to either side, as above: 0.95 x 1.063 is over 1, and 0.5 / 1.063 over 0.45."""
-    found = verdict({"ratio_below": {"metric": "step_time_s", **SIDES, "limit": limit}}, pair(row, ratio))
-    assert (found["verdict"], found["published"]) == (expected, f"below {limit}")
-
-
-@pytest.mark.parametrize(("first", "expected"), [(999, "reproduced"), (1000, "differs"), (1001, "differs")])
-def test_equal_is_not_below(row: Row, first: int, expected: str) -> None:
-    rows = [
-        row(trial=trial, size=size, peak_allocated_bytes=count)
-        for size, count in ((4, first), (5, 1000))
-        for trial in (1, 2)
-    ]
-    sides = {"of": {"size": 4}, "over": {"size": 5}}
-    form = {"ratio_below": {"metric": "peak_allocated_bytes", **sides, "limit": 1}}
-    assert verdict(form, rows)["verdict"] == expected
 
 
 def test_two_metrics_of_one_cell_are_paired_by_trial(row: Row) -> None:
@@ -174,12 +146,8 @@ def test_two_metrics_of_one_cell_are_paired_by_trial(row: Row) -> None:
     found = verdict({"ratio_between": {**form, "where": {"device": "cpu"}}}, rows)
     assert (found["verdict"], found["measured"]) == ("reproduced", pytest.approx(2))
     assert found["measured_high"] == pytest.approx(2 * math.exp(0.01 * 4.302653 / math.sqrt(3)))
-
-
-def test_tables_joined_from_two_runs_keep_their_cells_apart(row: Row) -> None:
-    """Both tables count their rows from 0."""
-    tables = [pd.DataFrame(trials(row, 4.5e-3, 0.01)), pd.DataFrame(trials(row, 1e-3, 0.01, device="cuda"))]
-    assert verdict(SPEEDUP, pd.concat(tables))["measured_high"] == pytest.approx(4.5 * 1.06274, rel=1e-4)
+    apart = [row(trial=1, latency_p50_s=1.0), row(trial=2, latencies_s=[1.0])]
+    assert verdict({"ratio_between": form}, apart)["reason"] == "no_common_trial"
 
 
 @pytest.mark.parametrize(("value", "reason"), [(None, "not_measured"), (0.0, "zero")])
@@ -187,12 +155,6 @@ def test_a_metric_without_a_ratio_is_named(row: Row, value: float | None, reason
     rows = [one | {"relative_error": value} for one in pair(row, 4.5)]
     found = verdict({"ratio_between": {"metric": "relative_error", **SIDES, "range": [1, 2]}}, rows)
     assert outcome(found) == ("not_testable", reason, "relative_error, CPU")
-
-
-def test_metrics_of_different_trials_give_no_ratio(row: Row) -> None:
-    rows = [row(trial=1, latency_p50_s=1.0), row(trial=2, latency_p99_s=1.0)]
-    form = {"of": {"metric": "latency_p50_s"}, "over": {"metric": "latency_p99_s"}, "limit": 1}
-    assert verdict({"ratio_below": form}, rows)["reason"] == "no_common_trial"
 
 
 @pytest.mark.parametrize(
@@ -223,11 +185,9 @@ SIZES = {2: 100, 3: 500, 4: 2000, 5: 100_000}
     ("low", "high", "expected"),
     [
         (500, 2000, "reproduced"),
-        (984, 1016, "reproduced"),
         (990, 2000, "not_testable"),
         (500, 1010, "not_testable"),
         (2000, 100_000, "differs"),
-        (1, 50, "differs"),
     ],
 )
 def test_a_crossover_is_tested_on_its_set(power_laws: PowerLaws, low: float, high: float, expected: str) -> None:
@@ -247,14 +207,6 @@ def test_a_size_that_the_trials_do_not_tell_apart_bounds_nothing(power_laws: Pow
     assert 950 < found["measured_low"] < 990
     assert 1010 < found["measured_high"] < 1050
     assert verdict(crossover(500, 100_000), rows)["verdict"] == "reproduced"
-
-
-def test_trials_that_tell_no_size_apart_leave_a_claim_open(power_laws: PowerLaws) -> None:
-    """Times that differ by a factor of 1000 between trials: the GPU is surely ahead nowhere."""
-    rows = power_laws({3: 500, 4: 2000}, trials=2)
-    rows["step_time_s"] *= rows["trial"].map({1: 1, 2: 1000})
-    found = verdict(crossover(500, 2000), rows)
-    assert (*outcome(found)[:2], found["measured"]) == ("not_testable", "undecided", None)
 
 
 def test_a_crossover_from_one_trial_lies_between_two_sizes(power_laws: PowerLaws) -> None:
@@ -376,7 +328,6 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
             ("not_testable", "baseline_failed", "GPU, fp32: timeout"),
         ),
         ({"cpu_fp32": [0.8, 0.81, "timeout"], "cuda_fp32": PLAIN}, {}, ("reproduced", "inside", "GPU, fp32")),
-        ({"cpu_fp32": [0.8], "cuda_fp32": [0.8]}, {}, ("not_testable", "one_seed", "GPU, fp32")),
         ({"cuda_fp32": PLAIN}, {}, ("not_testable", "one_seed", "GPU, fp32")),
         ({"cpu_fp32": PLAIN, "cpu_bf16": PLAIN}, {}, ("not_testable", "no_accelerator", None)),
         ({"cpu_fp32": PLAIN, "cuda_fp32": ["unsupported"]}, {}, ("not_testable", "no_contender", None)),
@@ -397,13 +348,9 @@ def test_models_are_compared_with_the_same_model_on_the_cpu(row: Row) -> None:
     changed = ratings(cpu_fp32=[0.9] * 3, cuda_fp32=[0.9, 0.85, 0.85]).assign(size=20)
     assert verdict(SAME, tables_of([row()], pd.concat([small, large])))["verdict"] == "reproduced"
     assert verdict(SAME, tables_of([row()], pd.concat([small, changed])))["verdict"] == "not_testable"
-
-
-def test_another_study_may_train_the_models(row: Row) -> None:
-    quality = ratings(cpu_fp32=PLAIN, cuda_fp32=PLAIN).assign(study="quality")
     elsewhere = {"same_quality": {**SAME["same_quality"], "study": "quality"}}
-    assert verdict(elsewhere, tables_of([row()], quality))["verdict"] == "reproduced"
-    assert outcome(verdict(elsewhere, [row()]))[1:] == ("not_trained", "quality")
+    assert verdict(elsewhere, tables_of([row()], large.assign(study="quality")))["verdict"] == "reproduced"
+    assert outcome(verdict(elsewhere, tables_of([row()], large)))[1:] == ("not_trained", "quality")
 
 
 def test_every_machine_is_checked_on_its_own(row: Row) -> None:
@@ -413,7 +360,7 @@ def test_every_machine_is_checked_on_its_own(row: Row) -> None:
     found = table[["study", "machine", "verdict"]].to_numpy().tolist()
     assert found[:2] == [["disc_depth", "here", "reproduced"], ["disc_depth", "other", "differs"]]
     assert found[2:] == [["unmeasured", "here", "not_testable"]]
-    assert list(table.columns) == list(check_claims([], run_tables()).columns) == columns_of("claims")
+    assert list(table.columns) == list(check_claims([], run_tables()).columns) == list(TABLES["claims"])
 
 
 @pytest.mark.parametrize("more", [{"device": "cpu-1"}, {"device": "cuda", "status": "invalid"}])
@@ -426,20 +373,12 @@ def test_neither_fewer_cores_nor_failed_trials_count(row: Row, more: dict[str, A
     ("form", "expected"),
     [
         (crossover(1, 2, protocol="as_published", batch_size=32), (None, None, None, None, "as published, batch 32")),
-        (SPEEDUP, ("step_time_s", None, "CPU", "GPU", None)),
         (
             {"ratio_below": {**TWO_METRICS, "where": {"device": "cuda"}, "limit": 1}},
             ("latency_p50_s", "latency_p99_s", "size 1", "size 2", "GPU"),
         ),
-        (SAME, ("accuracy", None, None, None, None)),
     ],
 )
 def test_what_is_measured_is_named_by_metric_and_sides(row: Row, form: dict[str, Any], expected: Any) -> None:
     found = verdict(form, [row()])
     assert tuple(found[name] for name in ("metric", "over_metric", "side", "over", "where")) == expected
-
-
-def test_every_metric_has_a_title() -> None:
-    assert [name for name in metrics() if "_" in metric_title(name)] == []
-    assert metric_title("latency_p99_s") == "99th percentile of the latency"
-    assert metric_title("severe_outliers") == "samples beyond the third quartile + 3 interquartile ranges"

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,20 +14,11 @@ import find_largest_batch
 import measure_cell
 import train_model
 from crossover.config.options import (
-    auto_or_threads,
     check_writable,
-    device,
     memory_size,
-    positive,
     search_options,
-    seconds,
-    seconds_above_0,
-    seed,
-    share,
-    tolerance,
     training_options,
     trial_options,
-    whole,
 )
 from crossover.config.studies import BatchSearch, Effort, Quality
 from crossover.config.words import AXES
@@ -39,15 +29,9 @@ from trials import CELL
 @pytest.mark.parametrize(
     ("text", "size"),
     [
-        ("8GB", 8_000_000_000),
         ("8GiB", 8_589_934_592),
-        ("8gib", 8_589_934_592),
-        ("800 MB", 800_000_000),
         ("1.5GiB", 1_610_612_736),
-        ("0.5kB", 500),
-        ("2TiB", 2_199_023_255_552),
         ("4096", 4096),
-        ("4096B", 4096),
         ("1152921504606846976", 2**60),
     ],
 )
@@ -55,34 +39,10 @@ def test_sizes_of_memory_have_units(text: str, size: int) -> None:
     assert memory_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["8G", "GB", "8iB", "8XB", "-8GB", "0", "0.1B", "8GB8", "", "1e9", "nan", "2000000TB"])
+@pytest.mark.parametrize("text", ["8G", "GB", "-8GB", "0", "0.1B", "8GB8", "1e9", "2000000TB"])
 def test_a_size_that_is_none_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=rf"^{re.escape(repr(text))} is not allowed; allowed: .*$"):
         memory_size(text)
-
-
-KINDS: dict[str, Callable[[str], Any]] = {
-    "trials": positive,
-    "steps": whole,
-    "seed": seed,
-    "cpu_threads": auto_or_threads,
-    "seconds": seconds,
-    "limit": seconds_above_0,
-    "tolerance": tolerance,
-    "share": share,
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "text",
-    ["abc", "", "-1", "1e999", "inf", "nan", "9" * 30, "9" * 5000, "1_0", "٣", "0x1", " 1", "1,5", "None", "1\n"],
-)
-def test_what_is_no_number_in_the_range_is_refused_in_words(kind: str, text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match=r" is not allowed; allowed: (a |seconds )") as caught:
-        KINDS[kind](text)
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 300
 
 
 def test_options_take_what_the_schema_allows() -> None:
@@ -129,27 +89,11 @@ def test_options_take_what_the_schema_allows() -> None:
         assert not takes(most + 1 if below is None else below), option
 
 
-@pytest.mark.parametrize("name", ["cpu", "cuda", "mps", "xpu", "cpu-1", "cpu-16", "cpu-half"])
-def test_a_device_may_be_the_cpu_on_fewer_cores(name: str) -> None:
-    assert device(name) == name
-
-
-@pytest.mark.parametrize(
-    "name", ["tpu", "cpu-0", "cpu-01", "cpu-", "cpu-all", "cuda-1", "cpu-half-1", "cpu-10000", "cpu-1\n"]
-)
-def test_another_device_is_refused_in_one_line(name: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="allowed: cpu, cuda, mps, xpu; cpu-1, cpu-half"):
-        device(name)
-
-
 def test_an_output_below_a_tilde_makes_no_folder_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for path in ("~/t.parquet", "~somebody/t.parquet"):
-        with pytest.raises(UserError, match=r"^--output: ~.* begins with ~, which the shell left as it is; write the"):
-            check_writable(Path(path))
+    with pytest.raises(UserError, match=r"^--output: ~.* begins with ~, which the shell left as it is; write the"):
+        check_writable(Path("~/t.parquet"))
     assert list(tmp_path.iterdir()) == []
-    check_writable(tmp_path / "new" / "t.parquet")
-    assert (tmp_path / "new").is_dir()
 
 
 @pytest.mark.parametrize(("held", "replaced"), [(b"", True), (b"PAR1 and so on", True), (b"# Notes", False)])

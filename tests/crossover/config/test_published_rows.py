@@ -49,29 +49,21 @@ def test_rows_are_in_si_units(file: Path) -> None:
         ("size,run_time_s\n2,1\n", "runs.csv: no line starts with '#'"),
         ("# source\n", "runs.csv: no columns; allowed: variant, protocol"),
         ("# source\nsize,seconds\n2,1\n", "runs.csv: column 'seconds' is unknown; allowed: "),
-        ("# source\nsize,samples_per_ms\n2,1\n", "runs.csv: column 'samples_per_ms' is unknown; allowed: "),
         ("# source\nsize,device\n2,cpu\n", "runs.csv: no column holds a result; allowed: run_time_s, "),
         ("# source\nsize,run_time_s\n\n2,1,3\n", "runs.csv: line 4: 3 fields; allowed: 2, one per column"),
         ("# source\ndevice,run_time_s\ncpu,1\ngpu,2\n", "runs.csv: line 4: device: 'gpu' is unknown; allowed: cpu,"),
         ("# source\nsize,run_time_s\n2,fast\n", "runs.csv: line 3: run_time_s: 'fast' is not allowed; allowed: a numb"),
         ("# source\nsize,run_time_s\n2,nan\n", "runs.csv: line 3: run_time_s: 'nan' is not allowed"),
-        ("# source\nsize,run_time_s\n2,-1\n", "runs.csv: line 3: run_time_s: '-1' is not allowed"),
         ("# source\nsize,run_time_s\n2.5,1\n", "runs.csv: line 3: size: '2.5' is not allowed; allowed: a whole number"),
         ("# source\nsize,run_time_s\n2,1_0\n", "runs.csv: line 3: run_time_s: '1_0' is not allowed; allowed: a number"),
         ("# source\nsize,run_time_s\n2,1e999\n", "runs.csv: line 3: run_time_s: '1e999' is not allowed"),
         ("# source\nsize,run_time_s\n٣,1\n", "runs.csv: line 3: size: '٣' is not allowed; allowed: a whole number"),
         (f"# source\nsize,run_time_s\n{'9' * 5000},1\n", "runs.csv: line 3: size: '999"),
-        (
-            "# source\nsize,run_time_s,run_time_s\n2,1,1\n",
-            "runs.csv: column 'run_time_s' holds what 'run_time_s' holds;",
-        ),
         ("# source\nrun_time_s,run_time_min\n1,2\n", "runs.csv: column 'run_time_min' holds what 'run_time_s' holds; "),
-        ("# source\nsize,size,run_time_s\n2,3,1\n", "runs.csv: column 'size' holds what 'size' holds; allowed: one"),
         (
             '# source\nlabel,run_time_s\n"open,1\nb,2\n',
             "runs.csv: line 3: not readable as CSV (unexpected end of data)",
         ),
-        ('# source\nlabel,run_time_s\n"a"b,1\n', "runs.csv: line 3: not readable as CSV ("),
         ("# source\nsize,run_time_s\n", "runs.csv: no line follows the columns; allowed: one line per published run"),
         ("# source\nsize,run_time_s\n2,\n", "runs.csv: line 3: no result; allowed: a line with at least one"),
         ("# source\nsize,run_time_s\n2,1\n3,1\n2,3\n", "runs.csv: line 5: the run of line 3 again; allowed: each run"),
@@ -90,12 +82,6 @@ def test_excels_csv_in_utf_8_is_read(file: Path) -> None:
     """It begins with a byte order mark and ends its lines as Windows does."""
     file.write_bytes("# Größe\r\nsize, run_time_s\r\n2 ,1\r\n".encode("utf-8-sig"))
     assert read_published_rows(file) == ("Größe", [{"size": 2, "run_time_s": 1.0}])
-
-
-def test_another_encoding_is_one_line(file: Path) -> None:
-    file.write_bytes("# Größe\nsize,run_time_s\n2,1\n".encode("latin-1"))
-    with pytest.raises(UserError, match=r"^runs\.csv: not a text file in UTF-8$"):
-        read_published_rows(file)
 
 
 def test_the_shipped_results_hold_the_sources_numbers() -> None:

@@ -33,20 +33,12 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sizes": [0]}, "sizes.0: 0 is not allowed; allowed: a whole number at least 1"),
-        ({"sizes": [4, 1.5]}, "sizes.1: 1.5 is not allowed"),
-        ({"sizes": ["big"]}, "sizes.0: 'big' is not allowed"),
-        ({"sizes": []}, "sizes: the list is empty"),
         ({"sizes": [99]}, "sizes: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
-        ({"batch_sizes": [32.0]}, "batch_sizes.0: 32.0 is not allowed"),
         ({"batch_sizes": [1001]}, "batch_sizes: 1001 is more than dataset 'disc' has; allowed: at most its 1000 rows"),
         (
             {"workload": "matmul", "sizes": [64], "batch_sizes": [2]},
             "batch_sizes: 2 is not offered by workload 'matmul'",
         ),
-        ({"batch_size": [32]}, "batch_size: unknown key; allowed: title"),
-        ({"precisions": ["fp8"]}, "precisions.0: 'fp8' is not allowed; allowed: fp32, tf32"),
-        ({"precisions": []}, "precisions: the list is empty"),
         ({"protocols": ["as_published"]}, "protocols: 'as_published' is not offered by workload 'disc_mlp'"),
         ({"variants": ["other"]}, "variants: 'other' is not offered by workload 'disc_mlp'; allowed: plain"),
         ({"workload": "disc"}, "workload: 'disc' is unknown; allowed: "),
@@ -54,12 +46,9 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ({"workload": None}, "workload: nothing, as YAML reads it; allowed: the name of a workload, in quotes"),
         ({"workload": "null", "largest_batch": True}, "largest_batch: true, but every batch of workload 'null' fits"),
         ({"timed": False, "quality": {}, "largest_batch": True}, "largest_batch: true, but the study times nothing"),
-        ({"figures": ["pie"]}, "figures.0: 'pie' is not allowed; allowed: times, speedups"),
-        ({"figures": []}, "figures: the list is empty; allowed: a list of 1 or more values, each times, speedups, "),
+        ({"figures": ["pie"]}, "figures: 'pie' is unknown; allowed: comparison, energy, host_share, latency"),
+        ({"figures": []}, "figures: the list is empty; allowed: a list of 1 or more values, each a text"),
         ({"figures": ["latency"]}, "latency_steps: latency needs steps to time; allowed: at least 300"),
-        ({"latency_mistakes": True}, "latency_steps: latency needs steps to time; allowed: at least 300"),
-        ({"effort": {"blocks_min": 1}}, "effort.blocks_min: 1 is not allowed; allowed: a whole number at least 2"),
-        ({"effort": {"block_min": 1}}, "effort.block_min: unknown key; allowed: warmup_min_steps"),
         ({"effort": {"preset": "quick"}}, "effort.preset: unknown key; allowed: warmup_min_steps"),
         ({"effort": {"warmup_max_s": 0.5}}, "effort.warmup_min_s: 1 is more than effort.warmup_max_s, 0.5, with the"),
         (
@@ -76,9 +65,7 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
             {"published": {**PUBLISHED, "results": "../a.csv"}},
             "published.results: '../a.csv' is not allowed; allowed: ",
         ),
-        ({"published": {**PUBLISHED, "results": "a\\b.csv"}}, "published.results: 'a\\\\b.csv' is not allowed"),
         ({"published": {**PUBLISHED, "results": "a.csv"}}, "published.results: published/a.csv: no such file"),
-        ({"steps_per_run": {"epochs": 2}}, "steps_per_run: key 'samples' is missing"),
         ({"timed": False}, "timed: false, and quality is null: nothing is left to do; set one of them"),
         ({"quality": {}, "precisions": ["tf32"]}, "precisions: ['tf32'] lacks fp32, which quality compares with"),
         (
@@ -86,8 +73,6 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
             "protocols: ['as_published'] lacks resident, the only one that quality trains by; add it",
         ),
         ({"workload": "linear_stack", "sizes": [64], "quality": {}}, "quality: workload 'linear_stack' does not train"),
-        ({"quality": {"test_share": 1}}, "quality.test_share: 1 is not allowed; allowed: a number above 0 and below 1"),
-        ({"quality": {"seed": 1}}, "quality.seed: unknown key; allowed: epochs, seeds, test_share, classes"),
         ({"quality": {"classes": ["a", "b", "c"]}}, "quality.classes: 3 names, but workload 'disc_mlp' has 2 classes"),
     ],
 )
@@ -114,8 +99,6 @@ def test_a_studys_effort_may_fit_the_runs(folder: Any, own: dict[str, Any], run:
     [
         ("just words", "str at the top level; allowed: keys"),
         ("title: x\nsizes: [1, 2\nworkload: y\n", "line 3, column "),
-        ("sizes: [2]\nquestion: x\nsizes: [3]\n", "line 3, column 1: not valid YAML: key 'sizes' is repeated"),
-        ("published:\n  source: x\n  source: y\n", "line 3, column 3: not valid YAML: key 'source' is repeated"),
     ],
 )
 def test_a_mistake_in_yaml_names_its_place(folder: Any, complaint: Complaint, text: str, message: str) -> None:

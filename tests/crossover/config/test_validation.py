@@ -57,20 +57,14 @@ def test_in_quotes_it_is_a_text(file: Path, text: str) -> None:
     ("text", "value"),
     [
         ("3", 3),
-        ("-3", -3),
         ("0x1F", 31),
-        ("0.5", 0.5),
         (".5", 0.5),
         ("1.0e-3", 0.001),
         ("00.5", 0.5),
-        ("true", True),
-        ("False", False),
-        ("~", None),
         ("", None),
         ("null", None),
         ("None", None),
         ("exp:1", "exp:1"),
-        ("a 2:30", "a 2:30"),
         ("[cpu, 'null']", ["cpu", "null"]),
         ("{'cpu': 0.8, 'cuda': None}", {"cpu": 0.8, "cuda": None}),
     ],
@@ -88,10 +82,7 @@ def test_what_is_clear_is_read_alike_from_a_file_and_from_the_command_line(
     [
         ("a: !!int '010'", "line 1, column 4: not valid YAML: tag 'tag:yaml.org,2002:int' is not allowed"),
         ("a: !mine 3", "line 1, column 4: not valid YAML: tag '!mine' is not allowed; write the value without it"),
-        ("a: !!set {b}", "line 1, column 4: not valid YAML: tag 'tag:yaml.org,2002:set' is not allowed"),
         ("1: a", "line 1, column 1: not valid YAML: key '1' is not a text; put it in quotes"),
-        ("null: a", "line 1, column 1: not valid YAML: key 'null' is not a text; put it in quotes"),
-        ("2020-01-01: a", "line 1, column 1: not valid YAML: '2020-01-01' is read in two ways"),
         ("? [a, b]\n: 3", "line 1, column 3: not valid YAML: key "),
         ("a: {b: 1, b: 2}", "line 1, column 11: not valid YAML: key 'b' is repeated; allowed: each key once"),
         ("a: " + "9" * 5000, "not valid YAML: a number of thousands of digits"),
@@ -153,11 +144,8 @@ def test_the_last_layer_wins_key_by_key_and_is_named() -> None:
     ("values", "message"),
     [
         ({"trials": 10**400}, "trials: 1000000000000"),
-        ({"time_limit_s": 10**400}, "time_limit_s: 10000000"),
         ({"trials": "x" * 10_000}, "trials: 'xxxxxxxxx"),
         ({"x" * 10_000: 1}, "xxxxxxxxx"),
-        ({"studies": ["a"] * 5000}, "studies: ['a', 'a', "),
-        ({"results": "x" * 10_000}, "results: 'xxxxxxxx"),
     ],
 )
 def test_a_long_value_is_cut(values: dict[str, Any], message: str) -> None:
@@ -230,7 +218,3 @@ def test_every_number_has_a_least_and_a_most_which_fits_where_it_goes() -> None:
     assert len(seeds) == 4
     trials = bounds[".trials"][1] + bounds[".effort.1.refinement.extra_trials"][1] + bounds[".study.quality.seeds"][1]
     assert all(seed + trials < 2**32 for seed in seeds)
-
-
-def test_every_pattern_has_words() -> None:
-    assert {path for path, rule in RULES if "pattern" in rule and "title" not in rule} == set()

@@ -52,7 +52,6 @@ def test_every_constant_has_words_for_what_it_may_be() -> None:
     ("text", "message"),
     [
         ("import torch\n", "lacks SIZE_NAME, SIZE_RANGE, DATASET, PROTOCOLS; add at the top level: SIZE_NAME: a text"),
-        (WHOLE.replace("DATASET", "DATA"), "lacks DATASET; add at the top level: DATASET: None, or a key of"),
         (WHOLE + "def build(:\n", "line 5: not valid Python ("),
         (b"\xff\xfe", "line 1: not valid Python ("),
         (WHOLE.replace("(1, 8)", "(1, 2 * LIMIT)"), "line 2: SIZE_RANGE is computed, but it is read without running"),
@@ -79,13 +78,9 @@ def test_a_module_with_null_bytes_or_none_at_all_is_one_line(module: Path) -> No
             "line 4: PROTOCOLS: ('residnt',) is not allowed; allowed: a tuple of resident and as_p",
         ),
         ("(1, 8)", "(8, 1)", "line 2: SIZE_RANGE: (8, 1) is not allowed; allowed: the smallest and the largest size"),
-        ("(1, 8)", "(0, 8)", "line 2: SIZE_RANGE: (0, 8) is not allowed"),
         ("(1, 8)", "(True, 8)", "line 2: SIZE_RANGE: (True, 8) is not allowed"),
         ('"features"', '" "', "line 1: SIZE_NAME: ' ' is not allowed"),
-        ("(1, 8)", "8", "line 2: SIZE_RANGE: 8 is not allowed; allowed: the smallest and the largest size"),
-        ("(1, 8)", "(1, 2, 8)", "line 2: SIZE_RANGE: (1, 2, 8) is not allowed"),
         ("None", "3", "line 3: DATASET: 3 is not allowed; allowed: None, or a key"),
-        ('"features"', "None", "line 1: SIZE_NAME: None is not allowed; allowed: a text"),
     ],
 )
 def test_a_constant_of_another_kind_is_refused(module: Path, right: str, wrong: str, line: str) -> None:
@@ -98,8 +93,6 @@ def test_a_constant_of_another_kind_is_refused(module: Path, right: str, wrong: 
         ("GRANULARITY = 0", "a whole number of at least 1"),
         ("GRANULARITY = 16", "a whole number of at least 1, at most the largest size"),
         ("SIZES = (2, 16)", "None, or a tuple of sizes within SIZE_RANGE"),
-        ("SIZES = ()", "None, or a tuple of sizes"),
-        ("BATCH_SIZES = (0,)", "None, or a tuple of whole numbers of at least 1"),
         ("VARIANTS = ('a b',)", "a tuple of names of letters, digits and _"),
         ("CLASSES = 1", "None, or a whole number of at least 2"),
     ],
@@ -127,7 +120,6 @@ def test_an_optional_constant_fits_the_others(module: Path, constant: str, allow
             "mine.py: line 6: build(cell, _data, arithmetic, *,",
         ),
         (FUNCTIONS + "return 3\n", "mine.py: line 7: not valid Python ('return' outside function)"),
-        (FUNCTIONS + "def x(:\n", "mine.py: line 7: not valid Python (invalid syntax)"),
         (FUNCTIONS + "x = " + "(" * 5000 + ")" * 5000, "mine.py: "),
     ],
 )
@@ -169,7 +161,6 @@ KEYS = {axis: f"--{axis}" for axis in ASKED}
         ("few_sizes", {"size": 4}, {"size": 5}, "--size: 5 is not .*; allowed: linear layers 2, 4, 16"),
         ("gpt_block", {"size": 704}, {"size": 700}, "--size: 700 is not .*; allowed: .* 64 to 8192, multiples of 64"),
         ("disc_mlp", {}, {"protocol": "as_published"}, "--protocol: 'as_published' is not .*; allowed: resident"),
-        ("disc_mlp", {}, {"variant": "x"}, "--variant: 'x' is not .*; allowed: plain"),
         ("matmul", {"size": 64, "batch_size": 1}, {"size": 64, "batch_size": 2}, "--batch-size: 2 is not .*: 1"),
         ("disc_mlp", {"batch_size": 2}, {"size": 1, "batch_size": 2}, "--size: 1 is not "),
     ],
@@ -205,7 +196,6 @@ def test_the_arithmetic_counts_the_parameters_of_the_model(workload: str, size: 
     ("workload", "size", "megabytes"),
     [
         ("disc_mlp", 2, 4001),  # 22 parameters
-        ("resnet", 50, 4000),
         ("linear_stack", 4096, 4000 + 806),  # 50,343,936 parameters of 16 B: 805.5 MB
         ("disc_mlp", 16, 4000 + 45_818),  # 2 (4^16 - 4) / 3 + 2^18 - 2 = 2,863,573,670 of 16 B
     ],

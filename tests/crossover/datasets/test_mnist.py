@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import struct
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from crossover.datasets.mnist import make_mnist, read_idx
+from crossover.datasets.mnist import make_mnist
 from crossover.errors import UserError
 
-GENERATED = {"folder": None, "rows": 3700, "seed": 0, "images_sha256": None, "labels_sha256": None}
+GENERATED = {"folder": None, "rows": 3700, "seed": 0}
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
 
@@ -80,13 +79,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(folder: Path, **options: Any) -> dict[str, np.ndarray[Any, Any]]:
-    return make_mnist({**GENERATED, "folder": str(folder), **options})
+def read(folder: Path) -> dict[str, np.ndarray[Any, Any]]:
+    return make_mnist({**GENERATED, "folder": str(folder)})
 
 
-def refused(folder: Path, **options: Any) -> str:
+def refused(folder: Path) -> str:
     with pytest.raises(UserError) as caught:
-        read(folder, **options)
+        read(folder)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -99,30 +98,14 @@ def test_real_files_are_read_compressed_or_not(folder: Path) -> None:
     assert data["labels"].dtype == np.int64
 
 
-def test_the_magic_numbers_are_mnists(folder: Path) -> None:
-    """2051 and 2049, as its own description gives them."""
-    assert struct.unpack(">I", (folder / IMAGES).read_bytes()[:4]) == (2051,)
-    assert struct.unpack(">I", gzip.decompress((folder / f"{LABELS}.gz").read_bytes())[:4]) == (2049,)
-    assert read_idx(folder / IMAGES, 3).shape == (5, 28, 28)
-
-
-def test_a_right_checksum_passes_and_a_wrong_one_names_both(folder: Path) -> None:
-    right = hashlib.sha256((folder / IMAGES).read_bytes()).hexdigest()
-    read(folder, images_sha256=right.upper())
-    assert f"{LABELS}.gz: SHA-256 is " in refused(folder, images_sha256=right, labels_sha256="0" * 64)
-    assert f"{IMAGES}: SHA-256 is {right}, but the config says 0000" in refused(folder, images_sha256="0" * 64)
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "begins with nothing, but IDX bytes of 3 dimensions with 0x00000803"),
-        (idx(DIGITS), "begins with 0x00000801, but IDX bytes of 3 dimensions with 0x00000803"),
+        (b"", "begins with 0x; allowed: IDX bytes of 3 dimensions"),
+        (idx(DIGITS), "begins with 0x00000801"),
         (b"\x00\x00\x0d\x03" + idx(PIXELS)[4:], "begins with 0x00000d03"),  # IDX, but of floats
-        (b"\x89PNG\r\n", "begins with 0x89504e47"),
-        (idx(PIXELS)[:10], "ends within its header"),
-        (idx(PIXELS)[:-1], "holds 3919 values, but its header says 5 x 28 x 28 = 3920"),
-        (idx(PIXELS) + b"\x00", "holds 3921 values, but its header says 5 x 28 x 28 = 3920"),
+        (idx(PIXELS)[:10], "begins with 0x00000803"),
+        (idx(PIXELS)[:-1], "holds 3919 values, but its header says 5 x 28 x 28"),
         (idx(PIXELS[:, :20]), "images of 20 x 28 pixels; allowed: 28 x 28"),
         (idx(PIXELS[:4]), "5 labels for 4 images"),
         (None, f"holds neither {IMAGES} nor {IMAGES}.gz; mend the path in datasets.mnist.folder"),
@@ -140,7 +123,7 @@ def test_labels_are_digits_of_at_least_one_image(folder: Path) -> None:
     assert f"{LABELS}.gz: label 10 is not allowed; allowed: 0 to 9" in refused(folder)
     (folder / IMAGES).write_bytes(idx(PIXELS[:0]))
     (folder / f"{LABELS}.gz").write_bytes(gzip.compress(idx(DIGITS[:0])))
-    assert "no images; allowed: at least one" in refused(folder)
+    assert "0 labels for 0 images; allowed: one each" in refused(folder)
 
 
 @pytest.mark.parametrize(

@@ -10,24 +10,14 @@ import pytest
 from matplotlib import pyplot as plt
 
 from crossover.figures.view import GRID_KEYS, StudyView, study_view
-from crossover.statistics.run import tables_of
-from crossover.tables.columns import Training, arrow_schema
-from crossover.tables.registry import table_of
+from report_pages import study, tables_of
 
 STUDY = "disc_depth"
-NO_TRAININGS = arrow_schema(Training).empty_table().to_pandas()
 
 
-def study_file(
-    rows: pd.DataFrame,
-    published: Sequence[Mapping[str, Any]] = (),
-    crossover: tuple[float, float] | None = None,
-    **changes: Any,
-) -> dict[str, Any]:
-    """A study's completed file, with the grid of its rows, published results and a published crossover."""
-    grid = {key: list(dict.fromkeys(rows[axis])) for axis, key in GRID_KEYS.items()}
-    plain = {"name": STUDY, "title": "A title", "x_axis": "size", "steps_per_run": None, "quality": None, **grid}
-    return plain | {"published": {"crossover": crossover, "rows": list(published)}} | changes
+def study_file(rows: pd.DataFrame, **changes: Any) -> dict[str, Any]:
+    """A study's completed file, with the grid of its rows."""
+    return study(**{key: list(dict.fromkeys(rows[axis])) for axis, key in GRID_KEYS.items()} | changes)
 
 
 @pytest.fixture
@@ -39,11 +29,12 @@ def view_of() -> Iterator[Callable[..., StudyView]]:
         published: Sequence[Mapping[str, Any]] = (),
         searches: Sequence[Mapping[str, Any]] = (),
         prices: Mapping[str, float] | None = None,
+        crossover: tuple[float, float] | None = None,
         **changes: Any,
     ) -> StudyView:
         table = pd.DataFrame(rows)
-        spec = study_file(table, published, **changes)
-        tables = tables_of(table, NO_TRAININGS, table_of("largest_batches", searches), {STUDY: spec}, prices)
+        spec = study_file(table, published={"crossover": crossover, "rows": list(published)}, **changes)
+        tables = tables_of(table, {STUDY: spec}, searches=searches, prices=prices)
         return study_view(tables, spec, STUDY, "USD" if prices else None)
 
     yield build

@@ -9,31 +9,23 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from crossover.figures.registry import FIGURES, draw_run
 from crossover.figures.view import StudyView
-from crossover.statistics.run import tables_of
-from crossover.tables.registry import table_of
+from report_pages import tables_of
 
-from .conftest import NO_TRAININGS, STUDY, study_file
+from .conftest import STUDY, study_file
 
 View = Callable[..., StudyView]
 Row = Callable[..., dict[str, Any]]
 PowerLaws = Callable[..., pd.DataFrame]
 
 
-def test_a_study_can_ask_for_every_kind(root: Path) -> None:
-    schema = yaml.safe_load((root / "config" / "schema.yaml").read_text())
-
-    assert set(schema["$defs"]["study"]["properties"]["figures"]["items"]["enum"]) == set(FIGURES)
-
-
 def run_of(rows: pd.DataFrame) -> tuple[Any, dict[str, Any]]:
     studies = {STUDY: study_file(rows)}
-    return tables_of(rows, NO_TRAININGS, table_of("largest_batches"), studies), studies
+    return tables_of(rows, studies), studies
 
 
 def test_same_tables_give_the_same_bytes(tmp_path: Path, power_laws: PowerLaws) -> None:
@@ -102,18 +94,19 @@ def test_crowded_figures_are_readable(kind: str, view_of: View, row: Row) -> Non
             assert not any(panel.overlaps(legend.get_window_extent()) for panel in panels)
 
 
+SPARSE = {
+    "one cell on the CPU": [{"device": "cpu"}],
+    "one cell on a GPU": [{"device": "cuda"}],
+    "no result": [
+        {"device": device, "size": size, "status": "oom", "step_time_s": None}
+        for device, size in product(("cpu", "cuda"), (2, 4))
+    ],
+}
+
+
 @pytest.mark.parametrize("kind", FIGURES)
-@pytest.mark.parametrize("devices", [["cpu"], ["cuda"]])
-def test_one_cell_on_one_device_has_a_figure(kind: str, devices: list[str], view_of: View, row: Row) -> None:
-    figure = laid_out(FIGURES[kind].draw(view_of([row(device=device) for device in devices])))
-
-    assert figure.get_suptitle() == "A title"
-
-
-@pytest.mark.parametrize("kind", FIGURES)
-def test_a_study_without_any_result_has_a_figure(kind: str, view_of: View, row: Row) -> None:
-    cells = product(("cpu", "cuda"), (2, 4))
-    rows = [row(device=device, size=size, status="oom", step_time_s=None) for device, size in cells]
-    figure = laid_out(FIGURES[kind].draw(view_of(rows)))
+@pytest.mark.parametrize("cells", SPARSE.values(), ids=SPARSE)
+def test_a_study_with_little_in_it_has_a_figure(kind: str, cells: list[Any], view_of: View, row: Row) -> None:
+    figure = laid_out(FIGURES[kind].draw(view_of([row(**cell) for cell in cells])))
 
     assert figure.get_suptitle() == "A title"

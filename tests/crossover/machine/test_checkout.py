@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossover.machine import checkout
-from crossover.machine.checkout import Checkout, find_checkout, without_password
+from crossover.machine.checkout import Checkout, find_checkout
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -30,14 +29,12 @@ def repository(tmp_path: Path) -> Path:
 
 def test_a_clean_checkout_is_its_commit(repository: Path) -> None:
     found = find_checkout(repository)
-    assert found == Checkout(git(repository, "rev-parse", "HEAD"), "main")
+    assert found == Checkout(git(repository, "rev-parse", "HEAD"))
     assert found.code_version == found.commit
     assert len(found.commit or "") == 40
 
 
-def test_changed_and_new_code_makes_it_dirty_but_results_and_notes_do_not(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_and_new_code_makes_it_dirty_but_results_and_notes_do_not(repository: Path) -> None:
     (repository / "results").mkdir()
     (repository / "results" / "report.html").write_text("")
     (repository / "notes.txt").write_text("")
@@ -47,16 +44,19 @@ def test_changed_and_new_code_makes_it_dirty_but_results_and_notes_do_not(
     found = find_checkout(repository)
     assert found.changed == ("scripts/run.py", "scripts/new one.py")
     assert found.code_version == f"{found.commit}-dirty"
-    monkeypatch.setattr(checkout, "MOST_NAMED", 1)
-    assert find_checkout(repository).changed == ("scripts/run.py",)
 
 
-def test_tag_detached_head_and_remote_are_told(repository: Path) -> None:
-    git(repository, "tag", "v1")
-    git(repository, "checkout", "--quiet", "--detach")
-    git(repository, "remote", "add", "origin", "https://me:secret@example.org/a/b.git")
-    found = find_checkout(repository)
-    assert (found.branch, found.tag, found.remote) == (None, "v1", "https://example.org/a/b.git")
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://me:secret@example.org/a/b.git", "https://example.org/a/b.git"),
+        ("https://example.org/a.git", "https://example.org/a.git"),
+        ("git@example.org:a.git", "git@example.org:a.git"),
+    ],
+)
+def test_the_remote_loses_its_password(repository: Path, address: str, shown: str) -> None:
+    git(repository, "remote", "add", "origin", address)
+    assert find_checkout(repository).remote == shown
 
 
 def test_a_copy_within_another_repository_has_none_of_its_commits(repository: Path) -> None:
@@ -70,23 +70,10 @@ def test_a_copy_within_another_repository_has_none_of_its_commits(repository: Pa
 
 def test_without_git_it_says_so(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert find_checkout(repository) == Checkout(unknown="git is not installed")
+    assert "'git'" in (find_checkout(repository).unknown or "")
 
 
 def test_a_hook_of_another_repository_does_not_mislead(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = git(repository, "rev-parse", "HEAD")
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     assert find_checkout(repository).commit == commit
-
-
-@pytest.mark.parametrize(
-    ("address", "shown"),
-    [
-        ("https://example.org/a.git", "https://example.org/a.git"),
-        ("https://token@example.org/a.git", "https://example.org/a.git"),
-        ("git@example.org:a.git", "git@example.org:a.git"),
-        (None, None),
-    ],
-)
-def test_an_address_loses_its_password(address: str | None, shown: str | None) -> None:
-    assert without_password(address) == shown

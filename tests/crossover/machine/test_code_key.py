@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
@@ -17,43 +18,16 @@ from crossover.machine.code_key import LIBRARY, code_of, digests_of
 from trials import trial_job, write_points
 
 MEASUREMENT = "crossover/measurement"
-
-OF_ALL = (
-    "crossover/config/words.py",
-    "crossover/tables/columns.py",
-    "crossover/tables/rows.py",
-    "crossover/config/studies.py",
-    "crossover/machine/gpus.py",  # on which CPUs it runs
-    "crossover/machine/threads.py",
-    "crossover/measurement/process/server.py",
-    "crossover/measurement/process/child.py",
-    "crossover/measurement/workloads/__init__.py",
-)
-OF_A_STEP = ("crossover/measurement/cell.py", "crossover/measurement/step/conditions.py")
-EXECUTION = "crossover/measurement/step/execution.py"
-TIMING = "crossover/measurement/clock/timing.py"
-OF_A_TRIAL = (
-    "crossover/machine/lease.py",  # tells a trial how many others hold a GPU
-    "crossover/measurement/trial.py",
-    "crossover/measurement/clock/latency.py",
-    "crossover/measurement/step/correctness.py",
-    "crossover/measurement/host/surroundings.py",
-)
-OF_A_SEARCH = (
-    "crossover/measurement/memory/batch_search.py",
-    "crossover/measurement/search.py",
-)
-OF_A_TRAINING = (f"{MEASUREMENT}/training.py",)
-OF_A_NULL_TRIAL = (f"{MEASUREMENT}/null_trial.py",)
-OF_NO_JOB = (
-    "crossover/machine/discovery.py",  # what it finds counts, as a parameter
-    "crossover/config/configuration.py",
-    "crossover/measurement/clock/agreement.py",
-    "crossover/measurement/process/attempts.py",
-    "crossover/measurement/process/children.py",
-    "crossover/measurement/process/holding.py",
-    "crossover/measurement/process/supervision.py",
-)
+STEP = {"cell", "step/conditions"}
+COUNTS = {
+    ("trial", "disc_mlp"): {*STEP, "step/execution", "clock/timing", "trial", "clock/latency", "host/surroundings"},
+    ("batch_try", "disc_mlp"): {*STEP, "step/execution", "clock/timing", "search", "memory/batch_search"},
+    ("training", "disc_mlp"): {*STEP, "training"},
+    ("trial", "null"): {"clock/timing", "null_trial"},
+}
+"""Modules of the measurement that count for a kind of job and a workload, beside those of ALWAYS."""
+ALWAYS = ("config/studies", "tables/columns", "machine/threads", "measurement/process/server")
+NEVER = ("machine/discovery", "config/configuration", "measurement/clock/agreement", "measurement/process/supervision")
 
 
 @pytest.fixture
@@ -78,29 +52,18 @@ def modules(kind: str, workload: str) -> set[str]:
     return {str(path.relative_to(LIBRARY)) for path in code_of(kind, workload).files.values()}
 
 
-@pytest.mark.parametrize(
-    ("kind", "workload", "counts"),
-    [
-        ("trial", "disc_mlp", {*OF_ALL, *OF_A_STEP, EXECUTION, TIMING, *OF_A_TRIAL}),
-        ("batch_try", "disc_mlp", {*OF_ALL, *OF_A_STEP, EXECUTION, TIMING, *OF_A_SEARCH}),
-        ("training", "disc_mlp", {*OF_ALL, *OF_A_STEP, *OF_A_TRAINING}),
-        ("trial", "null", {*OF_ALL, TIMING, *OF_A_NULL_TRIAL}),
-    ],
-)
-def test_a_job_counts_what_it_imports_and_nothing_of_other_jobs(kind: str, workload: str, counts: set[str]) -> None:
-    known = {
-        *OF_ALL,
-        *OF_A_STEP,
-        EXECUTION,
-        TIMING,
-        *OF_A_TRIAL,
-        *OF_A_SEARCH,
-        *OF_A_TRAINING,
-        *OF_A_NULL_TRIAL,
-        *OF_NO_JOB,
-    }
-    assert all((LIBRARY / name).is_file() for name in known)
-    assert modules(kind, workload) & known == counts
+@pytest.mark.parametrize(("kind", "workload"), COUNTS)
+def test_a_job_counts_what_it_imports_and_nothing_of_other_jobs(kind: str, workload: str) -> None:
+    def files(names: Iterable[str], folder: str) -> set[str]:
+        paths = {f"{folder}/{name}.py" for name in names}
+        assert all((LIBRARY / path).is_file() for path in paths)
+        return paths
+
+    found = modules(kind, workload)
+    known = files(set().union(*COUNTS.values()), MEASUREMENT)
+    assert found & known == files(COUNTS[kind, workload], MEASUREMENT)
+    assert files(ALWAYS, "crossover") <= found
+    assert not files(NEVER, "crossover") & found
 
 
 def test_a_file_that_some_workloads_share_counts_for_these_alone() -> None:
@@ -155,11 +118,9 @@ def test_what_lies_beside_its_metadata_is_installed(library: Path, tmp_path: Pat
     "statement",
     [
         "import helper",
-        "import helper.part",
         "from helper import part",
         "from helper.part import anything",
         "def build():\n    from helper import part",
-        "try:\n    from helper import part\nexcept ImportError:\n    pass",
         "import importlib\nimportlib.import_module('helper.part')",
         "__import__('helper.part')",
     ],

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.machine.gpus import VisibleGpu, find_gpus
+from crossover.machine.gpus import find_gpus
 from fake_nvml import FakeGpu, FakeNvml
 
 FIRST = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
@@ -16,34 +16,25 @@ SPLIT = FakeNvml(
     FakeGpu(FIRST),
     FakeGpu(
         SECOND,
-        instances=(None, FakeGpu(PART, "Brand G1 1g", within=(1, 0)), FakeGpu(OTHER, "Brand G1 1g", within=(13, 0))),
+        instances=(None, FakeGpu(PART, within=(1, 0)), FakeGpu(OTHER, within=(13, 0))),
     ),
     FakeGpu(THIRD, instances=()),
 )
 
 
 def ids(chosen: str, nvml: FakeNvml = THREE) -> list[str]:
-    return [gpu.id for gpu in find_gpus({"CUDA_VISIBLE_DEVICES": chosen}, nvml).visible]
-
-
-def test_all_are_visible_unless_chosen() -> None:
-    found = [VisibleGpu(uuid, "Brand G1") for uuid in (FIRST, SECOND, THIRD)]
-    assert list(find_gpus({}, THREE).visible) == found
+    return list(find_gpus({"CUDA_VISIBLE_DEVICES": chosen}, nvml).visible)
 
 
 @pytest.mark.parametrize(
     ("chosen", "visible"),
     [
         ("", []),
-        ("-1", []),
         ("1", [SECOND]),
-        ("2,0", [THIRD, FIRST]),
-        (" 2 , 1", [THIRD, SECOND]),
+        (" 2 , 0", [THIRD, FIRST]),
         ("0,3,1", [FIRST]),
-        ("0,2,-1,1", [FIRST, THIRD]),
         ("1st,+2", [SECOND, THIRD]),
         ("0,0", []),
-        ("NoDevFiles", []),
     ],
 )
 def test_chosen_by_index(chosen: str, visible: list[str]) -> None:
@@ -57,28 +48,16 @@ def test_chosen_by_index(chosen: str, visible: list[str]) -> None:
         ("GPU-8932", [FIRST]),
         ("GPU-894,GPU-c", [SECOND, THIRD]),
         ("GPU-89", []),  # two of them
-        ("GPU-c,GPU-89,GPU-8932", [THIRD]),
         ("GPU-c,GPU-unknown,GPU-8932", [THIRD]),
         ("GPU-c,GPU-c0", []),  # one GPU twice
-        ("8932f937", []),  # an index that is not there
-        ("c0ffee00", []),
     ],
 )
 def test_chosen_by_uuid(chosen: str, visible: list[str]) -> None:
     assert ids(chosen) == visible
 
 
-@pytest.mark.parametrize("chosen", ["", "G", "gpu-8932"])
-def test_less_than_a_kind_of_name_is_no_abbreviation(chosen: str) -> None:
-    assert ids(chosen, FakeNvml(FakeGpu(FIRST))) == []
-
-
 def test_a_split_gpu_offers_its_instances() -> None:
-    assert find_gpus({}, SPLIT).visible == (
-        VisibleGpu(FIRST, "Brand G1"),
-        VisibleGpu(PART, "Brand G1 1g"),
-        VisibleGpu(OTHER, "Brand G1 1g"),
-    )
+    assert find_gpus({}, SPLIT).visible == (FIRST, PART, OTHER)
 
 
 @pytest.mark.parametrize(
@@ -86,14 +65,10 @@ def test_a_split_gpu_offers_its_instances() -> None:
     [
         ("1", [PART, OTHER]),
         ("2,0", [FIRST]),
-        (SECOND, [PART, OTHER]),
-        (OTHER, [OTHER]),
         (f"{OTHER},0", [OTHER, FIRST]),
         ("MIG-2", [OTHER]),
-        ("MIG-", []),
         (f"MIG-{SECOND}/1/0", [PART]),
         (f"MIG-{SECOND}/13/0", [OTHER]),
-        (f"MIG-{SECOND}/13/1", []),
         (f"MIG-{SECOND}/1", []),  # the beginning of two
         (f"MIG-{SECOND}/13/0,{OTHER}", []),  # one instance twice
     ],
@@ -102,18 +77,11 @@ def test_chosen_instances(chosen: str, visible: list[str]) -> None:
     assert ids(chosen, SPLIT) == visible
 
 
-def test_an_old_drivers_name_of_an_instance() -> None:
-    old = f"MIG-{FIRST}/1/0"
-    longer = FakeGpu(f"MIG-{FIRST}/1/01", within=(1, 1))
-    assert ids(old, FakeNvml(FakeGpu(FIRST, instances=(FakeGpu(old, within=(1, 0)), longer)))) == [old]
-
-
 def test_a_lost_gpu_does_not_count() -> None:
     assert ids("0", FakeNvml(FakeGpu(FIRST, lost=True), FakeGpu(SECOND))) == [SECOND]
 
 
 def test_what_is_near_a_gpu_is_read_from_words_of_64_cpus() -> None:
     far = (1, 63, 64, 200)
-    gpus = FakeNvml(FakeGpu(FIRST, near=far), FakeGpu(SECOND, near=(2,), ideal=(3,)), FakeGpu(THIRD, ideal=(5,)))
-    assert [gpu.near for gpu in find_gpus({}, gpus).installed] == [set(far), {2}, {5}]
-    assert find_gpus({}, THREE).installed[0].near == set()
+    gpus = FakeNvml(FakeGpu(FIRST, near=far), FakeGpu(SECOND))
+    assert [gpu.near for gpu in find_gpus({}, gpus).installed] == [set(far), set()]

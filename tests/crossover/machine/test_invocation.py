@@ -11,10 +11,9 @@ from crossover.machine.invocation import (
     hand_down_invocation,
     handed_down_invocation,
     this_invocation,
-    without_secrets,
 )
 
-DIRTY = Checkout("a" * 40, "main", changed=("Snakefile", "rules/a b.smk"))
+DIRTY = Checkout("a" * 40, changed=("Snakefile", "rules/a b.smk"))
 
 
 @pytest.fixture(autouse=True)
@@ -36,11 +35,6 @@ def test_by_hand_there_is_no_run_and_the_code_is_that_of_the_checkout() -> None:
     assert code_version() == "b" * 40
 
 
-def test_a_run_without_git_gives_no_code_version() -> None:
-    hand_down_invocation(Invocation("snakemake", "/", Checkout(unknown="git is not installed")))
-    assert code_version() is None
-
-
 def test_the_command_can_be_pasted_into_a_shell() -> None:
     run = this_invocation(["--cores", "2", "--config", "studies=[a, b]"], "/here", {})
     assert run.command == "snakemake --cores 2 --config 'studies=[a, b]'"
@@ -51,22 +45,13 @@ def test_a_profile_of_the_environment_is_part_of_the_command() -> None:
     assert run.command == "SNAKEMAKE_PROFILE='profiles/my slurm' snakemake"
 
 
-def test_a_very_long_command_is_cut() -> None:
-    assert len(this_invocation(["x" * 50_000], "/here", {}).command) < 10_010
-
-
-def test_a_path_that_is_no_text_becomes_one() -> None:
-    this_invocation(["caf\udce9"], "/\udce9", {}).command.encode("utf-8")
-
-
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        (["--storage-s3-secret-key", "abc", "--cores", "1"], ["--storage-s3-secret-key", "***", "--cores", "1"]),
-        (["--storage-s3-access-key=abc"], ["--storage-s3-access-key=***"]),
-        (["--config", "seed=1"], ["--config", "seed=1"]),
-        (["--printshellcmds", "all"], ["--printshellcmds", "all"]),
+        (["--storage-s3-secret-key", "abc", "--cores", "1"], "--storage-s3-secret-key *** --cores 1"),
+        (["--storage-s3-access-key=abc"], "--storage-s3-access-key=***"),
+        (["--config", "seed=1"], "--config seed=1"),
     ],
 )
-def test_secrets_are_not_shown(given: list[str], shown: list[str]) -> None:
-    assert without_secrets(given) == shown
+def test_secrets_are_not_shown(given: list[str], shown: str) -> None:
+    assert this_invocation(given, "/here", {}).command == f"snakemake {shown}"

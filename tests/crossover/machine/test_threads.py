@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -8,10 +7,8 @@ import pytest
 
 from crossover.machine.gpus import find_gpus
 from crossover.machine.threads import (
-    THREAD_VARIABLES,
     cores_of,
     cpus_of_gpus,
-    export_threads,
     lacking_cores,
     physical_cores,
     threads_for,
@@ -35,9 +32,7 @@ def machine(kernel: Callable[..., Path]) -> Path:
     return kernel({**siblings, "proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.max": "max 100000\n"})
 
 
-@pytest.mark.parametrize(
-    ("cpus", "cores"), [(set(range(16)), 8), ({0, 8}, 1), ({0, 1, 2}, 3), ({3}, 1), ({0, 1, 8, 9}, 2)]
-)
+@pytest.mark.parametrize(("cpus", "cores"), [(set(range(16)), 8), ({0, 8}, 1), ({0, 1, 2}, 3)])
 def test_siblings_count_once(machine: Path, cpus: set[int], cores: int) -> None:
     assert physical_cores(cpus, machine) == cores
     assert usable_cores(cpus, {}, machine) == cores
@@ -48,11 +43,8 @@ def test_siblings_count_once(machine: Path, cpus: set[int], cores: int) -> None:
     [
         ("max", {}, 1, 8),
         ("250000", {}, 1, 2),
-        ("50000", {}, 1, 1),
         ("350000", {}, 2, 1),
-        ("350000", {}, 4, 1),
         ("max", {"SLURM_CPUS_PER_TASK": "3"}, 1, 3),
-        ("max", {"SLURM_CPUS_PER_TASK": "16"}, 1, 8),
         ("max", {"SLURM_CPUS_PER_TASK": "2"}, 2, 1),
         ("max", {"OMP_NUM_THREADS": "1"}, 1, 8),  # as Snakemake exports it
     ],
@@ -70,26 +62,13 @@ def test_cpus_are_grouped_by_core(machine: Path, tmp_path: Path) -> None:
     assert physical_cores({0}, tmp_path / "no topology") == 1
 
 
-def test_the_thread_variables_are_overwritten(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in THREAD_VARIABLES:
-        monkeypatch.setenv(name, "1")
-    export_threads(7)
-    assert {os.environ[name] for name in THREAD_VARIABLES} == {"7"}
-
-
 @pytest.mark.parametrize(
     ("device", "cpu_threads", "cores", "threads"),
     [
         ("cpu", "auto", 16, 16),
         ("cpu", 4, 16, 4),
-        ("cuda", "auto", 16, 16),
-        ("cuda", 4, 16, 4),
         ("cpu-1", "auto", 16, 1),
-        ("cpu-1", 4, 16, 1),
-        ("cpu-64", "auto", 16, 64),
-        ("cpu-half", 4, 16, 8),
         ("cpu-half", "auto", 7, 3),
-        ("cpu-half", "auto", 1, 1),
     ],
 )
 def test_a_cpu_side_has_its_own_threads(device: str, cpu_threads: int | str, cores: int, threads: int) -> None:
@@ -148,10 +127,6 @@ def test_a_job_shares_out_the_cpus_it_was_given(
     assert shares(FOUR, machine, allowed, visible) == expected
 
 
-def test_a_single_gpu_is_not_bound(machine: Path) -> None:
-    assert shares([FakeGpu("GPU-1", near=FIRST)], machine) == shares([], machine) == {}
-
-
 def test_instances_of_a_gpu_use_its_share_together(machine: Path) -> None:
     split = FakeGpu("GPU-1", instances=(FakeGpu("MIG-1"), FakeGpu("MIG-2")))
     found = shares([split, FakeGpu("GPU-2")], machine)
@@ -159,7 +134,3 @@ def test_instances_of_a_gpu_use_its_share_together(machine: Path) -> None:
     given = (0, 8, 1, 9)  # an instance of a GPU stands for the whole of it
     assert shares([split, FakeGpu("GPU-2")], machine, given, "MIG-1,MIG-2") == {}
     assert shares([split, FakeGpu("GPU-2")], machine, given, "MIG-1,GPU-2")["GPU-2"] == [1, 9]
-
-
-def test_without_a_topology_each_cpu_is_a_core(tmp_path: Path) -> None:
-    assert shares([FakeGpu("GPU-1"), FakeGpu("GPU-2")], tmp_path)["GPU-2"] == list(range(8, 16))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crossover.config.words import FLAGS
-from crossover.machine.trust import host_flags, may_pass, others_disturb, why_invalid
+from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.tables.columns import COLUMNS
 
 CPU = {
@@ -37,10 +37,6 @@ GPU = {
 }
 
 
-def test_the_facts_are_columns() -> None:
-    assert CPU.keys() | GPU.keys() <= set(COLUMNS)
-
-
 @pytest.mark.parametrize("facts", [CPU, GPU, dict.fromkeys(COLUMNS), {}], ids=["cpu", "gpu", "unknown", "none"])
 def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: dict[str, Any]) -> None:
     assert host_flags(facts) == []
@@ -52,13 +48,11 @@ def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: d
     [
         ({**CPU, "others_cpus": 0.26}, "busy_host"),
         ({**CPU, "cgroup_throttled_s": 0.11}, "quota"),
-        ({**GPU, "others_cpus": 7.26}, "busy_host"),
-        ({**GPU, "cgroup_throttled_s": 0.11}, "quota"),
         ({**GPU, "sm_clock_after_mhz": 1349.0}, "throttled"),
         ({**GPU, "leased_beside": 1}, "side_by_side"),
-        ({**GPU, "leased_beside": 7, "host_bound_share": 0.51}, "side_by_side"),
         ({**GPU, "sm_clock_after_mhz": 1484.0, "sm_clock_default_mhz": None}, "throttled"),
         ({**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.26}, "busy_host"),
+        ({**CPU, "threads": 16, "others_cpus": 0.3}, "busy_host"),  # more threads than cores leave nothing to spare
     ],
 )
 def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -> None:
@@ -72,7 +66,6 @@ def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -
         {**GPU, "sm_clock_after_mhz": 1485.0, "sm_clock_default_mhz": None},  # 75 % of the highest, 1980
         {**GPU, "sm_clock_after_mhz": 345.0, "throttle_reasons": ["gpu_idle"]},
         {**GPU, "leased_beside": 3, "host_bound_share": 0.5},
-        {**GPU, "leased_beside": 3, "host_bound_share": None},
         {**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.25},  # 7 of 8 cores are spare
     ],
 )
@@ -81,30 +74,12 @@ def test_what_disturbs_nothing_raises_no_flag(facts: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("threads", "others", "disturbed"),
-    [
-        (8, 0.2, False),
-        (4, 4.2, False),  # 4 cores to spare
-        (4, 4.3, True),
-        (16, 0.3, True),  # more threads than cores leave nothing to spare
-        (None, 0.3, True),
-    ],
-)
-def test_others_disturb_once_the_spare_cores_are_taken(threads: int | None, others: float, disturbed: bool) -> None:
-    assert others_disturb({**CPU, "threads": threads, "others_cpus": others}) is disturbed
-
-
-@pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"foreign_processes": 2}, "other compute processes on the GPU (2)"),
         ({"slowdown_s": 1.5, "throttle_reasons": ["gpu_idle", "thermal"]}, "slowed the GPU down (thermal)"),
-        ({"slowdown_s": 1.5}, "slowed the GPU down"),
-        ({"slowdown_s": None, "throttle_reasons": ["hw_power_brake"]}, "slowed the GPU down (hw_power_brake)"),
-        ({"throttle_reasons": ["hw_thermal_slowdown"]}, "slowed the GPU down (hw_thermal_slowdown)"),
         ({"allocator_retries": 3}, "allocator retries while timing (3)"),
         ({"recompiles": 4}, "recompilations while timing (4)"),
-        ({"foreign_processes": 1, "recompiles": 1}, "; recompilations while timing (1)"),
     ],
 )
 def test_what_makes_a_result_invalid_is_named(changes: dict[str, Any], words: str) -> None:
@@ -112,24 +87,10 @@ def test_what_makes_a_result_invalid_is_named(changes: dict[str, Any], words: st
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"power_capped_s": 10.0, "throttle_reasons": ["sw_power_cap", "reliability", "board_limit"]},
-        {"slowdown_s": None, "throttle_reasons": ["hw_slowdown"]},
-        {"foreign_processes": None},
-    ],
-)
-def test_what_is_only_a_note_does_not_make_a_result_invalid(changes: dict[str, Any]) -> None:
-    assert why_invalid({**GPU, **changes}) is None
-
-
-@pytest.mark.parametrize(
     ("facts", "passes"),
     [
         ({"foreign_processes": 1}, True),
-        ({"slowdown_s": 0.5}, True),
         ({"throttle_reasons": ["hw_thermal_slowdown"]}, True),
-        ({"allocator_retries": 2}, True),
         ({"recompiles": 2}, False),
         ({"recompiles": 2, "foreign_processes": 1}, True),
         ({}, False),  # a wrong answer, or something that the workload sets

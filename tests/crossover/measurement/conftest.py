@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,3 +20,29 @@ def light_heap() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture
+def own_switches() -> Iterator[None]:
+    """The switches and threads that a test sets end with it."""
+    import torch
+
+    from crossover.measurement.step.conditions import set_switches
+
+    threads = torch.get_num_threads()
+    yield
+    torch.backends.fp32_precision = "none"  # type: ignore[attr-defined]
+    set_switches("fp32", threads)
+
+
+@pytest.fixture
+def in_fresh_process(root: Path) -> Callable[..., Any]:
+    """Runs code in a process of its own; returns what it prints, as JSON."""
+
+    def run(code: str, **environment: str) -> Any:
+        variables = {**os.environ, "PYTHONPATH": str(root / "scripts"), **environment}
+        done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,6 @@ from crossover.config.words import FLAGS
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
 from crossover.measurement.process.jobs import TrialJob
-from crossover.measurement.step import conditions
-from crossover.measurement.step.conditions import set_switches
 from crossover.measurement.step.devices import OpenDevice
 from crossover.measurement.step.execution import Execution
 from crossover.measurement.step.tasks import Task
@@ -33,17 +31,9 @@ CELL = replace(trials.CELL, batch_size=10)
 EFFORT = replace(trials.EFFORT, warmup_min_steps=1, warmup_max_s=0.01, blocks_min=2, timed_max_s=0.005)
 CPU = torch.device("cpu")
 
-pytestmark = pytest.mark.usefixtures("light_heap")
+pytestmark = pytest.mark.usefixtures("light_heap", "own_switches")
 
 Change = Callable[[Task], None]
-
-
-@pytest.fixture(autouse=True)
-def own_switches() -> Iterator[None]:
-    """What a test sets ends with it."""
-    threads = torch.get_num_threads()
-    yield
-    set_switches("fp32", threads)
 
 
 @pytest.fixture
@@ -84,12 +74,12 @@ def kept(job: TrialJob) -> tuple[Measurement, list[dict[str, Any]]]:
 
 
 def test_a_good_trial_fills_its_row(job: TrialJob, tmp_path: Path) -> None:
-    row = run_trial(replace(job, isolation="none", attempts=2, lease_wait_s=1.5, code_version="f00"))
+    row = run_trial(replace(job, isolation="server", attempts=2, lease_wait_s=1.5, code_version="f00"))
     assert (row.status, row.reason) == ("ok", None)
     assert set(row.flags or [None]) <= set(FLAGS) | {None}
     assert {axis: getattr(row, axis) for axis in asdict(CELL)} == asdict(CELL)
     assert (row.trial, row.seed, row.threads) == (1, 0, job.threads)
-    assert (row.isolation, row.attempts, row.lease_wait_s, row.command) == ("none", 2, 1.5, "the command")
+    assert (row.isolation, row.attempts, row.lease_wait_s, row.command) == ("server", 2, 1.5, "the command")
     assert row.code_version == "f00"
     assert (row.parameters, row.size_name) == (12 + 40 + 18, "linear layers")
     assert json.loads(row.effort or "") == asdict(EFFORT)
@@ -204,8 +194,13 @@ def test_the_first_trial_is_profiled_and_counts_the_operations_of_a_slow_step(
     busy: float | None,
     share: float | None,
 ) -> None:
-    real = trial.timing_columns
-    monkeypatch.setattr(trial, "timing_columns", lambda timing: real(timing) | {"step_time_s": step_s})
+    real = trial.time_steps
+
+    def time_steps(*given: Any) -> tuple[dict[str, Any], list[str]]:
+        columns, flags = real(*given)
+        return columns | {"step_time_s": step_s}, flags
+
+    monkeypatch.setattr(trial, "time_steps", time_steps)
     monkeypatch.setattr(trial, "busy_s", lambda *_: busy if busy else pytest.fail("profiled"))
     row = run_trial(replace(job, trial=number))
     assert (row.flops_per_step is not None) is counted
@@ -359,7 +354,7 @@ def test_every_block_waits_for_the_device(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None]
 ) -> None:
     log: list[str] = []
-    monkeypatch.setattr(conditions, "open_device", lambda _: OpenDevice(CPU, lambda: log.append("w")))
+    monkeypatch.setattr(prepared, "open_device", lambda _: OpenDevice(CPU, lambda: log.append("w")))
 
     def logged(task: Task) -> None:
         end_step = task.end_step

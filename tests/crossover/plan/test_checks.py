@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from crossover.errors import UserError
-from crossover.plan.checks import check_classes, check_device_list, check_executor, check_metrics, check_sent
+from crossover.plan.checks import check_classes, check_device_list, check_executor, check_metrics
 from plans import CLASSES, HERE, KNOWN_NODES, UNKNOWN_NODES, configured
 
 
@@ -57,9 +57,7 @@ def test_a_class_that_cannot_be_measured_stops_the_run() -> None:
 
 def test_classes_need_an_executor_that_sends_jobs_to_them() -> None:
     with pytest.raises(UserError, match=r"^cluster\.classes: a100, h200 are classes of a cluster's nodes"):
-        check_sent(CLASSES, local=True)
-    check_sent(CLASSES, local=False)
-    check_sent(None, local=True)
+        check_executor(configured(devices=["cpu"], cluster={"classes": CLASSES}), HERE, local=True)
 
 
 def test_a_claim_names_a_metric_that_a_row_has() -> None:

@@ -2,50 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crossover.config.studies import CELL_PATH, Cell
-from crossover.plan.classes import (
-    cores_of,
-    cpu_partition,
-    devices_of,
-    on_classes,
-    placed,
-    resource_of,
-    resources_asked,
-)
-
-CLASSES = {
-    "a100": {"slurm_partition": "gpu-a", "gpu_model": "a100", "cores": 64},
-    "h200": {"slurm_partition": "gpu-h", "devices": ["cuda"]},
-}
-CELLS = [Cell("s", "disc_mlp", "resident", 1, "fp32", "eager", 2, device) for device in ("cpu", "cpu-half", "cuda")]
-
-
-def test_every_cell_is_on_each_class_that_has_its_device() -> None:
-    found = [(cell.machine, cell.device) for cell in on_classes(iter(CELLS), CLASSES, ("cpu", "cuda"))]
-    assert found == [("a100", "cpu"), ("a100", "cpu-half"), ("a100", "cuda"), ("h200", "cuda")]
-    assert on_classes(CELLS, None, ("cpu",)) == CELLS
-
-
-def test_the_devices_of_a_run_are_those_of_its_classes() -> None:
-    assert devices_of(CLASSES, ("cpu",)) == ("cpu", "cuda")
-    assert devices_of({"h200": {"devices": ["cuda"]}}, ("cpu",)) == ("cuda",)
-    assert devices_of(None, ("cpu", "mps")) == ("cpu", "mps")
-
-
-def test_a_path_has_a_level_for_its_class_only_if_classes_are_named() -> None:
-    assert placed(CELL_PATH, None) == CELL_PATH
-    (cell, *_) = on_classes(CELLS, CLASSES, ("cpu",))
-    assert placed(CELL_PATH, CLASSES).format(**vars(cell)) == cell.path
-    assert cell.path.endswith("/size-2/a100/cpu")
-
-
-def test_a_class_sets_the_resources_of_its_jobs() -> None:
-    assert resources_asked(CLASSES) == ["gpu_model", "slurm_partition"]
-    assert resource_of(CLASSES, "slurm_partition", "h200", "cpu") == "gpu-h"
-    assert resource_of(CLASSES, "gpu_model", "a100", "cuda") == "a100"
-    assert resource_of(CLASSES, "gpu_model", "h200", "cuda") is None
-    assert resource_of(CLASSES, "gpu_model", "a100", "cpu-half") is None
-    assert (cores_of(CLASSES, "a100"), cores_of(CLASSES, "h200"), cores_of(None, "here")) == (64, None, None)
+from crossover.plan.classes import cpu_partition
 
 
 @pytest.mark.parametrize(
@@ -53,7 +10,6 @@ def test_a_class_sets_the_resources_of_its_jobs() -> None:
     [
         (None, None),
         ("cpu", "cpu"),
-        ("gpu-a", "gpu-a"),
         ("'small' if wildcards.get('device', 'cpu').startswith('cpu') else 'gpu'", "small"),
         ("'small' if wildcards.device == 'cpu' else 'gpu'", "small"),
         ("wildcards.size", "wildcards.size"),

@@ -8,7 +8,7 @@ from crossover.machine.code_key import code_of
 from crossover.measurement.process.supervision import ENDING_LIMIT_S, START_LIMIT_S
 from crossover.plan.jobs import Jobs
 from measure_cell import parse_arguments
-from plans import CLASSES, HERE, KNOWN_NODES, jobs
+from plans import CLASSES, KNOWN_NODES, jobs
 
 CELL = {
     "study": "disc_depth",
@@ -58,31 +58,17 @@ def test_the_time_limit_of_a_study_replaces_that_of_the_run() -> None:
         assert "--time-limit-s=45" in str(getattr(own, kind)(CELL)["options"])
 
 
-def test_the_studys_latencies_reach_its_trials() -> None:
-    made = with_study(jobs(), latency_steps=500, latency_mistakes=True)
-    assert {"--latency-steps=500", "--latency-mistakes"} <= set(made.settings["disc_depth"])
-
-
 @pytest.mark.parametrize(
     ("made", "on_cpu", "on_gpu"),
     [
-        (jobs(cores=8), 8, 1),
-        (jobs(cores=1), 1, 1),
-        (jobs(cores=8, cpu_threads=3), 8, 3),
         (jobs(cores=2, cpu_threads=3), 3, 3),
         (jobs(cores=8, cluster={"side_by_side": False}), 8, 8),
         (jobs(KNOWN_NODES, None), 64, 16),
-        (jobs(KNOWN_NODES, None, cpu_threads=8), 64, 8),
         (jobs(KNOWN_NODES, None, cluster={"side_by_side": False}), 64, 16),
     ],
 )
 def test_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share(made: Jobs, on_cpu: int, on_gpu: int) -> None:
     assert (made.threads(CPU), made.threads({**CPU, "device": "cpu-1"}), made.threads(CELL)) == (on_cpu, on_cpu, on_gpu)
-
-
-def test_a_gpu_is_asked_for_by_cells_that_run_on_one() -> None:
-    asked = {device: jobs().gpus({**CELL, "device": device}) for device in ("cuda", "xpu", "cpu", "cpu-half")}
-    assert asked == {"cuda": 1, "xpu": 1, "cpu": None, "cpu-half": None}
 
 
 def test_a_class_gives_its_jobs_resources_and_cores() -> None:
@@ -101,26 +87,9 @@ def test_a_class_gives_its_jobs_resources_and_cores() -> None:
     assert jobs().class_resources() == {}
 
 
-def test_memory_grows_with_the_model_and_with_each_attempt() -> None:
-    made = jobs()
-    assert made.mem_mb(CELL, 1) == 4001
-    assert made.mem_mb(CELL, 2) == 8002
-    assert made.mem_mb({**CELL, "workload": "higgs_mlp", "size": "20000"}, 1) > 10_000
-
-
-@pytest.mark.parametrize("limit_s", [1.0, 60.0, 299.0, 301.0, 3600.0])
-def test_a_trial_that_is_measured_twice_ends_before_its_job_does(limit_s: float) -> None:
+@pytest.mark.parametrize("limit_s", [1.0, 299.0, 3600.0])
+def test_a_trial_that_is_measured_twice_ends_before_its_job_does_and_further_attempts_get_more(limit_s: float) -> None:
     made = jobs(time_limit_s=limit_s)
     assert 60 * made.trial_min(CELL, 1) >= 2 * (START_LIMIT_S + limit_s + ENDING_LIMIT_S)
     assert made.trial_min(CELL, 2) == 2 * made.trial_min(CELL, 1)
-
-
-def test_minutes_are_whole_ones_of_the_time_limit_and_a_start() -> None:
-    made = jobs(time_limit_s=301)
-    assert made.training_min(CELL, 1) == 6 + 6
-    assert made.trial_min(CELL, 1) == 2 * (6 + 6)
-    assert made.search_min(CELL, 3) == 3 * (6 + 60)
-
-
-def test_versions_are_those_that_the_main_process_found() -> None:
-    assert jobs(replace(HERE, torch_version="3.0")).trial(CELL)["torch"] == "3.0"
+    assert (made.mem_mb(CELL, 1), made.mem_mb(CELL, 2)) == (4001, 8002)

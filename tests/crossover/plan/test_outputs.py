@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from crossover.config.studies import Effort, Study
-from crossover.plan.outputs import TABLES, figure_file, figures_among, figures_of
+from crossover.plan.outputs import TABLES, figure_file, figures_of
 from crossover.tables.run_tables import DERIVED
 from plans import configured, planned
 
@@ -13,27 +12,23 @@ KINDS = ("times", "speedups", "precisions", "host_share", "memory", "energy")
 BOTH = ("cpu", "cuda")
 
 
-def study(**changes: object) -> Study:
-    return replace(configured().studies[0], figures=KINDS, **changes)
-
-
 @pytest.mark.parametrize(
-    ("changes", "devices", "priced", "timed_s", "missing"),
+    ("changes", "devices", "values", "missing"),
     [
-        ({}, ("cpu",), False, 2, {"speedups", "precisions", "host_share", "energy"}),
-        ({}, ("cuda",), False, 2, {"speedups", "precisions", "energy"}),
-        ({}, BOTH, False, 2, {"precisions", "energy"}),
-        ({"precisions": ("fp32", "bf16")}, ("cpu",), False, 2, {"speedups", "host_share", "energy"}),
-        ({}, BOTH, True, 2, {"precisions"}),
-        ({}, BOTH, False, 10, {"precisions"}),
-        ({"devices": ("cuda",)}, BOTH, False, 2, {"speedups", "precisions", "energy"}),
+        ({}, ("cpu",), {}, {"speedups", "precisions", "host_share", "energy"}),
+        ({}, BOTH, {}, {"precisions", "energy"}),
+        ({"precisions": ("fp32", "bf16")}, ("cpu",), {}, {"speedups", "host_share", "energy"}),
+        ({}, BOTH, {"prices": {"cpu": 1}}, {"precisions"}),
+        ({}, BOTH, {"effort": {"timed_min_s": 10, "timed_max_s": 10}}, {"precisions"}),
     ],
 )
 def test_figures_are_those_that_have_something_to_show(
-    changes: dict[str, object], devices: tuple[str, ...], priced: bool, timed_s: float, missing: set[str]
+    changes: dict[str, object], devices: tuple[str, ...], values: dict[str, object], missing: set[str]
 ) -> None:
-    found = figures_among(study(**changes), devices, Effort(timed_min_s=timed_s), priced=priced)
-    assert found == [kind for kind in KINDS if kind not in missing]
+    config = configured(devices=list(devices), **values)
+    study = replace(config.studies[0], figures=KINDS, **changes)
+    found = figures_of(replace(planned(config), studies=(study,)), config)
+    assert found == [(study.name, kind) for kind in KINDS if kind not in missing]
 
 
 def test_a_study_that_is_not_timed_has_no_figures() -> None:

@@ -5,7 +5,7 @@ import logging
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from crossover.plan.progress import Progress, cut_inputs, duration_words, failure_words
+from crossover.plan.progress import Progress, cut_inputs, failure_words
 
 
 class Run:
@@ -83,20 +83,6 @@ def test_failed_jobs_are_counted_and_not_waited_for() -> None:
 )
 def test_a_run_measures_if_it_has_jobs_that_do_or_refinement(planned: dict[str, int], measures: bool) -> None:
     assert Run(**planned).progress.measures() is measures
-
-
-def test_events_of_other_kinds_are_passed_over() -> None:
-    run = Run(measure_cell=1)
-    run.event(LogEvent.JOB_FINISHED, job_id=77)
-    run.event(LogEvent.RESOURCES_INFO)
-    assert run.said == []
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(20, "less than a minute"), (200, "about 3 min"), (4800, "about 1 h 20 min")]
-)
-def test_durations_are_rounded(seconds: float, words: str) -> None:
-    assert duration_words(seconds) == words
 
 
 def test_a_failed_run_names_the_command_that_reports_what_has_finished() -> None:

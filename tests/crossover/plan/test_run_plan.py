@@ -40,25 +40,11 @@ def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str
         assert found.rows([(cell, 1)]) == [found.row_pattern.format(**wildcards, trial=1)]
 
 
-def test_a_log_lies_where_its_result_does() -> None:
-    found = plan()
-    row = found.row_pattern.removeprefix("results/cells/").removesuffix(".parquet")
-    assert found.log_pattern("measure_cell", found.row_pattern) == f"results/logs/measure_cell/{row}.log"
-
-
-def test_without_a_machine_level_a_cell_is_here() -> None:
-    (cell, *_) = plan().cells
-    wildcards = {axis: str(value) for axis, value in asdict(cell).items() if axis != "machine"}
-    assert cell_of(wildcards) == cell
-
-
 def test_a_class_without_devices_takes_those_of_the_run() -> None:
-    found = replace(of_one_study(), classes=CLASSES)
-    assert Counter((cell.machine, cell.device) for cell in found.cells) == {
-        ("a100", "cpu"): 2,
-        ("a100", "cuda"): 2,
-        ("h200", "cuda"): 2,
-    }
+    found = replace(of_one_study(cpu_threads=("half",)), own_devices=("cpu",), classes=CLASSES)
+    assert found.devices == ("cpu", "cuda")
+    machines = Counter((cell.machine, cell.device) for cell in found.cells)
+    assert machines == {("a100", "cpu"): 2, ("a100", "cpu-half"): 2, ("h200", "cuda"): 2}
 
 
 def test_the_largest_batch_is_searched_once_for_all_batch_sizes_and_threads() -> None:
@@ -106,16 +92,6 @@ def test_rounds_come_one_by_one_and_what_refinement_adds_comes_last() -> None:
     ordered = sorted(found.cells, key=lambda cell: -grid[cell, 1])
     assert ordered != found.cells
     assert ordered != sorted(found.cells, key=lambda cell: -grid[cell, 2])
-
-
-def test_a_workload_reads_its_dataset() -> None:
-    assert plan().dataset("disc_mlp") == "results/datasets/disc.safetensors"
-    assert plan().dataset("linear_stack") is None
-
-
-def test_published_files_are_those_of_the_studies() -> None:
-    assert plan(studies=["hsf_width"]).published == ["hsf_width_runtime.csv"]
-    assert of_one_study(published=None).published == []
 
 
 def test_a_plan_is_made_of_its_values() -> None:

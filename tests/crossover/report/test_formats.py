@@ -11,24 +11,16 @@ from crossover.report.formats import amount_text, escaped_markdown, in_code, off
     ("value", "unit", "text"),
     [
         (176_806, "parameters", "177 k"),
-        (1_414, "parameters", "1,414"),
         (12_345, "neurons", "12,345"),
         (12_345.6, "neurons", "12.3 k"),
-        (3.2591, "times", "3.26"),
-        (0.86, "share", "86 %"),
         (0.00412, "s", "4.12 ms"),
-        (158e6, "B", "158 MB"),
-        (5.6, "cores", "5.6 cores"),
-        (0.00012, "difference", "+0.00012"),
     ],
 )
 def test_an_amount_is_written_in_its_unit(value: float, unit: str, text: str) -> None:
     assert amount_text(value, unit) == text
 
 
-@pytest.mark.parametrize(
-    ("ratio", "text"), [(1.005, "under 1 %"), (1.48, "48 %"), (0.7, "30 %"), (3.14, "3.1×"), (0.25, "4×")]
-)
+@pytest.mark.parametrize(("ratio", "text"), [(1.005, "under 1 %"), (0.7, "30 %"), (0.25, "4×")])
 def test_how_far_a_ratio_is_off(ratio: float, text: str) -> None:
     assert off_text(ratio) == text
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from crossover.report.merged import read_provenances
-from crossover.report.provenance import sha256_of
+from crossover.report.provenance import read_provenances, sha256_of
 
 TOLD: dict[str, Any] = {
     "made_at": "then",

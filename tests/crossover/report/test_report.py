@@ -15,7 +15,6 @@ import pytest
 from crossover.answers.vocabulary import DOUBTS, KINDS
 from crossover.claims.findings import REASONS
 from crossover.config.words import FLAGS
-from crossover.errors import UserError
 from crossover.report.report import Run, trust_of, write_report
 from crossover.tables.columns import COLUMNS
 from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, write_page
@@ -213,11 +212,3 @@ def test_files_are_listed_with_their_checksums(rows: pd.DataFrame, tmp_path: Pat
     # Of "abc", as FIPS 180-2 gives it.
     sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert file == {"name": "cells.csv", "link": "cells.csv", "bytes": 3, "sha256": sha256}
-
-
-def test_a_figure_that_is_cut_off_is_an_error_that_names_it(page: Page, tmp_path: Path) -> None:
-    figure = tmp_path / "widths" / "times.svg"
-    figure.parent.mkdir()
-    figure.write_text("<svg")
-    with pytest.raises(UserError, match=r"times\.svg"):
-        write_report(Run(page.tables, {}, figures=[figure]), tmp_path, TEMPLATES)

@@ -15,15 +15,15 @@ from crossover.statistics.cores_worth import cores_worth_of, worth_in_cores
 Row = Callable[..., dict[str, Any]]
 
 
-@pytest.mark.parametrize(("gpu_s", "cores"), [(8.0, 1), (4.0, 2), (math.sqrt(8), math.sqrt(8)), (1.0, 8), (0.5, 16)])
+@pytest.mark.parametrize(("gpu_s", "cores"), [(8.0, 1), (math.sqrt(8), math.sqrt(8)), (0.5, 16)])
 def test_a_power_law_is_read_exactly(gpu_s: float, cores: float) -> None:
     """8 s of perfectly shared work."""
     found = worth_in_cores({1: [8.0], 8: [1.0], 16: [0.5]}, [gpu_s])
-    assert (found.status, found.low, found.high) == ("between", None, None)
-    assert found.cores == pytest.approx(cores)
+    assert (found["status"], found.get("cores_low"), found.get("cores_high")) == ("between", None, None)
+    assert found.get("cores") == pytest.approx(cores)
 
 
-@pytest.mark.parametrize("true", [1.5, 2, 4, 6, 11])
+@pytest.mark.parametrize("true", [1.5, 4, 11])
 def test_a_curve_that_bends_is_followed_and_trusted_less(true: float) -> None:
     """A tenth of the work is not shared (Amdahl): the straight line from 1 to 8 cores puts 4 of them at 4.5."""
     times = {cores: [0.1 + 0.9 / cores] * 2 for cores in (1, 8, 16)}
@@ -31,32 +31,27 @@ def test_a_curve_that_bends_is_followed_and_trusted_less(true: float) -> None:
     few, many = (1, 8) if true < 8 else (8, 16)
     share = math.log(times[few][0] / (0.1 + 0.9 / true)) / math.log(times[few][0] / times[many][0])
     straight = few * (many / few) ** share
-    assert found.cores is not None
-    assert abs(math.log(found.cores / true)) < 0.5 * math.log(straight / true)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < true < found.high
-    assert found.high == pytest.approx(straight, rel=1e-3)  # where the line's distance is all there is
+    assert abs(math.log(found["cores"] / true)) < 0.5 * math.log(straight / true)
+    assert found["cores_low"] < true < found["cores_high"]
+    assert found.get("cores_high") == pytest.approx(straight, rel=1e-3)  # where the line's distance is all there is
 
 
-def test_beyond_what_was_measured_there_is_a_bound_only() -> None:
-    more = worth_in_cores({1: [8.0], 8: [1.0]}, [0.9])
-    assert (more.status, more.cores) == ("more", None)
-    fewer = worth_in_cores({1: [8.0], 8: [1.0]}, [9.0])
-    assert (fewer.status, fewer.cores) == ("fewer", None)
-
-
-def test_where_more_cores_are_slower_there_is_no_single_number() -> None:
-    times = {1: [8.0], 8: [1.0], 16: [3.0]}
-    found = worth_in_cores(times, [2.0])
-    assert (found.status, found.cores, found.slower_cores) == ("more_is_slower", None, 16)
-    assert worth_in_cores(times, [0.5]).status == "more"
-    assert worth_in_cores(times, [9.0]).status == "fewer"
-
-
-@pytest.mark.parametrize(("cpu_s", "gpu_s"), [({}, [1.0]), ({1: []}, [1.0]), ({1: [1.0]}, [])])
-def test_a_side_without_a_time_gives_no_answer(cpu_s: dict[int, list[float]], gpu_s: list[float]) -> None:
-    assert worth_in_cores(cpu_s, gpu_s).status == "incomplete"
+@pytest.mark.parametrize(
+    ("cpu_s", "gpu_s", "status", "slower_cores"),
+    [
+        ({1: [8.0], 8: [1.0], 16: [3.0]}, [0.5], "more", None),
+        ({1: [8.0], 8: [1.0], 16: [3.0]}, [9.0], "fewer", None),
+        ({1: [8.0], 8: [1.0], 16: [3.0]}, [2.0], "more_is_slower", 16),
+        ({}, [1.0], "incomplete", None),
+        ({1: []}, [1.0], "incomplete", None),
+        ({1: [1.0]}, [], "incomplete", None),
+    ],
+)
+def test_there_may_be_no_single_number(
+    cpu_s: dict[int, list[float]], gpu_s: list[float], status: str, slower_cores: int | None
+) -> None:
+    found = worth_in_cores(cpu_s, gpu_s)
+    assert (found["status"], found.get("cores"), found.get("slower_cores")) == (status, None, slower_cores)
 
 
 def spread_of(middle: float, sd: float) -> list[float]:
@@ -67,11 +62,9 @@ def spread_of(middle: float, sd: float) -> list[float]:
 def test_the_set_is_welchs_at_its_ends() -> None:
     """At each end the times differ by t x the standard error there; the CPU halves its time with each doubling."""
     found = worth_in_cores({1: spread_of(16, 0.03), 16: spread_of(1, 0.01)}, spread_of(4, 0.02))
-    assert found.cores == pytest.approx(4)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < 4 < found.high
-    for end in (found.low, found.high):
+    assert found.get("cores") == pytest.approx(4)
+    assert found["cores_low"] < 4 < found["cores_high"]
+    for end in (found["cores_low"], found["cores_high"]):
         share = math.log(end) / math.log(16)
         parts = [((1 - share) * 0.03) ** 2 / 3, (share * 0.01) ** 2 / 3, 0.02**2 / 3]
         freedom = sum(parts) ** 2 / sum(part**2 / 2 for part in parts)
@@ -81,47 +74,41 @@ def test_the_set_is_welchs_at_its_ends() -> None:
 
 def test_trials_that_agree_give_a_set_of_one_point() -> None:
     found = worth_in_cores({1: [8.0, 8.0], 8: [1.0, 1.0]}, [2.0, 2.0])
-    assert (found.cores, found.low, found.high) == (pytest.approx(4),) * 3
+    assert (found.get("cores"), found.get("cores_low"), found.get("cores_high")) == (pytest.approx(4),) * 3
 
 
 def test_a_bound_is_as_sure_as_its_set() -> None:
     """With 3 % of spread, a GPU a third faster than all cores is surely worth more, one 1 % faster maybe fewer."""
     cpu = {1: spread_of(8, 0.03), 8: spread_of(1, 0.03)}
     sure, unsure = (worth_in_cores(cpu, spread_of(gpu_s, 0.03)) for gpu_s in (0.7, 0.99))
-    assert (sure.status, sure.low, sure.high) == ("more", pytest.approx(8), None)
-    assert (unsure.status, unsure.high) == ("more", None)
-    assert unsure.low is not None
-    assert 7 < unsure.low < 8
+    assert (sure["status"], sure.get("cores_low"), sure.get("cores_high")) == ("more", pytest.approx(8), None)
+    assert (unsure["status"], unsure.get("cores_high")) == ("more", None)
+    assert 7 < unsure["cores_low"] < 8
     slower = worth_in_cores(cpu, spread_of(12, 0.03))
-    assert (slower.status, slower.low, slower.high) == ("fewer", None, pytest.approx(1))
-
-
-def test_one_number_of_cores_is_tested_too() -> None:
-    """On a machine of one core, all sides have it."""
-    one = {1: spread_of(1, 0.03)}
-    assert worth_in_cores(one, spread_of(0.5, 0.03)).low == pytest.approx(1)
-    assert worth_in_cores(one, spread_of(0.99, 0.03)).low is None
+    assert (slower["status"], slower.get("cores_low"), slower.get("cores_high")) == ("fewer", None, pytest.approx(1))
+    one_core = {1: spread_of(1, 0.03)}
+    assert worth_in_cores(one_core, spread_of(0.5, 0.03))["cores_low"] == pytest.approx(1)
+    assert worth_in_cores(one_core, spread_of(0.99, 0.03))["cores_low"] is None
 
 
 @pytest.fixture
 def measurements(row: Row) -> pd.DataFrame:
     """16 cores of 16 s / threads and a GPU of 4 s at size 100; a GPU of 0.5 s at size 200. Two trials, no spread."""
-    sides = {"cpu-1": 1, "cpu-half": 8, "cpu": 16}
-    rows = []
-    for size, gpu_s in ((100, 4.0), (200, 0.5)):
-        for trial in (1, 2):
-            for device, threads in sides.items():
-                values = {"size": size, "trial": trial, "device": device, "threads": threads}
-                rows.append(row(**values, step_time_s=16 / threads, device_name="Brand C1"))
-            rows.append(row(size=size, trial=trial, device="cuda", threads=16, step_time_s=gpu_s))
-    return pd.DataFrame(rows)
+    sides = {"cpu-1": (1, 16.0), "cpu-half": (8, 2.0), "cpu": (16, 1.0)}
+    return pd.DataFrame(
+        [
+            row(size=size, trial=trial, device=device, threads=threads, step_time_s=time_s)
+            for size, gpu_s in ((100, 4.0), (200, 0.5))
+            for trial in (1, 2)
+            for device, (threads, time_s) in {**sides, "cuda": (16, gpu_s)}.items()
+        ]
+    )
 
 
 def test_the_table_has_a_row_a_size(measurements: pd.DataFrame) -> None:
     table = cores_worth_of(measurements)
-    assert table["size"].tolist() == [100, 200]
-    assert table["contender"].tolist() == ["cuda", "cuda"]
     assert table["status"].tolist() == ["between", "more"]
+    assert table["contender"].tolist() == ["cuda", "cuda"]
     assert table["cores"].iloc[0] == pytest.approx(4)
     assert table["measured_cores"].tolist() == [[1, 8, 16]] * 2
     assert table["trials"].tolist() == [2, 2]

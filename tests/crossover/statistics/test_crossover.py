@@ -15,7 +15,6 @@ from scipy.interpolate import PchipInterpolator
 
 from crossover.statistics.crossover import Crossover, estimate_crossover
 from crossover.statistics.crossover_curve import LEVEL, MOST_WRONG, advantages_of_table
-from crossover.tables.registry import CROSSOVER_STATUSES, DOUBTS
 
 Trials = Mapping[float, tuple[Sequence[float], Sequence[float]]]
 """Seconds of the CPU's and of the GPU's trials at each size."""
@@ -56,13 +55,6 @@ def ratio(*ratios: float | None) -> Crossover:
     return estimate({size: ([] if one is None else [one], [1.0]) for size, one in zip(SIZES, ratios, strict=True)})
 
 
-def test_a_root_by_hand() -> None:
-    """CPU 1 s at 100 and 4 s at 400, GPU 2 s: the time doubles halfway, in logarithms, at 200."""
-    result = estimate({100: ([1.0], [2.0]), 400: ([4.0], [2.0])})
-    assert (result.status, result.bracket, result.low, result.high) == ("bracketed", (100, 400), None, None)
-    assert (result.size, *result.roots) == (pytest.approx(200),) * 2
-
-
 @given(
     exponent=st.floats(0.3, 3),
     crossing=st.floats(1.01, 1000),
@@ -73,6 +65,7 @@ def test_power_laws_cross_where_algebra_says(exponent: float, crossing: float, s
     result = estimate({n: ([scale * (n / crossing) ** exponent], [scale]) for n in sizes})
     assert result.status == "bracketed"
     assert result.size == pytest.approx(crossing, rel=1e-6)
+    assert (result.low, result.high) == (None, None)
     assert result.bracket is not None
     assert result.bracket[0] <= result.size <= result.bracket[1]
 
@@ -96,16 +89,13 @@ def test_power_laws_cross_where_algebra_says(exponent: float, crossing: float, s
         ((None, None, None, None), "incomplete"),
         ((0.5, 2, 3, None), "bracketed"),
         ((0.2, 0.4, 1, None), "incomplete"),
-        ((1, 1, 1, None), "incomplete"),
         ((2, 3, 4, None), "below_range"),
-        ((0.1, None, 0.3, 0.9), "above_range"),
         ((None, 0.2, 0.3, 0.9), "above_range"),
     ],
 )
 def test_statuses(ratios: tuple[float | None, ...], status: str) -> None:
     result = ratio(*ratios)
     assert result.status == status
-    assert result.status in CROSSOVER_STATUSES
     assert (result.size is not None) == (status in ("bracketed", "reversed"))
 
 
@@ -114,16 +104,11 @@ def test_all_roots_of_several_crossings_are_given() -> None:
     result = ratio(0.5, 2, 0.5, 2)
     u = 1 - math.sqrt(0.5)
     assert result.roots == (pytest.approx(2**u), pytest.approx(math.sqrt(8)), pytest.approx(8 * 2**-u))
-    assert result.size is None
 
 
-def test_without_a_contender_there_is_no_accelerator() -> None:
-    assert estimate({1: ([1.0], []), 2: ([2.0], [])}).status == "no_accelerator"
-
-
-@pytest.mark.parametrize("size", [math.nan, math.inf, 0.0, -1.0])
+@pytest.mark.parametrize("size", [math.nan, math.inf, 0.0])
 def test_a_measurement_without_a_proper_size_is_refused(size: float) -> None:
-    with pytest.raises(ValueError, match="every measurement needs its size, a finite number above 0"):
+    with pytest.raises(ValueError, match="a finite number above 0"):
         estimate({size: ([1.0], [1.0])})
 
 
@@ -187,27 +172,18 @@ def test_root_and_set_are_those_of_a_brute_force_scan(seed: int, noise: float) -
     assert noise < 0.01 or low < 0.99 * root < root < 0.99 * high
 
 
-@pytest.mark.parametrize("slopes", [(0.25, 1.6), (1.6, 0.25)])
-def test_a_knee_at_the_crossing_is_within_the_set(slopes: tuple[float, float]) -> None:
-    """Two straight lines that meet at 300, between two sizes: the curve cuts the corner, more than trials vary."""
-    sizes = (20.0, 60.0, 180.0, 540.0, 1620.0)
-    result = estimate({n: around((n / 300) ** slopes[n > 300], spread=0.001) for n in sizes})
-    low, high = ends(result)
-    assert abs(math.log((result.size or 0) / 300)) > 0.2
-    assert low * 0.999 < 300 < high * 1.001
+CLEAR = {1: around(0.2), 2: around(0.5), 4: around(2.0), 8: around(4.0)}
 
 
 def test_several_rows_of_a_trial_count_once() -> None:
-    cells = {size: around(ratio) for size, ratio in ((1, 0.2), (2, 0.5), (4, 2.0), (8, 4.0))}
-    apart = [table(cells).assign(step_time_s=lambda rows, by=by: rows["step_time_s"] * by) for by in (0.5, 1.0, 2.0)]
-    once, often = estimate(cells), estimate_crossover(pd.concat(apart), "cpu", "gpu")
+    apart = [table(CLEAR).assign(step_time_s=lambda rows, by=by: rows["step_time_s"] * by) for by in (0.5, 1.0, 2.0)]
+    once, often = estimate(CLEAR), estimate_crossover(pd.concat(apart), "cpu", "gpu")
     assert (often.low, often.size, often.high) == pytest.approx((once.low, once.size, once.high))
 
 
 @pytest.mark.parametrize("seconds", [math.inf, math.nan, 0.0])
 def test_a_time_that_is_no_time_counts_as_missing(seconds: float) -> None:
-    cells = {size: around(ratio) for size, ratio in ((1, 0.2), (2, 0.5), (4, 2.0), (8, 4.0))}
-    assert estimate({**cells, 16: ([seconds] * 3, [1.0] * 3)}).high == estimate(cells).high
+    assert estimate({**CLEAR, 16: ([seconds] * 3, [1.0] * 3)}).high == estimate(CLEAR).high
 
 
 def test_variance_freedom_and_sure_signs_are_those_of_welch() -> None:
@@ -219,22 +195,6 @@ def test_variance_freedom_and_sure_signs_are_those_of_welch() -> None:
     sure = [test.pvalue / 2 < MOST_WRONG / len(GRID) for test in tests]
     assert list(found.sure_signs() != 0) == sure
     assert 0 < sum(sure) < len(GRID)
-
-
-def test_an_interval_by_hand() -> None:
-    """Two sizes, so the curve is straight: L from -1 to 1, zero halfway; nothing bends, t x se alone counts.
-
-    Each side varies by +-0.1 in three trials: v = 2 x 0.01 / 3 at both ends, 4 degrees each. The end of the set is
-    where 2 w - 1 = t sqrt(v ((1 - w)^2 + w^2)), solved by stepping.
-    """
-    result = estimate({100: around(math.exp(-1), 0.1), 10000: around(math.exp(1), 0.1)})
-    w = 0.5
-    for _ in range(200):
-        freedom = ((1 - w) ** 2 + w**2) ** 2 / ((1 - w) ** 4 + w**4) * 4
-        w = 0.5 + stats.t.ppf((1 + LEVEL) / 2, freedom) * math.sqrt(0.02 / 3 * ((1 - w) ** 2 + w**2)) / 2
-    assert result.size == pytest.approx(1000)
-    assert result.high == pytest.approx(100 * 100**w)
-    assert result.low == pytest.approx(100 * 100 ** (1 - w))
 
 
 @pytest.mark.parametrize(
@@ -298,16 +258,6 @@ def test_a_size_with_one_trial_bounds_nothing() -> None:
     assert known.high < 4
 
 
-def test_sides_may_differ_in_their_number_of_trials() -> None:
-    few = {100: ([0.2, 0.205], [1, 1.02, 0.98]), 400: ([2, 2.1, 1.9, 2.05], [1.0, 1.3])}
-    more = {100: ([0.2, 0.205, 0.21, 0.2], [1, 1.02, 0.98]), 400: ([2, 2.1, 1.9, 2.05], [1.0, 1.3, 1.1, 1.2, 1.15])}
-    wide, narrow = estimate(few), estimate(more)
-    assert (wide.status, wide.high) == ("edge_tie", None)  # one degree of freedom at 400 leaves the sign in doubt
-    assert narrow.status == "bracketed"
-    low, high = ends(narrow)
-    assert 100 < low < 280 < high < 400
-
-
 def test_trials_without_any_spread_leave_an_interval_of_the_bend_alone() -> None:
     straight = estimate({n: around(n / 3, 0.0) for n in (1, 2, 4, 8)})
     assert (straight.low, straight.size, straight.high) == pytest.approx((3, 3, 3))
@@ -327,7 +277,7 @@ HOLE = ([1.0, 1.1], [])
         ({1: around(0.2), 2: around(4), 4: around(3), 8: around(0.98)}, "bracketed", "may_cross_again", [7.93]),
         ({1: around(4), 2: around(0.98), 4: around(3), 8: around(4)}, "undecided", "may_cross_back", [2]),
         ({1: around(4), 2: around(1.02), 4: around(3), 8: around(4)}, "below_range", "unsure_sizes", [2]),
-        ({1: around(0.2), 2: around(4)}, "bracketed", None, []),
+        ({1: ([1.0], []), 2: ([2.0], [])}, "no_accelerator", None, []),
     ],
 )
 def test_what_is_in_doubt_is_named_with_its_sizes(
@@ -336,12 +286,7 @@ def test_what_is_in_doubt_is_named_with_its_sizes(
     result = estimate(cells)
     assert (result.status, result.doubt) == (status, doubt)
     assert list(result.doubt_at) == pytest.approx(at, abs=0.005)
-    assert doubt is None or doubt in DOUBTS
-
-
-def test_a_size_that_lacks_a_side_in_the_bracket_is_not_filled_in() -> None:
-    result = estimate({1: around(0.2), 2: around(0.5), 3: HOLE, 4: around(2), 8: around(4)})
-    assert (result.bracket, result.size, result.low) == ((2, 4), None, None)
+    assert (result.size is None) == (status != "bracketed")  # a size that lacks a side is not filled in
 
 
 TURNED = {"bracketed": "reversed", "below_range": "above_range"}

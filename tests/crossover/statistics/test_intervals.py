@@ -42,7 +42,7 @@ def test_a_share_by_hand() -> None:
     assert ends(share_over_trials([0.9, 1.0]))[1] == 1
 
 
-@pytest.mark.parametrize("counts", [(2, 2), (3, 3), (3, 5), (5, 2)])
+@pytest.mark.parametrize("counts", [(3, 3), (5, 2)])
 def test_a_ratio_is_welchs(counts: tuple[int, int]) -> None:
     random = np.random.default_rng(1)
     first, second = (np.exp(random.normal(mean, 0.05, count)) for mean, count in zip((0, 0.3), counts, strict=True))

@@ -78,7 +78,6 @@ def test_intervals_of_all_mistakes_of_a_machine_hold_together(row: Row) -> None:
         (UNSYNCHRONISED, (0.7, 0.7), True),
         (UNSYNCHRONISED, (1.5, 1.5), False),
         (TRANSFER, (1.5,), False),  # one trial has no interval
-        (TRANSFER, (1.0, 4.0), False),
     ],
 )
 def test_a_mistake_is_an_error_only_the_way_it_can_move_the_mean(
@@ -86,7 +85,3 @@ def test_a_mistake_is_an_error_only_the_way_it_can_move_the_mean(
 ) -> None:
     rows = [row(trial=trial, latencies_s=[2.0], **{way: [2 * factor]}) for trial, factor in enumerate(factors)]
     assert ways(*rows)[way]["is_error"] is is_error
-
-
-def test_without_latencies_there_is_no_row(row: Row) -> None:
-    assert latencies_of(pd.DataFrame([row()])).empty

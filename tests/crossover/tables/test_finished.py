@@ -108,20 +108,11 @@ def test_of_two_hosts_the_one_that_wrote_last_counts(tmp_path: Path, write: Call
 
 
 def test_a_row_of_other_settings_is_no_row_of_this_run(tmp_path: Path, write: Callable[..., Path]) -> None:
-    commands = (
-        "measure_cell.py --seed=1 --blocks-min=30 --trial=1",
-        "measure_cell.py --seed=1 --blocks-min=3 --trial=2",
-    )
+    commands = ("measure_cell.py --seed=1 --blocks-min=30", "measure_cell.py --seed=1 --blocks-min=3", None)
     paths = [write(trial, command=command) for trial, command in enumerate(commands, 1)]
-    paths.append(write(3, command=None))
     rows = finished_rows(paths, several_hosts=False, settings={"disc_depth": ["--seed=1", "--blocks-min=3"]})
     assert rows["trial"].to_pylist() == [2, 3]
     assert reasons(tmp_path, 3, rows.to_pandas()) == [("excluded", EXCLUDED)]
-
-
-def test_nothing_finished_is_a_table_without_rows(tmp_path: Path) -> None:
-    rows = finished_rows([row_path(tmp_path, 1)], several_hosts=False)
-    assert (len(rows), rows.schema.names) == (0, arrow_schema().names)
 
 
 def test_classes_of_nodes_are_a_level_of_the_path_and_told_apart(tmp_path: Path, row: Row) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.tables.columns import SCHEMA_VERSION, arrow_schema
-from crossover.tables.merged_runs import MergedRun, join_runs
+from crossover.tables.merged_runs import join_runs
 
 Row = Callable[..., dict[str, Any]]
 
@@ -29,40 +29,22 @@ def run(row: Row, tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def names(*folders: Path | MergedRun) -> list[str]:
-    runs = [folder if isinstance(folder, MergedRun) else MergedRun(folder) for folder in folders]
-    found: list[str] = join_runs(runs)["machine"].to_pylist()
+def names(*runs: Path | tuple[str, Path]) -> list[str]:
+    named = [run if isinstance(run, tuple) else (None, run) for run in runs]
+    found: list[str] = join_runs(named)["machine"].to_pylist()
     return found
 
 
-def test_machines_are_called_after_their_hosts_in_the_order_of_the_config(run: Callable[..., Path]) -> None:
-    assert names(run("a", hostname="zeta"), run("b", hostname="alpha")) == ["zeta", "alpha"]
-
-
-def test_hosts_of_one_name_are_told_apart_by_their_devices(run: Callable[..., Path]) -> None:
-    both = ({"device": "cpu"}, {"device": "cuda"})
-    found = names(run("a", {}, hostname="vm"), run("b", *both, hostname="vm"), run("c", hostname="box"))
-    assert found == ["vm Brand C1", "vm Brand G1", "vm Brand G1", "box"]
-
-
-def test_several_like_hosts_are_one_machine(run: Callable[..., Path]) -> None:
+def test_machines_are_called_as_given_or_after_their_hosts_in_the_order_of_the_runs(run: Callable[..., Path]) -> None:
     three = [{"hostname": f"node{number}", "size": number} for number in (1, 2, 3)]
-    assert names(run("a", *three), run("b", hostname="x")) == ["node1 and 2 more"] * 3 + ["x"]
-
-
-def test_a_name_that_is_given_counts(run: Callable[..., Path]) -> None:
-    assert names(MergedRun(run("a"), "laptop"), MergedRun(run("b"), "h200")) == ["laptop", "h200"]
+    found = names(run("a", hostname="zeta"), ("laptop", run("b")), run("c", *three))
+    assert found == ["zeta", "laptop", *["node1 and 2 more"] * 3]
 
 
 def test_classes_of_nodes_keep_their_names(run: Callable[..., Path]) -> None:
     classes = ({"machine": "a100"}, {"machine": "h200"})
-    assert names(run("a", *classes), MergedRun(run("b"), "laptop")) == ["a100", "h200", "laptop"]
-    assert names(MergedRun(run("c", *classes), "site")) == ["site-a100", "site-h200"]
-
-
-def test_one_name_for_two_machines_stops(run: Callable[..., Path]) -> None:
-    with pytest.raises(UserError, match=r"are both of machine 'here Brand C1'; name them, as in laptop="):
-        names(run("a"), run("b"))
+    assert names(run("a", *classes), ("laptop", run("b"))) == ["a100", "h200", "laptop"]
+    assert names(("site", run("c", *classes))) == ["site-a100", "site-h200"]
 
 
 def test_rows_of_a_run_that_was_never_collected_are_read(row: Row, run: Callable[..., Path], tmp_path: Path) -> None:
@@ -77,14 +59,14 @@ def test_rows_of_a_run_that_was_never_collected_are_read(row: Row, run: Callable
 def test_a_table_without_a_column_of_today_is_read(run: Callable[..., Path]) -> None:
     file = run("a") / "measurements.parquet"
     pq.write_table(pq.read_table(file).drop_columns(["machine", "energy_j"]), file)
-    joined = join_runs([MergedRun(file.parent)])
+    joined = join_runs([(None, file.parent)])
     assert joined.schema.names == arrow_schema().names
     assert joined["energy_j"].null_count == 1
 
 
 def test_flags_that_are_no_longer_raised_are_left_out(run: Callable[..., Path]) -> None:
     older = run("a", {"flags": ["noisy", "busy_host"]}, {"flags": None, "trial": 2}, schema_version=4)
-    assert join_runs([MergedRun(older)])["flags"].to_pylist() == [["busy_host"], []]
+    assert join_runs([(None, older)])["flags"].to_pylist() == [["busy_host"], []]
 
 
 def test_unlike_rows_of_one_machine_stop_and_those_of_two_do_not(run: Callable[..., Path]) -> None:
@@ -98,7 +80,6 @@ def test_unlike_rows_of_one_machine_stop_and_those_of_two_do_not(run: Callable[.
     ("spoil", "message"),
     [
         (lambda rows: rows.drop_columns(["study"]), "column 'study' is missing; copy it anew"),
-        (lambda rows: rows.drop_columns(["step_time_s"]), "column 'step_time_s' is missing"),
         (
             lambda rows: rows.set_column(rows.column_names.index("device"), "device", pa.array([[1]])),
             "not rows of trials .*; copy it anew, or measure again with this version",
@@ -119,17 +100,16 @@ def test_a_table_that_cannot_be_merged_is_one_line(
         names(file.parent)
 
 
-def test_a_folder_without_rows_stops(tmp_path: Path, run: Callable[..., Path]) -> None:
+def test_folders_and_names_that_cannot_be_merged_stop(run: Callable[..., Path], tmp_path: Path) -> None:
+    folder = run("a")
     with pytest.raises(UserError, match=r"neither measurements\.parquet nor rows in cells/"):
         names(tmp_path)
-    (run("a") / "measurements.parquet").write_bytes(b"PAR1")
-    with pytest.raises(UserError, match=r"not a readable table .*; copy it anew"):
-        names(tmp_path / "a")
-
-
-def test_folders_and_names_that_cannot_be_merged_stop(run: Callable[..., Path]) -> None:
-    folder = run("a")
     with pytest.raises(UserError, match="a: it is given twice"):
-        names(folder, MergedRun(folder / ".." / "a", "x"))
+        names(folder, ("x", folder / ".." / "a"))
     with pytest.raises(UserError, match="'here' stands for a machine without a name"):
-        names(MergedRun(folder, "here"))
+        names(("here", folder))
+    with pytest.raises(UserError, match=r"are both of machine 'here'; name them, as in laptop="):
+        names(folder, run("b"))
+    (folder / "measurements.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UserError, match=r"not a readable table .*; copy it anew"):
+        names(folder)

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from crossover.config.words import BASELINE, DEVICES
-from crossover.figures.panels import blank_figure
 from crossover.figures.style import DEVICE_COLOURS, GUIDE_COLOUR, INK, PUBLISHED_COLOUR, WIDTH_IN, use_style, wrapped
 from crossover.figures.view import StudyView
 from crossover.tables.frames import records
@@ -51,17 +50,10 @@ def draw(view: StudyView) -> Figure:
     rows = _rows(view)
     texts: dict[str, Callable[[float], str]] = {TIME: _time_text(view), MEMORY: bytes_text, ERROR: small_text}
     known = [name for name in texts if name == TIME or any(row.values.get(name) is not None for row in rows)]
-    if not rows:
-        return blank_figure(view.title, "Nothing of this study was measured.")
     use_style()
-    figure, grid = plt.subplots(
-        1,
-        len(known),
-        figsize=(WIDTH_IN, 1.4 + ROW_IN * len(rows)),
-        sharey=True,
-        squeeze=False,
-        width_ratios=[1.3 if name == TIME else 1 for name in known],
-    )
+    size = (WIDTH_IN, 1.4 + ROW_IN * len(rows))
+    widths = [1.3 if name == TIME else 1 for name in known]
+    figure, grid = plt.subplots(1, len(known), figsize=size, sharey=True, squeeze=False, width_ratios=widths)
     figure.suptitle(view.title, x=0.01, ha="left")
     labels = {TIME: view.time_label(), MEMORY: _memory_label(view), ERROR: "largest error,\nrelative"}
     labels[TIME] += "\nin brackets: one epoch" * (view.epochs > 1)
@@ -149,11 +141,9 @@ def _memory_label(view: StudyView) -> str:
 
 
 def _draw(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], str]) -> None:
-    values = [row.values.get(name) for row in rows]
-    positive = [value for value in values if value]
-    logarithmic = bool(positive) and max(positive) > 10 * min(positive)
+    positive = [row.values[name] for row in rows if row.values.get(name)]
     high = max(positive, default=1)
-    if logarithmic:
+    if positive and high > 10 * min(positive):
         span = high / min(positive)
         axes.set(xscale="log", xlim=(min(positive) / span**0.1, high * span**0.9))
     else:
@@ -162,45 +152,23 @@ def _draw(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], st
     axes.xaxis.set_minor_locator(NullLocator())
     axes.spines["bottom"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    for place, (row, value) in enumerate(zip(rows, values, strict=True)):
+    near: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 9}
+    for place, row in enumerate(rows):
         if row.heading:
             continue
         axes.axhline(place, color=GUIDE_COLOUR, linewidth=0.8, zorder=0)
+        value = row.values.get(name)
         if value is None:
+            left = ("axes fraction", "data")
             words = row.words if name == TIME else ""
-            axes.annotate(
-                words,
-                (0, place),
-                (6, 0),
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                va="center",
-                fontsize=9,
-                weight="bold",
-                color=row.colour,
-            )
+            axes.annotate(words, (0, place), (6, 0), left, weight="bold", color=row.colour, **near)
             continue
         right = value
         if name == TIME and row.values.get("low") is not None:
             right = min(row.values["high"], 2 * high)
             axes.hlines(place, row.values["low"], right, color=row.colour, linewidth=2.5, zorder=2)
-        hollow = name == TIME and row.projected
-        axes.plot(
-            [value],
-            [place],
-            "D" if row.published else "o",
-            color=row.colour,
-            markersize=6,
-            markerfacecolor="white" if hollow else row.colour,
-            zorder=3,
-        )
+        face = "white" if name == TIME and row.projected else row.colour
+        marker = "D" if row.published else "o"
+        axes.plot([value], [place], marker, color=row.colour, markersize=6, markerfacecolor=face, zorder=3)
         colour = PUBLISHED_COLOUR if row.published else INK
-        axes.annotate(
-            text(value),
-            (right, place),
-            (7, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=9,
-            color=colour,
-        )
+        axes.annotate(text(value), (right, place), (7, 0), color=colour, **near)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from crossover.figures.panels import Columns, Line, Look, Panel, arrange, draw_panels, line_of
+from crossover.figures.panels import Panel, arrange, draw_panels, line_of
 from crossover.figures.style import log_ticks, worded
 from crossover.figures.view import StudyView
 from crossover.tables.run_tables import RunTables
@@ -22,10 +21,6 @@ CAPTION = (
 )
 
 
-ENERGY = ("energy_per_step_j", "energy_per_step_low_j", "energy_per_step_high_j")
-MONEY = ("price_per_million_steps", "price_per_million_steps_low", "price_per_million_steps_high")
-
-
 def applies(tables: RunTables) -> bool:
     """Whether a study's tables hold something to show."""
     return bool(tables.cells[["energy_per_step_j", "price_per_million_steps"]].notna().any(axis=None))
@@ -35,8 +30,8 @@ def draw(view: StudyView) -> Figure:
     """Both over size, so far as they are known; a panel for each."""
     view = view.on_all_cores()
     joules = EngFormatter("J")
-    panels = _panels(view, "energy", ENERGY)
-    money = _panels(view, "money", MONEY)
+    panels = _panels(view, "energy", "energy_per_step_j")
+    money = _panels(view, "money", "price_per_million_steps")
     label = f"{view.currency or 'money'} for\na million steps"
 
     def as_money(axes: Axes) -> None:
@@ -48,12 +43,8 @@ def draw(view: StudyView) -> Figure:
     return draw_panels(view, panels, "energy of a step", joules, nothing=nothing, x_label=view.x_label_with_devices())
 
 
-def _panels(view: StudyView, title: str, columns: Columns) -> list[Panel]:
-    if view.cells[columns[0]].isna().all():
+def _panels(view: StudyView, title: str, column: str) -> list[Panel]:
+    if view.cells[column].isna().all():
         return []
-    panels = arrange(view, view.cells, partial(_line, columns))
+    panels = arrange(view, view.cells, partial(line_of, column))
     return [replace(panel, title=", ".join(words for words in (title, panel.title) if words)) for panel in panels]
-
-
-def _line(columns: Columns, cells: pd.DataFrame, name: str, look: Look) -> Line | None:
-    return line_of(cells, name, look, columns)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from functools import partial
+
 from matplotlib.figure import Figure
 
-from crossover.figures.panels import BY_DEVICE, Line, Look, arrange, draw_panels, line_of
+from crossover.figures.panels import BY_DEVICE, arrange, draw_panels, line_of
 from crossover.figures.style import worded
 from crossover.figures.view import StudyView
 from crossover.tables.run_tables import RunTables
@@ -24,13 +25,7 @@ def applies(tables: RunTables) -> bool:
 
 def draw(view: StudyView) -> Figure:
     """Share over size; a panel a device, a line a precision and execution."""
-
-    def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
-        ends = ("host_bound_share", "host_bound_share_low", "host_bound_share_high")
-        return line_of(cells, name, look, ends)
-
     known = view.cells.groupby("device")["host_bound_share"].transform("count") > 0
-    panels = arrange(view, view.cells[known], maker, BY_DEVICE)
+    panels = arrange(view, view.cells[known], partial(line_of, "host_bound_share"), BY_DEVICE)
     label = "share of a step in which\nthe device waits for the host"
-    nothing = "Not known: no trial on these devices was profiled, as those on CUDA and XPU are."
-    return draw_panels(view, panels, label, worded(share_text), shares=True, nothing=nothing)
+    return draw_panels(view, panels, label, worded(share_text), shares=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from crossover.config.words import DEVICES
-from crossover.figures.panels import Line, Look, Panel, arrange, column, draw_panels, line_of
+from crossover.figures.panels import Panel, arrange, column, draw_panels, line_of
 from crossover.figures.style import BYTES, INK, PART_COLOURS
-from crossover.figures.view import StudyView, lines_of
-from crossover.tables.frames import first_row, records
+from crossover.figures.view import StudyView
+from crossover.tables.frames import DEVICE_LINE_AXES, first_row, records
 from crossover.tables.labels import name_by, varying
 from crossover.tables.registry import MEMORY_PARTS
 from crossover.text import bytes_text
@@ -34,37 +36,30 @@ def draw(view: StudyView) -> Figure:
     devices = [own for device in DEVICES if len(own := known[known["device"] == device])]
     panels = _peaks(view, known) if view.cells["size"].nunique() > 1 else []
     panels += [_bars(view, own) for own in devices]
-    nothing = "The memory of none of these cells is known."
-    return draw_panels(view, panels, "peak memory of a step", BYTES, nothing=nothing)
+    return draw_panels(view, panels, "peak memory of a step", BYTES)
 
 
 def _peaks(view: StudyView, cells: pd.DataFrame) -> list[Panel]:
-    def maker(own: pd.DataFrame, name: str, look: Look) -> Line | None:
-        return line_of(own.assign(low=np.nan, high=np.nan), name, look, ("peak_bytes", "low", "high"))
-
-    def decorate(axes: Axes, own: pd.DataFrame) -> None:
+    def decorate(own: pd.DataFrame, axes: Axes) -> None:
         low, high = axes.get_ylim()
         for capacity in own["capacity_bytes"].dropna().unique():
             if capacity < NEAR * high:
                 axes.axhline(capacity, color=INK, linewidth=1.5, label=f"all there is: {bytes_text(capacity)}")
                 axes.set_ylim(low, max(axes.get_ylim()[1], 2 * capacity))
 
-    return arrange(view, cells, maker, BY_DEVICE, decorate)
+    return arrange(view, cells, partial(line_of, "peak_bytes"), BY_DEVICE, decorate)
 
 
 def _bars(view: StudyView, cells: pd.DataFrame) -> Panel:
     """A bar for each line of a device: its largest cell with a known peak, else how its largest cell ended."""
-    shown = pd.concat([_largest(line) for line in lines_of(cells)])
+    shown = pd.concat([_largest(line) for _, line in cells.groupby(DEVICE_LINE_AXES, sort=False)])
     named = varying(shown)
-
-    def decorate(axes: Axes) -> None:
-        _draw_bars(axes, shown, named)
 
     capacity = shown["capacity_bytes"].max()
     has = "" if pd.isna(capacity) else f" with {bytes_text(capacity)}"
     at = "" if "size" in named else f", at {name_by(first_row(shown), ['size'])}"
     device = view.device_title(str(shown["device"].iloc[0]))
-    return Panel(f"{device}{has}: what the peak is for{at}", (), decorate, bars=len(shown))
+    return Panel(f"{device}{has}: what the peak is for{at}", (), partial(_draw_bars, shown, named), bars=len(shown))
 
 
 def _largest(line: pd.DataFrame) -> pd.DataFrame:
@@ -72,7 +67,7 @@ def _largest(line: pd.DataFrame) -> pd.DataFrame:
     return (known if len(known) else line).nlargest(1, "size")
 
 
-def _draw_bars(axes: Axes, cells: pd.DataFrame, named: list[str]) -> None:
+def _draw_bars(cells: pd.DataFrame, named: list[str], axes: Axes) -> None:
     places, left = np.arange(len(cells)), np.zeros(len(cells))
     for part, words in MEMORY_PARTS.items():
         width = np.nan_to_num(column(cells, part))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
-from crossover.figures.panels import BY_DEVICE, Line, Look, arrange, draw_level, draw_panels, ratio_line
+from crossover.figures.panels import BY_DEVICE, arrange, draw_level, draw_panels, ratio_line
 from crossover.figures.view import StudyView
 from crossover.tables.run_tables import RunTables
 
@@ -29,12 +31,8 @@ def draw(view: StudyView) -> Figure:
     ratios = ratios[ratios["pair"] == "settings"]
     plain = ratios["baseline"].iloc[0] if len(ratios) else ""
 
-    def maker(rows: pd.DataFrame, name: str, look: Look) -> Line:
-        return ratio_line(view, rows, name, look)
-
-    def decorate(axes: Axes, _: pd.DataFrame) -> None:
+    def decorate(_: pd.DataFrame, axes: Axes) -> None:
         draw_level(axes, f"as fast as {plain}")
 
-    panels = arrange(view, ratios, maker, BY_DEVICE, decorate)
-    nothing = "Nothing to compare: one precision and one execution, or neither fp32 nor eager among several."
-    return draw_panels(view, panels, f"speed-up over {plain}", StrMethodFormatter("{x:,g}×"), nothing=nothing)
+    panels = arrange(view, ratios, partial(ratio_line, view), BY_DEVICE, decorate)
+    return draw_panels(view, panels, f"speed-up over {plain}", StrMethodFormatter("{x:,g}×"))

@@ -48,18 +48,16 @@ def draw(view: StudyView) -> Figure:
         dashes = look.dashes if baseline == BASELINE else side_look(baseline)[1]
         return ratio_line(view, rows, name, Look(look.colour, dashes, look.marker))
 
-    def decorate(axes: Axes, _: pd.DataFrame) -> None:
+    def decorate(_: pd.DataFrame, axes: Axes) -> None:
         draw_level(axes, "equally fast")
         mark_published_crossover(axes, view)
 
     per_panel, per_line = BY_EXECUTION
     panels = arrange(view, ratios, maker, (per_panel, [*per_line, "baseline"]), decorate)
-    nothing = "No size was measured on the CPU and on an accelerator."
     return draw_panels(
         view,
         panels,
         "speed-up over the CPU",
         StrMethodFormatter("{x:,g}×"),
-        nothing=nothing,
         x_label=view.x_label_with_devices(),
     )

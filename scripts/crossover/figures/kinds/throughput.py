@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,6 +18,7 @@ from crossover.figures.panels import (
     looks_of,
     plot_published,
     reach,
+    with_best,
 )
 from crossover.figures.view import StudyView
 from crossover.tables.frames import first_row, records
@@ -42,17 +41,16 @@ def draw(view: StudyView) -> Figure:
     batches = {float(batch): f"{batch:,}" for batch in cells["batch_size"].unique()}
 
     def maker(own: pd.DataFrame, name: str, look: Look) -> Line | None:
-        line = line_of(
-            own.assign(size=own["batch_size"]), name, look, ("samples_per_s", "samples_per_s_low", "samples_per_s_high")
-        )
-        if line is None or not len(line.y):
-            return line
-        best = int(np.argmax(line.y))
-        words = [f"best: {rate_text(line.y[best])} at batch {line.x[best]:,.0f}"]
-        words += [f"largest batch: {row['largest']:,}" for row in _searches(view, own)]
-        return replace(line, label="\n".join(part for part in (line.label, *words) if part), ring=best)
+        known = own.dropna(subset=["samples_per_s"])
 
-    def decorate(axes: Axes, own: pd.DataFrame) -> None:
+        def words(best: int) -> str:
+            cell = first_row(known.iloc[[best]])
+            largest = [f"largest batch: {row['largest']:,}" for row in _searches(view, own)]
+            return "\n".join([f"best: {rate_text(cell['samples_per_s'])} at batch {cell['batch_size']:,}", *largest])
+
+        return with_best(line_of("samples_per_s", own.assign(size=own["batch_size"]), name, look), words)
+
+    def decorate(own: pd.DataFrame, axes: Axes) -> None:
         _draw_largest(axes, view, own)
         first = {axis: value for axis, value in first_row(own).items() if axis in ("device", "size")}
         results = view.published_on({}, "batch_size", "samples_per_s")
@@ -67,8 +65,7 @@ def draw(view: StudyView) -> Figure:
 def _searches(view: StudyView, own: pd.DataFrame) -> list[dict[str, Any]]:
     """The searches of the lines of these cells that timed the largest batch."""
     searches = view.tables.largest_batches.dropna(subset=["largest", "throughput_samples_per_s"])
-    lines = {tuple(line) for line in own[SEARCH_AXES].itertuples(index=False)}
-    return [row for row in records(searches) if tuple(row[axis] for axis in SEARCH_AXES) in lines]
+    return records(searches.merge(own[SEARCH_AXES].drop_duplicates()))
 
 
 def _draw_largest(axes: Axes, view: StudyView, own: pd.DataFrame) -> None:

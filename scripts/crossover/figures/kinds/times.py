@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -48,9 +45,9 @@ def draw(view: StudyView) -> Figure:
         scale = view.run_steps(first["batch_size"]) or 1
         trials = rows_with(view.tables.measurements, axes, first).dropna(subset=["step_time_s"])
         dots = (column(trials, "x"), column(trials, "step_time_s") * scale) if dotted else None
-        return line_of(cells, name, look, ("step_time_s", "step_time_low_s", "step_time_high_s"), scale, dots)
+        return line_of("step_time_s", cells, name, look, scale, dots)
 
-    def decorate(axes: Axes, cells: pd.DataFrame) -> None:
+    def decorate(cells: pd.DataFrame, axes: Axes) -> None:
         _mark_crossovers(axes, view, cells)
         mark_published_crossover(axes, view)
         _draw_published(axes, view, cells)
@@ -67,27 +64,18 @@ def draw(view: StudyView) -> Figure:
 
 def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     """A line at each crossover of the panel's lines, and a band for its interval."""
-    found = list(_crossovers(view, cells))
     looks = looks_of(view.cells, ["precision", "variant", "machine"])
     varied = [axis for axis in ("machine", "variant", "precision") if view.cells[axis].nunique() > 1]
-    for row in found:
+    for row in records(view.tables.crossovers.merge(cells[LINE_AXES].drop_duplicates())):
         colour = looks(row).colour if varied else INK
         low, high = row["crossover_low"], row["crossover_high"]
-        ends = [end for end in (low, high) if end is not None]
         words = f"crossover {count_text(row['crossover'], 3)}"
-        if len(ends) == 2:
+        if low is not None and high is not None:
             words += f" ({count_text(low, 3)} to {count_text(high, 3)})"
             axes.axvspan(low, high, color=colour, alpha=0.1, linewidth=0, zorder=0)
         if varied:
             words = f"{words}, {name_by(row, varied)}"
         axes.axvline(row["crossover"], color=colour, linewidth=1.2, zorder=2, label=words)
-
-
-def _crossovers(view: StudyView, cells: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    lines = {tuple(line) for line in cells[LINE_AXES].itertuples(index=False)}
-    for row in records(view.tables.crossovers):
-        if tuple(row[axis] for axis in LINE_AXES) in lines:
-            yield row
 
 
 def _draw_published(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:

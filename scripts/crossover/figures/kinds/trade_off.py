@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -22,7 +21,6 @@ CAPTION = (
     "other cell beats in both. Grey diamonds: published, numbered in the legend."
 )
 
-Point = tuple[float, float]
 PANEL_IN = 3.6
 
 
@@ -35,21 +33,16 @@ def draw(view: StudyView) -> Figure:
     use_style()
     figure, grid = plt.subplots(len(cells), 1, squeeze=False)
     figure.suptitle(view.title, x=0.01, ha="left")
-    heights = [
-        _draw(axes, view, device, points) for axes, (device, points) in zip(grid[:, 0], cells.items(), strict=True)
-    ]
+    heights = [_draw(axes, view, *own) for axes, own in zip(grid[:, 0], cells.items(), strict=True)]
     grid[0, 0].get_gridspec().set_height_ratios(heights)
     figure.set_size_inches(WIDTH_IN, 0.5 + sum(heights))
     return figure
 
 
-def front(points: Sequence[Point]) -> list[Point]:
+def front(points: pd.DataFrame) -> pd.DataFrame:
     """The Pareto front of memory and time, sorted by memory."""
-    kept: list[Point] = []
-    for memory, time in sorted(points):
-        if not kept or time < kept[-1][1]:
-            kept.append((memory, time))
-    return kept
+    points = points.sort_values(["memory", "time"])
+    return points[points["time"] < points["time"].cummin().shift(fill_value=np.inf)]
 
 
 def _points(view: StudyView, device: str) -> pd.DataFrame:
@@ -57,21 +50,13 @@ def _points(view: StudyView, device: str) -> pd.DataFrame:
     first, *others = varying(view.cells, NAMED_AXES) or ["precision"]
     memory = view.memory_column(device)
     cells = view.cells[view.cells["device"] == device].dropna(subset=["samples_per_s", memory])
-    rows = [
-        {
-            "memory": cell[memory],
-            "time": 1 / cell["samples_per_s"],
-            _heading([first]): name_by(cell, [first]),
-            _heading(others): name_by(cell, others),
-        }
-        for cell in records(cells[cells[memory] > 0])
-    ]
-    return pd.DataFrame(rows)
-
-
-def _heading(axes: Sequence[str]) -> str:
-    """The heading of a group in the legend."""
-    return ", ".join(spaced(axis) for axis in axes)
+    cells = cells[cells[memory] > 0]
+    # The columns' names head the groups of the legend.
+    groups = {", ".join(map(spaced, axes)): axes for axes in ([first], others)}
+    names = {words: [name_by(cell, axes) for cell in records(cells)] for words, axes in groups.items()}
+    return pd.DataFrame(
+        {"memory": cells[memory].astype(float), "time": 1 / cells["samples_per_s"].astype(float), **names}
+    )
 
 
 def _draw(axes: Axes, view: StudyView, device: str, points: pd.DataFrame) -> float:
@@ -82,8 +67,8 @@ def _draw(axes: Axes, view: StudyView, device: str, points: pd.DataFrame) -> flo
     style = {"style": shape[0]} if shape and shape[0] else {}
     palette = sns.color_palette("colorblind", points[colour].nunique())
     sns.scatterplot(points, x="memory", y="time", hue=colour, **style, palette=palette, s=70, ax=axes, zorder=3)
-    line = zip(*front(list(zip(points["memory"], points["time"], strict=True))), strict=True)
-    axes.step(*map(list, line), where="post", color=PUBLISHED_COLOUR, linewidth=1, zorder=1)
+    best = front(points)
+    axes.step(best["memory"], best["time"], where="post", color=PUBLISHED_COLOUR, linewidth=1, zorder=1)
     hardware = _draw_published(axes, view, device)
     axes.set(xscale="log", yscale="log", ylabel="time of a sample")
     whole = view.memory_column(device) == "device_used_bytes"

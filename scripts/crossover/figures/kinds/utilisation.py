@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
-from crossover.figures.panels import Line, Look, arrange, draw_panels, line_of
+from crossover.figures.panels import Line, Look, arrange, draw_panels, line_of, with_best
 from crossover.figures.view import StudyView
 from crossover.text import number_text
 
@@ -25,13 +22,13 @@ def draw(view: StudyView) -> Figure:
     view = view.on_all_cores()
 
     def maker(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
-        line = line_of(cells, name, look, ("achieved_tflops", "achieved_tflops_low", "achieved_tflops_high"))
-        if line is None or not len(line.y):
-            return line
-        best = int(np.argmax(line.y))
-        share = cells.dropna(subset=["achieved_tflops", "x"])["peak_share"].iloc[best]
-        of_matmul = "" if pd.isna(share) else f", {100 * share:.0f} % of matmul"
-        return replace(line, label=f"{line.label}\n{number_text(line.y[best])} TFLOP/s{of_matmul}", ring=best)
+        known = cells.dropna(subset=["achieved_tflops", "x"])
+
+        def words(best: int) -> str:
+            rate, share = known["achieved_tflops"].iloc[best], known["peak_share"].iloc[best]
+            return f"{number_text(rate)} TFLOP/s" + ("" if pd.isna(share) else f", {100 * share:.0f} % of matmul")
+
+        return with_best(line_of("achieved_tflops", cells, name, look), words)
 
     return draw_panels(
         view,

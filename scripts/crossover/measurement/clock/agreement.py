@@ -21,10 +21,10 @@ STEP_S = 100e-6
 
 def three_ways(step: Step, cycle_steps: int, watch: Stopwatch, threads: int, rounds: int) -> Iterator[dict[str, float]]:
     """Yield, for each round, the seconds of a step by each way; the order rotates from round to round."""
-    steps = time_steps(step, cycle_steps, EFFORT, watch).timed_steps
+    steps = time_steps(step, cycle_steps, EFFORT, watch)[0]["timed_steps"]
     timer = Timer("step()", globals={"step": step}, num_threads=threads)
     ways: list[tuple[str, Callable[[], float]]] = [
-        ("trial_s", lambda: statistics.median(time_steps(step, cycle_steps, EFFORT, watch).samples_s)),
+        ("trial_s", lambda: float(time_steps(step, cycle_steps, EFFORT, watch)[0]["step_time_s"])),
         ("by_hand_s", lambda: by_hand_s(step, steps, watch.synchronise)),
         ("timer_s", lambda: float(timer.timeit(steps).median)),
     ]

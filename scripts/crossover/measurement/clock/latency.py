@@ -2,12 +2,11 @@
 
 The mistakes are those of A. Geifman (Deci), "The correct way to measure inference time of deep neural networks": no
 warm-up, a host clock that does not wait for the device, transfers within the measured step. (The fourth, a single
-sample, needs no steps of its own: any one of the right latencies is that.)
+sample, is any one of the right latencies.)
 
-The ways take turns of a few steps, in a shuffled order that is then run backwards. A machine's pace changes within a
-trial, for seconds or for good, and ways that ran one after the other would show that as a mistake. A turn begins
-synchronised and with a step that does not count, so that nothing of one way shows in another: marks perturb the wall
-clock, and a full queue delays the next way.
+The ways take turns of a few steps, in a shuffled order that is then run backwards: else a machine that changes its pace
+would show it as a mistake. A turn begins synchronised and with a step that does not count, so that nothing of one way
+shows in another.
 """
 
 from __future__ import annotations
@@ -91,9 +90,8 @@ def time_cold(
 def time_unsynchronised(step: Step, steps: int, watch: Stopwatch) -> list[float]:
     """Seconds that the host's clock shows for each of `steps` steps that nobody waits for.
 
-    The device is waited for before the first and after the last. A GPU's queue holds about a thousand launches: once a
-    deep network has filled it, a launch waits for the device to take one, and the latencies leap from the host's time
-    to the device's. A reader of such a clock would see that, so it stays.
+    The device is waited for before the first and after the last. Once a deep network has filled a GPU's queue of about
+    a thousand launches, the latencies leap from the host's time to the device's; such a clock shows that, so it stays.
     """
     found_s = []
     watch.synchronise()

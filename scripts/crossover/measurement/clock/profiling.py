@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -20,19 +20,15 @@ def busy_s(step: Step, device: torch.device, synchronise: Step, step_time_s: flo
 
     A step takes about `step_time_s`; the rest of it is the host's: Python, dispatch, waiting.
     """
-    activities: dict[str, Any] = {
-        "cuda": torch.profiler.ProfilerActivity.CUDA,
-        "xpu": torch.profiler.ProfilerActivity.XPU,
-    }
-    if device.type not in activities:
+    if device.type not in ("cuda", "xpu"):
         return None
+    name, autograd = device.type.upper(), cast(Any, torch.autograd)
+    activity, kind = getattr(torch.profiler.ProfilerActivity, name), getattr(autograd.DeviceType, name)
     steps = max(1, min(PROFILED_STEPS, round(PROFILED_S / step_time_s)))
-    with torch.profiler.profile(activities=[activities[device.type]]) as profile:
+    with torch.profiler.profile(activities=[activity]) as profile:
         for _ in range(steps):
             step()
         synchronise()
-    kinds: Any = torch.autograd
-    kind = getattr(kinds.DeviceType, device.type.upper())
     spans = [
         (event.time_range.start, event.time_range.end)
         for event in profile.events() or ()

@@ -28,7 +28,6 @@ class Course:
     seconds: float = 0.0
 
     def add(self, block_s: float, steps: int) -> None:
-        """Add a block of `steps` steps that took `block_s` seconds."""
         self.samples_s.append(block_s / steps)
         self.steps += steps
         self.seconds += block_s

@@ -54,33 +54,6 @@ class Block:
     device_s: float | None
 
 
-@dataclass(frozen=True)
-class Timing:
-    """What was timed. Times in seconds."""
-
-    first_step_s: float
-    warmup_s: float
-    warmup_steps: int
-    steady: bool
-    """Whether the warm-up ended because its samples had become steady."""
-    block_steps: int
-    samples_s: tuple[float, ...]
-    device_samples_s: tuple[float, ...] | None
-    timed_cpu_s: float
-    counted: Mapping[str, int]
-    """By how much each counter rose while timing."""
-
-    @property
-    def timed_steps(self) -> int:
-        """Steps in all timed blocks."""
-        return self.block_steps * len(self.samples_s)
-
-    @property
-    def timed_s(self) -> float:
-        """Sum of all timed blocks."""
-        return self.block_steps * math.fsum(self.samples_s)
-
-
 def time_steps(
     step: Step,
     cycle_steps: int,
@@ -89,13 +62,14 @@ def time_steps(
     time_limit_s: float = math.inf,
     ran_s: Sequence[float] = (),
     later_steps: int = 0,
-) -> Timing:
+) -> tuple[dict[str, Any], list[str]]:
     """Time the first step apart, warm up until steady, choose the block, and time blocks until they are precise.
 
-    A block is the smallest whole number of cycles that lasts `effort.block_min_s`; it is synchronised once before and
-    once after. No sample is dropped. `ran_s` holds the seconds of steps that ran before, the very first one included;
-    the others count as warm-up. Raises TooSlowError if the next step shows that the least a trial needs, with
-    `later_steps` after the timing, would outlast `time_limit_s`.
+    Returns the columns of `Measurement` about the blocks, with how far each counter rose while they were timed, and
+    flags, as in `config.words.FLAGS`. A block is the smallest whole number of cycles that lasts `effort.block_min_s`;
+    it is synchronised once before and once after. No sample is dropped. `ran_s` holds the seconds of steps that ran
+    before, the very first one included; the others count as warm-up. Raises TooSlowError if the next step shows that
+    the least a trial needs, with `later_steps` after the timing, would outlast `time_limit_s`.
     """
 
     def run(steps: int) -> Block:
@@ -105,12 +79,13 @@ def time_steps(
     with without_garbage_collection():
         first_step_s, *others_s = _probe(run, cycle_steps, ran_s, time_limit_s, later_steps)
         course = Course(steps=1 + len(others_s), seconds=math.fsum(others_s))
-        if rest_steps := _steps_to_a_cycle(course.steps, cycle_steps):
+        if rest_steps := -course.steps % cycle_steps:
             course.steps += rest_steps
             course.seconds += run(rest_steps).wall_s
         steady = _warm_up(run, cycle_steps, effort, course)
         block_steps = _choose_block(run, cycle_steps, effort, course)
-        timed, device_s = Course(), []
+        timed = Course()
+        device_s: list[float | None] = []
         counts, cpu_start_ns = watch.counts(), watch.cpu_ns()
         while not timed_enough(timed, effort):
             block = run(block_steps)
@@ -118,17 +93,22 @@ def time_steps(
             device_s.append(block.device_s)
         timed_cpu_s = (watch.cpu_ns() - cpu_start_ns) * NANO
         counts_after = watch.counts()
-    return Timing(
-        first_step_s=first_step_s,
-        warmup_s=course.seconds,
-        warmup_steps=course.steps,
-        steady=steady,
-        block_steps=block_steps,
-        samples_s=tuple(timed.samples_s),
-        device_samples_s=None if None in device_s else tuple(s / block_steps for s in device_s if s is not None),
-        timed_cpu_s=timed_cpu_s,
-        counted={name: counts_after[name] - count for name, count in counts.items()},
-    )
+    device_samples_s = [block_s / block_steps for block_s in device_s if block_s is not None]
+    columns = {
+        **sample_columns(timed.samples_s),
+        "block_steps": block_steps,
+        "timed_s": block_steps * math.fsum(timed.samples_s),
+        "timed_steps": timed.steps,
+        "timed_cpu_s": timed_cpu_s,
+        "first_step_s": first_step_s,
+        "warmup_s": course.seconds,
+        "warmup_steps": course.steps,
+        "device_time_s": statistics.median(device_samples_s) if device_samples_s else None,
+        "device_samples_s": device_samples_s or None,
+        **{name: counts_after[name] - count for name, count in counts.items()},
+    }
+    raised = {"drift": has_drifted(timed.samples_s), "warmup_capped": not steady}
+    return columns, [flag for flag in raised if raised[flag]]
 
 
 def _probe(
@@ -141,7 +121,7 @@ def _probe(
     probed_s = list(ran_s)
     while True:
         probed_s.append(run(1).wall_s)
-        rest_steps = _steps_to_a_cycle(len(probed_s), cycle_steps)
+        rest_steps = -len(probed_s) % cycle_steps
         least_steps = rest_steps + 3 * cycle_steps + STEPS_AFTER_TIMING + later_steps  # one to warm up, two blocks
         spent_s = math.fsum(probed_s)
         slow = too_slow(spent_s, probed_s[-1], least_steps, time_limit_s)
@@ -160,11 +140,6 @@ def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> 
         f"a step takes {step_s:.3g} s, so the trial would take at least {projected_s:.3g} s, "
         f"more than the limit of {time_limit_s:g} s; raise time_limit_s, or leave the cell out"
     )
-
-
-def _steps_to_a_cycle(steps: int, cycle_steps: int) -> int:
-    """Steps until the next cycle begins, where blocks begin."""
-    return -steps % cycle_steps
 
 
 def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> bool:
@@ -216,36 +191,20 @@ def without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def timing_columns(timing: Timing) -> dict[str, Any]:
-    """The columns of `Measurement` about a trial's blocks.
-
-    Severe outliers are samples beyond Q3 + 3 IQR, Tukey's outer fence.
-    """
-    samples_s, device_s = timing.samples_s, timing.device_samples_s
+def sample_columns(samples_s: list[float]) -> dict[str, Any]:
+    """The samples and their summary; severe outliers lie beyond Q3 + 3 IQR, Tukey's outer fence."""
     q1, median, q3 = statistics.quantiles(samples_s, n=4, method="inclusive")
     return {
         "step_time_s": median,
         "step_time_mean_s": statistics.fmean(samples_s),
         "step_time_iqr_s": q3 - q1,
         "severe_outliers": sum(sample > q3 + 3 * (q3 - q1) for sample in samples_s),
-        "samples_s": list(samples_s),
-        "block_steps": timing.block_steps,
-        "timed_s": timing.timed_s,
-        "timed_steps": timing.timed_steps,
-        "timed_cpu_s": timing.timed_cpu_s,
-        "first_step_s": timing.first_step_s,
-        "warmup_s": timing.warmup_s,
-        "warmup_steps": timing.warmup_steps,
-        "device_time_s": statistics.median(device_s) if device_s else None,
-        "device_samples_s": list(device_s) if device_s else None,
-        **timing.counted,
+        "samples_s": samples_s,
     }
 
 
-def find_flags(timing: Timing) -> list[str]:
-    """Why the timing deserves less trust; names as in `config.words.FLAGS`."""
-    samples = timing.samples_s
-    third = max(1, len(samples) // 3)
-    first, last = statistics.median(samples[:third]), statistics.median(samples[-third:])
-    checks = {"drift": abs(last / first - 1) > DRIFT_SHARE, "warmup_capped": not timing.steady}
-    return [flag for flag, raised in checks.items() if raised]
+def has_drifted(samples_s: list[float]) -> bool:
+    """Whether the median of the last third of the samples is off that of the first by more than DRIFT_SHARE."""
+    third = max(1, len(samples_s) // 3)
+    first, last = statistics.median(samples_s[:third]), statistics.median(samples_s[-third:])
+    return abs(last / first - 1) > DRIFT_SHARE

@@ -12,7 +12,7 @@ from crossover.config.words import ENERGY_WINDOW_MIN_S
 from crossover.machine.kernel import read_kernel, read_number
 from crossover.machine.nvml import ask, open_gpu
 
-MILLI, MICRO = 1e-3, 1e-6
+MICRO = 1e-6
 
 PACKAGE_MAX_W = 1000.0
 """No CPU package draws more; a window in which one could have wrapped its counter more than once gives no energy."""
@@ -53,11 +53,6 @@ def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
             return None
         counters[name] = RaplCounter(energy_uj, range_uj)
     return counters or None
-
-
-def gpu_joules(before_mj: int | None, after_mj: int | None) -> float | None:
-    """Energy between two readings of a GPU's counter; None without one."""
-    return None if before_mj is None or after_mj is None else (after_mj - before_mj) * MILLI
 
 
 def package_joules(

@@ -13,13 +13,9 @@ from crossover.machine.counters import Counters, counters_between, involuntary_s
 from crossover.machine.lease import others_held
 from crossover.machine.nvml import GpuState, gpu_between, read_gpu, with_threads
 from crossover.machine.trust import others_disturb
-from crossover.measurement.host.energy import (
-    energy_columns,
-    gpu_joules,
-    package_joules,
-    read_gpu_energy_mj,
-    read_rapl,
-)
+from crossover.measurement.host.energy import energy_columns, package_joules, read_gpu_energy_mj, read_rapl
+
+MILLI = 1e-3
 
 
 class Surroundings:
@@ -64,5 +60,5 @@ class Surroundings:
             facts = {**found, "device": self.device, "threads": threads, "physical_cores": physical_cores}
             used_j = package_joules(before, after, timed_s)
             return found | energy_columns(used_j, "RAPL", timed_s, timed_steps, others_disturb(facts))
-        used_j = gpu_joules(before, after)
+        used_j = None if before is None or after is None else (after - before) * MILLI
         return found | energy_columns(used_j, "NVML", timed_s, timed_steps, found["foreign_processes"])

@@ -7,44 +7,27 @@ failure there sends the search down. Sizes are assumed to fail above some thresh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 CONFIRMATIONS = 2
 """How often the winner must fit again."""
 
 
-@dataclass(frozen=True)
-class Search:
-    """The result of a search."""
+def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> int | None:
+    """The largest size up to `limit` that fits, and fits CONFIRMATIONS times more; None if nothing does.
 
-    largest: int | None
-    """The largest size that fitted every time it was tried; None if nothing fits."""
-    smallest_failing: int | None
-    """The smallest size that failed; None if everything fits up to the limit."""
-
-
-def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> Search:
-    """Find the largest size up to `limit` that fits, and fits CONFIRMATIONS times more.
-
-    Sizes double from `start` until one fails, then bisection finds the last that fits. If a confirmation fails, that
-    size counts as failing, and a size must now fit 1 + CONFIRMATIONS times in a row: steps down double until one does,
-    then bisection goes up. So the number of tries grows with the logarithm of the sizes, however `fits` behaves.
-    Without a limit the search ends only when something fails.
+    Sizes double from `start` until one fails, then bisection finds the last that fits. If a confirmation fails, a size
+    must fit 1 + CONFIRMATIONS times in a row: steps down double until one does, then bisection goes up. So the number
+    of tries grows with the logarithm of the sizes. Without a limit the search ends only when something fails.
     """
-    failed: list[int] = []
 
-    def fits_times(size: int, times: int = 1) -> bool:
-        for _ in range(times):
-            if not fits(size):
-                failed.append(size)
-                return False
-        return True
+    def fits_times(size: int, times: int) -> bool:
+        return all(fits(size) for _ in range(times))
 
-    low, high = _double(fits_times, start if limit is None else min(start, limit), limit)
-    low = _bisect(fits_times, low, high)
+    low, high = _double(fits, start if limit is None else min(start, limit), limit)
+    low = _bisect(fits, low, high)
     if low and not fits_times(low, CONFIRMATIONS):
         low = _step_down(lambda size: fits_times(size, 1 + CONFIRMATIONS), low)
-    return Search(low or None, min(failed, default=None))
+    return low or None
 
 
 def _double(fits: Callable[[int], bool], first: int, limit: int | None) -> tuple[int, int]:

@@ -1,13 +1,9 @@
 """Resident memory of this process while a function runs.
 
 The kernel's high-water mark is reset before and read after. `ru_maxrss` would not do: a process inherits it from its
-parent, through exec. Two things keep the growth from being exactly what tensors need:
-
-- The mark comes from counters that each CPU adds up only now and then. Since Linux 6.2 each may lag by
-  max(32, 2 CPUs) pages, at most 32 MiB in all on 64 CPUs; before, by 64 page faults a thread. On two CPUs the mark was
-  within 0.3 MB of the page tables.
-- The C library's heap keeps for a while what tensors free, and leaves gaps. The process really takes that memory: up to
-  13 MB more than the tensors on most models tried, twice as much on a deep one with middling layers.
+parent, through exec. The growth is not exactly what tensors need: the mark comes from counters that each CPU adds up
+now and then (they lag by at most 32 MiB on 64 CPUs), and the heap keeps what tensors free and leaves gaps (up to 13 MB
+on most models tried).
 """
 
 from __future__ import annotations
@@ -17,26 +13,19 @@ import gc
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 SAMPLING_INTERVAL_S = 0.001
 
 
-@dataclass(frozen=True)
-class HostPeak:
-    """Resident memory of the process before a function and at its peak, in bytes."""
+def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> dict[str, Any]:
+    """Run a function and measure the resident memory of this process: columns of `Measurement`.
 
-    base_bytes: int
-    peak_bytes: int
-    source: str
-    """`VmHWM`: the kernel's mark. `sampled RSS`: the largest of many readings, which can miss a short peak."""
-
-
-def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> HostPeak:
-    """Run a function and measure the resident memory of this process."""
+    The source is `VmHWM`, the kernel's mark, or else `sampled RSS`, many readings, which can miss a short peak.
+    """
     gc.collect()
     trim_heap()
     base_bytes = status_bytes(process, "VmRSS")
@@ -44,12 +33,16 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
         run()
         peak_bytes = status_bytes(process, "VmHWM")
         assert peak_bytes is not None
-        return HostPeak(base_bytes, max(base_bytes, peak_bytes), "VmHWM")
+        return _columns(base_bytes, max(base_bytes, peak_bytes), "VmHWM")
     this = psutil.Process()
     return sample_host(run, lambda: int(this.memory_info().rss))
 
 
-def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> HostPeak:
+def _columns(base_bytes: int, peak_bytes: int, source: str) -> dict[str, Any]:
+    return {"base_rss_bytes": base_bytes, "peak_rss_bytes": peak_bytes, "memory_source": source}
+
+
+def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> dict[str, Any]:
     """Run a function while a thread samples the resident memory."""
     base_bytes = read_rss()
     readings = [base_bytes]
@@ -66,7 +59,7 @@ def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> HostPea
     finally:
         done.set()
         sampler.join()
-    return HostPeak(base_bytes, max(*readings, read_rss()), "sampled RSS")
+    return _columns(base_bytes, max(*readings, read_rss()), "sampled RSS")
 
 
 def trim_heap() -> None:

@@ -3,10 +3,8 @@
 On the CPU the kernel enforces it through RLIMIT_DATA: torch's allocator is refused memory and raises its usual error.
 RLIMIT_AS would also count reserved addresses, and a CUDA driver reserves more than any machine has. The limit is set
 once torch is loaded and its threads run, since a library that then fails to load or to start a thread ends the process.
-
-A few of torch's allocations bypass its allocator: if just these are refused, oneDNN says "could not create a primitive"
-or crashes. That happens far below what a cell needs, between the sizes of two of its tensors, and cannot be told from a
-defect.
+An allocation that bypasses torch's allocator may fail otherwise (oneDNN: "could not create a primitive"), which cannot
+be told from a defect.
 """
 
 from __future__ import annotations

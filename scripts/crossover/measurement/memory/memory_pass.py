@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pynvml
@@ -19,23 +18,13 @@ STEPS = 2
 """Steps under each mark: the second runs beside what the first leaves behind."""
 
 
-def measure_memory(
-    subject: Subject,
-    device: torch.device,
-    uuid: str | None = None,
-    *,
-    accelerator: Any = None,
-    nvml: Any = pynvml,
-    process: Path = Path("/proc/self"),
-) -> dict[str, Any]:
+def measure_memory(subject: Subject, device: torch.device, uuid: str | None = None) -> dict[str, Any]:
     """Measure a step's memory on a device: the memory columns of `Measurement` that apply.
 
     `other_bytes` is the rest of the peak. On an accelerator it is the allocated peak without the parts: temporaries,
     workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak without the
     parts' growth: temporaries, workspaces, gaps in the heap. It is 0 if less than the parts is left, as in a step that
     does not run eagerly, or by the lag of the kernel's counters.
-
-    `accelerator` (torch.cuda, torch.xpu or torch.mps), `nvml` and the folder of the process are for tests.
     """
 
     def steps() -> None:
@@ -43,18 +32,13 @@ def measure_memory(
             subject.step()
 
     if device.type == "cpu":
-        host = measure_host(steps, process)
-        found: dict[str, Any] = {
-            "base_rss_bytes": host.base_bytes,
-            "peak_rss_bytes": host.peak_bytes,
-            "memory_source": host.source,
-        }
+        found = measure_host(steps)
         if subject.eager_step is not None:
             split = split_step(subject, subject.eager_step, device)
-            other_bytes = max(0, host.peak_bytes - host.base_bytes - split.added_bytes)
+            other_bytes = max(0, found["peak_rss_bytes"] - found["base_rss_bytes"] - split.added_bytes)
             found |= {**split.columns, "other_bytes": other_bytes}
         return found
-    accelerator = accelerator or torch.get_device_module(device)
+    accelerator = torch.get_device_module(device)
     gc.collect()
     if device.type == "mps":
         found = _measure_metal(steps, accelerator)
@@ -63,7 +47,7 @@ def measure_memory(
         return found
     found = _measure_allocator(steps, device, accelerator)
     if device.type == "cuda":
-        found["process_device_bytes"] = process_bytes(uuid, nvml)
+        found["process_device_bytes"] = process_bytes(uuid)
     if subject.eager_step is not None:
         accelerator.empty_cache()
         accelerator.reset_peak_memory_stats(device)
@@ -117,12 +101,12 @@ def _measure_metal(run: Callable[[], None], metal: Any) -> dict[str, Any]:
     return {"base_bytes": base_bytes, "peak_reserved_bytes": peak_bytes, "memory_source": "Metal driver"}
 
 
-def process_bytes(uuid: str | None, nvml: Any) -> int | None:
+def process_bytes(uuid: str | None) -> int | None:
     """Memory of this process on an NVIDIA GPU by NVML: context, libraries and allocator together.
 
     None if NVML does not know: no NVIDIA driver, a process number of another namespace (a container), Windows.
     """
-    with open_gpu(uuid, nvml) as gpu:
-        found = None if gpu is None else ask(nvml, lambda: nvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
+    with open_gpu(uuid, pynvml) as gpu:
+        found = None if gpu is None else ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(gpu.device))
     used = [process.usedGpuMemory for process in found or () if process.pid == os.getpid()]
     return None if not used or None in used else int(sum(used))

@@ -3,16 +3,16 @@
 Activations fall while gradients rise, so the largest values of each can sum to more than the peak. Therefore one eager
 step, never a timed one, runs under observation, and the parts are read at the operation that sets the peak.
 
-Memory belongs to storages, which several tensors may share, so every figure sums storages, each once. A storage's role
-often shows only after the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lives of
-storages are recorded first and read when the step is over.
+Memory belongs to storages, which several tensors may share, so each storage is summed once. Its role often shows only
+after the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lives of storages are recorded
+first and read when the step is over.
 """
 
 from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -94,7 +94,6 @@ def split_step(
 
 
 def _parameters(subject: Subject) -> list[torch.Tensor]:
-    """Parameters of the model and of the optimizers, each once."""
     groups = [group["params"] for optimizer in subject.optimizers for group in optimizer.param_groups]
     found: list[Any] = [*subject.model.parameters(), *(parameter for group in groups for parameter in group)]
     return list({id(parameter): parameter for parameter in found}.values())
@@ -102,8 +101,6 @@ def _parameters(subject: Subject) -> list[torch.Tensor]:
 
 @dataclass
 class _Life:
-    """A storage's size, and its life on the ledger's clock."""
-
     nbytes: int
     born: int
     role: str
@@ -185,9 +182,7 @@ class Observer(TorchDispatchMode):
         TorchDispatchMode.__init__(self)
         self.ledger = ledger
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.ledger.see(tree_leaves((args, kwargs)), "outside")
         result = func(*args, **(kwargs or {}))
         self.ledger.see(tree_leaves(result))

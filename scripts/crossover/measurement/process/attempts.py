@@ -2,70 +2,47 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from crossover.files import atomic_path
-from crossover.machine.threads import confine
-from crossover.measurement.process.children import Child, ForkedProcess, FreshProcess, NoServerError
+from crossover.measurement.process.children import ForkedProcess, FreshProcess, NoServerError
 from crossover.measurement.process.jobs import Job, Outcome, RowJob, TrialJob
 from crossover.measurement.process.supervision import ChildLostError, kernel_oom_kills, supervise
 from crossover.tables.rows import write_record
 
 
-def measure(job: RowJob, record: Callable[..., Any], environment: Mapping[str, str]) -> None:
-    """Do a trial or a training and write its row, a `record`, atomically.
+def measure(job: RowJob) -> None:
+    """Do a trial or a training and write its row, atomically.
 
     A trial is measured once more if what spoilt it may be gone by then. Raises ChildFailedError if the measuring
     process ended by an error, which it has printed.
     """
     with atomic_path(Path(job.output)) as temporary:
         job = replace(job, output=str(temporary))
-        outcome = _attempt(job, environment)
+        outcome = run_supervised(job)
         if outcome.transient and isinstance(job, TrialJob):
             print(f"invalid: {outcome.reason}; measuring once more", file=sys.stderr)
-            outcome = _attempt(replace(job, attempts=2), environment)
+            outcome = run_supervised(replace(job, attempts=2))
         if not outcome.written:
-            write_record(record(**outcome.facts, status=outcome.status, reason=outcome.reason), temporary)
+            write_record(job.record(**outcome.facts, status=outcome.status, reason=outcome.reason), temporary)
 
 
-def _attempt(job: RowJob, environment: Mapping[str, str]) -> Outcome:
-    """One process that measures, or this one."""
-    if job.isolation != "none":
-        return run_supervised(job, environment)
-    confine(job.cpus)
-    from crossover.machine.trust import may_pass
-    from crossover.measurement.process.child import do
-
-    row = do(job)
-    write_record(row, Path(job.output))
-    return Outcome(str(row.status), row.reason, True, {}, transient=may_pass(vars(row)))
-
-
-def run_supervised(job: Job, environment: Mapping[str, str]) -> Outcome:
+def run_supervised(job: Job) -> Outcome:
     """Have a measuring process do a job, forked by the trial server if the job asks for that and there is one.
 
-    It gets a folder of its own for temporary files, which is removed however it ends: torch's compiler leaves a folder
-    behind even if nothing is compiled. Raises ChildFailedError if the measuring process ended by an error, which it has
-    printed.
+    Its folder for temporary files is removed however it ends. Raises ChildFailedError if the measuring process ended by
+    an error, which it has printed.
     """
     with tempfile.TemporaryDirectory(prefix="xo-", ignore_cleanup_errors=True) as folder:
-        own = {**environment, "TMPDIR": folder}
+        own = {**os.environ, "TMPDIR": folder}
         if job.isolation == "server":
             try:
-                return _supervised(ForkedProcess(job, own), job)
+                return supervise(ForkedProcess(job, own), job.time_limit_s, kernel_oom_kills)
             except (NoServerError, ChildLostError) as reason:
                 print(f"no trial server: {reason}; starting a fresh process", file=sys.stderr)
-        fresh = replace(job, isolation="process")
-        return _supervised(FreshProcess(fresh, own), fresh)
-
-
-def _supervised(child: Child, job: Job) -> Outcome:
-    try:
-        return supervise(child, job.time_limit_s, kernel_oom_kills)
-    finally:
-        child.kill()
+        fresh = FreshProcess(replace(job, isolation="process"), own)
+        return supervise(fresh, job.time_limit_s, kernel_oom_kills)

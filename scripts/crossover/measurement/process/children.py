@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crossover.config.words import WORKFLOW
 from crossover.machine.code_key import LIBRARY, work_of
 from crossover.measurement.process.jobs import Job
-from crossover.measurement.process.messages import Inbox, Order, send_order
+from crossover.measurement.process.messages import Inbox, send_order
 from crossover.measurement.process.server import server_key
 
 START_LIMIT_S = 120.0
@@ -45,7 +44,6 @@ class Ending:
 
     @classmethod
     def of(cls, code: int) -> Ending:
-        """From a return code as `subprocess` gives it."""
         return cls(signal=-code) if code < 0 else cls(exit_code=code)
 
 
@@ -61,13 +59,9 @@ class Child(ABC):
         self.killed = False
 
     def close_childs_ends(self) -> None:
-        """Close the child's ends of the pipes here, so that the parent sees the child close them."""
+        """Close them here, so that the parent sees the child close them."""
         os.close(self.childs_lifeline)
         os.close(self.childs_messages)
-
-    @abstractmethod
-    def fileno(self) -> int | None:
-        """A descriptor that becomes readable when the process ends; None if the system has none."""
 
     @abstractmethod
     def ending(self, wait_s: float) -> Ending | None:
@@ -84,7 +78,6 @@ class Child(ABC):
         self.close()
 
     def close(self) -> None:
-        """Close the parent's ends of the pipes."""
         os.close(self.lifeline)
         os.close(self.inbox.descriptor)
 
@@ -104,25 +97,12 @@ class FreshProcess(Child):
         )
         self.pid = self.process.pid
         self.close_childs_ends()
-        self.exit_descriptor = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
-
-    def fileno(self) -> int | None:
-        """As `Child.fileno`."""
-        return self.exit_descriptor
 
     def ending(self, wait_s: float) -> Ending | None:
-        """As `Child.ending`."""
         try:
             return Ending.of(self.process.wait(wait_s))
         except subprocess.TimeoutExpired:
             return None
-
-    def close(self) -> None:
-        """As `Child.close`."""
-        self.process.wait()
-        super().close()
-        if self.exit_descriptor is not None:
-            os.close(self.exit_descriptor)
 
 
 class ForkedProcess(Child):
@@ -139,26 +119,17 @@ class ForkedProcess(Child):
         try:
             self.connection = _connect(path, key, preloaded, environment)
             self.answers = Inbox(self.connection.fileno())
-            self.pid = self._order(job, key, environment, path)
+            self.pid = self._order(job, environment, path)
         except BaseException:
             super().close()
             raise
         finally:
             self.close_childs_ends()
 
-    def _order(self, job: Job, key: str, environment: dict[str, str], path: Path) -> int:
-        """Send the order and return the process number of the child."""
+    def _order(self, job: Job, environment: dict[str, str], path: Path) -> int:
         if job.cpus is None:
             job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # not those of the server
-        workflow = environment.get(WORKFLOW, "")
-        order = Order(
-            key=key,
-            job=job.to_json(),
-            environment=environment,
-            folder=str(Path.cwd()),
-            umask=_umask(),
-            workflow=int(workflow) if workflow.isdigit() else None,
-        )
+        order = {"job": job.to_json(), "environment": environment, "folder": str(Path.cwd())}
         send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages])
         answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
         if "child" in answer:
@@ -169,12 +140,8 @@ class ForkedProcess(Child):
                 path.unlink()  # it hangs; the next trial starts a server that answers
         raise NoServerError(str(answer.get("refused", "it gave no answer")))
 
-    def fileno(self) -> int | None:
-        """Readable when the server tells the end, or is gone itself."""
-        return self.answers.descriptor
-
     def ending(self, wait_s: float) -> Ending | None:
-        """As `Child.ending`, as the server tells; unknown if the server is gone."""
+        """As the server tells; unknown if the server is gone."""
         if self.ended is None:
             answer = self.answers.next(wait_s)
             if answer is not None:
@@ -184,7 +151,6 @@ class ForkedProcess(Child):
         return self.ended
 
     def close(self) -> None:
-        """As `Child.close`."""
         super().close()
         self.connection.close()
 
@@ -231,7 +197,6 @@ def _try(path: Path) -> socket.socket | None:
 
 
 def _start(path: Path, key: str, preloaded: str, environment: dict[str, str]) -> None:
-    """Start a server and wait until it listens or has failed."""
     with suppress(OSError):
         path.unlink()
     with Path(f"{path}.log").open("w", encoding="utf-8") as log:
@@ -256,10 +221,3 @@ def entry(module: str) -> list[str]:
     room = __name__.rpartition(".")[0]
     code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from {room}.{module} import main; main()"
     return [sys.executable, "-c", code]
-
-
-def _umask() -> int:
-    """This process's umask, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -1,8 +1,4 @@
-"""What every measuring command does around its work: it takes a GPU's lease, sets the threads, and hears signals.
-
-A CPU trial that has a Slurm node to itself must not be timed on a part of it: Slurm gives an exclusive job all CPUs of
-its node, but the step in which a trial runs only those that were asked for.
-"""
+"""What every measuring command does around its work: it takes a GPU's lease, sets the threads, and hears signals."""
 
 from __future__ import annotations
 
@@ -11,10 +7,9 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from crossover.config.options import tell
@@ -23,7 +18,7 @@ from crossover.config.words import HALF, is_cpu, threads_of_side
 from crossover.errors import UserError
 from crossover.machine.lease import lease
 from crossover.machine.threads import export_threads, physical_cores, share_of_host, usable_cores, usable_cpus
-from crossover.measurement.process.supervision import exit_statuses, interruptible
+from crossover.measurement.process.supervision import exit_statuses
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
 """Variables of batch systems, in whose jobs a process must stay among the job's own."""
@@ -52,11 +47,11 @@ def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
     measuring process that failed, ends the program with the status that a shell expects. Raises UserError if a CPU that
     is to be timed on all cores has only a part of its node.
     """
-    if job := batch_job(os.environ):
+    if job := batch_job():
         tell(f"{job} on {platform.node()}")
     if takes_all_cores(device, cpu_threads):
         check_whole_node()
-    with exit_statuses(), interruptible(), lease(device, os.environ, holder=holder, tell=tell) as leased:
+    with exit_statuses(), lease(device, os.environ, holder=holder, tell=tell) as leased:
         cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)
         export_threads(threads)
         os.environ.update(leased.environment)
@@ -71,22 +66,22 @@ def job_fields(cell: Cell, options: argparse.Namespace, held: Held) -> dict[str,
         "dataset": options.dataset,
         "threads": held.threads,
         "time_limit_s": options.time_limit_s,
-        "isolation": choose_isolation(options.isolation, os.environ),
+        "isolation": choose_isolation(options.isolation),
         "uuid": held.uuid,
         "cpus": held.cpus,
     }
 
 
-def batch_job(environment: Mapping[str, str]) -> str | None:
+def batch_job() -> str | None:
     """The batch system's number of this job, with the variable that holds it; None outside of any."""
-    return next((f"{name}={environment[name]}" for name in BATCH_JOBS if name in environment), None)
+    return next((f"{name}={os.environ[name]}" for name in BATCH_JOBS if name in os.environ), None)
 
 
-def choose_isolation(wanted: str, environment: Mapping[str, str]) -> str:
+def choose_isolation(wanted: str) -> str:
     """What `auto` means here: the trial server on a Linux machine of one's own, a fresh process elsewhere."""
     if wanted != "auto":
         return wanted
-    return "server" if platform.system() == "Linux" and batch_job(environment) is None else "process"
+    return "server" if platform.system() == "Linux" and batch_job() is None else "process"
 
 
 def takes_all_cores(device: str, cpu_threads: int | str) -> bool:
@@ -104,30 +99,23 @@ def ask_slurm(job: str) -> str:
         return ""
 
 
-def check_whole_node(
-    environment: Mapping[str, str] = os.environ,
-    cpus: Collection[int] | None = None,
-    machine_cpus: int | None = None,
-    root: Path = Path("/"),
-    ask: Callable[[str], str] = ask_slurm,
-) -> None:
-    """Raise UserError if this Slurm job has more CPUs of its node than its step may use.
+def check_whole_node() -> None:
+    """Raise UserError if this Slurm job has more CPUs of its node than its step may use, as an exclusive job has.
 
     CPUs as Slurm counts them, less those on cores that are in use already (a request is rounded up to whole cores).
     Nothing is checked outside of Slurm, in a job of several nodes, or if Slurm does not answer.
     """
-    job = environment.get("SLURM_JOB_ID")
-    answer = ask(job) if job else ""
+    job = os.environ.get("SLURM_JOB_ID")
+    answer = ask_slurm(job) if job else ""
     found = re.search(r"\bNumCPUs=(\d+)", answer)
     if found is None or not re.search(r"\bNumNodes=1\b", answer):
         return
-    allowed = usable_cpus() if cpus is None else cpus
-    machine = range(machine_cpus or os.cpu_count() or 1)
-    cores_of_machine = physical_cores(machine, root)
-    asked = environment.get("SLURM_CPUS_PER_TASK", "")
+    machine, allowed = range(os.cpu_count() or 1), usable_cpus()
+    cores_of_machine = physical_cores(machine)
+    asked = os.environ.get("SLURM_CPUS_PER_TASK", "")
     of_job, of_step = int(found[1]), min(len(allowed), int(asked) if asked.isdigit() else len(allowed))
     threads_per_core = len(machine) // cores_of_machine
-    if of_job - of_step < threads_per_core or usable_cores(allowed, environment, root) >= cores_of_machine:
+    if of_job - of_step < threads_per_core or usable_cores(allowed) >= cores_of_machine:
         return
     raise UserError(
         f"Slurm job {job}: it has {of_job} CPUs of its node, but its step may use {of_step}, and the CPU is to be "

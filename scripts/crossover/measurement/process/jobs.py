@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from crossover.config.studies import Cell, Effort
+from crossover.tables.columns import Measurement, Training
 
 COLUMNS = (
     *("seed", "isolation", "code_key", "packages", "command", "code_version"),
@@ -37,7 +38,6 @@ class Job:
     """Versions of packages as JSON, filled in with it."""
 
     def to_json(self) -> str:
-        """The job as text."""
         return json.dumps({"kind": self.kind, **asdict(self)})
 
     def columns(self) -> dict[str, Any]:
@@ -47,7 +47,8 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class RowJob(Job):
-    """A job that writes one row."""
+    record: ClassVar[type[Measurement] | type[Training]]
+    """What its row is made of."""
 
     output: str
     """Parquet file to write; the measuring process gets a temporary name, the parent renames the file."""
@@ -60,6 +61,7 @@ class TrialJob(RowJob):
     """One trial of one cell."""
 
     kind = "trial"
+    record = Measurement
 
     trial: int
     effort: Effort
@@ -74,6 +76,7 @@ class TrainingJob(RowJob):
     """A whole training of a cell's model, and its predictions for rows that it has not seen."""
 
     kind = "training"
+    record = Training
 
     epochs: int
     test_share: float
@@ -94,8 +97,6 @@ class TryJob(Job):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended."""
-
     status: str
     reason: str | None
     written: bool

@@ -16,7 +16,6 @@ import os
 import re
 import resource
 import selectors
-import signal
 import socket
 import sys
 import sysconfig
@@ -24,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,11 @@ from crossover.errors import one_line_errors
 from crossover.machine.code_key import LIBRARY, SERVER, code_of, digests_of
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
-from crossover.measurement.process.messages import Order, receive_order, send
+from crossover.measurement.process.messages import receive_order, send
 from crossover.tables.columns import arrow_schema
 
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
-NOT_AN_ORDER = (OSError, ValueError, TypeError, KeyError)
 
 LOADED_ONCE = re.compile(
     "ATEN|CUBLAS|CUDA|CUDNN|DNNL|GLIBC|GOMP|HIP|HSA|KMP|LD_|MALLOC|MKL|NCCL|NUMEXPR|NVIDIA|OMP|ONEDNN|OPENBLAS|PYTHON|"
@@ -109,49 +108,29 @@ def _link(path: str) -> str:
 class Server:
     """Waits for orders and forks."""
 
-    def __init__(self, listener: socket.socket, key: str, is_up_to_date: Callable[[], bool]) -> None:
+    def __init__(self, listener: socket.socket, is_up_to_date: Callable[[], bool]) -> None:
         self.listener = listener
-        self.key = key
         self.is_up_to_date = is_up_to_date
         self.outdated = False
         self.selector = selectors.DefaultSelector()
         self.selector.register(listener, selectors.EVENT_READ, self.answer)
         self.children: dict[int, socket.socket] = {}
-        self.workflows: dict[int, int] = {}
-        self.orphaned = False
 
     def serve(self) -> None:
-        """Serve until idle for `IDLE_S`, until all workflows that asked are gone, or until the code has changed."""
-        self._watch_children()
+        """Serve until idle for `IDLE_S`, or until the code has changed."""
         idle_since = time.monotonic()
-        while self.children or (time.monotonic() - idle_since < IDLE_S and not self.orphaned and not self.outdated):
+        while self.children or (time.monotonic() - idle_since < IDLE_S and not self.outdated):
             for key, _ in self.selector.select(timeout=1.0):
                 key.data()
                 idle_since = time.monotonic()
 
-    def _watch_children(self) -> None:
-        """Let the end of a child wake the selector."""
-        reader, writer = os.pipe()
-        for descriptor in (reader, writer):
-            os.set_blocking(descriptor, False)
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        signal.set_wakeup_fd(writer)
-
-        def reap() -> None:
-            with suppress(BlockingIOError):
-                os.read(reader, 4096)
-            self.reap()
-
-        self.selector.register(reader, selectors.EVENT_READ, reap)
-
-    def reap(self) -> None:
-        """Tell the clients of ended children how they ended."""
-        for pid, connection in list(self.children.items()):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                _tell(connection, {"ended": os.waitstatus_to_exitcode(status)})
-                connection.close()
-                del self.children[pid]
+    def reap(self, pid: int, ended: int) -> None:
+        """Tell the client of an ended child how it ended."""
+        self.selector.unregister(ended)
+        os.close(ended)
+        connection = self.children.pop(pid)
+        _tell(connection, {"ended": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])})
+        connection.close()
 
     def answer(self) -> None:
         """Take one order; whatever is wrong with it, the server is ready for the next one."""
@@ -159,42 +138,26 @@ class Server:
         connection.settimeout(REQUEST_LIMIT_S)
         try:
             order, descriptors = receive_order(connection)
-        except NOT_AN_ORDER:
+        except (OSError, ValueError):
             connection.close()
             return
         try:
             self.outdated = not self.is_up_to_date()
-            if self.outdated or order.key != self.key:
-                raise ValueError("another version of code, packages or environment")
-            self._follow(order.workflow)
+            if self.outdated:
+                raise ValueError("a file that it has imported was changed")
             pid = self._fork(order, descriptors, connection)
+            ended = os.pidfd_open(pid)
             self.children[pid] = connection
+            self.selector.register(ended, selectors.EVENT_READ, partial(self.reap, pid, ended))
             _tell(connection, {"child": pid})
-        except NOT_AN_ORDER as error:  # also if there can be no more processes
+        except (OSError, ValueError) as error:  # also if there can be no more processes
             _tell(connection, {"refused": str(error)})
             connection.close()
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _follow(self, workflow: int | None) -> None:
-        """Notice when a workflow that uses this server is gone."""
-        if workflow is None or workflow in self.workflows or not hasattr(os, "pidfd_open"):
-            return
-        with suppress(OSError):
-            descriptor = os.pidfd_open(workflow)
-            self.workflows[workflow] = descriptor
-            self.orphaned = False
-
-            def gone() -> None:
-                self.selector.unregister(descriptor)
-                os.close(descriptor)
-                del self.workflows[workflow]
-                self.orphaned = not self.workflows
-
-            self.selector.register(descriptor, selectors.EVENT_READ, gone)
-
-    def _fork(self, order: Order, descriptors: list[int], connection: socket.socket) -> int:
+    def _fork(self, order: Mapping[str, Any], descriptors: list[int], connection: socket.socket) -> int:
         """Fork the measuring process; returns its number in the server, never in the child."""
         pid = os.fork()
         if pid:
@@ -203,8 +166,6 @@ class Server:
             return pid
         code = 1
         try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self.selector.close()
             self.listener.close()
             for other in (connection, *self.children.values()):
@@ -215,12 +176,11 @@ class Server:
 
 
 def _tell(connection: socket.socket, message: Mapping[str, Any]) -> None:
-    """Send a message to a client, if it is still there."""
     with suppress(OSError):
         send(connection.fileno(), message)
 
 
-def become_child(order: Order, descriptors: list[int]) -> int:
+def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
     """Take over the client's output, environment and folder, do its job, and return the exit code."""
     with suppress(PermissionError):
         os.setsid()
@@ -228,13 +188,12 @@ def become_child(order: Order, descriptors: list[int]) -> int:
     os.dup2(output, 1)
     os.dup2(error, 2)
     os.environ.clear()
-    os.environ.update(order.environment)
+    os.environ.update(order["environment"])
     tempfile.tempdir = None  # the folder for temporary files is the client's, too
-    os.umask(order.umask)
     try:
-        os.chdir(order.folder)
+        os.chdir(order["folder"])
         with one_line_errors():
-            run_child(job_from_json(order.job), lifeline, messages)
+            run_child(job_from_json(order["job"]), lifeline, messages)
     except SystemExit as stop:
         if isinstance(stop.code, str):
             print(stop.code, file=sys.stderr)
@@ -283,7 +242,7 @@ def main() -> None:
         beside.rename(place)  # so that a socket that can be found is listening
         own = place.stat().st_ino
         try:
-            Server(listener, key, lambda: digests_of(SERVER, preloaded) == imported).serve()
+            Server(listener, lambda: digests_of(SERVER, preloaded) == imported).serve()
         finally:
             with suppress(OSError):
                 if place.stat().st_ino == own:

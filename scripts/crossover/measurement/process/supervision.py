@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,19 +22,11 @@ START_LIMIT_S = 300.0
 ENDING_LIMIT_S = 20.0
 """Longest end of a measuring process after its last message: closing a CUDA context takes a second or two."""
 
-POLL_S = 0.1
-"""Between two looks at a child that cannot announce its end."""
+POLL_S = 1.0
+"""Between two looks at whether the child still runs. It also ends the wait by closing its messages."""
 
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
 TERMINATING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
-class InterruptedByError(BaseException):
-    """A signal asked this process to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.exit_code = 128 + number
 
 
 class ChildFailedError(Exception):
@@ -56,11 +47,20 @@ def supervise(
     oom_kills: Callable[[], int | None],
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Wait for a child, at most `time_limit_s` from its beginning, and return how it ended.
+    """Wait for a child, at most `time_limit_s` from its beginning, end it, and return how it ended.
 
     A trial that ends in a pass after its timing keeps what it has measured, and says which pass was not done.
     Raises ChildFailedError if it ended by an error, ChildLostError if its end is unknown.
     """
+    try:
+        return _wait(child, time_limit_s, oom_kills, clock)
+    finally:
+        child.kill()  # with whatever it left behind: data loaders, or itself if it hangs on its way out
+
+
+def _wait(
+    child: Child, time_limit_s: float, oom_kills: Callable[[], int | None], clock: Callable[[], float]
+) -> Outcome:
     kills_before = oom_kills()
     facts: dict[str, Any] | None = None
     done: dict[str, Any] | None = None
@@ -69,15 +69,14 @@ def supervise(
     ended = False
     while not ended and done is None:
         if clock() >= deadline:
-            child.kill()
             if facts is None:
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
-            late = Outcome("timeout", f"not done after {time_limit_s:g} s; raise time_limit_s", False, facts)
-            return _with_kept(late, kept)
-        ended = _wait(child, deadline - clock())
+            late = f"not done after {time_limit_s:g} s; raise time_limit_s"
+            return _with_kept(Outcome("timeout", late, False, facts), kept)
+        wait_readable(child.inbox.descriptor, min(deadline - clock(), POLL_S))
+        ended = child.ending(0) is not None
         if child.inbox.closed and not ended:  # the child is gone, but nothing has said so yet
             if child.ending(ENDING_LIMIT_S) is None:
-                child.kill()
                 raise ChildLostError("the measuring process closed its messages, and its parent did not say why")
             ended = True
         while (message := child.inbox.next(0)) is not None:
@@ -89,7 +88,6 @@ def supervise(
                 done = message
     ending = child.ending(ENDING_LIMIT_S)
     if done is not None:
-        child.kill()  # whatever it left behind: data loaders, or itself if it hangs on its way out
         found, transient = done.get("found", {}), done.get("transient", False)
         return Outcome(done["done"], done["reason"], True, facts or {}, found, transient)
     if ending is None or ending == Ending():
@@ -101,27 +99,19 @@ def supervise(
         raise ChildFailedError(f"the measuring process was ended by {name} before it began")
     kills_after = oom_kills()
     out_of_memory = kills_before is not None and kills_after is not None and kills_after > kills_before
-    return _with_kept(replace(_verdict(ending.signal, out_of_memory), facts=facts), kept)
+    return _with_kept(_verdict(signal.Signals(ending.signal), out_of_memory, facts), kept)
 
 
-def _wait(child: Child, seconds: float) -> bool:
-    """Wait for a message or for the child's end; whether it has ended."""
-    end = child.fileno()
-    sources = [child.inbox.descriptor] if not child.inbox.closed else []
-    ready = wait_readable([*sources, *([] if end is None else [end])], min(seconds, POLL_S if end is None else seconds))
-    return end in ready if end is not None else child.ending(0) is not None
-
-
-def _verdict(number: int, out_of_memory: bool) -> Outcome:
+def _verdict(by: signal.Signals, out_of_memory: bool, facts: dict[str, Any]) -> Outcome:
     """What it means that a signal ended the child; `out_of_memory` if the kernel's killer was at work meanwhile."""
-    name = signal.Signals(number).name
-    if number == signal.SIGKILL and out_of_memory:
+    if by == signal.SIGKILL and out_of_memory:
         reason = "ended by the kernel's out-of-memory killer: the host or the job's control group ran out of memory"
-        return Outcome("oom", reason, False, {})
-    if number in CRASHES:
-        reason = f"the measuring process crashed ({name}); run measure_cell.py with --isolation=none under a debugger"
-        return Outcome("invalid", reason, False, {})
-    return Outcome("invalid", f"something outside ended the measuring process ({name})", False, {}, transient=True)
+        return Outcome("oom", reason, False, facts)
+    if by in CRASHES:
+        reason = f"the measuring process crashed ({by.name}); PYTHONFAULTHANDLER=1 shows where"
+        return Outcome("invalid", reason, False, facts)
+    reason = f"something outside ended the measuring process ({by.name})"
+    return Outcome("invalid", reason, False, facts, transient=True)
 
 
 def _with_kept(outcome: Outcome, kept: dict[str, Any] | None) -> Outcome:
@@ -146,27 +136,21 @@ def kernel_oom_kills(root: Path = Path("/")) -> int | None:
 
 @contextmanager
 def exit_statuses() -> Iterator[None]:
-    """End the program as a shell expects it: 128 + the signal's number, or as the measuring process ended."""
-    try:
-        yield
-    except InterruptedByError as interruption:
-        sys.exit(interruption.exit_code)
-    except ChildFailedError as failure:
-        sys.exit(failure.exit_code or f"error: {failure}")
+    """End the program as a shell expects it: 128 + a signal's number, or as the measuring process ended.
 
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Turn signals that end a process into an exception, so that everything under way is cleaned up first."""
+    Everything under way is cleaned up first.
+    """
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         for other in TERMINATING:
             signal.signal(other, signal.SIG_IGN)  # a second one must not break the cleaning up
-        raise InterruptedByError(number)
+        sys.exit(128 + number)
 
     before = {number: signal.signal(number, interrupt) for number in TERMINATING}
     try:
         yield
+    except ChildFailedError as failure:
+        sys.exit(failure.exit_code or f"error: {failure}")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

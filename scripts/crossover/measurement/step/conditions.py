@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -19,10 +18,8 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from crossover.config.studies import Cell
 from crossover.config.words import DEVICES
-from crossover.errors import InvalidError
-from crossover.measurement.step.devices import OpenDevice, open_device
+from crossover.measurement.step.devices import OpenDevice
 from crossover.measurement.step.tasks import Task
 
 PRECISION_LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
@@ -41,32 +38,6 @@ DEFAULTS = {
     "mkldnn.deterministic": False,
 }
 """Torch's documented defaults, set so that nothing else decides."""
-
-THREADS = ("threads", "interop_threads")
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """The opened device, and the switches and threads as they were set."""
-
-    target: OpenDevice
-    uuid: str | None
-    """The leased GPU."""
-    switches: Mapping[str, Any]
-
-    def check(self, task: Task) -> None:
-        """Raise InvalidError if the task runs elsewhere than asked, or a switch or the threads changed."""
-        if reason := wrong_device(task, self.target, self.uuid) or changes(self.switches, read_switches()):
-            raise InvalidError(reason)
-
-
-def set_conditions(cell: Cell, threads: int, uuid: str | None) -> Conditions:
-    """Set threads and switches and open the device; raises UserError if torch cannot use it."""
-    switches = set_switches(cell.precision, threads)
-    target = open_device(cell.device)
-    if target.device.type != "cpu":  # a loader's pinning thread changes them, and no step runs on them
-        switches = {name: value for name, value in switches.items() if name not in THREADS}
-    return Conditions(target, uuid, switches)
 
 
 def wrong_device(task: Task, target: OpenDevice, uuid: str | None) -> str | None:
@@ -89,7 +60,11 @@ def seed_all(seed: int) -> None:
 def set_switches(precision: str, threads: int) -> dict[str, Any]:
     """Set the threads and all switches; returns what `read_switches` must find from now on."""
     torch.set_num_threads(threads)
-    _set_old_names(precision == "tf32")
+    # The older names of the leaves too: torch refuses to read them if they disagree with the new ones, and inductor and
+    # `torch.backends.cudnn.flags` read them.
+    with warnings.catch_warnings(action="ignore"):  # that there are newer names
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        torch.backends.cudnn.allow_tf32 = precision == "tf32"
     asked = _asked(precision)
     for name, value in asked.items():
         owner, key = _place(name)
@@ -116,21 +91,10 @@ class SwitchWatch(TorchDispatchMode):
         self.asked = {name: asked[name] for name in (*_asked("fp32"), "threads") if name in asked}
         self.found = dict(self.asked)
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         now = _read(_asked("fp32")) | {"threads": torch.get_num_threads()}
         self.found |= {name: now[name] for name, value in self.asked.items() if now[name] != value}
         return func(*args, **(kwargs or {}))
-
-
-def _set_old_names(tf32: bool) -> None:
-    """Set the older names of the leaves too: torch refuses to read them if they disagree with the new ones, and
-    inductor and `torch.backends.cudnn.flags` read them.
-    """
-    with warnings.catch_warnings(action="ignore"):  # that there are newer names
-        torch.set_float32_matmul_precision("high" if tf32 else "highest")
-        torch.backends.cudnn.allow_tf32 = tf32
 
 
 def _asked(precision: str) -> dict[str, Any]:

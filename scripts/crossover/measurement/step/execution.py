@@ -36,13 +36,6 @@ def prepare(task: Task, execution: str) -> Execution:
     return Execution(task.step)
 
 
-def not_compiled(asked: str, execution: Execution) -> str | None:
-    """Why a cell of `compile` measured the eager step; None if it did not."""
-    if asked == "compile" and execution.compilations() == 0:
-        return "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
-    return None
-
-
 def _compiled(task: Task) -> Execution:
     """The step with its model compiled; loss and optimizer stay eager, as users write it."""
     import torch._dynamo.utils

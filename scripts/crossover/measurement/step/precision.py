@@ -34,7 +34,6 @@ class Arithmetic:
         return tensor.to(self.device, self.dtype) if tensor.is_floating_point() else tensor.to(self.device)
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """The context of a forward pass."""
         if self.autocast_dtype is None:
             return nullcontext()
         return torch.autocast(self.device.type, self.autocast_dtype)

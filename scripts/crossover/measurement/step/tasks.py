@@ -58,7 +58,6 @@ class Task(ABC):
         """What the host does at the end of a step."""
 
     def step(self) -> None:
-        """One step."""
         self.run(*self.next_inputs())
         self.end_step()
 
@@ -83,7 +82,6 @@ class GradientTask(Task):
         self.arithmetic.backward(results[0] if parts == 1 else results[0] / parts)
 
     def use_gradients(self) -> None:
-        """Drop the gradients."""
         self.model.zero_grad(set_to_none=True)
 
 
@@ -93,7 +91,6 @@ class TrainingTask(GradientTask):
     optimizer: torch.optim.Optimizer
 
     def use_gradients(self) -> None:
-        """Update the weights, then drop the gradients."""
         self.arithmetic.step(self.optimizer)
         self.optimizer.zero_grad()
 

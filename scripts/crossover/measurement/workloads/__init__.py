@@ -37,7 +37,6 @@ from crossover.measurement.step.tasks import Task
 
 
 def workload_code(workload: str) -> Any:
-    """The imported module of a workload."""
     return importlib.import_module(f"{__name__}.{workload}")
 
 

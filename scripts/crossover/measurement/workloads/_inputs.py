@@ -12,8 +12,3 @@ IMAGENET_CLASSES = 1000
 def draw_normal(arithmetic: Arithmetic, *shape: int) -> torch.Tensor:
     """Standard-normal numbers in the arithmetic's type."""
     return torch.randn(shape, device=arithmetic.device, dtype=arithmetic.dtype)
-
-
-def draw_integers(arithmetic: Arithmetic, below: int, *shape: int) -> torch.Tensor:
-    """Integers from 0 to below - 1, int64."""
-    return torch.randint(below, shape, device=arithmetic.device)

@@ -2,9 +2,8 @@
 "Efficient Training on a Single GPU").
 
 It is what the source's Trainer computes, as a plain loop: loss, backward, AdamW (learning rate 5e-5, no weight decay),
-on random tokens with random labels. The Trainer also clips gradients to a norm of 1 and lowers the learning rate from
-step to step; neither is done here. 24 layers make bert-large-uncased. Attention is transformers' present default,
-torch's fused one, which keeps less for the backward pass than what the source ran.
+on random tokens with random labels, without the Trainer's clipping of gradients and falling learning rate. 24 layers
+make bert-large-uncased. Attention is torch's fused one, which keeps less for the backward pass than the source's.
 
 Variants: `accumulate` (one sequence at a time, gradients added up), `checkpoint` (activations of each layer recomputed
 in the backward pass), `adafactor` (torch's Adafactor, whose state is two vectors for a matrix), and the source's
@@ -22,7 +21,6 @@ from torch import nn
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
-from crossover.measurement.workloads._inputs import draw_integers
 from crossover.measurement.workloads._transformers import BertConfig, BertForSequenceClassification
 
 SIZE_NAME = "encoder layers"
@@ -51,14 +49,13 @@ def build_model(encoder_layers: int) -> nn.Module:
 
 
 class Training(TrainingTask):
-    """Trains on one batch of random tokens and labels."""
-
     checked_rows = 1
     """One sequence: four take 12 s through 24 layers in double precision on 16 cores."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
-        tokens = draw_integers(arithmetic, SHAPE["vocab_size"], cell.batch_size, SEQUENCE_LENGTH)
-        labels = draw_integers(arithmetic, LABELS, cell.batch_size)
+        shape, device = (cell.batch_size, SEQUENCE_LENGTH), arithmetic.device
+        tokens = torch.randint(SHAPE["vocab_size"], shape, device=device)
+        labels = torch.randint(LABELS, shape[:1], device=device)
         super().__init__(build_model(cell.size), arithmetic, (tokens, labels))
         ways = cell.variant.split("_")
         self.parts = cell.batch_size if "accumulate" in ways else 1
@@ -73,17 +70,14 @@ class Training(TrainingTask):
             self.optimizer = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=0.0)
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Cross entropy of a batch, or of a part of it."""
         tokens, labels = inputs
         return (model(tokens, labels=labels).loss,)
 
     def run(self, *inputs: torch.Tensor) -> None:
-        """Both passes over each part of the batch, then the optimizer."""
         for part in zip(*(tensor.chunk(self.parts) for tensor in inputs), strict=True):
             self.add_gradients(*part, parts=self.parts)
         self.use_gradients()
 
 
 def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Training:
-    """The training of `cell.size` encoder layers in the cell's variant."""
     return Training(cell, arithmetic)

@@ -55,11 +55,9 @@ class DiscTraining(TrainingTask):
         self.errors = torch.zeros((), dtype=torch.int64, device=arithmetic.device)
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next (batch, 2) features and (batch,) labels."""
         return self.nth_batch(self.batch, self.batch_size)
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Loss and number of errors."""
         features, labels = inputs
         output = model(features)
         errors = torch.sum(torch.argmax(output, dim=1) != labels)
@@ -72,7 +70,6 @@ class DiscTraining(TrainingTask):
         self.errors += errors
 
     def end_step(self) -> None:
-        """At the end of an epoch, read both sums."""
         self.batch += 1
         if self.batch == self.cycle_steps:
             rows = len(self.resident[1])
@@ -83,5 +80,4 @@ class DiscTraining(TrainingTask):
 
 
 def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> DiscTraining:
-    """The training of `cell.size` linear layers."""
     return DiscTraining(cell, data, arithmetic)

@@ -33,9 +33,7 @@ def build_model(side: int) -> nn.Module:
     """EfficientNet-b0: (batch, 3, side, side) -> (batch, 1000) logits.
 
     It pools with `AdaptiveAvgPool2d(1)`, as torchvision's and timm's do. transformers' AvgPool2d with a window of 1280
-    gives the same mean, but torch's compiler loops over all 1280 x 1280 places of that window, of which the map has
-    7 x 7: on one CPU thread the pooling of 4 images took 2.8 s compiled and 0.17 ms eager (the adaptive one 0.07 ms and
-    0.04 ms), on an H200 the compiled network took 0.99 s for 1024 images, the eager one 0.05 s.
+    gives the same mean, but torch's compiler loops over all 1280 x 1280 places of it (2.8 s for 4 images on a CPU).
     """
     config = EfficientNetConfig(
         image_size=side,
@@ -57,8 +55,7 @@ def _draw_weights(model: nn.Module, side: int) -> None:
 
     transformers draws the batch norms' weights around 0, so that only zeros leave the eleventh block; and with fresh
     statistics, which fit no input, fp16 would compute zeros. Zeros cost a GPU less power and hide every error. The
-    images are as large as the model's: with smaller ones some channels grew from block to block, and bf16 was off by
-    17 % instead of 4 % (measured).
+    images are as large as the model's: smaller ones left some channels growing from block to block.
     """
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     for module in model.modules():
@@ -82,8 +79,6 @@ def _settle(norm: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
 
 
 class Classification(InferenceTask):
-    """Classifies one batch of random images."""
-
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         layout = torch.channels_last if cell.variant == "channels_last" else torch.contiguous_format
         images = draw_normal(arithmetic, cell.batch_size, 3, cell.size, cell.size).contiguous(memory_format=layout)
@@ -92,11 +87,9 @@ class Classification(InferenceTask):
         model.to(memory_format=layout)  # type: ignore[call-overload]
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The (batch, 1000) logits."""
         return (model(*inputs).logits,)
 
     def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The images in pageable host memory."""
         return (self._host_images,)
 
     @cached_property
@@ -105,5 +98,4 @@ class Classification(InferenceTask):
 
 
 def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Classification:
-    """The inference on images of `cell.size` pixels a side."""
     return Classification(cell, arithmetic)

@@ -51,7 +51,6 @@ class Block(nn.Module):
 
 
 def parameter_count(size: int) -> int:
-    """Trainable parameters."""
     return 12 * size**2 + 13 * size
 
 
@@ -61,8 +60,6 @@ def build_model(width: int) -> Block:
 
 
 class Training(TrainingTask):
-    """Trains on one batch of random hidden states and targets."""
-
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         shape = (cell.batch_size, SEQUENCE_LENGTH, cell.size)
         resident = draw_normal(arithmetic, *shape), draw_normal(arithmetic, *shape)
@@ -79,5 +76,4 @@ class Training(TrainingTask):
 
 
 def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Training:
-    """The training of a block of width `cell.size`."""
     return Training(cell, arithmetic)

@@ -45,12 +45,10 @@ class Classifier(nn.Module):
 
 
 def parameter_count(size: int) -> int:
-    """Trainable parameters."""
     return size**2 + 6 * size + 2
 
 
 def build_model(hidden_width: int) -> Classifier:
-    """The lesson's model."""
     return Classifier(hidden_width)
 
 
@@ -62,7 +60,6 @@ class _HiggsTraining(TrainingTask):
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Cross entropy and accuracy of a batch."""
         features, labels = inputs
         logits, probabilities = model(features)
         accuracy = (probabilities.argmax(dim=-1) == labels).to(torch.float32).mean()
@@ -83,7 +80,6 @@ class AsPublished(_HiggsTraining):
         self.history: list[float] = []
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The loader's next (batch, 2) features and (batch,) labels, moved to the device."""
         batch = next(self.batches, None)
         if batch is None:
             self.batches = iter(self.loader)
@@ -109,7 +105,6 @@ class Resident(_HiggsTraining):
         self.loss_sum = torch.zeros((), device=arithmetic.device)
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next (batch, 2) features and (batch,) labels."""
         inputs = self.nth_batch(self.batch, self.batch_size)
         self.batch = (self.batch + 1) % self.batches
         return inputs
@@ -122,7 +117,6 @@ class Resident(_HiggsTraining):
 
 
 def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> TrainingTask:
-    """The training of hidden width `cell.size` under the cell's protocol."""
     whole_batches(data, cell.batch_size)
     protocol = AsPublished if cell.protocol == "as_published" else Resident
     return protocol(cell, data, arithmetic)

@@ -28,7 +28,6 @@ LEARNING_RATE = 1e-3
 
 
 def parameter_count(size: int) -> int:
-    """Trainable parameters."""
     return 3 * (size**2 + size)
 
 
@@ -67,5 +66,4 @@ class LinearTraining(TrainingTask):
 
 
 def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> LinearTraining:
-    """The training of three layers of `cell.size` neurons."""
     return LinearTraining(cell, arithmetic)

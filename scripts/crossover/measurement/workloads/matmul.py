@@ -43,18 +43,14 @@ class Product(nn.Module):
 
 
 def parameter_count(size: int) -> int:
-    """Elements of the matrix that is a parameter."""
     return size**2
 
 
 def build_model(n: int) -> Product:
-    """The product with a standard-normal (n, n) matrix."""
     return Product(n)
 
 
 class Multiplication(InferenceTask):
-    """Multiplies the same two matrices."""
-
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         if cell.batch_size not in BATCH_SIZES:
             raise UserError(f"batch size {cell.batch_size} is not possible in workload 'matmul'; allowed: 1 product")
@@ -63,7 +59,6 @@ class Multiplication(InferenceTask):
         self.right = model.matrix
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The (n, n) product."""
         return (model(*inputs),)
 
     @torch.no_grad()
@@ -98,5 +93,4 @@ def _doubles(device: torch.device) -> Arithmetic:
 
 
 def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Multiplication:
-    """The product of two matrices of `cell.size` rows; raises UserError for a batch size other than 1."""
     return Multiplication(cell, arithmetic)

@@ -72,7 +72,6 @@ class Network(nn.Module):
 
 
 def build_model(channels: int) -> Network:
-    """The source's model, which has 32 channels there."""
     return Network(channels)
 
 
@@ -128,14 +127,12 @@ class _MnistTraining(TrainingTask):
         return (functional.cross_entropy(outputs, labels.to(weight.device)),)
 
     def end_step(self) -> None:
-        """At the end of an epoch, lower the learning rate."""
         self.epoch_step += 1
         if self.epoch_step == self.epoch_steps:
             self.end_epoch()
             self.epoch_step = 0
 
     def end_epoch(self) -> None:
-        """What the host does at the end of an epoch."""
         self.scheduler.step()
 
 
@@ -216,7 +213,6 @@ class Resident(_MnistTraining):
 
 
 def build(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> TrainingTask:
-    """The training of `cell.size` channels under the cell's protocol."""
     whole_batches(data, cell.batch_size)
     protocol = AsPublished if cell.protocol == "as_published" else Resident
     return protocol(cell, data, arithmetic)

@@ -18,7 +18,7 @@ from torch.nn import functional
 from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import GradientTask
-from crossover.measurement.workloads._inputs import IMAGENET_CLASSES, draw_integers, draw_normal
+from crossover.measurement.workloads._inputs import IMAGENET_CLASSES, draw_normal
 from crossover.measurement.workloads._transformers import ResNetConfig, ResNetForImageClassification
 
 SIZE_NAME = "layers"
@@ -56,16 +56,12 @@ def build_model(layers: int) -> nn.Module:
 
 
 class Passes(GradientTask):
-    """Both passes over one batch of random images with random labels."""
-
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Cross entropy of a batch."""
         images, labels = inputs
         return (functional.cross_entropy(model(images).logits, labels),)
 
 
 def build(cell: Cell, _data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Passes:
-    """The passes of a ResNet of `cell.size` layers."""
     images = draw_normal(arithmetic, cell.batch_size, 3, SIDE, SIDE)
-    labels = draw_integers(arithmetic, IMAGENET_CLASSES, cell.batch_size)
+    labels = torch.randint(IMAGENET_CLASSES, (cell.batch_size,), device=arithmetic.device)
     return Passes(build_model(cell.size), arithmetic, (images, labels))

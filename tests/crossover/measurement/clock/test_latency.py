@@ -145,11 +145,6 @@ def test_columns_of_the_right_ways() -> None:
     assert set(columns) <= set(COLUMNS)
 
 
-def test_a_device_without_marks_has_no_latency_between_two() -> None:
-    device = gpu()
-    assert list(right_ways(device.step, device.watch())) == ["latencies_s"]
-
-
 def test_percentiles_by_hand() -> None:
     """Of 0, 1, ..., 100 the p-th percentile is p."""
     numbers = iter([0.0, *range(50), 0.0, *range(50, 100), 0.0, 100])

@@ -27,13 +27,6 @@ def test_the_quantile_is_that_of_the_t_distribution() -> None:
     assert pytest.approx(stats.t.ppf(0.975, 19), rel=1e-12) == T_975_19
 
 
-def test_a_course_adds_up() -> None:
-    course = Course()
-    course.add(6.0, 3)
-    course.add(4.0, 1)
-    assert (course.samples_s, course.steps, course.seconds) == ([2.0, 4.0], 4, 10.0)
-
-
 def reference_half_width(samples: list[float]) -> float:
     """scipy's t interval over numpy's medians of 20 equal batches, the oldest samples left out."""
     medians = np.median(np.array(samples[len(samples) % 20 :]).reshape(20, -1), axis=1)

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -11,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crossover.measurement.memory.memory_host import HostPeak, measure_host, sample_host
+from crossover.measurement.memory.memory_host import measure_host, sample_host
 
 MB = 1_000_000
 
@@ -31,6 +28,10 @@ def write_status(process: Path, rss_kib: int, mark_kib: int | None) -> None:
     (process / "status").write_text(f"Name:\tpython3\nVmPeak:\t  999 kB\n{mark}VmRSS:\t{rss_kib:8} kB\n")
 
 
+def columns(base_bytes: int, peak_bytes: int, source: str) -> dict[str, Any]:
+    return {"base_rss_bytes": base_bytes, "peak_rss_bytes": peak_bytes, "memory_source": source}
+
+
 @pytest.mark.parametrize(("mark_kib", "peak_kib"), [(300, 300), (99, 100)])  # the counters lag: never below the base
 def test_the_mark_is_reset_before_and_read_after(process: Path, mark_kib: int, peak_kib: int) -> None:
     seen: list[str] = []
@@ -39,7 +40,7 @@ def test_the_mark_is_reset_before_and_read_after(process: Path, mark_kib: int, p
         seen.append((process / "clear_refs").read_text())
         write_status(process, 90, mark_kib)
 
-    assert measure_host(run, process) == HostPeak(100 * 1024, peak_kib * 1024, "VmHWM")
+    assert measure_host(run, process) == columns(100 * 1024, peak_kib * 1024, "VmHWM")
     assert seen == ["5"]
 
 
@@ -54,7 +55,7 @@ def test_the_mark_is_reset_before_and_read_after(process: Path, mark_kib: int, p
 )
 def test_without_a_mark_the_memory_is_sampled(process: Path, spoil: Callable[[Path], object]) -> None:
     spoil(process)
-    assert measure_host(lambda: None, process).source == "sampled RSS"
+    assert measure_host(lambda: None, process)["memory_source"] == "sampled RSS"
 
 
 def test_samples_are_taken_while_the_function_runs() -> None:
@@ -68,7 +69,8 @@ def test_samples_are_taken_while_the_function_runs() -> None:
             return 20
         return reading
 
-    assert sample_host(lambda: four.wait(60) or pytest.fail("no samples"), read_rss) == HostPeak(10, 70, "sampled RSS")
+    found = sample_host(lambda: four.wait(60) or pytest.fail("no samples"), read_rss)
+    assert found == columns(10, 70, "sampled RSS")
 
 
 def test_sampling_ends_when_the_function_fails() -> None:
@@ -80,23 +82,8 @@ def test_sampling_ends_when_the_function_fails() -> None:
     assert "sampled RSS" not in {thread.name for thread in threading.enumerate()}
 
 
-@pytest.fixture
-def in_fresh_process(root: Path) -> Callable[..., dict[str, Any]]:
-    """Runs code in a process of its own; the code calls `tell` with what the test wants to know."""
-
-    def run(code: str, **environment: str) -> dict[str, Any]:
-        head = f"import json, sys\nsys.path.insert(0, {str(root / 'scripts')!r})\n"
-        program = f"{head}def tell(**facts): print(json.dumps(facts))\n{code}"
-        variables = {**os.environ, **environment}
-        ended = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, check=True)
-        told: dict[str, Any] = json.loads(ended.stdout)
-        return told
-
-    return run
-
-
 TRAINING = """
-import torch
+import json, torch
 from torch import nn
 from crossover.measurement.memory.memory_pass import measure_memory
 from crossover.measurement.memory.memory_split import Subject
@@ -115,7 +102,7 @@ def measure(model, rows):
 
 gradients = measure(nn.Sequential(nn.Linear(5000, 10000)), 1)
 activations = measure(nn.Sequential(nn.Linear(8, 500), nn.ReLU(), nn.Linear(500, 8)), 50000)
-tell(gradients=gradients, activations=activations)
+print(json.dumps([gradients, activations]))
 """
 
 
@@ -126,11 +113,10 @@ tell(gradients=gradients, activations=activations)
     ids=["without the heap", "with the heap"],
 )
 def test_gradients_of_200_mb_and_activations_of_100_mb_show(
-    in_fresh_process: Callable[..., dict[str, Any]], environment: dict[str, str], tolerance: int
+    in_fresh_process: Callable[..., Any], environment: dict[str, str], tolerance: int
 ) -> None:
     """A peak of activations holds the ReLU's output, which is kept, and two gradients of its size, which are not."""
-    told = in_fresh_process(TRAINING, **environment)
-    gradients, activations = told["gradients"], told["activations"]
+    gradients, activations = in_fresh_process(TRAINING, **environment)
     parameter_bytes = (5000 * 10000 + 10000) * 4
     assert gradients["memory_source"] == "VmHWM"
     assert gradients["parameter_bytes"] == gradients["gradient_bytes"] == parameter_bytes
@@ -142,26 +128,26 @@ def test_gradients_of_200_mb_and_activations_of_100_mb_show(
 
 
 @linux
-def test_the_figure_of_a_large_parent_does_not_leak_in(in_fresh_process: Callable[..., dict[str, Any]]) -> None:
+def test_the_figure_of_a_large_parent_does_not_leak_in(in_fresh_process: Callable[..., Any]) -> None:
     """ru_maxrss, which a process inherits, is the parent's."""
     ballast = bytearray(b"x" * 700 * MB)
-    told = in_fresh_process(
+    base, peak, inherited = in_fresh_process(
         "import resource\n"
         "from crossover.measurement.memory.memory_host import measure_host\n"
         "peak = measure_host(lambda: bytearray(b'x' * 50_000_000))\n"
         "inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
-        "tell(base=peak.base_bytes, peak=peak.peak_bytes, inherited=inherited)\n"
+        "print([peak['base_rss_bytes'], peak['peak_rss_bytes'], inherited])\n"
     )
     assert len(ballast) == 700 * MB
-    assert told["inherited"] > 700 * MB
-    assert told["peak"] - told["base"] == pytest.approx(100 * MB, abs=10 * MB)  # the bytes and their copy
-    assert told["base"] < 200 * MB
+    assert inherited > 700 * MB
+    assert peak - base == pytest.approx(100 * MB, abs=10 * MB)  # the bytes and their copy
+    assert base < 200 * MB
 
 
 @linux
-def test_memory_that_the_heap_kept_shows_again(in_fresh_process: Callable[..., dict[str, Any]]) -> None:
+def test_memory_that_the_heap_kept_shows_again(in_fresh_process: Callable[..., Any]) -> None:
     """200 MB in blocks of the heap, freed under blocks that stay: without trimming the second run needs nothing."""
-    told = in_fresh_process(
+    kept, trimmed = in_fresh_process(
         "from crossover.measurement.memory import memory_host\n"
         "blocks = [bytearray(b'x' * 50_000) for _ in range(4100)]\n"
         "del blocks[:4000]\n"
@@ -172,7 +158,7 @@ def test_memory_that_the_heap_kept_shows_again(in_fresh_process: Callable[..., d
         "kept = memory_host.measure_host(run)\n"
         "memory_host.trim_heap = trim\n"
         "trimmed = memory_host.measure_host(run)\n"
-        "tell(kept=kept.peak_bytes - kept.base_bytes, trimmed=trimmed.peak_bytes - trimmed.base_bytes)\n"
+        "print([peak['peak_rss_bytes'] - peak['base_rss_bytes'] for peak in (kept, trimmed)])\n"
     )
-    assert told["kept"] < 100 * MB
-    assert told["trimmed"] == pytest.approx(200 * MB, abs=10 * MB)
+    assert kept < 100 * MB
+    assert trimmed == pytest.approx(200 * MB, abs=10 * MB)

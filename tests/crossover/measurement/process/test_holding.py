@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,27 +52,6 @@ def test_a_gpu_comes_with_its_cpus_and_as_many_threads() -> None:
     assert os.sched_getaffinity(0) == before
 
 
-@pytest.mark.usefixtures("machine")
-def test_a_quota_is_divided_among_the_gpus_that_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    with holding("cpu", "auto", "") as held:
-        assert (held.uuid, held.cpus, held.threads) == (None, None, 16)
-    monkeypatch.setattr(threads, "cgroup_quota", lambda _root: 6.0)
-    with holding("cuda", "auto", "") as held:
-        assert (held.cpus, held.threads) == (list(NEAR[0]), 3)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1")
-    with holding("cuda", "auto", "") as held:
-        assert (held.cpus, held.threads) == (list(NEAR[1]), 6)
-    with holding("cpu", "auto", "") as held:
-        assert held.threads == 6
-
-
-@pytest.mark.usefixtures("machine")
-def test_a_system_that_binds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "sched_setaffinity")
-    with holding("cuda", "auto", "") as held:
-        assert (held.cpus, held.threads) == (None, 16)
-
-
 @pytest.mark.parametrize(
     ("wanted", "environment", "isolation"),
     [
@@ -80,30 +60,39 @@ def test_a_system_that_binds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
         ("auto", {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "process"),
         ("process", {}, "process"),
         ("server", {"SLURM_JOB_ID": "7"}, "server"),
-        ("none", {}, "none"),
     ],
 )
 def test_where_a_server_is_safe(
     monkeypatch: pytest.MonkeyPatch, wanted: str, environment: dict[str, str], isolation: str
 ) -> None:
     monkeypatch.setattr(module.platform, "system", lambda: "Linux")
-    assert choose_isolation(wanted, environment) == isolation
+    monkeypatch.setattr(os, "environ", environment)
+    assert choose_isolation(wanted) == isolation
+
+
+Check = Callable[..., None]
 
 
 @pytest.fixture
-def node(tmp_path: Path) -> Path:
-    """Four cores of two threads each: CPU n and n + 4 are siblings."""
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    """Checks a Slurm job on a node of four cores of two threads each: CPU n and n + 4 are siblings."""
     for cpu in range(8):
         topology = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology"
         topology.mkdir(parents=True)
         (topology / "thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
-    return tmp_path
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(module, "physical_cores", partial(threads.physical_cores, root=tmp_path))
+    monkeypatch.setattr(module, "usable_cores", partial(threads.usable_cores, root=tmp_path))
 
+    def whole_node(of_job: int, asked: str, cpus: Collection[int], nodes: int = 1, job: str = "7") -> None:
+        answer = f"JobId=7 JobState=RUNNING NumNodes={nodes} NumCPUs={of_job} NumTasks=1 CPUs/Task={asked}\n"
+        monkeypatch.setenv("SLURM_JOB_ID", job)
+        monkeypatch.setenv("SLURM_CPUS_PER_TASK", asked)
+        monkeypatch.setattr(module, "ask_slurm", lambda job: answer if job == "7" else "")
+        monkeypatch.setattr(module, "usable_cpus", lambda: set(cpus))
+        check_whole_node()
 
-def check(node: Path, of_job: int, asked: str, cpus: Collection[int], nodes: int = 1) -> None:
-    environment = {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": asked}
-    answer = f"JobId=7 JobState=RUNNING NumNodes={nodes} NumCPUs={of_job} NumTasks=1 CPUs/Task={asked}\n"
-    check_whole_node(environment, cpus, 8, node, ask=lambda job: answer if job == "7" else "")
+    return whole_node
 
 
 @pytest.mark.parametrize(
@@ -115,10 +104,10 @@ def check(node: Path, of_job: int, asked: str, cpus: Collection[int], nodes: int
         (4, "2", {0, 1, 4, 5}),  # Slurm counts cores
     ],
 )
-def test_a_part_of_the_node_is_refused(node: Path, of_job: int, asked: str, cpus: Collection[int]) -> None:
+def test_a_part_of_the_node_is_refused(check: Check, of_job: int, asked: str, cpus: Collection[int]) -> None:
     of_step = asked or str(len(cpus))
     with pytest.raises(UserError, match=f"it has {of_job} CPUs of its node, but its step may use {of_step}"):
-        check(node, of_job, asked, cpus)
+        check(of_job, asked, cpus)
 
 
 @pytest.mark.parametrize(
@@ -131,14 +120,14 @@ def test_a_part_of_the_node_is_refused(node: Path, of_job: int, asked: str, cpus
         (2, "2", {0, 4}),  # a node shared with other jobs
     ],
 )
-def test_all_cores_of_the_job_are_enough(node: Path, of_job: int, asked: str, cpus: Collection[int]) -> None:
-    check(node, of_job, asked, cpus)
+def test_all_cores_of_the_job_are_enough(check: Check, of_job: int, asked: str, cpus: Collection[int]) -> None:
+    check(of_job, asked, cpus)
 
 
-def test_if_slurm_says_nothing_of_one_node_nothing_is_checked(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check(node, 16, "2", {0, 4}, nodes=2)
-    check_whole_node({"SLURM_JOB_ID": "8", "SLURM_CPUS_PER_TASK": "2"}, {0, 4}, 8, node, ask=lambda _: "")
-    check_whole_node({}, {0, 4}, 8, node, ask=lambda _: "NumNodes=1 NumCPUs=8")
+def test_if_slurm_says_nothing_of_one_node_nothing_is_checked(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(16, "2", {0, 4}, nodes=2)
+    check(8, "2", {0, 4}, job="8")
+    check(8, "2", {0, 4}, job="")
     monkeypatch.setenv("PATH", "")
     assert ask_slurm("7") == ""
 

@@ -7,7 +7,6 @@ import pytest
 
 from crossover.measurement.process.jobs import Job, TrainingJob, TrialJob, TryJob, job_from_json
 from crossover.measurement.process.messages import Inbox, send
-from crossover.tables.columns import COLUMNS
 from trials import CELL, EFFORT
 
 COMMON = {
@@ -37,13 +36,6 @@ def test_a_job_survives_the_journey(job: Job) -> None:
     assert job_from_json(job.to_json()) == job
 
 
-def test_a_job_says_what_it_knows_of_its_row() -> None:
-    columns = JOBS[0].columns()
-    assert columns.keys() <= set(COLUMNS)
-    expected = {"size": 3, "seed": 7, "trial": 2, "attempts": 2, "lease_wait_s": 0.5, "command": "the command"}
-    assert {name: columns[name] for name in expected} == expected
-
-
 def test_messages_arrive_whole_and_in_order() -> None:
     reader, writer = os.pipe()
     inbox = Inbox(reader)
@@ -56,14 +48,4 @@ def test_messages_arrive_whole_and_in_order() -> None:
     os.close(writer)
     assert [inbox.next(0) for _ in range(3)] == [{"b": 2}, {"c": "ü\n"}, None]
     assert inbox.closed
-    os.close(reader)
-
-
-def test_nonsense_closes_an_inbox() -> None:
-    reader, writer = os.pipe()
-    inbox = Inbox(reader)
-    os.write(writer, b"[what]\n")
-    assert inbox.next(0) is None
-    assert inbox.closed
-    os.close(writer)
     os.close(reader)

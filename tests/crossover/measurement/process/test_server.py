@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -17,7 +15,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import psutil
 import pytest
@@ -30,7 +27,6 @@ from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.children import ForkedProcess, NoServerError
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.process.server import server_key
-from crossover.tables.columns import Measurement
 from trials import read_row, trial_job, write_points
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
@@ -38,22 +34,15 @@ WAIT_S = 30.0
 PRELOADED = NULL_TRIAL[0]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder for sockets whose path is short; servers that use it end with the test."""
     folder = Path(tempfile.mkdtemp(prefix="xo"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    monkeypatch.delenv("CROSSOVER_WORKFLOW", raising=False)
     yield folder
     for server in servers(folder):
         server.kill()
     shutil.rmtree(folder)
-
-
-@pytest.fixture
-def environment(runtime: Path) -> dict[str, str]:
-    assert runtime.is_dir()
-    return dict(os.environ)
 
 
 @pytest.fixture
@@ -89,58 +78,39 @@ def until(condition: Callable[[], Any]) -> bool:
     return bool(condition())
 
 
-def measured(job: TrialJob, environment: dict[str, str]) -> dict[str, Any]:
-    measure(job, Measurement, environment)
+def measured(job: TrialJob) -> dict[str, Any]:
+    measure(job)
     return read_row(Path(job.output))
 
 
 @pytest.mark.slow
-def test_a_fork_measures_like_a_fresh_process(long_job: TrialJob, environment: dict[str, str]) -> None:
+def test_a_fork_measures_like_a_fresh_process(long_job: TrialJob) -> None:
     job = replace(long_job, effort=replace(long_job.effort, timed_min_s=0, timed_max_s=10))
-    forked, fresh = measured(job, environment), measured(replace(job, isolation="process"), environment)
+    forked, fresh = measured(job), measured(replace(job, isolation="process"))
     assert (forked["isolation"], fresh["isolation"]) == ("server", "process")
     alike = ("status", "threads", "backend_settings", "relative_error", "gradient_error", "parameters", "affinity")
     assert {name: forked[name] for name in alike} == {name: fresh[name] for name in alike}
     assert forked["status"] == "ok"
 
 
-def test_one_server_serves_all_trials_of_its_user_alone(
-    runtime: Path, job: TrialJob, environment: dict[str, str]
-) -> None:
-    measured(job, environment)
+def test_one_server_serves_all_trials_of_its_user_alone(runtime: Path, job: TrialJob) -> None:
+    measured(job)
     first = servers(runtime)
-    measured(replace(job, cell=replace(job.cell, size=4), threads=2), environment)
+    measured(replace(job, cell=replace(job.cell, size=4), threads=2))
     assert len(first) == 1
     assert servers(runtime) == first
     (folder,) = runtime.iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_a_fork_wears_what_its_client_wears(
-    job: TrialJob, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Relative paths, CPUs and the mask of new files are the client's, not the server's."""
-    measured(job, environment)
-    monkeypatch.chdir(tmp_path)
-    before, mask = os.sched_getaffinity(0), os.umask(0o077)
-    os.sched_setaffinity(0, {min(before)})
-    try:
-        row = measured(replace(job, output="here.parquet"), environment)
-    finally:
-        os.sched_setaffinity(0, before)
-        os.umask(mask)
-    assert (row["affinity"], row["isolation"]) == ([min(before)], "server")
-    assert stat.S_IMODE((tmp_path / "here.parquet").stat().st_mode) == 0o600
-
-
 @pytest.mark.parametrize("isolation", ["server", "process"])
 def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
-    runtime: Path, job: TrialJob, environment: dict[str, str], isolation: str
+    runtime: Path, job: TrialJob, isolation: str
 ) -> None:
     """A server that the first trial starts is not bound to that trial's CPUs."""
     usable = os.sched_getaffinity(0)
-    bound = measured(replace(job, isolation=isolation, cpus=[max(usable)]), environment)
-    free = measured(replace(job, isolation=isolation, threads=2), environment)
+    bound = measured(replace(job, isolation=isolation, cpus=[max(usable)]))
+    free = measured(replace(job, isolation=isolation, threads=2))
     assert (bound["isolation"], bound["affinity"], bound["threads"]) == (isolation, [max(usable)], 1)
     assert (bound["logical_cpus"], bound["physical_cores"]) == (1, 1)
     assert (free["affinity"], free["threads"]) == (sorted(usable), 2)
@@ -148,21 +118,11 @@ def test_a_trial_runs_on_the_cpus_of_its_gpu_and_leaves_the_next_one_alone(
     assert [set(server.cpu_affinity()) for server in servers(runtime)] == [usable] * (isolation == "server")
 
 
-def test_a_trial_without_a_process_of_its_own_binds_itself(job: TrialJob, environment: dict[str, str]) -> None:
-    usable = os.sched_getaffinity(0)
-    try:
-        with patch.dict(os.environ):
-            row = measured(replace(job, isolation="none", cpus=[max(usable)]), environment)
-    finally:
-        os.sched_setaffinity(0, usable)
-    assert (row["isolation"], row["affinity"]) == ("none", [max(usable)])
-
-
 @pytest.mark.slow
 def test_a_server_killed_in_the_midst_costs_no_trial(
-    runtime: Path, long_job: TrialJob, environment: dict[str, str], capfd: pytest.CaptureFixture[str]
+    runtime: Path, long_job: TrialJob, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    child = ForkedProcess(long_job, environment)
+    child = ForkedProcess(long_job, dict(os.environ))
     (server,) = servers(runtime)
     server.kill()
     assert until(lambda: child.ending(0.1) is not None)
@@ -170,96 +130,44 @@ def test_a_server_killed_in_the_midst_costs_no_trial(
     assert until(lambda: not psutil.pid_exists(child.pid) or psutil.Process(child.pid).status() == "zombie")
 
     short = replace(long_job.effort, timed_min_s=2, timed_max_s=10)
-    child = ForkedProcess(long_job, environment)  # by a new server, which dies under the next trial
+    child = ForkedProcess(long_job, dict(os.environ))  # by a new server, which dies under the next trial
     child.kill()
     (server,) = servers(runtime)
     threading.Timer(0.5, server.kill).start()
-    row = measured(replace(long_job, effort=short), environment)
+    row = measured(replace(long_job, effort=short))
     assert (row["status"], row["isolation"]) == ("ok", "process")
     assert "starting a fresh process" in capfd.readouterr().err
 
 
-def test_a_server_that_hangs_is_left_behind(
-    runtime: Path, job: TrialJob, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measured(job, environment)
+def test_a_server_that_hangs_is_left_behind(runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured(job)
     (server,) = servers(runtime)
     server.send_signal(signal.SIGSTOP)
     with monkeypatch.context() as patched:
         patched.setattr(children, "ANSWER_LIMIT_S", 0.5)
-        assert measured(job, environment)["isolation"] == "process"
-    assert measured(job, environment)["isolation"] == "server"
+        assert measured(job)["isolation"] == "process"
+    assert measured(job)["isolation"] == "server"
     assert len(servers(runtime)) == 2
 
 
-def test_a_listener_that_talks_nonsense_is_no_server(job: TrialJob, environment: dict[str, str]) -> None:
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(children.server_folder() / server_key(environment, PRELOADED)))
-        listener.listen()
-
-        def babble() -> None:
-            connection, _ = listener.accept()
-            connection.recv(100)
-            connection.sendall(b"[what]\n")
-            connection.close()
-
-        threading.Thread(target=babble, daemon=True).start()
-        assert measured(job, environment)["isolation"] == "process"
-
-
-def test_a_server_with_another_key_refuses(job: TrialJob, environment: dict[str, str]) -> None:
-    """Whoever puts an old server's socket in the new one's place gets nothing stale."""
-    measured(job, environment)
-    other = {**environment, "OMP_SCHEDULE": "static"}
-    folder = children.server_folder()
-    shutil.move(folder / server_key(environment, PRELOADED), folder / server_key(other, PRELOADED))
-    with pytest.raises(NoServerError, match="another version of code, packages or environment"):
-        ForkedProcess(job, other)
-
-
-def test_a_folder_that_others_may_read_is_not_used(runtime: Path, job: TrialJob, environment: dict[str, str]) -> None:
-    (runtime / f"crossover-{os.getuid()}").mkdir(mode=0o755)
-    with pytest.raises(NoServerError, match="is not a folder of mode 0700 of this user"):
-        children.server_folder()
-    assert measured(job, environment)["isolation"] == "process"
-
-
-def start(key: str, place: Path, environment: dict[str, str], idle_s: float) -> subprocess.Popen[str]:
-    """A server that ends after being idle for so long."""
+def test_an_idle_server_goes_away(runtime: Path) -> None:
+    place = runtime / "idle"
     code = (
         f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); import crossover.measurement.process.server as server; "
-        f"server.IDLE_S = {idle_s}; server.main()"
+        "server.IDLE_S = 0.5; server.main()"
     )
-    command = [sys.executable, "-c", code, key, str(place), PRELOADED]
-    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-
-
-def test_an_idle_server_goes_away(environment: dict[str, str], runtime: Path) -> None:
-    place = runtime / "idle"
-    with start(server_key(environment, PRELOADED), place, environment, idle_s=0.5) as process:
+    command = [sys.executable, "-c", code, server_key(os.environ, PRELOADED), str(place), PRELOADED]
+    with subprocess.Popen(command) as process:
         assert until(place.exists)
         assert process.wait(WAIT_S) == 0
     assert not place.exists()
 
 
-def test_a_server_goes_with_its_workflow(environment: dict[str, str], job: TrialJob) -> None:
-    key = server_key(environment, PRELOADED)
-    place = children.server_folder() / key
-    with start(key, place, environment, idle_s=1000) as process, subprocess.Popen(["sleep", "1000"]) as workflow:
-        assert until(place.exists)
-        row = measured(job, {**environment, "CROSSOVER_WORKFLOW": str(workflow.pid)})
-        assert row["isolation"] == "server"
-        assert process.poll() is None
-        workflow.kill()
-        assert process.wait(WAIT_S) == 0
-
-
-def test_a_server_that_changes_have_left_behind_does_not_start(environment: dict[str, str], runtime: Path) -> None:
-    with start("of-yesterday", runtime / "old", environment, idle_s=1000) as process:
-        _, said = process.communicate(timeout=WAIT_S)
-    assert process.returncode == 1
-    assert "the packages or the environment changed" in said
-    assert not (runtime / "old").exists()
+def test_a_folder_that_others_may_read_is_not_used(runtime: Path, job: TrialJob) -> None:
+    (runtime / f"crossover-{os.getuid()}").mkdir(mode=0o755)
+    with pytest.raises(NoServerError, match="is not a folder of mode 0700 of this user"):
+        children.server_folder()
+    assert measured(job)["isolation"] == "process"
 
 
 @pytest.mark.parametrize(
@@ -272,19 +180,3 @@ def test_a_server_that_changes_have_left_behind_does_not_start(environment: dict
 def test_the_key_holds_what_a_fork_inherits_and_cannot_set(name: str, changes: bool) -> None:
     assert (server_key({}, PRELOADED) != server_key({name: "7"}, PRELOADED)) is changes
     assert server_key({}, PRELOADED) != server_key({}, "another")
-
-
-def test_another_limit_changes_the_key() -> None:
-    code = (
-        f"import sys, resource; sys.path.insert(0, {str(LIBRARY)!r}); "
-        "resource.setrlimit(resource.RLIMIT_CORE, (0, int(sys.argv[1]))); "
-        "from crossover.measurement.process.server import server_key; print(server_key({}, ''))"
-    )
-    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-    if hard == 0:
-        pytest.skip("no core file is allowed here, so its limit cannot be lowered")
-    keys = {
-        subprocess.run([sys.executable, "-c", code, limit], capture_output=True, text=True, check=True).stdout
-        for limit in ("0", str(min(hard, 4096) if hard != resource.RLIM_INFINITY else 4096))
-    }
-    assert len(keys) == 2

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,41 +16,34 @@ import torch
 
 from crossover.config.words import PRECISIONS
 from crossover.errors import InvalidError
+from crossover.measurement import cell as prepared
+from crossover.measurement.cell import open_cell
 from crossover.measurement.step import conditions
 from crossover.measurement.step.conditions import (
     SwitchWatch,
     changes,
     read_switches,
     seed_all,
-    set_conditions,
     set_switches,
     wrong_device,
 )
 from crossover.measurement.step.devices import OpenDevice
 from tiny_tasks import TinyInference, linear
-from trials import CELL
+from trials import trial_job
 
-LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
-FLAGS = {
-    "cuda.matmul.allow_fp16_reduced_precision_reduction": True,
-    "cuda.matmul.allow_bf16_reduced_precision_reduction": True,
-    "cuda.matmul.allow_fp16_accumulation": False,
-    "cudnn.enabled": True,
-    "cudnn.benchmark": False,
-    "cudnn.deterministic": False,
-    "mkldnn.enabled": True,
-    "mkldnn.deterministic": False,
-}
 THREADS = torch.get_num_threads()
+JOB = trial_job("data", Path("row.parquet"))
 TASK = TinyInference(linear(1.0), torch.ones(1, 1))
+
+pytestmark = pytest.mark.usefixtures("own_switches")
 
 
 def wanted(precision: str) -> dict[str, Any]:
     """The switches that a precision sets."""
-    leaves = {f"{leaf}.fp32_precision": "ieee" for leaf in LEAVES}
-    if precision == "tf32":
-        leaves |= {f"{leaf}.fp32_precision": "tf32" for leaf in LEAVES if leaf.startswith("cu")}
-    return leaves | FLAGS
+    on_gpu = "tf32" if precision == "tf32" else "ieee"
+    leaves = dict.fromkeys(("cuda.matmul", "cudnn.conv", "cudnn.rnn"), on_gpu)
+    leaves |= dict.fromkeys(("mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn"), "ieee")
+    return {f"{leaf}.fp32_precision": value for leaf, value in leaves.items()} | conditions.DEFAULTS
 
 
 def read(switch: str) -> Any:
@@ -60,13 +54,6 @@ def read(switch: str) -> Any:
 def write(switch: str, value: Any) -> None:
     owner, _, name = switch.rpartition(".")
     setattr(attrgetter(owner)(torch.backends) if owner else torch.backends, name, value)
-
-
-@pytest.fixture(autouse=True)
-def restore() -> Iterator[None]:
-    yield
-    torch.backends.fp32_precision = "none"  # type: ignore[attr-defined]
-    set_switches("fp32", THREADS)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -180,7 +167,7 @@ def test_a_step_that_sets_a_switch_back_is_seen(name: str, change: Callable[[], 
 
 
 def test_threads_are_those_of_the_job_and_must_stay() -> None:
-    found = set_conditions(CELL, THREADS + 1, None)
+    found = open_cell(replace(JOB, threads=THREADS + 1))
     assert torch.get_num_threads() == THREADS + 1
     found.check(TASK)
     torch.set_num_threads(THREADS)
@@ -190,12 +177,12 @@ def test_threads_are_those_of_the_job_and_must_stay() -> None:
 
 def test_threads_do_not_matter_on_an_accelerator_but_switches_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """A data loader's thread that pins memory sets them."""
-    monkeypatch.setattr(conditions, "open_device", lambda _: OpenDevice(torch.device("xpu"), lambda: None))
-    found = set_conditions(replace(CELL, device="xpu"), THREADS + 1, None)
+    monkeypatch.setattr(prepared, "open_device", lambda _: OpenDevice(torch.device("xpu"), lambda: None))
+    found = open_cell(replace(JOB, threads=THREADS + 1))
     torch.set_num_threads(THREADS)
     with pytest.raises(InvalidError, match="tensors lie on cpu, not on xpu"):
         found.check(TASK)
-    monkeypatch.setattr(conditions, "wrong_device", lambda *_: None)
+    monkeypatch.setattr(prepared, "wrong_device", lambda *_: None)
     found.check(TASK)
     write("cudnn.benchmark", True)
     with pytest.raises(InvalidError, match=r"cudnn\.benchmark changed"):

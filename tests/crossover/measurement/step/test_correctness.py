@@ -443,14 +443,6 @@ def test_wrong_rows_among_those_compared_are_found(change: Change, error: float)
     assert errors["result"] == pytest.approx(error)
 
 
-@pytest.mark.parametrize(
-    ("rows", "most", "chosen"),
-    [(9, 3, [0, 4, 8]), (1000, 4, [0, 333, 666, 999]), (3, 32, [0, 1, 2]), (1, 32, [0]), (7, 1, [0])],
-)
-def test_the_rows_compared_are_spread_over_the_batch(rows: int, most: int, chosen: list[int]) -> None:
-    assert checked_rows(rows, most).tolist() == chosen
-
-
 def test_no_row_of_a_large_batch_is_compared_twice() -> None:
     chosen = checked_rows(2**24 + 1, 32).tolist()  # more rows than fp32 tells apart
     assert (chosen[0], chosen[-1], len(set(chosen))) == (0, 2**24, 32)

@@ -16,7 +16,7 @@ from torch import nn
 from crossover.errors import UnsupportedError
 from crossover.measurement.step import execution
 from crossover.measurement.step.correctness import compare_with_reference
-from crossover.measurement.step.execution import CAPTURE_WARMUP_STEPS, not_compiled, prepare
+from crossover.measurement.step.execution import CAPTURE_WARMUP_STEPS, prepare
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear
 
@@ -78,8 +78,6 @@ def test_an_eager_step_is_the_tasks_own() -> None:
     ready.step()
     assert task.events[-1] == "end"
     assert (ready.compile_s(), ready.compilations()) == (None, 0)
-    assert not_compiled("eager", ready) is None
-    assert not_compiled("compile", ready) is not None
 
 
 @pytest.mark.parametrize("model", [Perceptron, sequential])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import nn
@@ -81,11 +79,6 @@ def test_the_gradients_of_equal_parts_add_up_to_the_batchs(precision: str) -> No
     assert (weight.item(), weight.grad) == (-3 * 2.0**-25, None)
 
 
-def test_batches_of_resident_tensors_in_order() -> None:
-    task = TinyTraining(linear(1.0), [torch.arange(6.0), torch.arange(6)])
-    assert [tensor.tolist() for tensor in task.nth_batch(2, 2)] == [[4.0, 5.0], [4, 5]]
-
-
 def test_an_inference_makes_no_graph_and_drops_nothing() -> None:
     model = nn.Sequential(linear(3.0), nn.Dropout(0.999))
     task = TinyInference(model, torch.full((50, 1), 2.0))
@@ -106,9 +99,3 @@ def test_an_inference_uses_autocast_with_transfers_too(precision: str, dtype: to
     task.next_host_inputs = lambda: (torch.full((1, 1), 2.0),)  # type: ignore[method-assign]
     task.step_with_transfers()
     assert [(outputs.item(), outputs.dtype) for outputs in task.seen] == [(3, dtype), (6, dtype)]
-
-
-def test_labels_keep_their_type() -> None:
-    task = TinyInference(linear(1.0), torch.tensor([1, 0]), replace(FP32, dtype=torch.float64))
-    assert task.resident[0].dtype == torch.int64
-    assert next(task.model.parameters()).dtype == torch.float64

@@ -11,11 +11,6 @@ from crossover.measurement.workloads import gpt_block
 from tiny_tasks import cell_of, task_of
 
 
-def test_every_size_is_a_multiple_of_a_head() -> None:
-    assert gpt_block.GRANULARITY == gpt_block.HEAD_WIDTH
-    assert [width % gpt_block.HEAD_WIDTH for width in gpt_block.SIZE_RANGE] == [0, 0]
-
-
 def restated(block: Any, hidden: torch.Tensor, heads: int) -> torch.Tensor:
     """GPT-2's block with plain operations: pre-norm, causal attention, perceptron with the tanh GELU."""
     batch, tokens, width = hidden.shape

@@ -16,12 +16,6 @@ DATA = {  # three full batches of 32, and one of four rows
 }
 
 
-def test_logits_and_probabilities() -> None:
-    logits, probabilities = Classifier(16)(torch.randn(32, 2))
-    assert logits.shape == probabilities.shape == (32, 2)
-    assert torch.allclose(probabilities.sum(dim=1), torch.ones(32))
-
-
 def test_as_published_trains_as_the_lesson_does() -> None:
     """The lesson's loop, restated plainly over two epochs with the same shuffling, ends with the same weights."""
     ours: Any = task_of(cell_of("higgs_mlp", 8, 32, protocol="as_published"), DATA)

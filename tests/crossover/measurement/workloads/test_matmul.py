@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from crossover.measurement.workloads import matmul
-from tiny_tasks import CPU, answer_of, cell_of, task_of
+from tiny_tasks import CPU, cell_of, task_of
 
 
 def test_a_step_is_the_product_of_two_normal_matrices() -> None:
@@ -21,18 +21,6 @@ def test_a_step_is_the_product_of_two_normal_matrices() -> None:
     for matrix in (left, ours.right.detach()):
         assert float(matrix.mean()) == pytest.approx(0, abs=0.02)
         assert float(matrix.std()) == pytest.approx(1, abs=0.02)
-
-
-def test_the_check_compares_a_few_rows_of_the_whole_product() -> None:
-    cell = cell_of("matmul", 100, 1)
-    ours: Any = task_of(cell)
-    shapes = []
-    forward = ours.forward
-    ours.forward = lambda model, *inputs: shapes.append(inputs[0].shape) or forward(model, *inputs)
-    answer = answer_of(cell, ours)
-    assert shapes == [(32, 100), (100, 100)]  # the reference's rows; the whole product as it was timed
-    assert answer.wrong is answer.unchecked is None
-    assert 0 < answer.errors["result"] < 1e-5
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "amp-bf16"])
@@ -52,14 +40,6 @@ def test_errors_as_the_note_defines_them(precision: str, n: int, rows: int, monk
     assert errors["max_abs_error"] == pytest.approx(largest, rel=1e-6)
     assert errors["max_relative_error"] == pytest.approx(largest / np.abs(exact).mean(), rel=1e-6)
     assert errors["max_abs_error"] > 0
-
-
-def test_rounding_the_inputs_is_most_of_the_error_in_bf16() -> None:
-    """A number is rounded by up to 2^-9 of itself; the sum of n such products is off by about sqrt(2 n / 3) 2^-9."""
-    error = task_of(cell_of("matmul", 256, 1, precision="bf16")).own_errors()["max_abs_error"]
-    one = (2 * 256 / 3) ** 0.5 * 2**-9
-    assert one < error < 20 * one
-    assert task_of(cell_of("matmul", 64, 1, precision="fp64")).own_errors()["max_abs_error"] < 1e-12
 
 
 def test_the_exact_product_is_the_cpus_if_the_device_has_no_double_precision() -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import psutil
 import pytest
 import torch
@@ -9,8 +7,6 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
-from crossover.measurement.workloads import build_model
-from crossover.measurement.workloads.mnist_cnn import Images, normalised
 from tiny_tasks import cell_of, same_weights, task_of
 
 RESIDENT = cell_of("mnist_cnn", 2, 16)
@@ -24,15 +20,6 @@ DATA = {
 
 # Worker processes are forked as everywhere, though this one has threads by now.
 forks = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-
-
-def test_layers_and_shapes_are_the_sources() -> None:
-    model: Any = build_model(cell_of("mnist_cnn", 32))
-    assert (model.dropout1.p, model.dropout2.p) == (0.4, 0.25)
-    assert (model.fc1.in_features, model.fc1.out_features, model.fc2.out_features) == (9216, 128, 10)
-    output = model(torch.randn(3, 1, 28, 28))
-    assert output.shape == (3, 10)
-    assert torch.allclose(output.exp().sum(dim=1), torch.ones(3))
 
 
 class PlainNet(nn.Module):
@@ -150,16 +137,3 @@ def test_a_batch_that_no_step_follows_does_not_end_the_training() -> None:
     ours.next_inputs()
     for _ in range(7):
         ours.step()
-
-
-def test_an_image_is_transformed_as_the_batch_is() -> None:
-    image, label = Images(DATA["features"], DATA["labels"])[5]
-    assert (image.shape, image.dtype, label) == ((1, 28, 28), torch.float32, int(DATA["labels"][5]))
-    assert torch.equal(image, task_of(RESIDENT, DATA).resident[0][5])
-    assert image[0, 3, 4] == pytest.approx((int(DATA["features"][5, 3, 4]) / 255 - 0.1307) / 0.3081)
-
-
-def test_the_images_to_normalise_are_left_as_they_were() -> None:
-    images = torch.full((2, 1, 28, 28), 0.1307 + 0.3081)
-    assert torch.allclose(normalised(images), torch.ones(2, 1, 28, 28))
-    assert torch.allclose(images, torch.tensor(0.4388))

@@ -14,8 +14,8 @@ from safetensors.torch import save_file
 from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.measurement.step.flops import count_flops
-from crossover.measurement.workloads import build_task, count_parameters, read_dataset
-from tiny_tasks import FP32, answer_of, cell_of, task_of
+from crossover.measurement.workloads import count_parameters, read_dataset
+from tiny_tasks import answer_of, cell_of, task_of
 
 Data = dict[str, torch.Tensor]
 
@@ -126,22 +126,6 @@ def test_a_workload_trains_and_is_right(cell: Cell) -> None:
     assert (answer.errors["gradient" if trains else "result"] == 0) is (cell.precision == "fp64")
     assert max(answer.errors.values()) < 0.1
     task.step()
-
-
-@pytest.mark.parametrize(
-    ("cell", "most"),
-    [
-        (cell_of("disc_mlp", 3, 301), "its 300 rows"),
-        (cell_of("higgs_mlp", 3, 301), "its 300 rows"),
-        (cell_of("higgs_mlp", 3, 301, protocol="as_published"), "its 300 rows"),
-        (cell_of("mnist_cnn", 3, 41), "its 40 rows"),
-        (cell_of("mnist_cnn", 3, 41, protocol="as_published"), "its 40 rows"),
-        (cell_of("matmul", 64, 2), "1 product"),
-    ],
-)
-def test_a_batch_that_is_too_large_is_refused(cell: Cell, most: str) -> None:
-    with pytest.raises(UserError, match=f"allowed: .*{most}"):
-        build_task(cell, DATA.get(cell.workload, dict)(), FP32)
 
 
 POINTS = {"features": torch.ones(4, 2), "labels": torch.arange(4) % 2}

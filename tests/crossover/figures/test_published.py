@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from crossover.config.published_rows import read_published_rows
-from crossover.tables.published import PUBLISHED_COLUMNS, on_line, published_table
+from crossover.figures.view import PUBLISHED_COLUMNS, on_line, published_table
 
 HEAD = "# Somebody (2019)\n"
 

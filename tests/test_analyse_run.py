@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from analyse_run import analyse
 from crossover.errors import UserError
-from crossover.statistics.run import tables_of
-from crossover.tables.columns import Training, arrow_schema
+from crossover.tables.columns import arrow_schema
 from crossover.tables.frames import records, write_rows
-from crossover.tables.registry import TABLES, columns_of, table_of
+from crossover.tables.registry import TABLES
 from crossover.tables.run_tables import DERIVED, TABLE_NAMES, RunTables, read_run, run_tables, write_run
-from crossover.tables.searches import collect_searches
+from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
 
@@ -21,22 +21,16 @@ Row = Callable[..., dict[str, Any]]
 def test_every_table_has_its_columns_documented() -> None:
     assert tuple(TABLES) == DERIVED
     for name, columns in TABLES.items():
-        assert columns_of(name) == list(run_tables().__dict__[name].columns) == list(columns)
+        empty = getattr(run_tables(), name)
+        assert empty.dtypes.astype(str).to_dict() == {column: known.dtype for column, known in columns.items()}
         for column, known in columns.items():
             assert known.doc, (name, column)
             assert set(known.interval or ()) <= set(columns), (name, column)
 
 
-def test_a_table_has_all_columns_and_their_types_whatever_its_rows_hold() -> None:
-    table = table_of("cells", [{"size": 2, "flags": ["drift"]}, {"size": 3.0, "step_time_s": None, "other": 1}])
-    assert table["size"].tolist() == [2, 3]
-    assert table.dtypes.astype(str).to_dict() == {name: column.dtype for name, column in TABLES["cells"].items()}
-
-
 def tables(*rows: dict[str, Any], **studies: dict[str, Any]) -> RunTables:
-    trainings = arrow_schema(Training).empty_table().to_pandas()
     measurements = pd.DataFrame(rows) if rows else arrow_schema().empty_table().to_pandas()
-    return tables_of(measurements, trainings, collect_searches([]), studies, {"cpu": 1.0})
+    return tables_of(measurements, studies, prices={"cpu": 1.0})
 
 
 def test_a_run_is_written_and_read_as_a_whole(tmp_path: Path, row: Row) -> None:
@@ -62,14 +56,15 @@ def test_the_tables_of_one_study_hold_its_rows_alone(row: Row) -> None:
     own = tables(*rows).of_study("other")
     for name in ("measurements", "cells", "ratios", "crossovers"):
         assert set(getattr(own, name)["study"]) == {"other"}, name
-    assert list(own.claims.columns) == columns_of("claims")
+    assert list(own.claims.columns) == list(TABLES["claims"])
 
 
 def test_a_studys_file_says_what_counts(row: Row) -> None:
     """Sizes beyond the file's were refined; crossovers are over its axis; cores count where the CPU ran on fewer."""
     rows = [row(size=size, device=device) for size in (2, 3) for device in ("cpu", "cpu-1", "cuda")]
-    study = {"sizes": [2], "x_axis": "parameters", "quality": None}
-    found = tables(*rows, *(row(study="other", size=2, device=device) for device in ("cpu", "cuda")), disc_depth=study)
+    others = [row(study="other", size=2, device=device) for device in ("cpu", "cuda")]
+    own = study(sizes=[2], x_axis="parameters")
+    found = tables(*rows, *others, disc_depth=own, other=study())
     refined = {(cell["study"], cell["size"]): cell["refined"] for cell in records(found.cells)}
     assert refined == {("disc_depth", 2): False, ("disc_depth", 3): True, ("other", 2): False}
     assert found.crossovers.groupby("study")["x_axis"].first().to_dict() == {
@@ -78,7 +73,7 @@ def test_a_studys_file_says_what_counts(row: Row) -> None:
     }
     assert set(found.cores_worth["study"]) == {"disc_depth"}
     assert found.cells["price_per_million_steps"].notna().sum() == 5
-    elsewhere = tables_of(
-        pd.DataFrame(rows), found.quality, found.largest_batches, {"disc_depth": study}, grids_known=False
+    elsewhere = analyse(
+        pd.DataFrame(rows), found.quality, found.largest_batches, {"disc_depth": own}, None, grids_known=False
     )
     assert not elsewhere.cells["refined"].any()
