@@ -7,7 +7,7 @@ rule render_report:
         page=sorted(
             house(path) for path in (HOUSE / "report").rglob("*") if path.is_file() and path.suffix != ".rst"
         ),
-        library=library(*COMPUTING, "figures", "report"),
+        library=library(*COMPUTING, "figures", "figures/kinds", "report"),
     output:
         report=report(
             kept(f"{RESULTS}/report.html"),

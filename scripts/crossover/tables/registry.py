@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -109,8 +109,8 @@ class Column:
     """From the column's unit to `shown_unit`."""
     trials: str = ""
     """How a cell's value is made of its trials; empty: it has another origin."""
-    chart: str = ""
-    """How a chart writes its values: seconds, rate, bytes or number; empty: no chart shows it."""
+    chart: Literal["", "seconds", "rate", "bytes", "number"] = ""
+    """How a chart writes its values; empty: no chart shows it."""
     interval: tuple[str, str] | None = None
     """Columns with the ends of its 95 % interval."""
     always: bool = False
@@ -480,7 +480,13 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
 
 
 def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) -> pd.DataFrame:
-    """A derived table with all its columns and types, made of rows; what a row lacks is missing."""
+    """A derived table with all its columns and types, made of rows or of a wider table; what is not there is missing.
+
+    Raises KeyError for a row's column that has no entry.
+    """
     columns = TABLES[table]
-    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), dtype=object)
-    return frame.reindex(columns=list(columns)).astype({name: column.dtype for name, column in columns.items()})
+    if not isinstance(rows, pd.DataFrame):
+        rows = pd.DataFrame(list(rows), dtype=object)
+        if unknown := set(rows.columns) - columns.keys():
+            raise KeyError(f"table {table} has no column {', '.join(sorted(unknown))}")
+    return rows.reindex(columns=list(columns)).astype({name: column.dtype for name, column in columns.items()})
