@@ -11,7 +11,7 @@ from sklearn.metrics import classification_report
 from crossover.config.words import BASELINE, PLAIN_SIDES
 from crossover.errors import UserError
 from crossover.statistics.intervals import mean_over_trials
-from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, table_of
+from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS, table_of
 
 MODEL_AXES = [axis for axis in CELL_AXES if axis not in ("device", "precision")]
 """The axes that compared trainings share."""
@@ -33,7 +33,7 @@ def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[st
         for row in own.to_dict("records"):
             baseline = baselines.get((*(row[axis] for axis in MODEL_AXES), row["seed"]))
             rows.append(row | (_report_columns(row, names, baseline) if row["status"] == "ok" else {}))
-    return table_of("quality", rows)
+    return table_of("quality", pd.DataFrame(rows, columns=[*QUALITY]))
 
 
 def quality_pairs_of(quality: pd.DataFrame) -> pd.DataFrame:
