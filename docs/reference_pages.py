@@ -121,7 +121,7 @@ def _figures_page() -> str:
 def _commands_page() -> str:
     text = "# Commands\n\nScripts that are called by hand; the workflow's rules call the others.\n"
     for script in sorted((ROOT / "scripts").glob("*.py")):
-        if "argparse" in (code := script.read_text(encoding="utf-8")) or "parser" in code:
+        if "\ndef main(" in script.read_text(encoding="utf-8"):
             command = [sys.executable, script, "--help"]
             done = subprocess.run(command, capture_output=True, text=True, check=True, env={"COLUMNS": "100"})
             text += f"\n## {script.name}\n\n```\n{done.stdout}```\n"

@@ -20,7 +20,7 @@ onstart:
 
 
 onsuccess:
-    if PROGRESS.finished["render_report"]:
+    if PROGRESS.finished["render_report"] and not workflow.touch:
         print("", Path(RESULTS, "summary.txt").read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
 
 

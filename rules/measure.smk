@@ -1,9 +1,11 @@
-# What takes time: trials, trainings, searches for the largest batch, and the datasets that they read.
+# What takes time: trials, trainings, searches for the largest batch, and the datasets that they read. What a number
+# depends on is in `params`: code by what it says, not by the time of its files.
+
+from crossover.machine.code_key import digests_of
 
 
 rule make_dataset:
     input:
-        library=library("datasets"),
         real_files=lambda wildcards: real_files(CONFIG.datasets[wildcards.dataset]),
     output:
         dataset=f"{RESULTS}/datasets/{{dataset}}.safetensors",
@@ -15,6 +17,8 @@ rule make_dataset:
         "../envs/analysis.yaml"
     params:
         options=lambda wildcards: CONFIG.datasets[wildcards.dataset],
+        # What the code says; comments do not count.
+        code=digests_of("crossover.datasets"),
     message:
         "Making dataset {wildcards.dataset}"
     script:
@@ -23,7 +27,7 @@ rule make_dataset:
 
 rule measure_cell:
     input:
-        script=house("scripts/measure_cell.py"),
+        script=ancient(house("scripts/measure_cell.py")),
         dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
     output:
         PLAN.row_pattern,
@@ -49,7 +53,7 @@ rule measure_cell:
 
 rule train_model:
     input:
-        script=house("scripts/train_model.py"),
+        script=ancient(house("scripts/train_model.py")),
         dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
     output:
         PLAN.training_pattern,
@@ -74,7 +78,7 @@ rule train_model:
 
 rule find_largest_batch:
     input:
-        script=house("scripts/find_largest_batch.py"),
+        script=ancient(house("scripts/find_largest_batch.py")),
         dataset=lambda wildcards: PLAN.dataset(wildcards.workload) or [],
     output:
         PLAN.search_pattern,

@@ -1,10 +1,11 @@
-"""Writes the report of a run, and what of it is made for passing on."""
+"""Writes the report of a run, its summaries and its provenance."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crossover.errors import logged
+from crossover.figures.registry import figures_of
 from crossover.machine.invocation import handed_down_invocation
 from crossover.plan import plan_file
 from crossover.report.report import Run, write_report
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 
 def render_report(path_to_plan: Path, paths_to_figures: Sequence[Path], templates: Path, results: Path) -> None:
     """Write report.html, summary.md, summary.txt and provenance.json beside the tables in the results folder."""
-    plan = plan_file.read(path_to_plan)
-    run = Run(read_run(results), plan.studies, plan.config, paths_to_figures, plan.note)
+    plan, tables = plan_file.read(path_to_plan), read_run(results)
+    shown = figures_of(tables, plan.studies)
+    figures = [path for path in paths_to_figures if (path.parent.name, path.stem) in shown]
+    run = Run(tables, plan.studies, plan.config, figures, plan.note)
     write_report(run, results, templates, handed_down_invocation())
 
 

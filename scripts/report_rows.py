@@ -37,14 +37,16 @@ def main(arguments: Sequence[str]) -> None:
         metavar="[NAME=]FOLDER",
         help="results folder of a run: one, finished or not; or several, each with the name of its machine",
     )
-    parser.add_argument("--output", type=Path, help="folder to write to (default: FOLDER/partial; of several: merged)")
+    parser.add_argument(
+        "--output", type=Path, help="folder to write to (default: FOLDER/partial; of several: results/merged)"
+    )
     options = parser.parse_args(arguments)
     runs = [_named(text) for text in options.folders]
     if len(runs) == 1:
         folder = runs[0][1]
         report_finished(folder, options.output or folder / "partial")
     else:
-        report_merged(runs, options.output or Path("merged"))
+        report_merged(runs, options.output or Path("results/merged"))
 
 
 def report_finished(folder: Path, output: Path) -> None:
@@ -64,7 +66,8 @@ def report_finished(folder: Path, output: Path) -> None:
     }
     missing = list(missing_results(asked, found))
     tables = analyse(found["trial"], found["training"], found["search"], plan.studies, plan.config["prices"], missing)
-    progress = {work: (len(found[work]), len(paths)) for work, paths in asked.items() if paths}
+    done = {work: (len(found[work]), len(paths)) for work, paths in asked.items() if paths}
+    progress = done if missing else None
     _write(Run(tables, plan.studies, plan.config, note=plan.note, progress=progress), rows, output)
 
 

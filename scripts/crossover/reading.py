@@ -43,6 +43,8 @@ def read_arrow(path: Path, kind: str, columns: Sequence[str] | None = None, reme
             if twice := [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]:
                 raise UnreadableError(path, f"column '{twice[0]}' is repeated", remedy)
             return file.read(columns, use_threads=False)
+    except FileNotFoundError:
+        raise UnreadableError(path, f"no such {kind}", "check the path" if remedy is AGAIN else remedy) from None
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UnreadableError(path, f"not a readable {kind} ({str(error).splitlines()[0]})", remedy) from None
 
@@ -59,6 +61,8 @@ def read_text(path: Path, kind: str) -> str:
     """Read a text file; raises UnreadableError, which names its `kind`."""
     try:
         return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UnreadableError(path, f"no such {kind}", "check the path") from None
     except (OSError, ValueError):
         raise UnreadableError(path, f"not a readable {kind}") from None
 

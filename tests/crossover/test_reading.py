@@ -26,7 +26,7 @@ def spoilt(path: Path) -> list[Path]:
     for name, content in contents.items():
         path.with_stem(name).write_bytes(content)
     path.with_stem("folder").mkdir()
-    return [path.with_stem(name) for name in (*contents, "folder", "missing")]
+    return [path.with_stem(name) for name in (*contents, "folder")]
 
 
 def test_every_spoilt_table_is_named_in_one_line(tmp_path: Path) -> None:
@@ -39,6 +39,8 @@ def test_every_spoilt_table_is_named_in_one_line(tmp_path: Path) -> None:
         assert str(caught.value).startswith(f"{other}: not a readable table (")
         assert str(caught.value).endswith("; delete it and run again")
         assert "\n" not in str(caught.value)
+    with pytest.raises(UnreadableError, match=r"missing\.parquet: no such table; check the path$"):
+        read_arrow(path.with_stem("missing"), "table")
 
 
 def test_a_column_that_stands_twice_is_named(tmp_path: Path) -> None:

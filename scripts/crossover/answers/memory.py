@@ -19,7 +19,7 @@ NEARLY_FULL = 0.9
 
 
 def memory_answers(cells: pd.DataFrame) -> list[Row]:
-    """Of each accelerator of one study's cells, or of the CPU where there is none; none where nothing is known."""
+    """One answer per accelerator of a study, or for the CPU if it has none; empty if no memory is known."""
     found = []
     for _, own in on_all_cores(cells).groupby("machine", sort=False):
         devices = [device for device in DEVICES if (own["device"] == device).any()]

@@ -79,7 +79,7 @@ class StudyView:
         return steps_of_run(self.spec["steps_per_run"], batch_size)
 
     def time_label(self) -> str:
-        """What the figures' times are of: the published run, or a step."""
+        """The label of a time axis: the time of the published run, or of a step."""
         run = self.spec["steps_per_run"]
         if run is None:
             return "time per step"

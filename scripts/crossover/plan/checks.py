@@ -29,7 +29,7 @@ def check_metrics(studies: Sequence[Study]) -> None:
                     raise UserError(
                         f"{place}: metric '{side.metric}' is unknown{did_you_mean(side.metric, known, 3)}; allowed: "
                         f"{', '.join(DERIVED_METRICS)}, and the numeric columns of measurements.parquet, which "
-                        "results/README.md describes"
+                        "the reference of the documentation lists"
                     )
 
 

@@ -27,8 +27,7 @@ from crossover.report.machine_facts import DOCS, GROUPS, differing_software
 from crossover.report.page_data import page_data
 from crossover.report.provenance import provenance
 from crossover.tables.frames import records
-from crossover.tables.labels import name_by, side_word, varying
-from crossover.tables.metrics import metric_title
+from crossover.tables.labels import metric_title, name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 

@@ -161,10 +161,7 @@ def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_common_sizes(trials: pd.DataFrame, axis: str) -> pd.DataFrame:
-    """The rows at sizes that were asked of every value of an axis.
-
-    A size that refinement added for the sake of one device, or one precision, is none that the others lack.
-    """
+    """The rows at sizes measured for every value of an axis; refinement may add a size for one device only."""
     return trials[trials.groupby("size")[axis].transform("nunique") == trials[axis].nunique()]
 
 
@@ -207,9 +204,13 @@ def first_row(table: pd.DataFrame) -> dict[str, Any]:
     return records(table.head(1))[0]
 
 
-def write_table(table: pd.DataFrame, path_to_parquet: Path, path_to_csv: Path) -> None:
-    """Write a table as Parquet and as CSV, atomically; see `write_csv` for the latter."""
-    write_rows(pa.Table.from_pandas(table, preserve_index=False), path_to_parquet)
+def write_table(
+    table: pd.DataFrame, columns: Mapping[str, Mapping[str, str]], path_to_parquet: Path, path_to_csv: Path
+) -> None:
+    """Write a table as Parquet, with each column's metadata, and as CSV, atomically; see `write_csv` for the latter."""
+    rows = pa.Table.from_pandas(table, preserve_index=False)
+    schema = pa.schema([field.with_metadata(columns.get(field.name)) for field in rows.schema], rows.schema.metadata)
+    write_rows(rows.cast(schema), path_to_parquet)
     write_csv(table, path_to_csv)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pandas as pd
 
 from crossover.config.words import HALF, HERE, PLAIN, is_cpu, threads_of_side
+from crossover.tables.columns import Measurement
+from crossover.tables.registry import CELLS, QUALITY_METRICS, WAYS
 from crossover.text import cores_text, spaced
 
 DEVICE_WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "GPU", "xpu": "GPU"}
@@ -79,3 +82,26 @@ def line_label(row: Mapping[str, Any], varying: Collection[str] = ()) -> str:
 def axis_label(row: Mapping[str, Any]) -> str:
     """What a crossover's x axis counts: 'parameters', or the name of the size."""
     return "parameters" if row["x_axis"] == "parameters" else str(row["size_name"])
+
+
+METRIC_TITLES = {
+    **QUALITY_METRICS,
+    **{way: f"latency ({words})" for way, words in WAYS.items()},
+    "latency_p50_s": "median latency",
+    "latency_p95_s": "95th percentile of the latency",
+    "latency_p99_s": "99th percentile of the latency",
+    "run_time_s": "time of a run",
+    "first_step_s": "time of the first step",
+    "device_time_s": "time per step on the device",
+}
+"""Titles of metrics that the table of cells does not show."""
+
+
+def metric_title(metric: str) -> str:
+    """What a page calls a metric: its title, or else what its column holds."""
+    if metric in METRIC_TITLES:
+        return METRIC_TITLES[metric]
+    if metric in CELLS:
+        return CELLS[metric].title_of(metric)
+    docs = {field.name: field.metadata["doc"] for field in dataclasses.fields(Measurement)}
+    return str(docs[metric]).partition(";")[0]

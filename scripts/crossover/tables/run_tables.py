@@ -9,7 +9,7 @@ import pandas as pd
 
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import of_study, read_table, write_table
-from crossover.tables.registry import table_of
+from crossover.tables.registry import TABLES, table_of
 
 
 @dataclass(frozen=True)
@@ -65,4 +65,5 @@ def read_run(folder: Path) -> RunTables:
 def write_run(tables: RunTables, folder: Path) -> None:
     """Write the derived tables to a results folder, as Parquet and CSV; `write_rows` writes the measurements."""
     for name in DERIVED:
-        write_table(getattr(tables, name), folder / f"{name}.parquet", folder / f"{name}.csv")
+        columns = {column: {"doc": entry.doc, "unit": entry.unit} for column, entry in TABLES[name].items()}
+        write_table(getattr(tables, name), columns, folder / f"{name}.parquet", folder / f"{name}.csv")

@@ -61,7 +61,7 @@ def test_what_cannot_be_compared_is_one_line(run: str, tmp_path: Path) -> None:
         read_pair(f"{run}:one", f"{run}:tow")
     with pytest.raises(UserError, match="are one run"):
         read_pair(run, run)
-    with pytest.raises(UserError, match=r"measurements\.parquet: not a readable table .*results folder of a finished"):
+    with pytest.raises(UserError, match=r"measurements\.parquet: no such table; .*results folder of a finished"):
         read_pair(run, str(tmp_path / "none"))
 
 

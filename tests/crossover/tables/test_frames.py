@@ -28,9 +28,10 @@ def test_rows_are_joined_in_the_order_of_cells_and_trials(tmp_path: Path) -> Non
 
 def test_a_table_is_written_for_machines_and_for_people(tmp_path: Path) -> None:
     table = pd.DataFrame({"size": [1, 2], "flags": [["drift", "quota"], []]})
-    write_table(table, tmp_path / "t.parquet", tmp_path / "t.csv")
+    write_table(table, {"size": {"doc": "neurons"}}, tmp_path / "t.parquet", tmp_path / "t.csv")
     assert [list(flags) for flags in read_table(tmp_path / "t.parquet")["flags"]] == [["drift", "quota"], []]
     assert (tmp_path / "t.csv").read_text() == "size,flags\n1,drift quota\n2,\n"
+    assert pq.read_schema(tmp_path / "t.parquet").field("size").metadata == {b"doc": b"neurons"}
 
 
 def test_a_row_of_a_run_without_machines_stays_valid(tmp_path: Path) -> None:
@@ -59,7 +60,7 @@ def test_all_rows_that_cannot_be_used_are_named_at_once(tmp_path: Path) -> None:
 
 def test_a_table_in_the_place_of_another_is_named(tmp_path: Path) -> None:
     cells = pd.DataFrame({"study": ["a"], "size": [1]})
-    write_table(cells, tmp_path / "cells.parquet", tmp_path / "cells.csv")
+    write_table(cells, {}, tmp_path / "cells.parquet", tmp_path / "cells.csv")
     (tmp_path / "crossovers.parquet").write_bytes((tmp_path / "cells.parquet").read_bytes())
     with pytest.raises(UserError, match=r"crossovers\.parquet: not the table 'crossovers' of this version"):
         read_table(tmp_path / "crossovers.parquet")

@@ -91,7 +91,7 @@ def _rows(view: StudyView) -> list[Row]:
 
 
 def _is_of(result: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[str]) -> bool:
-    """Whether a result agrees with a cell on all that it states; one without a size is of none of several sizes."""
+    """Whether a result agrees with a cell on all that it states; without a size it agrees with none of several."""
     if "size" in named and result["size"] is None:
         return False
     return all(result[axis] == cell[axis] for axis in NAMED_AXES if result.get(axis) is not None)
