@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analyse_run import analyse
+from crossover.answers.analysis import analyse
 from crossover.errors import UserError, one_line_errors
 from crossover.figures.registry import draw_run, figures_of
 from crossover.plan import plan_file

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from analyse_run import analyse
+from crossover.answers.analysis import analyse
 from crossover.config.words import EXECUTIONS, PLAIN, PRECISIONS, PROTOCOLS
 from crossover.machine.checkout import Checkout
 from crossover.machine.invocation import Invocation

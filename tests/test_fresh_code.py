@@ -13,9 +13,8 @@ import numpy as np
 import psutil
 import pytest
 
-from crossover.config.options import trial_options
 from planting import plant
-from trials import CELL, EFFORT, read_row, run_script, write_points
+from trials import CELL, EFFORT, read_row, run_script, trial_options, write_points
 
 pytestmark = [
     pytest.mark.usefixtures("own_servers"),

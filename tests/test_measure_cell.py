@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossover.config.options import trial_options
 from crossover.config.studies import Cell
 from crossover.config.words import AXES
 from measure_cell import parse_arguments
-from trials import CELL, EFFORT, SCRIPT, read_row, run_script, write_points
+from trials import CELL, EFFORT, SCRIPT, read_row, run_script, trial_options, write_points
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,8 @@ import psutil
 import pytest
 
 import planting
-from crossover.config.options import trial_options
 from planting import kill_while_hanging, plant
-from trials import CELL, EFFORT, read_row, run_script, write_points
+from trials import CELL, EFFORT, read_row, run_script, trial_options, write_points
 
 pytestmark = pytest.mark.slow
 GROUP = Path("/sys/fs/cgroup/memory/crossover-test")

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from safetensors.numpy import save_file
 
+from crossover.config.options import axis_options, setting_options
 from crossover.config.studies import Cell, Effort
 from crossover.measurement.process.jobs import TrialJob
 from crossover.tables.columns import COLUMNS
@@ -73,3 +74,8 @@ def run_script(
         env={**os.environ, **environment},
         timeout=timeout,
     )
+
+
+def trial_options(cell: Cell, effort: Effort, **settings: Any) -> list[str]:
+    """Options of scripts/measure_cell.py that all trials of a cell share."""
+    return [*axis_options(vars(cell)), *setting_options(effort, **settings)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,13 +107,12 @@ def _claimed(form: CrossoverBetween | RatioWithin | SameQuality) -> str:
     return f"{short_number(form.low)} to {short_number(form.high)}"
 
 
-def claims_of(studies: Sequence[Study]) -> list[dict[str, Any]]:
-    """All claims of the studies, each with its study and its source, by default the study's."""
-    return [
-        {**claim, "study": study.name, "source": claim.get("source") or (study.published or {}).get("source")}
-        for study in studies
-        for claim in study.claims
-    ]
+def claims_of(
+    study: str, published: Mapping[str, Any] | None, claims: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """A study's claims, each with the study and its source, by default that of the published result."""
+    source = (published or {}).get("source")
+    return [{**claim, "study": study, "source": claim.get("source") or source} for claim in claims]
 
 
 def selects(axes: Mapping[str, Any], cell: Mapping[str, Any]) -> bool:
@@ -175,7 +174,7 @@ def check_claims_of(study: Study, place: str, studies: Sequence[str], read: Call
 
     `place` is the study's file, `studies` are the names of all studies, and `read` reads another one.
     """
-    for number, values in enumerate(claims_of([study])):
+    for number, values in enumerate(claims_of(study.name, study.published, study.claims)):
         here = f"{place}: claims.{number}"
         source = values["source"]
         if source is None or (source != OURS and source.strip().lower() == OURS):

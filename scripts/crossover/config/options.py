@@ -193,11 +193,6 @@ def tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def trial_options(cell: Cell, effort: Effort, **settings: Any) -> list[str]:
-    """Options of scripts/measure_cell.py that all trials of a cell share."""
-    return [*axis_options(vars(cell)), *setting_options(effort, **settings)]
-
-
 def axis_options(axes: Mapping[str, Any]) -> list[str]:
     """The options that name a cell."""
     return as_options(cell_values(axes))

@@ -21,7 +21,7 @@ def check_metrics(studies: Sequence[Study]) -> None:
     """Raise UserError if a claim names a metric that no row has."""
     known = list(metrics())
     for study in studies:
-        for number, values in enumerate(claims_of([study])):
+        for number, values in enumerate(claims_of(study.name, study.published, study.claims)):
             place = f"{study.name}.yaml: claims.{number}"
             form = read_claim(values, study.name, place).form
             for side in (form.of, form.over) if isinstance(form, RatioWithin) else ():

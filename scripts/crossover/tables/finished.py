@@ -15,6 +15,7 @@ import pyarrow as pa
 from crossover.config.studies import CELL_PATH, SEARCH_PATH, TRAINING_PATH
 from crossover.config.words import AXES, HERE
 from crossover.errors import UserError
+from crossover.reading import UnreadableError
 from crossover.tables.columns import Measurement, Row, Training
 from crossover.tables.frames import first_row, joined, read_row, readable_rows
 from crossover.tables.guards import ENVIRONMENT_COLUMNS
@@ -154,7 +155,7 @@ def _why(work: Work, path: Path, log: Path) -> tuple[str, str]:
         try:
             work.read(path)
         except UserError as error:
-            return "unreadable", str(error).removeprefix(f"{path}: ").partition("; ")[0]
+            return "unreadable", error.why if isinstance(error, UnreadableError) else str(error)
         return "excluded", EXCLUDED
     try:
         lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]

@@ -45,7 +45,7 @@ def join_runs(runs: Sequence[Run]) -> pa.Table:
         for machine in pc.unique(tables[-1]["machine"]).to_pylist():
             if machine in owners:
                 raise UserError(
-                    f"{owners[machine]} and {folder} are both of machine '{machine}'; name them, as in "
+                    f"{owners[machine]} and {folder} are both of machine '{machine}'; give each a name, as in "
                     "laptop=results_a h200=results_b"
                 )
             owners[machine] = folder

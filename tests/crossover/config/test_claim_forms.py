@@ -148,6 +148,8 @@ def test_a_claim_may_rest_on_another_study_that_is_not_run(folder: Any, complain
 def test_a_claim_takes_the_studys_source(folder: Any, complaint: Complaint) -> None:
     claims = [{"statement": "x", **ratio()}]
     study = folder.study(claims=claims, published=SAID)
-    assert [(claim["source"], claim["study"]) for claim in claims_of([study])] == [(SAID["source"], "mine")]
+    assert [(claim["source"], claim["study"]) for claim in claims_of(study.name, study.published, study.claims)] == [
+        (SAID["source"], "mine")
+    ]
     text = complaint(lambda: folder.study(claims=claims, published={**SAID, "source": "OURS"}))
     assert text.startswith("studies/mine.yaml: published.source: 'OURS' is not allowed; allowed: ")

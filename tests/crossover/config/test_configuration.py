@@ -52,7 +52,7 @@ def test_quick_is_quicker() -> None:
 def test_the_shipped_claims_name_cells_that_their_studies_measure() -> None:
     for study in shipped("config", "full").studies:
         cells = [asdict(cell) for cell in study.cells(DEVICES)]
-        for claim in claims_of([study]):
+        for claim in claims_of(study.name, study.published, study.claims):
             form = read_claim(claim, study.name, study.name).form
             assert claim["source"]
             if isinstance(form, SameQuality):

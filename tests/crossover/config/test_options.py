@@ -18,12 +18,11 @@ from crossover.config.options import (
     memory_size,
     search_options,
     training_options,
-    trial_options,
 )
 from crossover.config.studies import BatchSearch, Effort, Quality
 from crossover.config.words import AXES
 from crossover.errors import UserError
-from trials import CELL
+from trials import CELL, trial_options
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_folders_and_names_that_cannot_be_merged_stop(run: Callable[..., Path], 
         names(folder, ("x", folder / ".." / "a"))
     with pytest.raises(UserError, match="'here' stands for a machine without a name"):
         names(("here", folder))
-    with pytest.raises(UserError, match=r"are both of machine 'here'; name them, as in laptop="):
+    with pytest.raises(UserError, match=r"are both of machine 'here'; give each a name, as in laptop="):
         names(folder, run("b"))
     (folder / "measurements.parquet").write_bytes(b"PAR1")
     with pytest.raises(UserError, match=r"not a readable table .*; copy it anew"):

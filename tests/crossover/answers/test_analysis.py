@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analyse_run import analyse
+from crossover.answers.analysis import analyse
 from crossover.errors import UserError
 from crossover.tables.columns import arrow_schema
 from crossover.tables.frames import records, write_rows
