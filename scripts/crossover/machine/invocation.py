@@ -26,7 +26,7 @@ SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+",
 
 @dataclass(frozen=True)
 class Invocation:
-    """A run of the workflow."""
+    """How a run was started, and from which code."""
 
     command: str
     """The command line, without what is secret in it."""

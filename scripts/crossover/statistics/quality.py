@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from sklearn.metrics import classification_report
 
 from crossover.config.words import BASELINE, PLAIN_SIDES
 from crossover.errors import UserError
@@ -80,6 +79,8 @@ def _names(study: str, trainings: pd.DataFrame, named: Sequence[str] | None) -> 
 
 def _report_columns(row: Mapping[Any, Any], names: list[str], baseline: Any) -> dict[str, Any]:
     """scikit-learn's classification report as columns; a class that is never predicted has precision 0."""
+    from sklearn.metrics import classification_report  # takes a moment, and few runs train
+
     report = classification_report(
         row["labels"],
         row["predictions"],
