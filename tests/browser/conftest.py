@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from opened_page import Open, Opened
+from processes import PATIENCE_S
 from report_pages import Page, write_page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -44,7 +45,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
     def act(path: Path, anchor: str = "", **options: Any) -> Opened:
         context = browser.new_context(**{"offline": True, "viewport": {"width": 1200, "height": 900}, **options})
         contexts.append(context)
-        context.set_default_timeout(5000)
+        context.set_default_timeout(1000 * PATIENCE_S)
         opened = Opened(context.new_page())
         pages.append(opened)
         opened.watch()

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from house import House
 from opened_page import Opened
+from processes import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +51,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(archive: Path, browser: Browser) -> Iterator[Opened]:
     """The archive's page, which must have been quiet at the end."""
     context = browser.new_context(offline=True)
-    context.set_default_timeout(5000)
+    context.set_default_timeout(1000 * PATIENCE_S)
     opened = Opened(context.new_page())
     opened.watch()
     opened.page.goto(archive.as_uri())
