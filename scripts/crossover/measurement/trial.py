@@ -21,8 +21,9 @@ from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.measurement.cell import Columns, OpenCell, open_cell
 from crossover.measurement.clock.latency import Way, measure_latencies, mistaken_ways, right_ways, time_cold
-from crossover.measurement.clock.profiling import busy_s
+from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
+from crossover.measurement.clock.turns import time_in_turns
 from crossover.measurement.host.description import process_age_s
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory
@@ -33,6 +34,7 @@ from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import early_end, unless_out_of_memory
 from crossover.measurement.step.execution import Execution, prepare
 from crossover.measurement.step.flops import SLOW_STEP_S, count_flops
+from crossover.measurement.step.remedies import remedies_of
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.workloads import build_model, count_parameters
 from crossover.tables.columns import Measurement
@@ -161,6 +163,8 @@ class Trial:
             passes["profile"] = self._profile
         if self.job.trial == 1 or self.columns["step_time_s"] < SLOW_STEP_S:
             passes["count of operations"] = self._count
+        if self.columns["step_time_s"] < SLOW_STEP_S:
+            passes["remedies"] = self._split  # last, since it leaves other weights and holds memory
         return passes
 
     def row(self) -> Columns:
@@ -211,8 +215,18 @@ class Trial:
     def _profile(self) -> Columns:
         """Device time with a kernel running, and the share of a step without."""
         target, step_time_s = self.cell.target, self.columns["step_time_s"]
-        busy = busy_s(self.execution.step, target.device, target.synchronise, step_time_s)
-        return {"device_busy_s": busy, "host_bound_share": None if busy is None else max(0.0, 1 - busy / step_time_s)}
+        found = profile_device(self.execution.step, target.device, target.synchronise, step_time_s)
+        if found is None:
+            return {}
+        busy_s, kernels = found
+        host_share = max(0.0, 1 - busy_s / step_time_s)
+        return {"device_busy_s": busy_s, "kernels_per_step": kernels, "host_bound_share": host_share}
+
+    def _split(self) -> Columns:
+        """The step with each remedy, timed in turns."""
+        cell = self.job.cell
+        ways = remedies_of(self.task, self.execution, cell.execution, self.columns["step_time_s"])
+        return dict(time_in_turns(ways, self.job.effort.block_min_s, self.watch))
 
     def _count(self) -> Columns:
         """Operations of a step; the watch also sees a switch that a step sets and sets back."""

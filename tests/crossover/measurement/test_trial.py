@@ -343,7 +343,7 @@ def test_a_compiled_cell_must_be_compiled_before_it_is_timed(
 ) -> None:
     """By an execution that says it compiles, and how often it has."""
     left = iter(counts)
-    monkeypatch.setattr(trial, "prepare", lambda task, _: Execution(task.step, lambda: 2.5, lambda: next(left)))
+    monkeypatch.setattr(trial, "prepare", lambda task, _: Execution(task.step, task.run, lambda: 2.5, lambda: next(left)))
     row = run_trial(replace(job, cell=replace(CELL, execution="compile")))
     assert row.status == status
     assert (row.reason or "").startswith(reason)

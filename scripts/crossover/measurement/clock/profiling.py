@@ -15,8 +15,10 @@ PROFILED_S = 0.2
 """Slow steps are profiled for about this long, at least one: torch takes long to read a large model's events."""
 
 
-def busy_s(step: Step, device: torch.device, synchronise: Step, step_time_s: float) -> float | None:
-    """Seconds of one step in which at least one kernel or copy ran; None for a device without kernels.
+def profile_device(
+    step: Step, device: torch.device, synchronise: Step, step_time_s: float
+) -> tuple[float, float] | None:
+    """Seconds of one step in which at least one kernel or copy ran, and how many ran; None without any.
 
     A step takes about `step_time_s`; the rest of it is the host's: Python, dispatch, waiting.
     """
@@ -34,7 +36,7 @@ def busy_s(step: Step, device: torch.device, synchronise: Step, step_time_s: flo
         for event in profile.events() or ()
         if event.device_type == kind and not getattr(event, "is_user_annotation", False)
     ]
-    return covered(spans) * 1e-6 / steps if spans else None
+    return (covered(spans) * 1e-6 / steps, len(spans) / steps) if spans else None
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:

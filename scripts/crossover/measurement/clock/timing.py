@@ -28,7 +28,7 @@ DRIFT_SHARE = 0.25
 BLOCK_TRIES = 2
 """Tries of each block length; the quicker one counts, because one stall must not shorten the blocks."""
 
-Step = Callable[[], None]
+Step = Callable[[], object]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ class Execution:
     """A step that is ready to be timed."""
 
     step: Callable[[], None]
+    run: Callable[..., None]
+    """The device's work of a step on inputs that are there already."""
     compile_s: Callable[[], float | None] = lambda: None
     """Seconds spent compiling or capturing so far; None for an eager step."""
     compilations: Callable[[], int] = lambda: 0
@@ -33,7 +35,7 @@ def prepare(task: Task, execution: str) -> Execution:
         return _compiled(task)
     if execution == "cuda-graph":
         return _captured(task)
-    return Execution(task.step)
+    return Execution(task.step, task.run)
 
 
 def _compiled(task: Task) -> Execution:
@@ -52,6 +54,7 @@ def _compiled(task: Task) -> Execution:
     dynamo: Any = torch._dynamo.utils
     return Execution(
         task.step,
+        task.run,
         lambda: float(dynamo.calculate_time_spent()["total_wall_time"]),
         lambda: int(dynamo.counters["stats"]["unique_graphs"]),
     )
@@ -76,11 +79,28 @@ def _compiler_missing(device: torch.device) -> str | None:
 
 def _captured(task: Task) -> Execution:
     """The device's work of a whole step, captured once and replayed; inputs are copied into its buffers."""
-    if (reason := _why_not_captured(task)) is not None:
+    if (reason := why_not_captured(task)) is not None:
         raise UnsupportedError(f"cuda-graph {reason}")
-    device = task.arithmetic.device
     start_s = time.perf_counter()
     buffers = tuple(tensor.clone() for tensor in task.next_inputs())
+    graph = capture(task, buffers)
+    capture_s = time.perf_counter() - start_s
+
+    def run(*inputs: torch.Tensor) -> None:
+        for buffer, tensor in zip(buffers, inputs, strict=True):
+            buffer.copy_(tensor)
+        graph.replay()
+
+    def step() -> None:
+        run(*task.next_inputs())
+        task.end_step()
+
+    return Execution(step, run, lambda: capture_s)
+
+
+def capture(task: Task, buffers: tuple[torch.Tensor, ...]) -> torch.cuda.CUDAGraph:
+    """A CUDA graph of the device's work of a step, whose inputs are what `buffers` hold when it is replayed."""
+    device = task.arithmetic.device
     # A workload's sums over steps keep the graph of the steps on the side stream, which is harmless here.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
     side = torch.cuda.Stream(device)
@@ -92,18 +112,11 @@ def _captured(task: Task) -> Execution:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         task.run(*buffers)
-    capture_s = time.perf_counter() - start_s
-
-    def step() -> None:
-        for buffer, tensor in zip(buffers, task.next_inputs(), strict=True):
-            buffer.copy_(tensor)
-        graph.replay()
-        task.end_step()
-
-    return Execution(step, lambda: capture_s)
+    return graph
 
 
-def _why_not_captured(task: Task) -> str | None:
+def why_not_captured(task: Task) -> str | None:
+    """What keeps a task's step out of a CUDA graph; None if nothing does."""
     arithmetic, optimizer = task.arithmetic, task.optimizer
     if arithmetic.device.type != "cuda":
         return f"needs a CUDA device; this is {arithmetic.device.type}"

@@ -1,0 +1,50 @@
+"""Several ways to run a step, timed in turns, so that a machine that changes its pace changes it for all of them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
+
+ROUNDS = (3, 7)
+"""Fewest and most blocks of each way."""
+
+SECONDS = 2.0
+"""For all ways together, where ROUNDS allows it."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to run a step."""
+
+    step: Step
+    setting: Callable[[], AbstractContextManager[object]] = nullcontext
+    """What holds while it runs, and is not timed."""
+
+
+def time_in_turns(ways: Mapping[str, Way], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
+    """Seconds of a step in each way: the median of synchronised blocks that last about `block_min_s` each.
+
+    A block begins with a step that does not count. Every second round runs backwards, so that a steady drift adds as
+    much to each way.
+    """
+
+    def block_s(way: Way, steps: int) -> float:
+        with way.setting():
+            way.step()
+            return time_block(way.step, steps, watch).wall_s
+
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    with without_garbage_collection():
+        first_s = {name: min(block_s(way, 1), block_s(way, 1)) for name, way in ways.items()}
+        steps = {name: max(1, math.ceil(block_min_s / max(one_s, 1e-9))) for name, one_s in first_s.items()}
+        round_s = math.fsum(steps[name] * one_s for name, one_s in first_s.items())
+        rounds = min(max(round(SECONDS / max(round_s, 1e-9)), ROUNDS[0]), ROUNDS[1])
+        for number in range(rounds):
+            for name in list(ways)[:: -1 if number % 2 else 1]:
+                found[name].append(block_s(ways[name], steps[name]) / steps[name])
+    return {name: statistics.median(samples_s) for name, samples_s in found.items()}

@@ -1,0 +1,182 @@
+"""Remedies for a slow step, each a way to run it without one of its causes: loader, transfer, launches, threads.
+
+What a step gains by a remedy is what its cause costs. On an accelerator the batch is first prepared in host memory,
+then pinned, then held on the device, and then the step on the held batch is replayed as one CUDA graph. On a CPU the
+batch is held, the step runs on fewer threads, and on a batch LARGER times as large, whose further rows cost no further
+calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from crossover.measurement.clock.turns import Way
+from crossover.measurement.step.endings import unless_out_of_memory
+from crossover.measurement.step.execution import Execution, capture, why_not_captured
+from crossover.measurement.step.tasks import Task
+
+LARGER = 4
+"""Times the rows of the larger batch."""
+
+Inputs = tuple[torch.Tensor, ...]
+
+
+FEWER_THREADS_S = 0.05
+"""Longer steps have no use for fewer threads, and would take long on them."""
+
+
+def remedies_of(task: Task, execution: Execution, name: str, step_time_s: float) -> dict[str, Way]:
+    """The step as it is and with each remedy, by column of `Measurement`; `name` is that of the execution.
+
+    Leaves weights and optimizer state changed, and holds memory of its own.
+    """
+    with HostCopies() as copies:
+        inputs = task.next_inputs()
+    device = task.arithmetic.device
+    held = tuple(tensor.to(device) for tensor in inputs)
+
+    def on(batch: Inputs) -> Callable[[], None]:
+        def step() -> None:
+            execution.run(*batch)
+            task.end_step()
+
+        return step
+
+    ways = {"split_step_s": Way(execution.step), "loading_s": Way(task.next_inputs), "held_s": Way(on(held))}
+    if device.type == "cpu":
+        if step_time_s < FEWER_THREADS_S:
+            ways |= _on_fewer_threads(on(held))
+        return ways if name == "compile" else ways | _larger(on, held, execution.run)  # it would compile anew
+    host = tuple(tensor.cpu() for tensor in inputs)
+    late = inputs[0].device.type == "cpu"
+    if late or 2 * copies.bytes >= sum(tensor.nbytes for tensor in inputs):
+        pinned = all(tensor.is_pinned() for tensor in inputs) if late else copies.pinned
+        ways |= _from_the_host(task, execution, host, pinned, early=not late)
+    if name != "cuda-graph":
+        ways |= _replayed(task, held)
+    return ways
+
+
+class HostCopies(TorchDispatchMode):
+    """Sums up what operations copy from host memory to the device; single numbers do not count."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.bytes = 0
+        self.pinned = True
+        """Whether all of it came from pinned memory."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        copied = {torch.ops.aten._to_copy: 0, torch.ops.aten.copy_: 1}.get(func.overloadpacket)
+        if copied is not None:
+            source = args[copied]
+            if source.device.type == "cpu" and result.device.type != "cpu" and source.dim():
+                self.bytes += source.nbytes
+                self.pinned = self.pinned and source.is_pinned()
+        return result
+
+
+def _from_the_host(task: Task, execution: Execution, host: Inputs, pinned: bool, early: bool) -> dict[str, Way]:
+    """The step on a batch in host memory: as the step's own, and pinned; and the copies alone.
+
+    `early`: whether `next_inputs` copies it, rather than the step's forward pass.
+    """
+    device = task.arithmetic.device
+
+    def copied(batch: Inputs, wait: bool) -> Inputs:
+        return tuple(tensor.to(device, non_blocking=not wait) for tensor in batch)
+
+    def step(batch: Inputs, wait: bool, early: bool) -> None:
+        execution.run(*(copied(batch, wait) if early else batch))
+        task.end_step()
+
+    fixed = tuple(tensor.pin_memory() for tensor in host) if device.type == "cuda" else None
+    own = fixed if pinned and fixed else host
+    ways = {
+        "prepared_s": Way(partial(step, own, not pinned, early)),
+        "transfer_s": Way(partial(copied, own, not pinned)),
+    }
+    if fixed and not pinned:
+        ways |= {
+            "pinned_s": Way(partial(step, fixed, False, True)),
+            "pinned_transfer_s": Way(partial(copied, fixed, False)),
+        }
+    return ways
+
+
+def _replayed(task: Task, held: Inputs) -> dict[str, Way]:
+    """The step on a held batch as one CUDA graph, without reading results back; empty where none can hold it."""
+    with _nothing_read_back(task), _steps_counted_on_the_device(task):
+        if why_not_captured(task) is not None:
+            return {}
+        graph = unless_out_of_memory(lambda: capture(task, held), None)
+    if graph is None:
+        return {}
+    end_step = None if task.reads_back else task.end_step
+
+    def step() -> None:
+        graph.replay()
+        if end_step:
+            end_step()
+
+    return {"replayed_s": Way(step)}
+
+
+@contextmanager
+def _nothing_read_back(task: Task) -> Iterator[None]:
+    reads_back, task_dict = task.reads_back, vars(task)
+    if reads_back:
+        task_dict |= {"reads_back": False, "observe": lambda *_results: None}
+    try:
+        yield
+    finally:
+        if reads_back:
+            del task_dict["reads_back"], task_dict["observe"]
+
+
+@contextmanager
+def _steps_counted_on_the_device(task: Task) -> Iterator[None]:
+    """Have an optimizer that counts its steps on the host do so on the device, as torch asks for before a capture."""
+    for group in () if task.optimizer is None else task.optimizer.param_groups:
+        if group.get("capturable") is False:
+            group["capturable"] = True
+            for parameter in group["params"]:
+                state = task.optimizer.state.get(parameter, {}) if task.optimizer else {}
+                if isinstance(state.get("step"), torch.Tensor):
+                    state["step"] = state["step"].to(parameter.device)
+    yield
+
+
+def _on_fewer_threads(step: Callable[[], None]) -> dict[str, Way]:
+    threads = torch.get_num_threads()
+    fewer = {"one_thread_s": 1} if threads > 1 else {}
+    if threads > 3:
+        fewer["half_threads_s"] = threads // 2
+    return {name: Way(step, partial(_threads, count)) for name, count in fewer.items()}
+
+
+def _larger(on: Callable[[Inputs], Callable[[], None]], held: Inputs, run: Callable[..., None]) -> dict[str, Way]:
+    """The step on LARGER times the rows; empty where the memory or the model does not take them."""
+    try:
+        larger = tuple(torch.cat([tensor] * LARGER) for tensor in held)
+        run(*larger)
+    except RuntimeError:  # a model may take batches of one size only
+        return {}
+    return {"larger_s": Way(on(larger))}
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
