@@ -57,6 +57,7 @@ rule analyse_run:
         measurements=rules.collect_measurements.output.measurements,
         trainings=PLAN.trainings,
         searches=PLAN.searches_asked,
+        roofs=PLAN.roofs,
         library=library(*COMPUTING),
     output:
         **{name: kept(f"{RESULTS}/{name}.parquet") for name in TABLES},

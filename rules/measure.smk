@@ -2,6 +2,7 @@
 # depends on is in `params`: code by what it says, not by the time of its files.
 
 from crossover.machine.code_key import digests_of
+from crossover.plan.jobs import ROOFS_MB, ROOFS_MIN
 
 
 rule make_dataset:
@@ -98,3 +99,26 @@ rule find_largest_batch:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
     shell:
         "python3 {input.script:q} {params.job[options]} --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
+
+
+rule probe_roofs:
+    input:
+        script=ancient(house("scripts/probe_roofs.py")),
+    output:
+        PLAN.roofs_pattern,
+    log:
+        PLAN.log_pattern("probe_roofs", PLAN.roofs_pattern),
+    conda:
+        "../envs/benchmark.yaml"
+    threads: JOBS.threads
+    resources:
+        **JOBS.class_resources(),
+        gpu=JOBS.gpus,
+        mem_mb=ROOFS_MB,
+        runtime=ROOFS_MIN,
+    params:
+        job=JOBS.roofs,
+    message:
+        f"Probing what {{wildcards.device}}{OF_CLASS} can do"
+    shell:
+        "python3 {input.script:q} {params.job[options]} --output={output:q} > {log:q} 2>&1"

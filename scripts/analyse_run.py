@@ -12,6 +12,7 @@ from crossover.plan import plan_file
 from crossover.tables.columns import Training
 from crossover.tables.frames import read_table
 from crossover.tables.guards import check_environments, matching_rows
+from crossover.tables.roofs import read_roofs
 from crossover.tables.run_tables import write_run
 from crossover.tables.searches import collect_searches
 
@@ -26,6 +27,7 @@ def analyse_run(
     path_to_measurements: Path,
     paths_to_trainings: Sequence[Path],
     paths_to_searches: Sequence[Path],
+    paths_to_roofs: Sequence[Path],
     several_hosts: bool,
     path_to_results: Path,
 ) -> None:
@@ -35,7 +37,9 @@ def analyse_run(
     searches = collect_searches(paths_to_searches)
     found = searches[searches["status"] == "ok"]  # another may have ended before it knew where it ran
     check_environments(pa.Table.from_pandas(found, preserve_index=False), several_hosts)
-    tables = analyse(read_table(path_to_measurements), trainings, searches, plan.studies, plan.config["prices"])
+    roofs = read_roofs(paths_to_roofs)
+    measurements = read_table(path_to_measurements)
+    tables = analyse(measurements, trainings, searches, roofs, plan.studies, plan.config["prices"])
     write_run(tables, path_to_results)
 
 
@@ -46,6 +50,7 @@ if __name__ == "__main__":
             path_to_measurements=Path(snakemake.input.measurements),
             paths_to_trainings=[Path(path) for path in snakemake.input.trainings],
             paths_to_searches=[Path(path) for path in snakemake.input.searches],
+            paths_to_roofs=[Path(path) for path in snakemake.input.roofs],
             several_hosts=snakemake.params.several_hosts,
             path_to_results=Path(snakemake.output.cells).parent,
         )

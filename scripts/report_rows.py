@@ -23,6 +23,7 @@ from crossover.tables.finished import finished_rows, finished_searches, missing_
 from crossover.tables.frames import write_rows
 from crossover.tables.merged_runs import join_runs
 from crossover.tables.registry import table_of
+from crossover.tables.roofs import read_roofs
 from crossover.tables.run_tables import write_run
 
 TEMPLATES = Path(__file__).parents[1] / "report"
@@ -65,14 +66,16 @@ def report_finished(folder: Path, output: Path) -> None:
         "search": finished_searches(asked["search"], plan.several_hosts),
     }
     missing = list(missing_results(asked, found))
-    tables = analyse(found["trial"], found["training"], found["search"], plan.studies, plan.config["prices"], missing)
+    roofs = read_roofs(sorted((folder / "roofs").rglob("*.json")))
+    kinds = (found["trial"], found["training"], found["search"], roofs)
+    tables = analyse(*kinds, plan.studies, plan.config["prices"], missing)
     done = {work: (len(found[work]), len(paths)) for work, paths in asked.items() if paths}
     progress = done if missing else None
     _write(Run(tables, plan.studies, plan.config, note=plan.note, progress=progress), rows, output)
 
 
 def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
-    """Report the trials of several runs side by side; the machine becomes an axis."""
+    """Report the trials of several runs side by side; the machine becomes an axis. Only trials are joined."""
     rows = join_runs(runs)
     studies: dict[str, Mapping[str, Any]] = {}
     for _, folder in runs:
@@ -80,7 +83,8 @@ def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None
     measurements = rows.to_pandas()
     studies = {name: studies[name] for name in measurements["study"].unique()}
     trainings = arrow_schema(Training).empty_table().to_pandas()
-    tables = analyse(measurements, trainings, table_of("largest_batches"), studies, None, grids_known=False)
+    others = (table_of("largest_batches"), table_of("roofs"))
+    tables = analyse(measurements, trainings, *others, studies, None, grids_known=False)
     merged = read_provenances([(name or str(folder), folder) for name, folder in runs])
     _write(Run(tables, studies, merged=merged), rows, output)
 

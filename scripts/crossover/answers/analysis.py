@@ -12,6 +12,7 @@ from crossover.answers.answers import answers_of
 from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
 from crossover.config.words import threads_of_side
+from crossover.statistics.bottlenecks import bottlenecks_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.cores_worth import cores_worth_of
 from crossover.statistics.crossovers import crossovers_of
@@ -19,6 +20,7 @@ from crossover.statistics.latencies import latencies_of
 from crossover.statistics.problems import list_problems
 from crossover.statistics.quality import quality_pairs_of, quality_table
 from crossover.statistics.ratios import ratios_of
+from crossover.statistics.roofs import with_roofs
 from crossover.tables.finished import MissingResult
 from crossover.tables.run_tables import RunTables, run_tables
 
@@ -27,6 +29,7 @@ def analyse(
     measurements: pd.DataFrame,
     trainings: pd.DataFrame,
     searches: pd.DataFrame,
+    roofs: pd.DataFrame,
     studies: Mapping[str, Mapping[str, Any]],
     prices: Mapping[str, float] | None,
     missing: Iterable[MissingResult] = (),
@@ -35,19 +38,21 @@ def analyse(
 ) -> RunTables:
     """All tables of a run.
 
-    `measurements` has one row a trial, `trainings` one a training, and `searches` is what `collect_searches` gives; all
-    may be empty. `studies` holds the files of the measured studies by name, completed with defaults, `prices` the price
-    of an hour on the machine of each device. `grids_known` is False for runs of other machines, which may have begun
-    with other sizes than the studies have here: then no size counts as refined.
+    `measurements` has one row a trial, `trainings` one a training, `searches` is what `collect_searches` gives and
+    `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
+    completed with defaults, `prices` the price of an hour on the machine of each device. `grids_known` is False for
+    runs of other machines, which may have begun with other sizes than the studies here: then no size counts as refined.
     """
     sizes = {name: study["sizes"] for name, study in studies.items()} if grids_known else {}
-    cells = summarise(measurements, sizes, prices)
+    cells = with_roofs(summarise(measurements, sizes, prices), measurements, roofs)
     classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
     quality = quality_table(trainings, classes)
     on_fewer_cores = cells.loc[[threads_of_side(device) is not None for device in cells["device"]], "study"]
     tables = run_tables(
         measurements=measurements,
+        roofs=roofs,
         cells=cells,
+        bottlenecks=bottlenecks_of(measurements, cells),
         ratios=ratios_of(measurements),
         crossovers=crossovers_of(measurements, {name: study["x_axis"] for name, study in studies.items()}, prices),
         latencies=latencies_of(measurements),

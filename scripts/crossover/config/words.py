@@ -110,6 +110,9 @@ BASELINE = "cpu"
 HALF = "half"
 """Half of the CPU's cores, as in the side `cpu-half`."""
 
+LARGER_BATCH = 4
+"""Times the rows of a batch, for a step that some calls bound."""
+
 AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "machine", "device")
 """The columns that name a cell, in the order of its path under results/cells/."""
 HERE = "here"

@@ -29,12 +29,12 @@ from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory
 from crossover.measurement.memory.memory_split import Subject
 from crossover.measurement.process.jobs import TrialJob
+from crossover.measurement.remedies import remedies_of
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import early_end, unless_out_of_memory
 from crossover.measurement.step.execution import Execution, prepare
-from crossover.measurement.step.flops import SLOW_STEP_S, count_flops
-from crossover.measurement.step.remedies import remedies_of
+from crossover.measurement.step.flops import SLOW_STEP_S, count_work
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.workloads import build_model, count_parameters
 from crossover.tables.columns import Measurement
@@ -231,10 +231,10 @@ class Trial:
     def _count(self) -> Columns:
         """Operations of a step; the watch also sees a switch that a step sets and sets back."""
         with SwitchWatch(self.cell.switches) as seen:
-            flops = count_flops(self.task.step, self.job.cell.execution)
+            work = count_work(self.task.step, self.job.cell.execution)
         if reason := changes(seen.asked, seen.found):
             raise InvalidError(reason)
-        return {"flops_per_step": flops}
+        return work
 
 
 def first_updates(task: Task, step: Step, watch: Stopwatch) -> tuple[float, ...]:

@@ -10,11 +10,11 @@ from functools import cache, cached_property
 from typing import Any
 
 from crossover.config.configuration import Configuration
-from crossover.config.options import axis_options, search_options, setting_options, training_options
+from crossover.config.options import as_options, axis_options, search_options, setting_options, training_options
 from crossover.config.studies import Study, effort_of, quality_of
 from crossover.config.words import HERE, is_cpu
 from crossover.config.workloads import memory_mb
-from crossover.machine.code_key import Modules, code_of
+from crossover.machine.code_key import Modules, code_of, digests_of
 from crossover.machine.discovery import Machine
 from crossover.plan.classes import resource_of, resources_asked
 from crossover.plan.run_plan import cell_of
@@ -24,6 +24,10 @@ START_MIN = 6
 
 SEARCH_MIN = 60
 """Minutes of a search beside its longest try: some fifty tries, each far below its own limit."""
+
+ROOFS_MIN = 10
+"""Minutes of a probe of a device, which takes seconds."""
+ROOFS_MB = 4000
 
 Wildcards = Mapping[str, Any]
 
@@ -58,6 +62,16 @@ class Jobs:
         assert quality is not None
         options = training_options(cell_of(wildcards), quality, **self._shared(study) | {"seed": None})
         return self._params("training", wildcards, options)
+
+    def roofs(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Parameters of a probe of a device."""
+        machine = wildcards.get("machine", HERE)
+        axes = {"machine": None if machine == HERE else machine, "device": wildcards["device"]}
+        return {
+            "options": shlex.join(as_options(axes | {"cpu_threads": self.config.cpu_threads})),
+            "code": digests_of("crossover.measurement.roofs"),
+            **self._versions(wildcards),
+        }
 
     @cached_property
     def settings(self) -> dict[str, list[str]]:
@@ -137,9 +151,12 @@ class Jobs:
         return {
             "options": shlex.join(options),
             "code": self._code_keys(kind, wildcards["workload"]),
-            "torch": self.machine.torch_version,
-            "driver": None if is_cpu(wildcards["device"]) else self.machine.driver_version,
+            **self._versions(wildcards),
         }
+
+    def _versions(self, wildcards: Wildcards) -> Params:
+        driver = None if is_cpu(wildcards["device"]) else self.machine.driver_version
+        return {"torch": self.machine.torch_version, "driver": driver}
 
     @cached_property
     def _code_keys(self) -> Callable[[str, str], str]:

@@ -9,7 +9,9 @@ from crossover.plan.run_plan import RunPlan
 from crossover.plan.stages import has_other_sides
 
 TABLES = (
+    "roofs",
     "cells",
+    "bottlenecks",
     "ratios",
     "crossovers",
     "latencies",

@@ -132,6 +132,17 @@ class RunPlan:
             for number in range(1, quality.seeds + 1)
         ]
 
+    @cached_property
+    def roofs(self) -> list[str]:
+        """Roofs of all devices that a model is timed on, on all of their cores."""
+        cells = [cell for cell in self.cells if cell.workload != NULL and threads_of_side(cell.device) is None]
+        return list(dict.fromkeys(self.roofs_pattern.format(**vars(cell)) for cell in cells))
+
+    @property
+    def roofs_pattern(self) -> str:
+        """Pattern of the path of a device's roofs."""
+        return f"{self.results}/roofs{placed('/{device}', self.classes)}.json"
+
     @property
     def row_pattern(self) -> str:
         """Pattern of the path of a trial's row."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from crossover.config.words import AXES, PRECISIONS, STATUSES
+from crossover.config.words import AXES, LARGER_BATCH, PRECISIONS, STATUSES
 from crossover.tables.columns import Measurement, Row, Training
 from crossover.text import spaced
 
@@ -259,6 +259,17 @@ CELLS = _axes(CELL_AXES) | {
     ),
     **{name: _bytes(f"{words} at that peak", trials=MIDDLE) for name, words in MEMORY_PARTS.items()},
     "capacity_bytes": _bytes("all the memory of the GPU; of the host for the CPU", shown_unit="GB", factor=1e-9),
+    "memory_roof_s": Column("the least that moving a step's bytes takes, at the bandwidth measured", "s"),
+    "compute_roof_s": Column("the least that a step's operations take, at the peak measured in the precision", "s"),
+    "launch_roof_s": Column("the least that starting a step's kernels takes, within one CUDA graph", "s"),
+    **_estimate(
+        "roof_share{}",
+        "the longer of what memory and operations take at least, over the time of a step",
+        title="of its roof",
+        shown_unit="%",
+        factor=100,
+        chart="number",
+    ),
     "max_abs_error": Column(
         "largest error of a result's element, as the source measures it",
         title="largest error",
@@ -309,6 +320,65 @@ CROSSOVERS = _axes(LINE_AXES) | {
     "size_name": _text("what the size axis counts"),
     "baseline_name": _text("name of the baseline's device"),
     "contender_name": _text("name of the contender's device"),
+}
+
+ROOF_KINDS = {
+    "matmul": "matrix product",
+    "memory": "streaming through memory",
+    "launch": "starting a tiny kernel",
+    "graph_launch": "starting a tiny kernel within a CUDA graph",
+    "host_to_device_pageable": "copy to the device from pageable memory",
+    "host_to_device_pinned": "copy to the device from pinned memory",
+    "device_to_host_pageable": "copy from the device to pageable memory",
+    "device_to_host_pinned": "copy from the device to pinned memory",
+}
+"""What is probed of a device."""
+
+ROOFS = _of_record(["machine", "device", "device_name", "hostname", "threads", "torch_version"]) | {
+    "roof": _text("what was probed: " + ", ".join(ROOF_KINDS)),
+    "precision": _text("arithmetic of a matrix product"),
+    "working_set_bytes": Column("what the probe touches", "B"),
+    "value": Column("median over the repeats of the probe, in `unit`"),
+    "lowest": Column("lowest of them"),
+    "highest": Column("highest of them"),
+    "unit": _text("FLOP/s, B/s or s"),
+}
+
+SPLIT = {
+    "loader": "preparing batches",
+    "transfer": "copying batches to the device",
+    "launch": "starting kernels",
+    "threads": "sharing work among threads",
+    "overhead": "calls that take as long for any batch",
+    "memory": "moving data through memory",
+    "compute": "operations",
+    "unexplained": "unexplained work of the device",
+}
+"""What a step's time goes into."""
+
+REMEDIES = {
+    "prepare": "batches prepared ahead",
+    "pin": "batches in pinned memory",
+    "hold": "data that stays on the device",
+    "graph": "one CUDA graph",
+    "one_thread": "one thread",
+    "half_threads": "half of the threads",
+    "larger_batch": f"{LARGER_BATCH} times the batch",
+}
+"""What was tried against it."""
+
+BOTTLENECKS = _axes(CELL_AXES) | {
+    "bottleneck": _text("what takes the largest share of a step: " + ", ".join(SPLIT)),
+    "also": _text("what takes at least half as much, and a fifth of the step; empty: nothing"),
+    **{
+        key: column
+        for name, words in SPLIT.items()
+        for key, column in _estimate(f"{name}_share{{}}", f"share of {words} in a step").items()
+    },
+    "remedy": _text("what was tried against the bottleneck: " + ", ".join(REMEDIES) + "; empty: nothing"),
+    **_estimate("gain{}", "how many times as fast the same samples were with it"),
+    "predicted_gain": Column("how many times as fast they should have been, by the times of the parts"),
+    "trials": _count("ok trials that tried"),
 }
 
 LATENCIES = _axes(CELL_AXES) | {
@@ -464,7 +534,9 @@ ANSWERS = {
 }
 
 TABLES: Mapping[str, Mapping[str, Column]] = {
+    "roofs": ROOFS,
     "cells": CELLS,
+    "bottlenecks": BOTTLENECKS,
     "ratios": RATIOS,
     "crossovers": CROSSOVERS,
     "latencies": LATENCIES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import pandas as pd
@@ -18,8 +18,12 @@ class RunTables:
 
     measurements: pd.DataFrame
     """One row a trial."""
+    roofs: pd.DataFrame
+    """One row a roof of a device."""
     cells: pd.DataFrame
     """One row a cell: its trials summarised."""
+    bottlenecks: pd.DataFrame
+    """One row a cell whose remedies were tried: what bounds its step."""
     ratios: pd.DataFrame
     """One row a pair of cells: how many times as fast one is as the other."""
     crossovers: pd.DataFrame
@@ -42,8 +46,8 @@ class RunTables:
     """One row a question and line."""
 
     def of_study(self, study: str) -> RunTables:
-        """The same tables with the rows of one study."""
-        return RunTables(**{name: of_study(getattr(self, name), study) for name in TABLE_NAMES})
+        """The same tables with the rows of one study; roofs belong to all."""
+        return replace(self, **{name: of_study(getattr(self, name), study) for name in TABLE_NAMES if name != "roofs"})
 
 
 TABLE_NAMES = tuple(table.name for table in fields(RunTables))

@@ -201,7 +201,7 @@ def test_the_first_trial_is_profiled_and_counts_the_operations_of_a_slow_step(
         return columns | {"step_time_s": step_s}, flags
 
     monkeypatch.setattr(trial, "time_steps", time_steps)
-    monkeypatch.setattr(trial, "busy_s", lambda *_: busy if busy else pytest.fail("profiled"))
+    monkeypatch.setattr(trial, "profile_device", lambda *_: (busy, 3.0) if busy else pytest.fail("profiled"))
     row = run_trial(replace(job, trial=number))
     assert (row.flops_per_step is not None) is counted
     assert (row.device_busy_s, row.host_bound_share) == (busy, share)
@@ -217,8 +217,9 @@ LATER = {
     "measure_latencies": ("latencies", "latency_p50_s"),
     "compare_with_reference": ("numerical check", "relative_error"),
     "measure_memory": ("memory pass", "peak_rss_bytes"),
-    "busy_s": ("profile", "device_busy_s"),
-    "count_flops": ("count of operations", "flops_per_step"),
+    "profile_device": ("profile", "device_busy_s"),
+    "count_work": ("count of operations", "flops_per_step"),
+    "time_in_turns": ("remedies", "held_s"),
 }
 """The passes after the timing, by the function that does their work: their names, and a column of each."""
 
@@ -241,7 +242,7 @@ def test_no_memory_for_a_later_pass_leaves_the_time_and_the_other_passes(
 def test_what_is_kept_if_a_pass_does_not_end_grows_from_pass_to_pass(job: TrialJob) -> None:
     row, told = kept(replace(job, latency_steps=3))
     names = [name for name, _ in LATER.values()]
-    assert [message["passing"] for message in told] == [names[place:] for place in range(5)]
+    assert [message["passing"] for message in told] == [names[place:] for place in range(len(names))]
     assert not any(message["transient"] for message in told)
     rows = [message["row"] for message in told]
     assert {(one["status"], one["step_time_s"]) for one in rows} == {("ok", row.step_time_s)}
@@ -343,7 +344,9 @@ def test_a_compiled_cell_must_be_compiled_before_it_is_timed(
 ) -> None:
     """By an execution that says it compiles, and how often it has."""
     left = iter(counts)
-    monkeypatch.setattr(trial, "prepare", lambda task, _: Execution(task.step, task.run, lambda: 2.5, lambda: next(left)))
+    monkeypatch.setattr(
+        trial, "prepare", lambda task, _: Execution(task.step, task.run, lambda: 2.5, lambda: next(left))
+    )
     row = run_trial(replace(job, cell=replace(CELL, execution="compile")))
     assert row.status == status
     assert (row.reason or "").startswith(reason)

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossover.measurement.clock.profiling import PROFILED_STEPS, busy_s, covered
+from crossover.measurement.clock.profiling import PROFILED_STEPS, covered, profile_device
 
 DeviceType: Any = torch.autograd.DeviceType  # type: ignore[attr-defined]
 
@@ -32,7 +32,7 @@ def profiled(
     kind: str = "cuda",
     step_time_s: float = 0.001,
 ) -> Any:
-    """Busy seconds by a made-up profiler, and what happened in which order."""
+    """Busy seconds and kernels by a made-up profiler, and what happened in which order."""
     log: list[str] = []
 
     class Profile:
@@ -49,7 +49,7 @@ def profiled(
             return events
 
     monkeypatch.setattr(torch.profiler, "profile", Profile)
-    found = busy_s(lambda: log.append("step"), torch.device(kind), lambda: log.append("wait"), step_time_s)
+    found = profile_device(lambda: log.append("step"), torch.device(kind), lambda: log.append("wait"), step_time_s)
     return found, log
 
 
@@ -63,7 +63,7 @@ def test_kernels_of_the_device_count_and_nothing_else(monkeypatch: pytest.Monkey
         event(ours, 0, 90_000, annotation=True),
     ]
     found, log = profiled(monkeypatch, events, kind)
-    assert found == pytest.approx(4e-3 / PROFILED_STEPS)
+    assert found == pytest.approx((4e-3 / PROFILED_STEPS, 2 / PROFILED_STEPS))
     assert log == [kind.upper(), *["step"] * PROFILED_STEPS, "wait", "stop"]
 
 
@@ -71,7 +71,7 @@ def test_kernels_of_the_device_count_and_nothing_else(monkeypatch: pytest.Monkey
 def test_of_slow_steps_few_are_profiled(monkeypatch: pytest.MonkeyPatch, step_time_s: float, steps: int) -> None:
     found, log = profiled(monkeypatch, [event(DeviceType.CUDA, 0, 8000)], step_time_s=step_time_s)
     assert log.count("step") == steps
-    assert found == pytest.approx(8e-3 / steps)
+    assert found == pytest.approx((8e-3 / steps, 1 / steps))
 
 
 @pytest.mark.parametrize("events", [None, [], [event(DeviceType.CPU, 0, 5)]])

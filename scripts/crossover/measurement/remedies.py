@@ -2,8 +2,7 @@
 
 What a step gains by a remedy is what its cause costs. On an accelerator the batch is first prepared in host memory,
 then pinned, then held on the device, and then the step on the held batch is replayed as one CUDA graph. On a CPU the
-batch is held, the step runs on fewer threads, and on a batch LARGER times as large, whose further rows cost no further
-calls.
+batch is held, the step runs on fewer threads, and on a larger batch, whose further rows cost no further calls.
 """
 
 from __future__ import annotations
@@ -16,13 +15,11 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from crossover.config.words import LARGER_BATCH
 from crossover.measurement.clock.turns import Way
 from crossover.measurement.step.endings import unless_out_of_memory
 from crossover.measurement.step.execution import Execution, capture, why_not_captured
 from crossover.measurement.step.tasks import Task
-
-LARGER = 4
-"""Times the rows of the larger batch."""
 
 Inputs = tuple[torch.Tensor, ...]
 
@@ -163,9 +160,9 @@ def _on_fewer_threads(step: Callable[[], None]) -> dict[str, Way]:
 
 
 def _larger(on: Callable[[Inputs], Callable[[], None]], held: Inputs, run: Callable[..., None]) -> dict[str, Way]:
-    """The step on LARGER times the rows; empty where the memory or the model does not take them."""
+    """The step on LARGER_BATCH times the rows; empty where the memory or the model does not take them."""
     try:
-        larger = tuple(torch.cat([tensor] * LARGER) for tensor in held)
+        larger = tuple(torch.cat([tensor] * LARGER_BATCH) for tensor in held)
         run(*larger)
     except RuntimeError:  # a model may take batches of one size only
         return {}

@@ -1,0 +1,155 @@
+"""What a device can do, by measuring it: matrix products, streaming through memory, copies over the link, launches.
+
+The bounds of the roofline model (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model
+for multicore architectures", 2009), from the same torch, threads and switches as the trials.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from crossover.errors import UnsupportedError
+from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
+from crossover.measurement.step.conditions import set_switches
+from crossover.measurement.step.devices import OpenDevice
+from crossover.measurement.step.precision import PURE, arithmetic_of
+
+PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp64")
+
+REPEATS = 7
+"""Blocks of each probe."""
+BLOCK_S = 0.03
+LONGEST_STEP_S = 0.2
+"""A probe that takes longer ends the growing of its sizes."""
+
+COPY_BYTES = 2**26
+LAUNCHES = 1000
+"""Tiny kernels in a row."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the probes are."""
+
+    rows: tuple[int, ...]
+    """Of square matrices, ascending."""
+    working_sets: tuple[int, ...]
+    """Bytes that a pass through memory touches, ascending."""
+
+
+HOST = Sizes((256, 512, 1024, 2048), tuple(2**power for power in range(20, 30, 2)))
+ACCELERATOR = Sizes((2048, 4096, 8192), tuple(2**power for power in (23, 25, 27, 29)))
+"""At most 2^29 bytes a probe. Smaller working sets would show how long a kernel takes to start."""
+
+
+def probe(target: OpenDevice, threads: int, watch: Stopwatch, sizes: Sizes | None = None) -> Iterator[dict[str, Any]]:
+    """Rows of table `roofs` for a device, without those that name it."""
+    sizes = sizes or (HOST if target.device.type == "cpu" else ACCELERATOR)
+    with without_garbage_collection(), torch.no_grad():
+        for precision in PRECISIONS:
+            try:
+                yield _matrix_products(target.device, precision, threads, watch, sizes.rows)
+            except UnsupportedError:
+                continue
+        set_switches("fp32", threads)
+        for working_set in sizes.working_sets:
+            yield _streaming(target.device, working_set, watch)
+        yield from _launches(target.device, watch)
+        if target.device.type == "cuda":
+            yield from _copies(target.device, watch)
+
+
+def _matrix_products(
+    device: torch.device, precision: str, threads: int, watch: Stopwatch, sizes: tuple[int, ...]
+) -> dict[str, Any]:
+    """The best rate over the sizes, in FLOP/s: 2 n^3 operations over a product's time."""
+    set_switches(precision, threads)
+    dtype = PURE.get(precision, arithmetic_of(precision, device).dtype)
+    best: dict[str, Any] | None = None
+    for rows in sizes:
+        left, right = (torch.randn(rows, rows, device=device).to(dtype) for _ in range(2))
+        out = torch.empty_like(left)
+        times_s = _times_s(lambda: torch.mm(left, right, out=out), watch)  # noqa: B023 - run before the next one
+        found = _row("matmul", times_s, 2 * rows**3, "FLOP/s", precision=precision, working_set_bytes=3 * out.nbytes)
+        if best is None or found["value"] > best["value"]:
+            best = found
+        if statistics.median(times_s) > LONGEST_STEP_S / 8:  # twice the rows take eight times as long
+            break
+    assert best is not None
+    return best
+
+
+def _streaming(device: torch.device, working_set: int, watch: Stopwatch) -> dict[str, Any]:
+    """The best rate of a sum of two vectors, of a copy and of a reduction that touch the working set, in B/s."""
+    third, half = (torch.ones(working_set // (4 * parts), device=device) for parts in (3, 2))
+    thirds, other = (torch.empty_like(third), torch.empty_like(third)), torch.empty_like(half)
+    whole = torch.ones(working_set // 4, device=device)
+    passes: tuple[tuple[Step, int], ...] = (
+        (lambda: torch.add(third, thirds[0], out=thirds[1]), 3 * third.nbytes),
+        (lambda: other.copy_(half), 2 * half.nbytes),
+        (whole.sum, whole.nbytes),
+    )
+    found = [_row("memory", _times_s(_replayed(step, device), watch), count, "B/s") for step, count in passes]
+    return max(found, key=lambda row: row["value"]) | {"working_set_bytes": working_set}
+
+
+def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
+    """Seconds of a tiny operation among many: started one by one, and in one CUDA graph."""
+    number = torch.zeros(1, device=device)
+
+    def many() -> None:
+        for _ in range(LAUNCHES):
+            number.add_(1)
+
+    yield _row("launch", [time_s / LAUNCHES for time_s in _times_s(many, watch)], None, "s")
+    if device.type == "cuda":
+        replayed_s = _times_s(_replayed(many, device), watch)
+        yield _row("graph_launch", [time_s / LAUNCHES for time_s in replayed_s], None, "s")
+
+
+def _copies(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
+    there = torch.empty(COPY_BYTES, dtype=torch.uint8, device=device)
+    for memory in ("pageable", "pinned"):
+        here = torch.ones(COPY_BYTES, dtype=torch.uint8, pin_memory=memory == "pinned")
+        for roof, target, source in (("host_to_device", there, here), ("device_to_host", here, there)):
+            times_s = _times_s(lambda: target.copy_(source), watch)  # noqa: B023 - run before the next one
+            yield _row(f"{roof}_{memory}", times_s, COPY_BYTES, "B/s", working_set_bytes=COPY_BYTES)
+
+
+def _replayed(step: Step, device: torch.device) -> Step:
+    """The step without the host's part, where the device has graphs."""
+    if device.type != "cuda":
+        return step
+    side = torch.cuda.Stream(device)
+    side.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.current_stream(device).wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
+def _times_s(step: Step, watch: Stopwatch) -> list[float]:
+    """Seconds of a step in each of REPEATS blocks, after a warm-up of as long as one."""
+    step()
+    one_s = time_block(step, 1, watch).wall_s
+    steps = max(1, math.ceil(BLOCK_S / max(one_s, 1e-9)))
+    one_s = time_block(step, steps, watch).wall_s / steps
+    steps = max(1, math.ceil(BLOCK_S / max(one_s, 1e-9)))
+    return [time_block(step, steps, watch).wall_s / steps for _ in range(REPEATS)]
+
+
+def _row(roof: str, times_s: list[float], count: int | None, unit: str, **more: Any) -> dict[str, Any]:
+    """A roof from the times of its blocks: the median, and the lowest and the highest; `count` over time is a rate."""
+    to_value: Callable[[float], float] = (lambda time_s: time_s) if count is None else (lambda time_s: count / time_s)
+    values = [to_value(time_s) for time_s in times_s]
+    value, lowest, highest = statistics.median(values), min(values), max(values)
+    return {"roof": roof, "value": value, "lowest": lowest, "highest": highest, "unit": unit, **more}

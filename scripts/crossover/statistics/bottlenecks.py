@@ -1,0 +1,169 @@
+"""What bounds a step, from what it gains by each remedy that was tried, and from the roofs of its device.
+
+Remedies come one after the other (`crossover.measurement.step.remedies`), so their gains add up to the whole step. What
+no remedy takes away is the device's own work, which its measured bandwidth and peak explain, or nothing does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from crossover.config.words import LARGER_BATCH, is_cpu
+from crossover.statistics.intervals import paired_ratio, share_over_trials
+from crossover.tables.registry import CELL_AXES, SPLIT, table_of
+
+NEAR = 0.5
+"""Share of a step's remaining work that its roof must explain."""
+
+ALSO = 0.5
+"""A second cause is named if its share is at least this much of the first's, and at least LEAST of the step."""
+LEAST = 0.2
+
+PIN_ENOUGH = 1.05
+"""Gain from which pinned memory is the remedy for copies; else the batch must stay on the device."""
+
+
+class RoofTimes(NamedTuple):
+    """The least that the device needs for a step's work, in seconds; NaN where it was not probed."""
+
+    memory_s: float
+    compute_s: float
+    launch_s: float
+    """For starting its kernels within one graph."""
+
+
+def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """One row a cell whose remedies were tried.
+
+    `measurements` has one row a trial; `cells` has the columns `memory_roof_s`, `compute_roof_s` and `launch_roof_s`.
+    """
+    tried = measurements[(measurements["status"] == "ok") & measurements["split_step_s"].notna()]
+    roofs = {
+        tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(_number(row[f"{name}_roof_s"]) for name in KINDS))
+        for row in cells.to_dict("records")
+    }
+    rows = []
+    for key, trials in tried.groupby(CELL_AXES, sort=False):
+        rows.append(dict(zip(CELL_AXES, key, strict=True)) | bottleneck_of(trials.to_dict("records"), roofs[key]))
+    return table_of("bottlenecks", rows)
+
+
+KINDS = ("memory", "compute", "launch")
+
+
+def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:
+    """The columns of one cell, from the rows of its trials."""
+    splits = [split_of(trial, roofs) for trial in trials]
+    columns: dict[str, Any] = {"trials": len(trials)}
+    shares = {name: share_over_trials([split[name] for split in splits]) for name in SPLIT}
+    for name, share in shares.items():
+        columns |= {f"{name}_share": share.mean, f"{name}_share_low": share.low, f"{name}_share_high": share.high}
+    order = sorted(SPLIT, key=lambda name: -shares[name].mean)
+    first, second = order[:2]
+    has_second = shares[second].mean >= max(ALSO * shares[first].mean, LEAST)
+    columns |= {"bottleneck": first, "also": second if has_second else None}
+    steps = [step for trial in trials if (step := remedy_of(first, trial, roofs))]
+    if len(steps) == len(trials):
+        remedy = min(steps, key=lambda step: step.after_s / step.before_s).name
+        same = [step for trial in trials if (step := remedy_of(first, trial, roofs, remedy))]
+        gain = paired_ratio([step.before_s for step in same], [step.after_s for step in same])
+        predicted = [step.before_s / step.predicted_s for step in same if step.predicted_s > 0]
+        columns |= {"remedy": remedy, "gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
+        columns["predicted_gain"] = paired_ratio(predicted, [1.0] * len(predicted)).mean if predicted else None
+    return columns
+
+
+def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
+    """The shares of a trial's step by cause; they add up to 1."""
+    seconds = {name: _number(trial.get(name)) for name in TIMES}
+    step_s = seconds["split_step_s"]
+    prepared_s = _least(step_s, seconds["prepared_s" if seconds["prepared_s"] > 0 else "held_s"])
+    held_s = _least(prepared_s, seconds["held_s"])
+    found = dict.fromkeys(SPLIT, 0.0) | {"loader": step_s - prepared_s, "transfer": prepared_s - held_s}
+    if is_cpu(trial["device"]):
+        work_s = _least(held_s, seconds["one_thread_s"], seconds["half_threads_s"])
+        found["threads"] = held_s - work_s
+        found["overhead"] = _overhead_s(work_s, held_s, seconds["larger_s"], roofs)
+        work_s -= found["overhead"]
+    else:
+        work_s = _least(held_s, seconds["replayed_s"])
+        found["launch"] = held_s - work_s
+        if work_s > 0 and roofs.launch_s >= NEAR * work_s:
+            starting_s = min(roofs.launch_s, work_s)
+            found["launch"] += starting_s
+            work_s -= starting_s
+    roof_s = max(_or_0(roofs.memory_s), _or_0(roofs.compute_s))
+    if work_s > 0 and roof_s >= NEAR * work_s:
+        memory = _or_0(roofs.memory_s) / (_or_0(roofs.memory_s) + _or_0(roofs.compute_s))
+        found |= {"memory": work_s * memory, "compute": work_s * (1 - memory)}
+    else:
+        found["unexplained"] = work_s
+    return {name: value / step_s for name, value in found.items()}
+
+
+class Remedy(NamedTuple):
+    """A step before and after a remedy, for the same number of samples, and what it should then take, in seconds."""
+
+    name: str
+    before_s: float
+    after_s: float
+    predicted_s: float = math.nan
+
+
+def remedy_of(cause: str, trial: Mapping[str, Any], roofs: RoofTimes, name: str | None = None) -> Remedy | None:
+    """The remedy for a cause as a trial tried it, the best one or the one of that name; None where it tried none."""
+    tried = [step for step in _remedies(cause, trial, roofs) if step.after_s > 0 and name in (None, step.name)]
+    return min(tried, key=lambda step: step.after_s / step.before_s, default=None)
+
+
+def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterator[Remedy]:
+    seconds = {key: _number(trial.get(key)) for key in TIMES}
+    step_s, held_s, prepared_s = seconds["split_step_s"], seconds["held_s"], seconds["prepared_s"]
+    device_s = seconds["replayed_s"] if seconds["replayed_s"] > 0 else _or_0(_number(trial.get("device_busy_s")))
+    copies_s = _or_0(seconds["transfer_s"])
+    if cause == "loader":
+        without_s = max(step_s - (seconds["loading_s"] - copies_s), device_s)
+        yield Remedy("prepare", step_s, prepared_s if prepared_s > 0 else held_s, without_s)
+    elif cause == "transfer":
+        pinned_s = seconds["pinned_s"]
+        if pinned_s > 0 and prepared_s >= PIN_ENOUGH * pinned_s:
+            moved_s = _or_0(seconds["pinned_transfer_s"])
+            yield Remedy("pin", prepared_s, pinned_s, max(prepared_s - copies_s, moved_s + device_s))
+        else:
+            yield Remedy("hold", prepared_s, held_s, max(prepared_s - copies_s, device_s))
+    elif cause == "launch":
+        busy_s = _or_0(_number(trial.get("device_busy_s")))
+        yield Remedy("graph", held_s, seconds["replayed_s"], max(busy_s, _or_0(roofs.launch_s)))
+    elif cause == "threads":
+        yield Remedy("one_thread", held_s, seconds["one_thread_s"])
+        yield Remedy("half_threads", held_s, seconds["half_threads_s"])
+    elif cause == "overhead":
+        yield Remedy("larger_batch", LARGER_BATCH * held_s, seconds["larger_s"])
+
+
+TIMES = (
+    *("split_step_s", "loading_s", "transfer_s", "pinned_transfer_s", "prepared_s", "pinned_s", "held_s"),
+    *("replayed_s", "one_thread_s", "half_threads_s", "larger_s"),
+)
+
+
+def _overhead_s(work_s: float, held_s: float, larger_s: float, roofs: RoofTimes) -> float:
+    """What a step takes whatever its batch, less what moving its weights explains."""
+    fixed_s = (LARGER_BATCH * held_s - larger_s) / (LARGER_BATCH - 1)
+    return min(max(fixed_s - _or_0(roofs.memory_s), 0.0), work_s) if fixed_s == fixed_s else 0.0
+
+
+def _least(*seconds: float) -> float:
+    return min(value for value in seconds if value > 0)
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None or pd.isna(value) else float(value)
+
+
+def _or_0(value: float) -> float:
+    return 0.0 if math.isnan(value) else value

@@ -1,0 +1,72 @@
+"""How near a cell comes to the roofs of its device: the least time that its work takes at the rates measured there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crossover.tables.registry import CELL_AXES
+from crossover.tables.roofs import Roofs
+
+COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
+"""The precision of the matrix products in a mixed one."""
+
+FUSED = ("compile",)
+"""Executions that merge operators, so that an eager step's bytes are more than theirs."""
+
+
+def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
+    """The cells with the least seconds of a step by each roof, and the share of the highest in the measured time.
+
+    A CPU on fewer cores has no roof, as nobody probed it.
+    """
+    known = {key: Roofs.of(own) for key, own in roofs.groupby(["machine", "device"], sort=False)}
+    if not known:
+        return cells
+    ok = measurements[measurements["status"] == "ok"]
+    work = ok.groupby(CELL_AXES, sort=False)[["bytes_by_working_set", "kernels_per_step"]].first()
+    rows = [_row(cell, work, known.get((cell["machine"], cell["device"]))) for cell in cells.to_dict("records")]
+    found = pd.DataFrame(rows, index=cells.index, dtype="Float64")
+    return cells.assign(**{name: found[name] for name in found.columns})
+
+
+COLUMNS = ("memory_roof_s", "compute_roof_s", "launch_roof_s", "roof_share", "roof_share_low", "roof_share_high")
+
+
+def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> dict[str, float]:
+    key = tuple(cell[axis] for axis in CELL_AXES)
+    if roofs is None or key not in work.index:
+        return dict.fromkeys(COLUMNS, math.nan)
+    moved, kernels = work.loc[key]
+    own = {
+        "memory_roof_s": math.nan if cell["execution"] in FUSED else memory_roof_s(moved, roofs),
+        "compute_roof_s": compute_roof_s(cell["flops_per_step"], str(cell["precision"]), roofs),
+        "launch_roof_s": _or_nan(kernels) * roofs.graph_launch_s,
+    }
+    highest_s = np.nanmax([own["memory_roof_s"], own["compute_roof_s"], 0.0]) or math.nan
+    # A longer step is a smaller share.
+    ends = {"": "step_time_s", "_low": "step_time_high_s", "_high": "step_time_low_s"}
+    return own | {f"roof_share{end}": highest_s / _or_nan(cell[name]) for end, name in ends.items()}
+
+
+def memory_roof_s(bytes_by_working_set: Sequence[float] | None, roofs: Roofs) -> float:
+    """Seconds to move what each operator touches, at the bandwidth of a working set as large as its own."""
+    if bytes_by_working_set is None or not roofs.working_sets:
+        return math.nan
+    moved = np.asarray(bytes_by_working_set, float)
+    touched = 2.0 ** (np.arange(len(moved)) + 0.5)
+    bandwidth = np.exp(np.interp(np.log(touched), np.log(roofs.working_sets), np.log(roofs.bandwidths)))
+    return float((moved / bandwidth).sum())
+
+
+def compute_roof_s(flops: float | None, precision: str, roofs: Roofs) -> float:
+    """Seconds for the operations of a step at the peak of its precision."""
+    return _or_nan(flops) / roofs.peaks.get(COMPUTES_IN.get(precision, precision), math.nan)
+
+
+def _or_nan(value: Any) -> float:
+    return math.nan if value is None or pd.isna(value) else float(value)

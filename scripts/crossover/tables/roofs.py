@@ -1,0 +1,54 @@
+"""The roofs of devices, as scripts/probe_roofs.py wrote them, read into one table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from crossover.reading import UnreadableError, check_readable, read_each, read_json
+from crossover.tables.registry import table_of
+
+
+def read_roofs(paths: Sequence[Path]) -> pd.DataFrame:
+    """One row a roof, device by device; raises UserError naming all files that are unreadable or outdated."""
+    tables, torn = read_each(paths, _table)
+    check_readable(torn)
+    return pd.concat([table_of("roofs"), *tables.values()], ignore_index=True)
+
+
+def _table(path: Path) -> pd.DataFrame:
+    try:
+        return table_of("roofs", read_json(path, "list of roofs"))
+    except (KeyError, TypeError, ValueError):
+        raise UnreadableError(path, "not readable roofs") from None
+
+
+@dataclass(frozen=True)
+class Roofs:
+    """The roofs of one device."""
+
+    peaks: Mapping[str, float]
+    """FLOP/s by precision."""
+    working_sets: Sequence[float]
+    """Bytes, ascending."""
+    bandwidths: Sequence[float]
+    """B/s at each of them."""
+    graph_launch_s: float
+    """Seconds of a tiny kernel within a CUDA graph; NaN on a device without."""
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame) -> Roofs:
+        """The roofs in the rows of one device."""
+        products = rows[rows["roof"] == "matmul"]
+        memory = rows[rows["roof"] == "memory"].sort_values("working_set_bytes")
+        launches = rows.loc[rows["roof"] == "graph_launch", "value"]
+        return cls(
+            dict(zip(products["precision"], products["value"].astype(float), strict=True)),
+            memory["working_set_bytes"].astype(float).tolist(),
+            memory["value"].astype(float).tolist(),
+            float(launches.iloc[0]) if len(launches) else math.nan,
+        )
