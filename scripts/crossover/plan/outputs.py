@@ -12,6 +12,7 @@ TABLES = (
     "cells",
     "ratios",
     "crossovers",
+    "best_ways",
     "latencies",
     "cores_worth",
     "quality",

@@ -30,6 +30,7 @@ PAIRS = {
     "settings": "a precision with an execution against the study's plain ones, on one device",
     "protocol": "data resident on the device against the published protocol, on one device",
     "machine": "the same device of two machines",
+    "best": "an accelerator against the CPU, each in its fastest way at each size",
 }
 """What is compared with what."""
 
@@ -289,8 +290,11 @@ RATIOS = _axes([*LINE_AXES, "size"]) | {
 END_OF_SET = "end of its 95 % set; empty: open, or no interval is given"
 
 CROSSOVERS = _axes(LINE_AXES) | {
-    "pair": _text("what is compared: device, precision, execution, machine; that axis holds the contender's value"),
-    "cost": _text("in what: " + ", ".join(COSTS) + " of a step; money only where the config gives prices"),
+    "pair": _text(
+        "what is compared: device, precision, execution, machine; that axis holds the contender's value. Of `best`, "
+        "`execution` is best, `precision` the accuracy class, and `variant` best where there are several"
+    ),
+    "cost": _text("in what: " + ", ".join(COSTS) + " of a step; money only where the config gives prices; of `best` time alone"),
     "device": _text("the contender's device; of two precisions or executions, the device on which both ran"),
     "baseline": _text("what is compared with: a CPU side, `fp32`, `eager`, or the first machine"),
     "baseline_machine": _text("machine of the baseline; differs from `machine` where machines are compared"),
@@ -309,6 +313,21 @@ CROSSOVERS = _axes(LINE_AXES) | {
     "size_name": _text("what the size axis counts"),
     "baseline_name": _text("name of the baseline's device"),
     "contender_name": _text("name of the contender's device"),
+}
+
+BEST_WAYS = _axes(["study", "workload", "protocol", "batch_size", "machine", "size", "device"]) | {
+    **_of_record(["execution", "precision", "variant"]),
+    "side": _text("the device, of a CPU with its number of cores: cpu, cpu-1"),
+    **_of_record(["size_name", "parameters"]),
+    "status": _text("how its trials ended, as of a cell: " + ", ".join(STATUSES)),
+    "reason": _text("why, where the status is not ok"),
+    **_estimate("step_time{}_s", "time of a step", "s"),
+    "trials": _count("trials that ended ok"),
+    "in_play": _yes("whether it is the fastest way of the device at the size, or nearly so"),
+    "counts": _yes("whether every way in play at the size was measured, so that the size counts"),
+    "chosen": _yes("whether it is the fastest way of the device at the size"),
+    "chance": Column("chance that new trials would show it to be the fastest; empty without a time"),
+    "optimism": Column("share by which the fastest looks faster than it is, for being chosen; empty for the others"),
 }
 
 LATENCIES = _axes(CELL_AXES) | {
@@ -467,6 +486,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "cells": CELLS,
     "ratios": RATIOS,
     "crossovers": CROSSOVERS,
+    "best_ways": BEST_WAYS,
     "latencies": LATENCIES,
     "cores_worth": CORES_WORTH,
     "quality": QUALITY,
