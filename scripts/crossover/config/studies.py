@@ -309,9 +309,7 @@ def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int)
     return steps_per_run
 
 
-def in_rounds(
-    cells: Sequence[Cell], trials: int, seed: int, once: Sequence[Cell] = ()
-) -> Iterator[tuple[int, Cell]]:
+def in_rounds(cells: Sequence[Cell], trials: int, seed: int, once: Sequence[Cell] = ()) -> Iterator[tuple[int, Cell]]:
     """Yield (trial, cell) round by round, shuffled within each; some cells only once, in the first round.
 
     The order within a round depends on the seed, the round and the cells alone: more trials leave it as it is.

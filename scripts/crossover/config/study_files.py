@@ -107,8 +107,9 @@ def _way_problems(study: Study) -> Iterator[str]:
     if not study.timed:
         yield "ways: given, but the study times nothing; allowed: null, or timed: true"
     for key, asked, own in (("sizes", ways.sizes, study.sizes), ("protocols", ways.protocols, study.protocols)):
-        if others := sorted(set(asked).difference(own)):
-            yield f"ways.{key}: {listed(map(str, others))} not in the study's {key}; allowed: {listed(map(str, own))}"
+        others = [str(one) for one in asked if one not in own]
+        if others:
+            yield f"ways.{key}: {listed(others)} not among the study's own; allowed: {', '.join(map(str, own))}"
     if study.timed and not cells_of_ways(study, DEVICES):
         yield "ways: nothing that the study does not measure; allowed: null, or other executions, precisions, threads"
 

@@ -164,7 +164,11 @@ def best_lines(measurements: pd.DataFrame, ways: WaysByStudy) -> Iterator[BestLi
 
 def _by_way(rows: pd.DataFrame) -> dict[tuple[Way, int], pd.DataFrame]:
     groups = rows.sort_values("size", kind="stable").groupby([*WAY_AXES, "size"], sort=False)
-    return {(tuple(map(str, key[:-1])), int(key[-1])): own for key, own in groups}
+    found = {}
+    for key, own in groups:
+        *way, size = key
+        found[tuple(map(str, way)), int(str(size))] = own
+    return found
 
 
 def best_pairings(measurements: pd.DataFrame, ways: WaysByStudy) -> Iterator[Pairing]:
@@ -177,10 +181,8 @@ def of_own_grid(measurements: pd.DataFrame, ways: WaysByStudy) -> pd.DataFrame:
     """The trials without those of cells that only `ways` added, which no other comparison takes."""
     if not ways:
         return measurements
-    own = [
-        row.study not in ways or ways[row.study].has_own(row.execution, row.precision, row.device)
-        for row in measurements[["study", "execution", "precision", "device"]].itertuples()
-    ]
+    columns = [measurements[name].astype(str) for name in ("study", "execution", "precision", "device")]
+    own = [study not in ways or ways[study].has_own(*way) for study, *way in zip(*columns, strict=True)]
     return measurements[np.array(own, dtype=bool)]
 
 

@@ -61,7 +61,7 @@ def choice(means: Floats, errors: Floats) -> tuple[Floats, float]:
         return np.eye(len(means))[means.argmin()], 0.0
     x = means.min() + np.linspace(-REACH, REACH, POINTS) * errors.max()
     density = stats.norm.logpdf(x, means[:, None], errors[:, None])
-    others = stats.norm.logsf(x, means[:, None], errors[:, None])
+    others = np.asarray(stats.norm.logsf(x, means[:, None], errors[:, None]))
     drawn = np.exp(density + others.sum(axis=0) - others) * (x[1] - x[0])
     chances = np.sum(drawn, axis=1)
     return chances, float(chances @ means - np.sum(drawn * x))

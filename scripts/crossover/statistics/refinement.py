@@ -150,8 +150,8 @@ def plan_stage(
         for pairing in best.pairings():
             plan, found = decide(pairing, str(pairing.contender), pairing.trials, pairing.line)
             for device in (best.devices[pairing.baseline], best.devices[str(pairing.contender)]):
-                for (way, size), numbers in _of_device(device, plan, found, trials).items():
-                    wanted[Cell(**{**best.axes, "size": size, **dict(zip(WAY_AXES, way, strict=True))})].update(numbers)
+                for (way, size), added in _of_device(device, plan, found, trials).items():
+                    wanted[Cell(**{**best.axes, "size": size, **dict(zip(WAY_AXES, way, strict=True))})].update(added)
     in_order = sorted(wanted, key=lambda cell: cell.path)
     return {cell: sorted(wanted[cell]) for cell in in_order}, why
 

@@ -294,7 +294,9 @@ CROSSOVERS = _axes(LINE_AXES) | {
         "what is compared: device, precision, execution, machine; that axis holds the contender's value. Of `best`, "
         "`execution` is best, `precision` the accuracy class, and `variant` best where there are several"
     ),
-    "cost": _text("in what: " + ", ".join(COSTS) + " of a step; money only where the config gives prices; of `best` time alone"),
+    "cost": _text(
+        "in what: " + ", ".join(COSTS) + " of a step; money only where the config gives prices; of `best` time alone"
+    ),
     "device": _text("the contender's device; of two precisions or executions, the device on which both ran"),
     "baseline": _text("what is compared with: a CPU side, `fp32`, `eager`, or the first machine"),
     "baseline_machine": _text("machine of the baseline; differs from `machine` where machines are compared"),

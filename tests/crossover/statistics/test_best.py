@@ -130,7 +130,7 @@ def test_without_a_choice_there_is_no_such_pair(rows: Any, times: Times) -> None
     assert "best" not in set(crossovers_of(rows(times), X, ways={STUDY: WAYS})["pair"])
 
 
-def test_another_accuracy_class_is_no_way(rows: Any, row: Row) -> None:
+def test_another_accuracy_class_is_no_way(rows: Any) -> None:
     other = rows({("cuda-graph", "cuda"): at(SIZES, lambda _: 1e-6)}, precision="bf16")
     table = pd.concat([rows({**PLAIN, **GRAPH}), other])
     (line,) = best_lines(table, {STUDY: WAYS})
