@@ -18,7 +18,6 @@ from crossover.tables.frames import records
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables
 
-
 LISTS = ("near", "winner_ways", "loser_ways", "doubts")
 """Columns whose empty value is an empty list."""
 
@@ -29,7 +28,7 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
     `studies` maps names to their files, completed with defaults.
     """
     rows = [
-        {"study": name, "machine": HERE, "main": False} | dict.fromkeys(LISTS, []) | row
+        {"study": name, "machine": HERE, "main": False} | {name: [] for name in LISTS} | row
         for name, spec in studies.items()
         for row in _of_study(tables.of_study(name), spec)
     ]

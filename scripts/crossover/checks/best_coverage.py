@@ -66,10 +66,11 @@ class Devices:
     """ln(seconds) by size, of each device and way."""
 
     def __post_init__(self) -> None:
-        draw, low_high = self.generator, [math.log(end) for end in PROCESS_SD]
+        draw = self.generator
+        low, high = map(math.log, PROCESS_SD)
         ends = math.log(SMALLEST * 1.5), math.log(SMALLEST * SPAN / 1.5)
         self.near = math.exp(draw.uniform(*ends))
-        self.spreads = tuple(np.exp(draw.uniform(*low_high, count)) for count in self.case.ways)
+        self.spreads = tuple(np.exp(draw.uniform(low, high, count)) for count in self.case.ways)
         self.offsets = tuple(
             np.column_stack(
                 [
