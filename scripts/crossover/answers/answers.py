@@ -28,7 +28,7 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
     `studies` maps names to their files, completed with defaults.
     """
     rows = [
-        {"study": name, "machine": HERE, "main": False} | {name: [] for name in LISTS} | row
+        {"study": name, "machine": HERE, "main": False} | {column: [] for column in LISTS} | row
         for name, spec in studies.items()
         for row in _of_study(tables.of_study(name), spec)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,9 @@ import pandas as pd
 from crossover.checks.coverage import SMALLEST, SPAN, first_grid, judged
 from crossover.checks.simulation import PROCESS_SD, SHAPES
 from crossover.config.studies import Refinement
+from crossover.statistics.best import Way, WaysAtSizes
 from crossover.statistics.crossover import Crossover, crossover_of
 from crossover.statistics.crossover_curve import Floats, advantages_of_cells
-from crossover.statistics.fastest import fastest
 from crossover.statistics.refinement import plan_refinement
 
 EQUAL, NEAR, CROSSING, NO_DEVICE = "equal", "near", "crossing", "no_device"
@@ -21,6 +22,8 @@ EQUAL, NEAR, CROSSING, NO_DEVICE = "equal", "near", "crossing", "no_device"
 devices all take the same."""
 GAP_SD, MOST_TILT = 0.03, 0.3
 """Standard deviation of the gap between ways, in ln(seconds), and the most that it changes by over ln(size)."""
+FIRST: Way = ("0",)
+"""The way of a device that a study's own grid measures."""
 FACTOR = 3
 FINE: Floats = np.geomspace(SMALLEST, SMALLEST * SPAN, 4001)
 """Sizes among which the true crossover is looked for."""
@@ -62,8 +65,8 @@ class Devices:
     """Of each device (gap, tilt, size without a gap) of each way, of shape (ways, 3)."""
     spreads: tuple[Floats, ...] = ()
     """Of each device the standard deviation between the trials of each way, in ln(seconds)."""
-    logs: dict[int, tuple[list[Floats], ...]] = field(default_factory=dict)
-    """ln(seconds) by size, of each device and way."""
+    measured: tuple[dict[int, dict[Way, Floats]], ...] = field(default_factory=lambda: ({}, {}))
+    """ln(seconds) of each device by size and way."""
 
     def __post_init__(self) -> None:
         draw = self.generator
@@ -99,25 +102,48 @@ class Devices:
         found: Floats = FINE[:-1][ahead[1:] != ahead[:-1]]
         return found
 
-    def measure(self, size: int, trials: int) -> None:
-        """Measure until every way has this many trials at a size."""
-        empty = tuple([np.empty(0)] * count for count in self.case.ways)
-        own, logs = self.logs.get(size, empty), []
-        for device, ways in enumerate(own):
-            truth = self.true_logs(device, np.array([float(size)]))[:, 0]
-            new = [self.generator.standard_normal(trials - len(way)) for way in ways]
-            parts = zip(ways, truth, self.spreads[device], new, strict=True)
-            logs.append([np.concatenate([way, mean + sd * drawn]) for way, mean, sd, drawn in parts])
-        self.logs[size] = tuple(logs)
-        self.logs = dict(sorted(self.logs.items()))
+    def measure(self, device: int, size: int, way: Way, trials: int) -> None:
+        """Measure until a device's way has this many trials at a size."""
+        ways = self.measured[device].setdefault(size, {})
+        place, old = int(way[0]), ways.get(way, np.empty(0))
+        truth = self.true_logs(device, np.array([float(size)]))[place, 0]
+        new = self.spreads[device][place] * self.generator.standard_normal(max(0, trials - len(old)))
+        ways[way] = np.concatenate([old, truth + new])
+
+    def measure_first_grid(self, *, once: bool) -> None:
+        """Measure every way at each size; all but the first of a device once, or as often as that."""
+        for size, (device, count) in product(first_grid(FACTOR), enumerate(self.case.ways)):
+            for place in range(count):
+                self.measure(device, size, (str(place),), 1 if once and place else self.case.trials)
+
+    @property
+    def at_sizes(self) -> tuple[WaysAtSizes, ...]:
+        """The ways of each device as they were measured so far."""
+        return tuple(WaysAtSizes(dict(sorted(own.items()))) for own in self.measured)
+
+    def refine(self, stage: int, refinement: Refinement) -> None:
+        """Measure what a stage adds, in ways in play, as `plan_stage` plans it."""
+        devices, found, trials = self.at_sizes, self.found(), self.case.trials
+        plan = plan_refinement(found, {*devices[0].logs}, stage, trials, refinement)
+        for place, device in enumerate(devices):
+            wanted = {(size, way): trials for size, own in device.logs.items() for way in own}
+            wanted = {(size, way): count for (size, way), count in wanted.items() if device.in_play(way, size)}
+            for way, size in product(device.ways, plan.sizes):
+                if any(device.in_play(way, round(end)) for end in found.bracket or ()):
+                    wanted[size, way] = trials
+            for size, most in plan.trials.items():
+                wanted |= {(size, way): most for way in device.ways if device.in_play(way, size)}
+            for (size, way), count in wanted.items():
+                self.measure(place, size, way, count)
 
     def found(self, *, corrected: bool = True) -> Crossover:
         """The crossover of the fastest ways; without the correction, as they were measured."""
-        cells = {}
-        for size, devices in self.logs.items():
-            best = [fastest(ways) for ways in devices]
-            baseline, contender = (one.logs - (0.0 if corrected else one.optimism) for one in best)
-            cells[float(size)] = baseline, contender
+        devices, cells = self.at_sizes, {}
+        for size in devices[0].logs:
+            if all(size in device.logs and device.counts(size) for device in devices):
+                best = [device.at_best[size][1] for device in devices]
+                baseline, contender = (one.logs - (0.0 if corrected else one.optimism) for one in best)
+                cells[float(size)] = baseline, contender
         return crossover_of(advantages_of_cells(cells))
 
 
@@ -130,13 +156,11 @@ def simulate_best(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
     for number in range(simulations):
         generator = np.random.default_rng([seed, number, *(ord(letter) for letter in str(case))])
         devices, refinement = Devices(case, generator), Refinement()
-        for size in first_grid(FACTOR):
-            devices.measure(size, case.trials)
+        devices.measure_first_grid(once=case.differ != NO_DEVICE)
         for stage in range(1, refinement.bisections + 2):
-            plan = plan_refinement(devices.found(), {*devices.logs}, stage, case.trials, refinement)
-            for size, wanted in [*((size, case.trials) for size in plan.sizes), *plan.trials.items()]:
-                devices.measure(size, wanted)
-        chance = float(np.mean([fastest(ways[0]).chances[0] for ways in devices.logs.values()]))
+            devices.refine(stage, refinement)
+        first = [best[2].get(FIRST, 0.0) for best in devices.at_sizes[0].at_best.values()]
+        chance = float(np.mean(first))
         true = devices.crossings()
         for method, corrected in (("ours", True), ("smallest_mean", False)):
             rows.append({"method": method, "chance": chance} | judged(devices.found(corrected=corrected), true))

@@ -38,20 +38,11 @@ Way = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Device:
-    """The ways of a device on a line, with the trials of each at each size."""
+class WaysAtSizes:
+    """The ways of a device, each measured at some sizes."""
 
-    device: str
-    trials: Mapping[tuple[Way, int], pd.DataFrame]
-
-    @cached_property
-    def logs(self) -> dict[int, dict[Way, Floats]]:
-        """ln(seconds) of the ok trials of each way measured at a size; empty where none ended ok."""
-        found: dict[int, dict[Way, Floats]] = {}
-        for (way, size), rows in self.trials.items():
-            seconds = pd.to_numeric(rows.loc[rows["status"] == "ok", "step_time_s"]).dropna().to_numpy(float)
-            found.setdefault(size, {})[way] = np.log(seconds)
-        return found
+    logs: Mapping[int, Mapping[Way, Floats]]
+    """ln(seconds) of the ok trials of each way measured at a size; empty where none ended ok."""
 
     @cached_property
     def ways(self) -> list[Way]:
@@ -88,6 +79,27 @@ class Device:
     def counts(self, size: int) -> bool:
         """Whether every way in play at a size was measured there."""
         return all(way in self.logs[size] for way in self.ways if self.in_play(way, size))
+
+
+@dataclass(frozen=True)
+class Device(WaysAtSizes):
+    """A device on a line, with the trials of its ways."""
+
+    device: str
+    trials: Mapping[tuple[Way, int], pd.DataFrame]
+
+    @classmethod
+    def of(cls, device: str, rows: pd.DataFrame) -> Device:
+        """The device of some trials."""
+        trials = {}
+        logs: dict[int, dict[Way, Floats]] = {}
+        for key, own in rows.sort_values("size", kind="stable").groupby([*WAY_AXES, "size"], sort=False):
+            *axes, size_text = map(str, key)
+            way, size = tuple(axes), int(size_text)
+            trials[way, size] = own
+            seconds = pd.to_numeric(own.loc[own["status"] == "ok", "step_time_s"]).dropna().to_numpy(float)
+            logs.setdefault(size, {})[way] = np.log(seconds)
+        return cls(logs, device, trials)
 
     def numbers(self, way: Way, size: int) -> set[int]:
         """Numbers of the trials measured of a way at a size, however they ended."""
@@ -158,17 +170,8 @@ def best_lines(measurements: pd.DataFrame, ways: WaysByStudy) -> Iterator[BestLi
         ]
         for _, line in rows.groupby(BEST_AXES, sort=False):
             names = line["device"].map(lambda side: BASELINE if is_cpu(side) else side)
-            devices = {str(name): Device(str(name), _by_way(of_device)) for name, of_device in line.groupby(names)}
+            devices = {str(name): Device.of(str(name), of_device) for name, of_device in line.groupby(names)}
             yield BestLine(first_row(line[BEST_AXES]), tuple(own.precisions), devices)
-
-
-def _by_way(rows: pd.DataFrame) -> dict[tuple[Way, int], pd.DataFrame]:
-    groups = rows.sort_values("size", kind="stable").groupby([*WAY_AXES, "size"], sort=False)
-    found = {}
-    for key, own in groups:
-        *way, size = key
-        found[tuple(map(str, way)), int(str(size))] = own
-    return found
 
 
 def best_pairings(measurements: pd.DataFrame, ways: WaysByStudy) -> Iterator[Pairing]:

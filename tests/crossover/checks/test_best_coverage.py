@@ -16,6 +16,7 @@ from crossover.checks.best_coverage import (
     best_coverage_rows,
 )
 from crossover.checks.coverage import first_grid
+from crossover.config.studies import Refinement
 
 
 def test_the_true_crossover_is_that_of_the_fastest_ways() -> None:
@@ -41,10 +42,11 @@ def test_ways_differ_as_the_case_says(differ: str, gaps: bool, tilts: bool) -> N
 def test_without_noise_the_estimate_is_the_truth() -> None:
     devices = Devices(BestCase(NEAR, "power_laws", (2, 3), 3), np.random.default_rng(1))
     devices.near, devices.spreads = 300.0, (np.full(2, 1e-6), np.full(3, 1e-6))
-    for size in first_grid(3):
-        devices.measure(size, 3)
-        devices.measure(size, 3)
-    assert {len(way) for own in devices.logs.values() for ways in own for way in ways} == {3}
+    devices.measure_first_grid(once=True)
+    assert {len(own[("1",)]) for own in devices.measured[0].values()} == {1}
+    devices.refine(1, Refinement())
+    assert len(devices.measured[0]) == len(first_grid(3)) + 1
+    devices.refine(2, Refinement())
     assert devices.found().size == pytest.approx(devices.crossings()[0], rel=0.01)
 
 
