@@ -48,3 +48,13 @@ def test_on_average_the_fastest_of_equal_ways_is_as_fast_as_they_are() -> None:
     )
     corrected = np.mean([fastest(list(ways)).logs.mean() for ways in trials])
     assert abs(corrected) < 0.4 * abs(naive)
+
+
+def test_a_chosen_way_whose_trials_agree_by_chance_takes_over_part_of_the_others_spread() -> None:
+    """Own variance 0, of both ways 0.005 with 4 degrees of freedom: shrunk by 4 more, (0 + 4 x 0.005) / (2 + 4)."""
+    near, wide = np.array([0.0, 0.0, 1e-6]), np.array([-0.1, 0.0, 0.1]) + 0.01
+    found = fastest([near, wide])
+    assert found.place == 0
+    assert found.logs.mean() == pytest.approx(near.mean() + found.optimism)
+    assert found.logs.std(ddof=1) == pytest.approx(math.sqrt(0.02 / 6), rel=0.01)
+    assert fastest([near, wide + 5]).logs == pytest.approx(near)
