@@ -241,9 +241,12 @@ class Study:
 
 
 def cells_of_ways(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells that a study's `ways` add to its grid. A CPU has no CUDA graph."""
-    ways = Ways.of(vars(study))
-    if ways is None:
+    """The cells that a study's `ways` add to its grid where it compares a CPU with another device.
+
+    A CPU has no CUDA graph.
+    """
+    ways, sides = Ways.of(vars(study)), study.devices_among(devices)
+    if ways is None or BASELINE not in sides or len(sides) == 1:
         return []
     widened = replace(
         study,

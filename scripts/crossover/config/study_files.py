@@ -111,7 +111,10 @@ def _way_problems(study: Study) -> Iterator[str]:
         if others:
             yield f"ways.{key}: {listed(others)} not among the study's own; allowed: {', '.join(map(str, own))}"
     if study.timed and not cells_of_ways(study, DEVICES):
-        yield "ways: nothing that the study does not measure; allowed: null, or other executions, precisions, threads"
+        yield (
+            "ways: nothing to compare that the study does not measure; allowed: null, or other executions, precisions "
+            "or threads, in a study of the CPU and another device"
+        )
 
 
 def _quality_problems(study: Study) -> Iterator[str]:

@@ -146,14 +146,15 @@ def test_ways_are_measured_once_at_their_sizes_beside_the_grid() -> None:
     assert len(found) == len(set(found)) == 5
     assert {(cell.size, cell.precision) for cell in found} == {(3, "tf32")}
     assert set(study.cells(["cpu", "cuda"])) == set(replace(study, ways=None).cells(["cpu", "cuda"]))
-    assert cells_of_ways(replace(study, timed=False), ["cpu"]) == cells_of_ways(STUDY, ["cpu"]) == []
+    assert cells_of_ways(replace(study, timed=False), ["cpu", "cuda"]) == cells_of_ways(STUDY, ["cpu", "cuda"]) == []
+    assert cells_of_ways(study, ["cpu"]) == cells_of_ways(study, ["cuda"]) == []
 
 
 def test_ways_are_measured_by_the_protocols_that_they_name() -> None:
     study = replace(STUDY, protocols=("resident", "as_published"), ways={"executions": ["compile"], "sizes": [2, 3]})
     named = replace(study, ways={**(study.ways or {}), "protocols": ["resident"]})
-    assert {cell.protocol for cell in cells_of_ways(study, ["cpu"])} == {"resident", "as_published"}
-    assert {cell.protocol for cell in cells_of_ways(named, ["cpu"])} == {"resident"}
+    assert {cell.protocol for cell in cells_of_ways(study, ["cpu", "cuda"])} == {"resident", "as_published"}
+    assert {cell.protocol for cell in cells_of_ways(named, ["cpu", "cuda"])} == {"resident"}
 
 
 def test_cells_that_are_measured_once_are_in_the_first_round() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from crossover.config.studies import Refinement, Ways
+from crossover.plan.stages import planned_trials, write_stage
 from crossover.statistics.best import best_lines, best_ways_of
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.refinement import plan_stage
@@ -226,3 +229,16 @@ def test_other_pairs_are_planned_as_without_ways(once: pd.DataFrame) -> None:
     cells, why = plan_stage(once, 1, refined, X, 3, {STUDY: WAYS})
     assert (cells, why) == plan_stage(plain, 1, refined, X, 3)
     assert cells
+
+
+def test_a_stage_is_written_with_what_was_found_at_their_best(once: pd.DataFrame, tmp_path: Path) -> None:
+    refined = {STUDY: Refinement(1, 1.0, 2, ("device", "best"))}
+    cells, why = plan_stage(once, 1, refined, X, 3, {STUDY: WAYS})
+    write_stage(tmp_path / "stage-1.json", 1, cells, why)
+    assert planned_trials(tmp_path / "stage-1.json") == [(cell, trial) for cell in cells for trial in cells[cell]]
+    written = json.loads((tmp_path / "stage-1.json").read_text())["why"]
+    assert [(one["pair"], one["status"], one["decision"]) for one in written] == [
+        ("device", "bracketed", "bisect"),
+        ("best", "bracketed", "bisect"),
+    ]
+    assert (written[1]["bracket"], written[1]["execution"]) == ([100, 1600], "best")
