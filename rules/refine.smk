@@ -38,6 +38,7 @@ checkpoint plan_refinement:
         },
         x_axes={name: PLAN.study[name].x_axis for name in PLAN.stages},
         trials=PLAN.trials,
+        ways={name: asdict(PLAN.ways[name]) for name in PLAN.stages if name in PLAN.ways},
         several_hosts=SEVERAL_HOSTS,
     message:
         "Planning stage {wildcards.stage} of the refinement of crossovers"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from crossover.checks.best_coverage import NO_DEVICE, best_cases, best_coverage_rows
 from crossover.checks.coverage import INSIDE, cases, coverage_rows
 from crossover.config.options import new_parser, positive, seed
 from crossover.errors import one_line_errors
@@ -17,7 +18,10 @@ from crossover.tables.frames import write_csv
 
 
 def main(arguments: list[str]) -> None:
-    """Simulate, write a table with one row a case, method and status, and print what it amounts to."""
+    """Simulate, write tables with one row a case, method and status, and print what they amount to.
+
+    The second table, of devices at their best, lies beside the first.
+    """
     parser = new_parser(__doc__)
     parser.add_argument("--simulations", default=500, type=positive, help="of each case")
     parser.add_argument("--seed", default=0, type=seed)
@@ -29,7 +33,10 @@ def main(arguments: list[str]) -> None:
     rows_of = partial(coverage_rows, simulations=options.simulations, seed=options.seed)
     with ProcessPoolExecutor(options.processes) as pool:
         coverage = pd.concat(pool.map(rows_of, cases()), ignore_index=True)
+        best_rows_of = partial(best_coverage_rows, simulations=options.simulations, seed=options.seed)
+        best = pd.concat(pool.map(best_rows_of, best_cases()), ignore_index=True)
     write_csv(coverage, options.output)
+    write_csv(best, options.output.with_name(f"best_{options.output.name}"))
     inside, found = coverage["crossing"] == INSIDE, coverage["status"].isin(["bracketed", "reversed", "multiple"])
     columns = ["share", "coverage", "half_width", "error"]
     by_shape = coverage[inside & (coverage["status"] == "bracketed")].groupby(["shape", "trials", "method"])[columns]
@@ -37,6 +44,11 @@ def main(arguments: list[str]) -> None:
     print("Crossings within the range\n", by_shape.mean().round(3).to_string(), "\n", sep="")
     print("Crossings that are not there: largest share of simulations that found one")
     print(invented.groupby(["crossing", "trials"])["share"].max().unstack().round(3).to_string())
+    bracketed = best[best["status"] == "bracketed"].groupby(["differ", "ways", "trials", "method"])[columns]
+    print("\nDevices at their best\n", bracketed.mean().round(3).to_string(), "\n", sep="")
+    print("Ways and devices that all take the same time: how they come out")
+    equal = best[(best["differ"] == NO_DEVICE) & (best["method"] == "ours")]
+    print(equal.set_index(["trials", "status"])[["share", "chance"]].round(3).to_string())
 
 
 if __name__ == "__main__":

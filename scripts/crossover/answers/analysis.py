@@ -11,7 +11,9 @@ import pandas as pd
 from crossover.answers.answers import answers_of
 from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
+from crossover.config.studies import Ways
 from crossover.config.words import threads_of_side
+from crossover.statistics.best import best_ways_of, of_own_grid
 from crossover.statistics.bottlenecks import bottlenecks_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.cores_worth import cores_worth_of
@@ -42,7 +44,11 @@ def analyse(
     `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
     completed with defaults, `prices` the price of an hour on the machine of each device. `grids_known` is False for
     runs of other machines, which may have begun with other sizes than the studies here: then no size counts as refined.
+    The trials of cells that only `ways` added are in the comparison of devices at their best and among the problems, and
+    in nothing else.
     """
+    ways = {name: own for name, study in studies.items() if (own := Ways.of(study))}
+    every, measurements = measurements, of_own_grid(measurements, ways)
     sizes = {name: study["sizes"] for name, study in studies.items()} if grids_known else {}
     cells = with_roofs(summarise(measurements, sizes, prices), measurements, roofs)
     classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
@@ -54,13 +60,14 @@ def analyse(
         cells=cells,
         bottlenecks=bottlenecks_of(measurements, cells),
         ratios=ratios_of(measurements),
-        crossovers=crossovers_of(measurements, {name: study["x_axis"] for name, study in studies.items()}, prices),
+        crossovers=crossovers_of(every, {name: study["x_axis"] for name, study in studies.items()}, prices, ways),
+        best_ways=best_ways_of(every, ways),
         latencies=latencies_of(measurements),
         cores_worth=cores_worth_of(measurements[measurements["study"].isin(on_fewer_cores)]),
         quality=quality,
         quality_pairs=quality_pairs_of(quality),
         largest_batches=searches,
-        problems=list_problems({"trial": measurements, "training": trainings, "search": searches}, cells, missing),
+        problems=list_problems({"trial": every, "training": trainings, "search": searches}, cells, missing),
     )
     claims = [
         claim for name, study in studies.items() for claim in claims_of(name, study["published"], study["claims"])

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.answers.comparisons import comparison_answers, cores_answers, without_accelerator
-from crossover.answers.crossovers import crossover_answers, transfers
+from crossover.answers.crossovers import best_answers, crossover_answers, transfers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row, estimate
@@ -18,6 +18,9 @@ from crossover.tables.frames import records
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables
 
+LISTS = ("near", "winner_ways", "loser_ways", "doubts")
+"""Columns whose empty value is an empty list."""
+
 
 def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """One row an answer, in the order of the studies and of importance within each.
@@ -25,7 +28,7 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
     `studies` maps names to their files, completed with defaults.
     """
     rows = [
-        {"study": name, "machine": HERE, "main": False, "near": [], "doubts": []} | row
+        {"study": name, "machine": HERE, "main": False} | {column: [] for column in LISTS} | row
         for name, spec in studies.items()
         for row in _of_study(tables.of_study(name), spec)
     ]
@@ -51,7 +54,7 @@ def _timed(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         crossovers = [row | {"main": False} for row in crossovers]
     if all(row["status"] == "no_accelerator" for row in crossovers if row["main"]):
         crossovers += without_accelerator(own, spec["x_axis"])
-    return cores + crossovers + transfers(own)
+    return cores + crossovers + best_answers(own) + transfers(own)
 
 
 def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from crossover.answers.vocabulary import Row, estimate
-from crossover.config.words import BASELINE
+from crossover.config.words import BASELINE, PLAIN, PLAIN_SIDES, threads_of_side
+from crossover.statistics.best import BEST, BEST_AXES, WAY_AXES
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
 from crossover.tables.registry import LINE_AXES
@@ -24,7 +25,8 @@ def crossover_answers(own: RunTables) -> list[Row]:
     These compare devices in all costs, or precisions and executions where the CPU has no time. Money is left out where
     both sides ran on one device: there it is the time at one price.
     """
-    asked = own.crossovers[(own.crossovers["pair"] == "device") | (own.crossovers["cost"] != "money")]
+    pair = own.crossovers["pair"]
+    asked = own.crossovers[(pair == "device") | ((pair != BEST) & (own.crossovers["cost"] != "money"))]
     pairs = asked[(asked["pair"] != "device") & (asked["cost"] == "time")]
     if BASELINE not in set(own.cells.dropna(subset=["step_time_s"])["device"]) and len(pairs):
         asked = asked.drop(headline_rows(asked).index)
@@ -141,3 +143,72 @@ def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collecti
         "trials": trials,
         "doubts": ["one_trial"] if trials == 1 else [],
     }
+
+
+def best_answers(own: RunTables) -> list[Row]:
+    """Where each accelerator begins to beat the CPU with both at their best, in which ways, and what that moved."""
+    several = [axis for axis in varying(own.cells, LINE_AXES) if axis in BEST_AXES]
+    headlines = headline_rows(own.crossovers)
+    return [
+        _best(row, own.best_ways, rows_with(headlines, [*BEST_AXES, "contender"], row), several)
+        for row in records(own.crossovers[own.crossovers["pair"] == BEST])
+    ]
+
+
+def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame, several: Sequence[str]) -> Row:
+    ways = rows_with(best_ways, BEST_AXES, row)
+    chosen = ways[ways["chosen"] & ways["counts"]].sort_values("size")
+    sides = {
+        side: _ways_that_won(chosen[chosen["device"] == row[side]], ways, row) for side in ("baseline", "contender")
+    }
+    behind = row["status"] == "above_range"
+    plain = _plainest(headlines, row["precision"].partition("+")[0])
+    found = plain["status"] == row["status"] == "bracketed"
+    doubts = ["one_trial"] if row["trials"] == 1 else []
+    if row["crossover"] is not None and row["crossover_low"] is None and row["crossover_high"] is None:
+        doubts.append("no_interval")
+    if row["doubt"] and row["status"] not in ("incomplete", "undecided"):
+        doubts.append(row["doubt"])
+    winner, loser = ("baseline", "contender") if behind else ("contender", "baseline")
+    return {
+        "kind": "best",
+        "machine": row["machine"],
+        "line": name_by(row, several),
+        "status": row["status"],
+        **estimate(row, "crossover", axis_label(row)),
+        "winner": side_word(row[winner]),
+        "loser": side_word(row[loser]),
+        "winner_ways": sides[winner],
+        "loser_ways": sides[loser],
+        "moved_status": plain["status"],
+        "moved_from": plain["crossover"],
+        "factor": row["crossover"] / plain["crossover"] if found else None,
+        "cost": row["cost"],
+        "bracket_low": row["bracket_low"],
+        "bracket_high": row["bracket_high"],
+        "near": row["doubt_at"] if row["doubt"] else row["roots"],
+        "reason": row["doubt"] if row["status"] in ("incomplete", "undecided") else None,
+        "trials": row["trials"],
+        "doubts": doubts,
+    }
+
+
+def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
+    """The crossover of the devices that is nearest to plain, in the class's first precision."""
+    wanted = {**PLAIN_SIDES, "precision": precision, "variant": PLAIN}
+    rows = records(headlines)
+    nearest = max(rows, key=lambda row: sum(row[axis] == value for axis, value in wanted.items()), default=None)
+    return nearest or {"status": None, "crossover": None}
+
+
+def _ways_that_won(chosen: pd.DataFrame, ways: pd.DataFrame, row: Mapping[str, Any]) -> list[str]:
+    """A device's fastest ways at the sizes beside the crossover, or at both ends of the sizes measured."""
+    x = row["x_axis"]
+    beside = chosen[chosen[x].isin([row["bracket_low"], row["bracket_high"]])]
+    ends = beside if len(beside) else chosen.iloc[[0, -1]] if len(chosen) else chosen
+    named = [axis for axis in WAY_AXES if axis != "device" and (axis == "execution" or ways[axis].nunique() > 1)]
+    words = []
+    for way in records(ends):
+        cores = [side_word(way["side"]).partition(" ")[2]] if threads_of_side(way["side"]) else []
+        words.append(", ".join([name_by(way, named), *cores]))
+    return list(dict.fromkeys(words))

@@ -19,6 +19,7 @@ COMPARED = ("apart", "tie", "indicative")
 
 KINDS = {
     "crossover": tuple(CROSSOVER_STATUSES),
+    "best": tuple(CROSSOVER_STATUSES),
     "transfers": ("apart", "overlap", "indicative"),
     "loading": ("bounds", "slows", "uncertain", "no_slowdown"),
     "ratio": COMPARED,

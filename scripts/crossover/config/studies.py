@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from crossover.config.words import AXES, BASELINE, HERE, PLAIN
+from crossover.config.words import AXES, BASELINE, CUDA_GRAPH, HERE, PLAIN, is_cpu, threads_of_side
 from crossover.errors import UserError
 
 
@@ -43,7 +43,7 @@ class Refinement:
     extra_trials: int = 3
     """Most further trials of a cell."""
     pairs: tuple[str, ...] = ("device",)
-    """What is compared where crossovers are narrowed down."""
+    """What is compared where crossovers are narrowed down; a study with `ways` adds `best`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs", tuple(self.pairs))  # a file has a list
@@ -108,6 +108,47 @@ class Quality:
 
 
 @dataclass(frozen=True)
+class Ways:
+    """Further ways to compute a study's cells, for devices at their best, and what its own grid holds of them."""
+
+    sizes: Sequence[int]
+    executions: Sequence[str]
+    precisions: Sequence[str]
+    """The accuracy class: ways of these precisions count as equal, others are no ways."""
+    protocols: Sequence[str]
+    cpu_threads: Sequence[int | str]
+    own_executions: Sequence[str]
+    own_precisions: Sequence[str]
+    own_threads: Sequence[int | str]
+
+    @classmethod
+    def of(cls, study: Mapping[str, Any]) -> Ways | None:
+        """Those of a study's keys; None if it names none. Without precisions, its first one is the class."""
+        if not study.get("ways"):
+            return None
+        asked = study["ways"]
+        return cls(
+            sizes=asked["sizes"],
+            executions=asked.get("executions", ()),
+            precisions=asked.get("precisions") or study["precisions"][:1],
+            protocols=asked.get("protocols") or study["protocols"],
+            cpu_threads=asked.get("cpu_threads", ()),
+            own_executions=study["executions"],
+            own_precisions=study["precisions"],
+            own_threads=study["cpu_threads"],
+        )
+
+    def has_own(self, execution: str, precision: str, device: str) -> bool:
+        """Whether the study's own grid has cells of this execution, precision and side."""
+        threads = threads_of_side(device)
+        return (
+            execution in self.own_executions
+            and precision in self.own_precisions
+            and (threads is None or threads in self.own_threads)
+        )
+
+
+@dataclass(frozen=True)
 class Cell:
     """One point of a study's grid."""
 
@@ -165,6 +206,8 @@ class Study:
     """What differs from the run's effort."""
     refinement: Mapping[str, Any] | None = field(default_factory=dict)
     """What differs from the run's refinement; None: no refinement."""
+    ways: Mapping[str, Any] | None = None
+    """Further ways to compute its cells, so that each device is compared at its best; None: none."""
     time_limit_s: float | None = None
     """None: the run's."""
     latency_steps: int = 0
@@ -195,6 +238,30 @@ class Study:
             Cell(self.name, self.workload, protocol, batch_size, precision, execution, size, device, variant)
             for variant, protocol, batch_size, precision, execution, size, device in grid
         ]
+
+
+def cells_of_ways(study: Study, devices: Sequence[str]) -> list[Cell]:
+    """The cells that a study's `ways` add to its grid where it compares a CPU with another device.
+
+    A CPU has no CUDA graph.
+    """
+    ways, sides = Ways.of(vars(study)), study.devices_among(devices)
+    if ways is None or BASELINE not in sides or len(sides) == 1:
+        return []
+    widened = replace(
+        study,
+        sizes=tuple(ways.sizes),
+        protocols=tuple(ways.protocols),
+        precisions=tuple(ways.precisions),
+        executions=tuple(dict.fromkeys([*study.executions, *ways.executions])),
+        cpu_threads=tuple(dict.fromkeys([*study.cpu_threads, *ways.cpu_threads])),
+    )
+    own = {*study.cells(devices)}
+    return [
+        cell
+        for cell in widened.cells(devices)
+        if cell not in own and not (cell.execution == CUDA_GRAPH and is_cpu(cell.device))
+    ]
 
 
 def quality_of(study: Study) -> Quality | None:
@@ -245,13 +312,13 @@ def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int)
     return steps_per_run
 
 
-def in_rounds(cells: Sequence[Cell], trials: int, seed: int) -> Iterator[tuple[int, Cell]]:
-    """Yield (trial, cell) round by round, shuffled within each.
+def in_rounds(cells: Sequence[Cell], trials: int, seed: int, once: Sequence[Cell] = ()) -> Iterator[tuple[int, Cell]]:
+    """Yield (trial, cell) round by round, shuffled within each; some cells only once, in the first round.
 
     The order within a round depends on the seed, the round and the cells alone: more trials leave it as it is.
     """
     for trial in range(1, trials + 1):
-        order = sorted(cells, key=lambda cell: cell.path)
+        order = sorted([*cells, *(once if trial == 1 else ())], key=lambda cell: cell.path)
         random.Random(f"{seed}/{trial}").shuffle(order)
         for cell in order:
             yield trial, cell

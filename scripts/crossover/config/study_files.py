@@ -10,10 +10,12 @@ from typing import Any
 
 from crossover.config.claim_forms import check_claims_of
 from crossover.config.published_rows import read_published_rows
-from crossover.config.studies import Study
+from crossover.config.studies import Study, Ways, cells_of_ways
 from crossover.config.validation import Locator, check, read_mapping
+from crossover.config.words import DEVICES
 from crossover.config.workloads import NULL, check_offered, known_workloads, memory_mb, trains, workload_traits
 from crossover.errors import UserError, allowed_names, shown_path
+from crossover.text import listed
 
 FIGURES_FOLDER = Path(__file__).parents[1] / "figures" / "kinds"
 """A module here is a kind of figure."""
@@ -92,8 +94,27 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
     crossover = (study.published or {}).get("crossover")
     if crossover and crossover != sorted(crossover):
         yield f"published.crossover: {crossover} is reversed; allowed: lowest, highest"
+    yield from _way_problems(study)
     yield from _quality_problems(study)
     yield from _batch_problems(study, datasets)
+
+
+def _way_problems(study: Study) -> Iterator[str]:
+    """What a study's `ways` name that it does not have, or that they add nothing to it."""
+    ways = Ways.of(vars(study))
+    if ways is None:
+        return
+    if not study.timed:
+        yield "ways: given, but the study times nothing; allowed: null, or timed: true"
+    for key, asked, own in (("sizes", ways.sizes, study.sizes), ("protocols", ways.protocols, study.protocols)):
+        others = [str(one) for one in asked if one not in own]
+        if others:
+            yield f"ways.{key}: {listed(others)} not among the study's own; allowed: {', '.join(map(str, own))}"
+    if study.timed and not cells_of_ways(study, DEVICES):
+        yield (
+            "ways: nothing to compare that the study does not measure; allowed: null, or other executions, precisions "
+            "or threads, in a study of the CPU and another device"
+        )
 
 
 def _quality_problems(study: Study) -> Iterator[str]:

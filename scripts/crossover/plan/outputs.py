@@ -14,6 +14,7 @@ TABLES = (
     "bottlenecks",
     "ratios",
     "crossovers",
+    "best_ways",
     "latencies",
     "cores_worth",
     "quality",

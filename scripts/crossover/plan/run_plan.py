@@ -16,6 +16,8 @@ from crossover.config.studies import (
     Cell,
     Refinement,
     Study,
+    Ways,
+    cells_of_ways,
     in_rounds,
     quality_of,
     trained_cells,
@@ -84,9 +86,19 @@ class RunPlan:
         return self._placed(cell for study in self.studies for cell in study.cells(self.devices))
 
     @cached_property
+    def cells_of_ways(self) -> list[Cell]:
+        """The cells that the studies' `ways` add, which the first grid measures once."""
+        return self._placed(cell for study in self.studies for cell in cells_of_ways(study, self.devices))
+
+    @cached_property
+    def ways(self) -> dict[str, Ways]:
+        """The further ways of the studies that compare devices at their best."""
+        return {study.name: ways for study in self.studies if (ways := Ways.of(vars(study)))}
+
+    @cached_property
     def trials_of_grid(self) -> list[Trial]:
         """All trials of the first grid."""
-        return list(product(self.cells, range(1, self.trials + 1)))
+        return [*product(self.cells, range(1, self.trials + 1)), *((cell, 1) for cell in self.cells_of_ways)]
 
     @cached_property
     def measured(self) -> list[str]:
@@ -193,7 +205,7 @@ class RunPlan:
 
     @cached_property
     def _priorities(self) -> dict[Trial, int]:
-        rounds = list(in_rounds(self.cells, self.trials, self.seed))
+        rounds = list(in_rounds(self.cells, self.trials, self.seed, once=self.cells_of_ways))
         return {(cell, trial): len(rounds) - turn for turn, (trial, cell) in enumerate(rounds)}
 
     def _placed(self, cells: Iterable[Cell]) -> list[Cell]:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from crossover.config.words import BASELINE, is_cpu
+from crossover.statistics.best import WaysByStudy, best_pairings, of_own_grid
 from crossover.statistics.cells import SECONDS_PER_HOUR
 from crossover.statistics.crossover import estimate_crossover
 from crossover.statistics.pairings import Pairing, machine_pairings, pairings
@@ -19,17 +20,21 @@ from crossover.tables.registry import COSTS, table_of
 
 
 def crossovers_of(
-    measurements: pd.DataFrame, x_axes: Mapping[str, str], prices: Mapping[str, float] | None = None
+    measurements: pd.DataFrame,
+    x_axes: Mapping[str, str],
+    prices: Mapping[str, float] | None = None,
+    ways: WaysByStudy | None = None,
 ) -> pd.DataFrame:
     """One row for each line, pair and cost; none for a cost that neither side has, but for the headline's time.
 
     A line without an accelerator has a row for its time alone, which says so. `x_axes` maps a study to what its
-    crossovers are read over, `prices` a device to the price of an hour on its machine.
+    crossovers are read over, `prices` a device to the price of an hour on its machine, `ways` the studies that compare
+    devices at their best.
     """
-    priced = with_costs(measurements, prices)
+    priced = with_costs(of_own_grid(measurements, ways or {}), prices)
     rows = [
         _row(pairing, cost, x_axes[str(pairing.line["study"])])
-        for pairing in chain(pairings(priced), machine_pairings(priced))
+        for pairing in chain(pairings(priced), machine_pairings(priced), best_pairings(measurements, ways or {}))
         for cost in COSTS
         if (pairing.is_headline and cost == "time") or (pairing.contender and pairing.trials[cost].notna().any())
     ]

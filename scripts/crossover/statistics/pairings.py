@@ -20,7 +20,7 @@ class Pairing:
     """Two sides of a line."""
 
     pair: str
-    """device, precision, execution or machine."""
+    """device, precision, execution, machine or best."""
     line: dict[str, object]
     """The line's axes; that of the pair has the contender's value."""
     device: str | None
@@ -35,7 +35,7 @@ class Pairing:
     @property
     def baseline_device(self) -> str | None:
         """The device of the baseline."""
-        return self.baseline if self.pair == "device" else self.device
+        return self.baseline if self.pair in ("device", "best") else self.device
 
     @property
     def baseline_machine(self) -> object:

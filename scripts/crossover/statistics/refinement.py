@@ -12,6 +12,7 @@ import pandas as pd
 
 from crossover.config.studies import Cell, Refinement
 from crossover.config.workloads import workload_traits
+from crossover.statistics.best import WAY_AXES, Device, Way, WaysByStudy, best_lines, of_own_grid
 from crossover.statistics.crossover import Crossover, estimate_crossover
 from crossover.statistics.crossovers import Interpolation
 from crossover.statistics.pairings import Pairing, pairings
@@ -32,6 +33,11 @@ class Plan:
     """New sizes, for both sides and all trials."""
     trials: Mapping[int, int] = field(default_factory=dict)
     """Sizes already measured, and how many trials they shall have on both sides."""
+
+    def numbers(self, trials: int) -> dict[int, range]:
+        """Numbers of the trials to measure by size, where a cell of the run has so many trials."""
+        new = {size: range(1, trials + 1) for size in self.sizes}
+        return new | {size: range(trials + 1, most + 1) for size, most in self.trials.items()}
 
 
 def plan_refinement(
@@ -94,19 +100,20 @@ def plan_stage(
     refinements: Mapping[str, Refinement],
     x_axes: Mapping[str, str],
     trials: int,
+    ways: WaysByStudy | None = None,
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
     """The trials that a stage, from 1, adds to each cell, and for each line and pair what was found and decided.
 
     `refinements` says by study how it is refined, `x_axes` what its crossovers are read over (size or parameters),
-    `trials` how many trials a cell of the run has.
+    `trials` how many trials a cell of the run has, `ways` which studies compare devices at their best.
     """
-    timed = with_ok_times(measurements)
+    every = with_ok_times(measurements)
+    timed = of_own_grid(every, ways or {})
     lines = dict(iter(timed.groupby(LINE_AXES)))
     wanted: dict[Cell, set[int]] = defaultdict(set)
     why = []
-    for pairing, contender in _asked_for(timed, refinements):
-        line = lines[tuple(pairing.line[axis] for axis in LINE_AXES)]
-        axes = first_row(line[LINE_AXES])
+
+    def decide(pairing: Pairing, contender: str, line: pd.DataFrame, axes: dict[str, Any]) -> tuple[Plan, Crossover]:
         refinement, over = refinements[axes["study"]], x_axes[axes["study"]]
         table = pairing.trials[["size", "side", "trial", "step_time_s"]]
         found = estimate_crossover(table, pairing.baseline, contender)
@@ -114,12 +121,6 @@ def plan_stage(
         own = workload_traits(axes["workload"])
         measured = {round(size) for size in table["size"]}
         plan = plan_refinement(found, measured, stage, trials, refinement, own.granularity, own.sizes, to_x)
-        numbers = {size: range(1, trials + 1) for size in plan.sizes}
-        numbers |= {size: range(trials + 1, most + 1) for size, most in plan.trials.items()}
-        for size, added in numbers.items():
-            for side in (pairing.baseline, contender):
-                cell = {**axes, "size": size, "device": pairing.device, pairing.pair: side}
-                wanted[Cell(**cell)].update(added)
         why.append(
             axes
             | {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
@@ -134,8 +135,37 @@ def plan_stage(
                 "half_width": half_width(found, to_x),
             }
         )
+        return plan, found
+
+    for pairing, contender in _asked_for(timed, refinements):
+        line = lines[tuple(pairing.line[axis] for axis in LINE_AXES)]
+        axes = first_row(line[LINE_AXES])
+        plan, _ = decide(pairing, contender, line, axes)
+        for size, numbers in plan.numbers(trials).items():
+            for side in (pairing.baseline, contender):
+                cell = {**axes, "size": size, "device": pairing.device, pairing.pair: side}
+                wanted[Cell(**cell)].update(numbers)
+    refined = {study: own for study, own in (ways or {}).items() if "best" in refinements[study].pairs}
+    for best in best_lines(every, refined):
+        for pairing in best.pairings():
+            plan, found = decide(pairing, str(pairing.contender), pairing.trials, pairing.line)
+            for device in (best.devices[pairing.baseline], best.devices[str(pairing.contender)]):
+                for (way, size), added in _of_device(device, plan, found, trials).items():
+                    wanted[Cell(**{**best.axes, "size": size, **dict(zip(WAY_AXES, way, strict=True))})].update(added)
     in_order = sorted(wanted, key=lambda cell: cell.path)
     return {cell: sorted(wanted[cell]) for cell in in_order}, why
+
+
+def _of_device(device: Device, plan: Plan, found: Crossover, trials: int) -> dict[tuple[Way, int], set[int]]:
+    """The trials that a plan adds to a device's ways, and those that ways in play lack of the run's."""
+    added = {key: set(numbers) for key, numbers in device.unfinished(trials).items()}
+    for size, numbers in plan.numbers(trials).items():
+        near = [round(end) for end in found.bracket or ()] if size in plan.sizes else [size]
+        for way in device.ways:
+            if any(device.in_play(way, end) for end in near):
+                new = set(numbers).difference(device.numbers(way, size))
+                added.setdefault((way, size), set()).update(new)
+    return {key: numbers for key, numbers in added.items() if numbers}
 
 
 def _asked_for(measurements: pd.DataFrame, refinements: Mapping[str, Refinement]) -> Iterator[tuple[Pairing, str]]:

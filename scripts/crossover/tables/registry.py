@@ -30,6 +30,7 @@ PAIRS = {
     "settings": "a precision with an execution against the study's plain ones, on one device",
     "protocol": "data resident on the device against the published protocol, on one device",
     "machine": "the same device of two machines",
+    "best": "an accelerator against the CPU, each in its fastest way at each size",
 }
 """What is compared with what."""
 
@@ -300,8 +301,13 @@ RATIOS = _axes([*LINE_AXES, "size"]) | {
 END_OF_SET = "end of its 95 % set; empty: open, or no interval is given"
 
 CROSSOVERS = _axes(LINE_AXES) | {
-    "pair": _text("what is compared: device, precision, execution, machine; that axis holds the contender's value"),
-    "cost": _text("in what: " + ", ".join(COSTS) + " of a step; money only where the config gives prices"),
+    "pair": _text(
+        "what is compared: device, precision, execution, machine; that axis holds the contender's value. Of `best`, "
+        "`execution` is best, `precision` the accuracy class, and `variant` best where there are several"
+    ),
+    "cost": _text(
+        "in what: " + ", ".join(COSTS) + " of a step; money only where the config gives prices; of `best` time alone"
+    ),
     "device": _text("the contender's device; of two precisions or executions, the device on which both ran"),
     "baseline": _text("what is compared with: a CPU side, `fp32`, `eager`, or the first machine"),
     "baseline_machine": _text("machine of the baseline; differs from `machine` where machines are compared"),
@@ -379,6 +385,21 @@ BOTTLENECKS = _axes(CELL_AXES) | {
     **_estimate("gain{}", "how many times as fast the same samples were with it"),
     "predicted_gain": Column("how many times as fast they should have been, by the times of the parts"),
     "trials": _count("ok trials that tried"),
+}
+
+BEST_WAYS = _axes(["study", "workload", "protocol", "batch_size", "machine", "size", "device"]) | {
+    **_of_record(["execution", "precision", "variant"]),
+    "side": _text("the device, of a CPU with its number of cores: cpu, cpu-1"),
+    **_of_record(["size_name", "parameters"]),
+    "status": _text("how its trials ended, as of a cell: " + ", ".join(STATUSES)),
+    "reason": _text("why, where the status is not ok"),
+    **_estimate("step_time{}_s", "time of a step", "s"),
+    "trials": _count("trials that ended ok"),
+    "in_play": _yes("whether it is the fastest way of the device at the size, or nearly so"),
+    "counts": _yes("whether every way in play at the size was measured, so that the size counts"),
+    "chosen": _yes("whether it is the fastest way of the device at the size"),
+    "chance": Column("chance that new trials would show it to be the fastest; empty without a time"),
+    "optimism": Column("share by which the fastest looks faster than it is, for being chosen; empty for the others"),
 }
 
 LATENCIES = _axes(CELL_AXES) | {
@@ -511,6 +532,11 @@ ANSWERS = {
     "unit": _text("unit of the value"),
     "winner": _text("the side that is ahead; the contender where no side is"),
     "loser": _text("the other side"),
+    "winner_ways": _many("at their best: the fastest ways of the side ahead, beside the crossover or at both ends"),
+    "loser_ways": _many("and of the other side"),
+    "moved_status": _text("how the search for the crossover of the plain ways ended"),
+    "moved_from": Column("that crossover"),
+    "factor": Column("crossover at their best over that of the plain ways; empty unless both were found"),
     "device": _text("the device that it is about"),
     "cost": _text("in what sides are compared: " + ", ".join(COSTS)),
     "place": _text("the cell that gave the value, by what sets it apart"),
@@ -539,6 +565,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "bottlenecks": BOTTLENECKS,
     "ratios": RATIOS,
     "crossovers": CROSSOVERS,
+    "best_ways": BEST_WAYS,
     "latencies": LATENCIES,
     "cores_worth": CORES_WORTH,
     "quality": QUALITY,

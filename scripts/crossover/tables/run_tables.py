@@ -28,6 +28,8 @@ class RunTables:
     """One row a pair of cells: how many times as fast one is as the other."""
     crossovers: pd.DataFrame
     """One row a line, pair of sides and cost: where they cross."""
+    best_ways: pd.DataFrame
+    """One row a way of a device at a size, of studies that have `ways`."""
     latencies: pd.DataFrame
     """One row a cell and way to measure its latency."""
     cores_worth: pd.DataFrame

@@ -77,3 +77,33 @@ def test_a_studys_file_says_what_counts(row: Row) -> None:
         pd.DataFrame(rows), found.quality, found.largest_batches, {"disc_depth": own}, None, grids_known=False
     )
     assert not elsewhere.cells["refined"].any()
+
+
+def test_ways_change_no_other_table(row: Row) -> None:
+    """A compiled step, a CUDA graph and one core, at two of three sizes; a failed one is a problem of its own."""
+    sizes = (100, 1000, 10_000)
+    plain = [
+        row(size=size, device=device, trial=trial, step_time_s=seconds * 1.01**trial)
+        for size in sizes
+        for device, seconds in (("cpu", size * 1e-6), ("cuda", 2e-3))
+        for trial in (1, 2, 3)
+    ]
+    added = [
+        row(size=size, device=device, execution=execution, step_time_s=1e-4)
+        for size in sizes[:2]
+        for device, execution in (("cpu", "compile"), ("cuda", "compile"), ("cuda", "cuda-graph"), ("cpu-1", "eager"))
+    ]
+    lost = row(size=100, device="cuda", execution="compile", status="oom", step_time_s=None, trial=2)
+    claims = [{"statement": "from 2000 on", "source": "ours", "crossover_between": {"range": [1000, 10_000]}}]
+    spec = study(sizes=list(sizes), claims=claims, executions=["eager"], precisions=["fp32"], cpu_threads=[], ways=None)
+    ways = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": list(sizes[:2])}
+    before = tables(*plain, disc_depth=spec)
+    after = tables(*plain, *added, lost, disc_depth={**spec, "ways": ways})
+    for name in set(DERIVED) - {"crossovers", "best_ways", "answers", "problems"}:
+        assert getattr(after, name).map(str).equals(getattr(before, name).map(str)), name
+    assert before.claims["verdict"].tolist() == ["reproduced"]
+    crossovers = after.crossovers[after.crossovers["pair"] != "best"]
+    assert crossovers.map(str).equals(before.crossovers.map(str))
+    assert len(before.best_ways) == 0
+    assert len(after.best_ways) == len(sizes) * 2 + len(added)
+    assert after.problems["kind"].tolist() == ["oom"]

@@ -330,3 +330,38 @@ def test_of_all_studies_the_fullest_memory_is_the_answer(row: Row) -> None:
     memory = table[table["kind"] == "memory"]
     assert memory[["study", "main"]].values.tolist() == [["a", False], ["b", True]]
     assert not math.isnan(memory["value"].iloc[0])
+
+
+def graphs(row: Row, seconds: float) -> list[dict[str, Any]]:
+    """A CUDA graph at every size."""
+    cells = [{"size": size, "parameters": 7 * size, "device": "cuda", "execution": "cuda-graph"} for size in SIZES]
+    return [one for cell in cells for one in trials(row, seconds, **cell)]
+
+
+def with_ways() -> dict[str, Any]:
+    ways = {"executions": ["cuda-graph"], "sizes": list(SIZES)}
+    return study(ways=ways, precisions=["fp32"], executions=["eager"], cpu_threads=[])
+
+
+def test_devices_at_their_best_name_their_ways_and_what_moved(line: Row, row: Row) -> None:
+    found = answers([*line(5e-3), *graphs(row, 5e-4)], with_ways())
+    best = only(found, "best")
+    assert (best["status"], best["winner"], best["loser"], best["main"]) == ("bracketed", "GPU", "CPU", False)
+    assert (best["winner_ways"], best["loser_ways"]) == (["cuda-graph"], ["eager"])
+    assert (best["value"], best["moved_from"]) == (pytest.approx(500, rel=0.02), pytest.approx(5000, rel=0.02))
+    assert (best["factor"], best["moved_status"]) == (pytest.approx(0.1, rel=0.05), "bracketed")
+    assert best["low"] < 500 < best["high"]
+    assert (best["trials"], best["doubts"], best["unit"]) == (3, [], "linear layers")
+    assert only(found, "crossover") == only(answers(line(5e-3)), "crossover")
+
+
+def test_a_crossover_that_vanishes_at_their_best_is_told_beside_the_plain_one(line: Row, row: Row) -> None:
+    best = only(answers([*line(5e-3), *graphs(row, 1e-6)], with_ways()), "best")
+    assert (best["status"], best["moved_status"], best["value"], best["factor"]) == (
+        "below_range",
+        "bracketed",
+        None,
+        None,
+    )
+    assert best["moved_from"] == pytest.approx(5000, rel=0.02)
+    assert best["winner_ways"] == ["cuda-graph"]

@@ -10,6 +10,8 @@ from crossover.config.studies import (
     Effort,
     Quality,
     Study,
+    Ways,
+    cells_of_ways,
     check_any_for,
     effort_of,
     in_rounds,
@@ -130,3 +132,43 @@ def test_what_changes_no_model_is_trained_once() -> None:
     assert study.cells(["cpu"]) == []
     assert quality_of(study) == Quality(2, 3)
     assert (trained_cells(STUDY, ["cpu"]), quality_of(STUDY)) == ([], None)
+
+
+def test_ways_are_measured_once_at_their_sizes_beside_the_grid() -> None:
+    """Without precisions the study's first one is the class; a CPU has no CUDA graph."""
+    ways = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": [3]}
+    study = replace(STUDY, batch_sizes=(100,), precisions=("tf32", "bf16"), ways=ways)
+    found = cells_of_ways(study, ["cpu", "cuda"])
+    assert {(cell.execution, cell.device) for cell in found} == {
+        *{(execution, side) for execution in ("compile",) for side in ("cpu", "cpu-1", "cuda")},
+        *{("eager", "cpu-1"), ("cuda-graph", "cuda")},
+    }
+    assert len(found) == len(set(found)) == 5
+    assert {(cell.size, cell.precision) for cell in found} == {(3, "tf32")}
+    assert set(study.cells(["cpu", "cuda"])) == set(replace(study, ways=None).cells(["cpu", "cuda"]))
+    assert cells_of_ways(replace(study, timed=False), ["cpu", "cuda"]) == cells_of_ways(STUDY, ["cpu", "cuda"]) == []
+    assert cells_of_ways(study, ["cpu"]) == cells_of_ways(study, ["cuda"]) == []
+
+
+def test_ways_are_measured_by_the_protocols_that_they_name() -> None:
+    study = replace(STUDY, protocols=("resident", "as_published"), ways={"executions": ["compile"], "sizes": [2, 3]})
+    named = replace(study, ways={**(study.ways or {}), "protocols": ["resident"]})
+    assert {cell.protocol for cell in cells_of_ways(study, ["cpu", "cuda"])} == {"resident", "as_published"}
+    assert {cell.protocol for cell in cells_of_ways(named, ["cpu", "cuda"])} == {"resident"}
+
+
+def test_cells_that_are_measured_once_are_in_the_first_round() -> None:
+    cells = STUDY.cells(["cpu", "cuda"])
+    turns = list(in_rounds(cells[:4], 2, seed=7, once=cells[4:]))
+    assert [trial for trial, _ in turns] == [1] * 8 + [2] * 4
+    assert {cell for trial, cell in turns if trial == 2} == set(cells[:4])
+    assert {cell for trial, cell in turns if trial == 1} == set(cells)
+
+
+def test_a_cell_belongs_to_the_grid_by_its_execution_precision_and_threads() -> None:
+    ways = Ways.of(vars(replace(STUDY, cpu_threads=(1,), ways={"sizes": [2], "cpu_threads": ["half"]})))
+    assert ways is not None
+    own = [("eager", "fp32", "cpu"), ("eager", "fp32", "cpu-1"), ("eager", "fp32", "cuda")]
+    added = [("compile", "fp32", "cpu"), ("eager", "tf32", "cuda"), ("eager", "fp32", "cpu-half")]
+    assert [ways.has_own(*way) for way in own + added] == [True] * 3 + [False] * 3
+    assert Ways.of(vars(STUDY)) is None

@@ -66,6 +66,22 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
             "published.results: '../a.csv' is not allowed; allowed: ",
         ),
         ({"published": {**PUBLISHED, "results": "a.csv"}}, "published.results: published/a.csv: no such file"),
+        ({"ways": {"executions": ["compile"]}}, "ways: key 'sizes' is missing"),
+        ({"ways": {"sizes": [2, 16]}}, "ways.sizes: 16 not among the study's own; allowed: 2, 3"),
+        (
+            {"ways": {"sizes": [2, 3], "executions": ["compile"], "protocols": ["as_published"]}},
+            "ways.protocols: as_published not among the study's own; allowed: resident",
+        ),
+        ({"ways": {"sizes": [2, 3], "executions": ["eager"]}}, "ways: nothing to compare that the study does not"),
+        (
+            {"ways": {"sizes": [2, 3], "cpu_threads": [1]}, "devices": ["cpu"]},
+            "ways: nothing to compare that the study",
+        ),
+        ({"ways": {"sizes": [2, 3], "executions": ["fast"]}}, "ways.executions.0: 'fast' is not allowed"),
+        (
+            {"ways": {"sizes": [2, 3], "cpu_threads": [1]}, "timed": False, "quality": {}},
+            "ways: given, but the study times nothing; allowed: null, or timed: true",
+        ),
         ({"timed": False}, "timed: false, and quality is null: nothing is left to do; set one of them"),
         ({"quality": {}, "precisions": ["tf32"]}, "precisions: ['tf32'] lacks fp32, which quality compares with"),
         (

@@ -18,7 +18,7 @@ def plan(**values: object) -> RunPlan:
 def of_one_study(**changes: object) -> RunPlan:
     """One study with two sizes on a CPU and a GPU."""
     whole = plan()
-    return replace(whole, studies=(replace(whole.studies[0], sizes=(2, 3), **changes),))
+    return replace(whole, studies=(replace(whole.studies[0], **{"sizes": (2, 3), "ways": None, **changes}),))
 
 
 def test_every_cell_has_a_row_for_each_trial() -> None:
@@ -97,3 +97,18 @@ def test_rounds_come_one_by_one_and_what_refinement_adds_comes_last() -> None:
 def test_a_plan_is_made_of_its_values() -> None:
     for found in (plan(), replace(plan(), classes=CLASSES)):
         assert RunPlan.from_values(asdict(found)) == found
+
+
+def test_ways_add_one_trial_each_and_change_nothing_else() -> None:
+    plain, found = of_one_study(), of_one_study(ways={"executions": ["compile", "cuda-graph"], "sizes": [2]})
+    assert (found.cells, found.measured, list(found.searches)) == (plain.cells, plain.measured, list(plain.searches))
+    added = [trial for trial in found.trials_of_grid if trial not in plain.trials_of_grid]
+    assert [(cell.execution, cell.device, number) for cell, number in added] == [
+        ("compile", "cpu", 1),
+        ("compile", "cuda", 1),
+        ("cuda-graph", "cuda", 1),
+    ]
+    later = [found.priority({**asdict(cell), "trial": number}) for cell, number in found.trials_of_grid if number == 2]
+    assert min(found.priority({**asdict(cell), "trial": number}) for cell, number in added) > max(later)
+    assert set(found.refined_trials()) == set(found.trials_of_grid)
+    assert RunPlan.from_values(asdict(found)).trials_of_grid == found.trials_of_grid

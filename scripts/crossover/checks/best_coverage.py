@@ -1,0 +1,181 @@
+"""How often the interval of a crossover of devices at their best holds the true one, by simulation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from crossover.checks.coverage import SMALLEST, SPAN, first_grid, judged
+from crossover.checks.simulation import PROCESS_SD, SHAPES
+from crossover.config.studies import Refinement
+from crossover.statistics.best import Way, WaysAtSizes
+from crossover.statistics.crossover import Crossover, crossover_of
+from crossover.statistics.crossover_curve import Floats, advantages_of_cells
+from crossover.statistics.refinement import plan_refinement
+
+EQUAL, NEAR, CROSSING, NO_DEVICE = "equal", "near", "crossing", "no_device"
+"""Ways that take the same time; that differ by some percent; whose order changes with the size; and A/A: ways and
+devices all take the same."""
+GAP_SD, MOST_TILT = 0.03, 0.3
+"""Standard deviation of the gap between ways, in ln(seconds), and the most that it changes by over ln(size)."""
+FIRST: Way = ("0",)
+"""The way of a device that a study's own grid measures."""
+FACTOR = 3
+FINE: Floats = np.geomspace(SMALLEST, SMALLEST * SPAN, 4001)
+"""Sizes among which the true crossover is looked for."""
+
+
+@dataclass(frozen=True)
+class BestCase:
+    """One setting to simulate."""
+
+    differ: str
+    shape: str
+    ways: tuple[int, int]
+    """Of the CPU and of the GPU."""
+    trials: int
+
+
+def best_cases() -> list[BestCase]:
+    """All settings; those without a crossing last."""
+    counts = ((2, 2), (1, 4), (2, 3), (4, 4), (6, 6))
+    inside = [
+        BestCase(differ, shape, ways, trials)
+        for differ in (EQUAL, NEAR, CROSSING)
+        for shape in ("power_laws", "launch_floor")
+        for ways in counts
+        for trials in (3, 5)
+    ]
+    return inside + [BestCase(NO_DEVICE, "", (2, 2), trials) for trials in (3, 5)]
+
+
+@dataclass
+class Devices:
+    """Two devices with several ways each, which draw their trials when asked."""
+
+    case: BestCase
+    generator: np.random.Generator
+    near: float = 0.0
+    """The size where both devices' first ways take the same time."""
+    offsets: tuple[Floats, ...] = ()
+    """Of each device (gap, tilt, size without a gap) of each way, of shape (ways, 3)."""
+    spreads: tuple[Floats, ...] = ()
+    """Of each device the standard deviation between the trials of each way, in ln(seconds)."""
+    measured: tuple[dict[int, dict[Way, Floats]], ...] = field(default_factory=lambda: ({}, {}))
+    """ln(seconds) of each device by size and way."""
+
+    def __post_init__(self) -> None:
+        draw = self.generator
+        low, high = map(math.log, PROCESS_SD)
+        ends = math.log(SMALLEST * 1.5), math.log(SMALLEST * SPAN / 1.5)
+        self.near = math.exp(draw.uniform(*ends))
+        self.spreads = tuple(np.exp(draw.uniform(low, high, count)) for count in self.case.ways)
+        self.offsets = tuple(
+            np.column_stack(
+                [
+                    draw.normal(0, GAP_SD, count) * (self.case.differ in (NEAR, CROSSING)),
+                    draw.uniform(-MOST_TILT, MOST_TILT, count) * (self.case.differ == CROSSING),
+                    draw.uniform(*ends, count),
+                ]
+            )
+            for count in self.case.ways
+        )
+
+    def true_logs(self, device: int, sizes: Floats) -> Floats:
+        """The true ln(seconds) of a device's ways, of shape (ways, sizes)."""
+        gap, tilt, without = self.offsets[device].T[:, :, None]
+        base = np.zeros(len(sizes))
+        if device == 0 and self.case.differ != NO_DEVICE:
+            curve = SHAPES[self.case.shape]
+            base = curve(sizes) - curve(np.array([self.near]))
+        found: Floats = base + gap + tilt * (np.log(sizes) - without)
+        return found
+
+    def crossings(self) -> Floats:
+        """Where the devices' true fastest times cross; empty where they take the same."""
+        best = [self.true_logs(device, FINE).min(axis=0) for device in (0, 1)]
+        ahead = best[0] - best[1] > 0
+        found: Floats = FINE[:-1][ahead[1:] != ahead[:-1]]
+        return found
+
+    def measure(self, device: int, size: int, way: Way, trials: int) -> None:
+        """Measure until a device's way has this many trials at a size."""
+        ways = self.measured[device].setdefault(size, {})
+        place, old = int(way[0]), ways.get(way, np.empty(0))
+        truth = self.true_logs(device, np.array([float(size)]))[place, 0]
+        new = self.spreads[device][place] * self.generator.standard_normal(max(0, trials - len(old)))
+        ways[way] = np.concatenate([old, truth + new])
+
+    def measure_first_grid(self, *, once: bool) -> None:
+        """Measure every way at each size; all but the first of a device once, or as often as that."""
+        for size, (device, count) in product(first_grid(FACTOR), enumerate(self.case.ways)):
+            for place in range(count):
+                self.measure(device, size, (str(place),), 1 if once and place else self.case.trials)
+
+    @property
+    def at_sizes(self) -> tuple[WaysAtSizes, ...]:
+        """The ways of each device as they were measured so far."""
+        return tuple(WaysAtSizes(dict(sorted(own.items()))) for own in self.measured)
+
+    def refine(self, stage: int, refinement: Refinement) -> None:
+        """Measure what a stage adds, in ways in play, as `plan_stage` plans it."""
+        devices, found, trials = self.at_sizes, self.found(), self.case.trials
+        plan = plan_refinement(found, {*devices[0].logs}, stage, trials, refinement)
+        for place, device in enumerate(devices):
+            wanted = {(size, way): trials for size, own in device.logs.items() for way in own}
+            wanted = {(size, way): count for (size, way), count in wanted.items() if device.in_play(way, size)}
+            for way, size in product(device.ways, plan.sizes):
+                if any(device.in_play(way, round(end)) for end in found.bracket or ()):
+                    wanted[size, way] = trials
+            for size, most in plan.trials.items():
+                wanted |= {(size, way): most for way in device.ways if device.in_play(way, size)}
+            for (size, way), count in wanted.items():
+                self.measure(place, size, way, count)
+
+    def found(self, *, corrected: bool = True) -> Crossover:
+        """The crossover of the fastest ways; without the correction, as they were measured."""
+        devices, cells = self.at_sizes, {}
+        for size in devices[0].logs:
+            if all(size in device.logs and device.counts(size) for device in devices):
+                best = [device.at_best[size][1] for device in devices]
+                baseline, contender = (one.logs - (0.0 if corrected else one.optimism) for one in best)
+                cells[float(size)] = baseline, contender
+        return crossover_of(advantages_of_cells(cells))
+
+
+def simulate_best(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
+    """One row a simulation and method, after refinement: status, whether it holds the truth, and its width.
+
+    `chance` is the mean chance of the first way of the first device, of all sizes.
+    """
+    rows = []
+    for number in range(simulations):
+        generator = np.random.default_rng([seed, number, *(ord(letter) for letter in str(case))])
+        devices, refinement = Devices(case, generator), Refinement()
+        devices.measure_first_grid(once=case.differ != NO_DEVICE)
+        for stage in range(1, refinement.bisections + 2):
+            devices.refine(stage, refinement)
+        first = [best[2].get(FIRST, 0.0) for best in devices.at_sizes[0].at_best.values()]
+        chance = float(np.mean(first))
+        true = devices.crossings()
+        for method, corrected in (("ours", True), ("smallest_mean", False)):
+            rows.append({"method": method, "chance": chance} | judged(devices.found(corrected=corrected), true))
+    return pd.DataFrame(rows)
+
+
+def best_coverage_rows(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
+    """One row a method and status: their share of the simulations, and how often the interval held the truth."""
+    found = simulate_best(case, simulations, seed)
+    groups = found.groupby(["method", "status"])
+    table = groups.agg(
+        coverage=("held", "mean"),
+        half_width=("half_width", "median"),
+        error=("error", "median"),
+        chance=("chance", "mean"),
+    )
+    table.insert(0, "share", groups.size().to_numpy() / simulations)
+    return pd.DataFrame([asdict(case)]).merge(table.reset_index(), how="cross")

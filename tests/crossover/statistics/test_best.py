@@ -1,0 +1,244 @@
+"""Devices at their best, on planted ways: a CPU whose time grows with the size beside a GPU that has a floor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.config.studies import Refinement, Ways
+from crossover.plan.stages import planned_trials, write_stage
+from crossover.statistics.best import best_lines, best_ways_of
+from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.refinement import plan_stage
+from crossover.tables.frames import records
+
+Row = Callable[..., dict[str, Any]]
+STUDY = "disc_depth"
+SIZES = (100, 400, 1600, 6400)
+WAYS = Ways((100, 1600, 6400), ("compile", "cuda-graph"), ("fp32",), ("resident",), (1,), ("eager",), ("fp32",), ())
+X = {STUDY: "size"}
+Times = Mapping[tuple[str, str], Mapping[int, float | None]]
+"""Seconds of a step by execution, side and size; None: not supported."""
+
+
+@pytest.fixture
+def rows(row: Row) -> Callable[..., pd.DataFrame]:
+    def build(times: Times, trials: Mapping[tuple[str, str], int] | None = None, **values: Any) -> pd.DataFrame:
+        return pd.DataFrame(
+            [
+                row(
+                    size=size,
+                    device=side,
+                    execution=execution,
+                    trial=trial,
+                    step_time_s=None if time is None else time * 1.01 ** (trial % 3 - 1),
+                    status="unsupported" if time is None else "ok",
+                    reason="no such way" if time is None else None,
+                    **values,
+                )
+                for (execution, side), own in times.items()
+                for size, time in own.items()
+                for trial in range(1, (trials or {}).get((execution, side), 3) + 1)
+            ]
+        )
+
+    return build
+
+
+def at(sizes: tuple[int, ...], time: Callable[[int], float | None]) -> dict[int, float | None]:
+    return {size: time(size) for size in sizes}
+
+
+PLAIN: Times = {("eager", "cpu"): at(SIZES, lambda n: n * 1e-6), ("eager", "cuda"): at(SIZES, lambda _: 1e-3)}
+"""The GPU pays off from 1000 on."""
+GRAPH: Times = {("cuda-graph", "cuda"): at(WAYS.sizes, lambda _: 2e-4)}
+"""At its best, from 200 on."""
+
+
+def only_best(table: pd.DataFrame) -> dict[str, Any]:
+    (found,) = records(table[table["pair"] == "best"])
+    return found
+
+
+def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
+    """At 400 the graph was not measured, but it is in play on either side: the size does not count."""
+    found = only_best(crossovers_of(rows({**PLAIN, **GRAPH}), X, ways={STUDY: WAYS}))
+    assert (found["status"], found["cost"], found["device"], found["baseline"]) == ("bracketed", "time", "cuda", "cpu")
+    assert (found["execution"], found["precision"], found["variant"]) == ("best", "fp32", "plain")
+    assert found["crossover"] == pytest.approx(200, rel=0.05)
+    assert (found["bracket_low"], found["bracket_high"]) == (100, 1600)
+    assert found["crossover_low"] < 200 < found["crossover_high"]
+    assert (found["baseline_name"], found["contender_name"], found["trials"]) == ("Brand C1", "Brand G1", 3)
+
+
+def test_a_way_that_cannot_win_leaves_the_other_sizes_to_the_plain_one(rows: Any) -> None:
+    """One core is four times as slow wherever it was measured, so 400 and 6400 count without it."""
+    slow: Times = {("eager", "cpu-1"): at((100, 1600), lambda n: 4e-6 * n)}
+    table = rows({**PLAIN, **slow})
+    found = only_best(crossovers_of(table, X, ways={STUDY: WAYS}))
+    assert found["crossover"] == pytest.approx(1000, rel=0.05)
+    assert (found["bracket_low"], found["bracket_high"]) == (400, 1600)
+    ways = best_ways_of(table, {STUDY: WAYS})
+    assert ways["counts"].all()
+    assert not ways.loc[ways["side"] == "cpu-1", "in_play"].any()
+    assert ways.loc[ways["chosen"], "side"].tolist() == ["cpu"] * 4 + ["cuda"] * 4
+
+
+def test_a_way_in_play_at_the_end_of_its_sizes_keeps_those_beyond_from_counting(rows: Any) -> None:
+    ways = best_ways_of(rows({**PLAIN, ("compile", "cuda"): at((100, 400), lambda _: 9e-4)}), {STUDY: WAYS})
+    on_cuda = ways[ways["device"] == "cuda"].drop_duplicates("size").set_index("size")["counts"]
+    assert on_cuda.to_dict() == {100: True, 400: True, 1600: False, 6400: False}
+
+
+def test_a_way_that_a_device_does_not_offer_keeps_its_reason_and_is_out_of_play(rows: Any) -> None:
+    ways = best_ways_of(rows({**PLAIN, **GRAPH, ("compile", "cpu"): at(WAYS.sizes, lambda _: None)}), {STUDY: WAYS})
+    lost = ways[ways["execution"] == "compile"]
+    assert set(lost["status"]) == {"unsupported"}
+    assert set(lost["reason"]) == {"no such way"}
+    assert not (lost["in_play"] | lost["chosen"]).any()
+    assert lost["chance"].isna().all()
+    assert ways.loc[ways["device"] == "cpu", "counts"].all()
+
+
+def test_each_way_has_its_time_and_its_chance(rows: Any) -> None:
+    near: Times = {("compile", "cpu"): at(WAYS.sizes, lambda n: n * 1e-6)}
+    ways = best_ways_of(rows({**PLAIN, **near}), {STUDY: WAYS})
+    both = ways[(ways["device"] == "cpu") & (ways["size"] == 100)]
+    assert both["chance"].tolist() == pytest.approx([0.5, 0.5])
+    assert both["step_time_s"].tolist() == pytest.approx([1e-4, 1e-4], rel=0.01)
+    assert (both["chosen"].sum(), both["optimism"].notna().sum()) == (1, 1)
+    assert both["optimism"].max() == pytest.approx(0.0033, rel=0.1)  # 1 % / sqrt(3) / sqrt(pi)
+    assert both["trials"].tolist() == [3, 3]
+
+
+def test_other_comparisons_do_not_see_what_ways_add(rows: Any) -> None:
+    plain = crossovers_of(rows(PLAIN), X)
+    added: Times = {**GRAPH, ("compile", "cpu"): at(WAYS.sizes, lambda n: n * 2e-6), ("eager", "cpu-1"): {100: 1e-4}}
+    found = crossovers_of(rows({**PLAIN, **added}), X, ways={STUDY: WAYS})
+    assert found[found["pair"] != "best"].equals(plain)
+    assert plain["pair"].tolist() == ["device"]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [PLAIN, {key: own for key, own in {**PLAIN, **GRAPH}.items() if key[1] != "cpu"}],
+    ids=["one way each", "no CPU"],
+)
+def test_without_a_choice_there_is_no_such_pair(rows: Any, times: Times) -> None:
+    assert "best" not in set(crossovers_of(rows(times), X, ways={STUDY: WAYS})["pair"])
+
+
+def test_another_accuracy_class_is_no_way(rows: Any) -> None:
+    other = rows({("cuda-graph", "cuda"): at(SIZES, lambda _: 1e-6)}, precision="bf16")
+    table = pd.concat([rows({**PLAIN, **GRAPH}), other])
+    (line,) = best_lines(table, {STUDY: WAYS})
+    assert {way[1] for way in line.devices["cuda"].ways} == {"fp32"}
+    assert only_best(crossovers_of(table, X, ways={STUDY: WAYS}))["crossover"] == pytest.approx(200, rel=0.05)
+
+
+def test_a_size_at_which_every_way_of_a_device_failed_is_not_filled_in(rows: Any) -> None:
+    graph = {**GRAPH[("cuda-graph", "cuda")], 6400: None}
+    eager = {**PLAIN[("eager", "cuda")], 6400: None}
+    times = {**PLAIN, ("eager", "cuda"): eager, ("cuda-graph", "cuda"): graph}
+    found = only_best(crossovers_of(rows(times), X, ways={STUDY: WAYS}))
+    assert (found["status"], found["bracket_low"], found["bracket_high"]) == ("bracketed", 100, 1600)
+
+
+def test_one_trial_of_the_fastest_way_gives_no_interval(rows: Any) -> None:
+    table = rows({**PLAIN, **GRAPH}, {("cuda-graph", "cuda"): 1})
+    found = only_best(crossovers_of(table, X, ways={STUDY: WAYS}))
+    assert (found["status"], found["crossover_low"], found["trials"]) == ("bracketed", None, 1)
+
+
+def stage(table: pd.DataFrame, number: int = 1, **refinement: Any) -> dict[tuple[Any, ...], list[int]]:
+    """What a stage adds at a device's best, by execution, side and size; a cell of the run has 3 trials."""
+    refined = Refinement(**{"bisections": 1, "target_width": 1.0, "extra_trials": 2, "pairs": ("best",), **refinement})
+    cells, _ = plan_stage(table, number, {STUDY: refined}, X, 3, {STUDY: WAYS})
+    return {(cell.execution, cell.device, cell.size): numbers for cell, numbers in cells.items()}
+
+
+@pytest.fixture
+def once(rows: Any) -> pd.DataFrame:
+    """The first grid: a graph that wins everywhere and a compiled step that cannot on the CPU, one trial each."""
+    slow: Times = {("compile", "cpu"): at(WAYS.sizes, lambda n: n * 2e-6)}
+    table: pd.DataFrame = rows(
+        {**PLAIN, **GRAPH, **slow}, {("cuda-graph", "cuda"): 1, ("compile", "cpu"): 1}, workload="linear_stack"
+    )
+    return table
+
+
+def test_a_stage_halves_the_bracket_in_ways_in_play_and_completes_their_trials(once: pd.DataFrame) -> None:
+    """Between 100 and 1600 the geometric middle was measured for the plain ways alone."""
+    completed = {("cuda-graph", "cuda", size): [2, 3] for size in WAYS.sizes}
+    assert stage(once) == {("cuda-graph", "cuda", 400): [1, 2, 3], **completed}
+
+
+def test_a_new_size_is_measured_on_both_devices(once: pd.DataFrame) -> None:
+    without = once[once["size"] != 400]
+    added = {key: numbers for key, numbers in stage(without).items() if key[2] == 400}
+    assert added == {("eager", "cpu", 400): [1, 2, 3], ("cuda-graph", "cuda", 400): [1, 2, 3]}
+
+
+def test_trials_that_were_measured_are_not_asked_for_again(once: pd.DataFrame, row: Row) -> None:
+    """Those of the stage before are rows now, a failed one too."""
+    again = [
+        row(
+            workload="linear_stack",
+            size=size,
+            device="cuda",
+            execution="cuda-graph",
+            trial=trial,
+            step_time_s=2e-4,
+            status="invalid" if trial == 3 else "ok",
+        )
+        for size in WAYS.sizes
+        for trial in (2, 3)
+    ]
+    assert stage(pd.concat([once, pd.DataFrame(again)]), 2) == {}
+
+
+def test_extra_trials_go_to_the_ways_in_play_at_the_ends_of_a_wide_bracket(rows: Any) -> None:
+    slow: Times = {("compile", "cpu"): at(WAYS.sizes, lambda n: n * 2e-6)}
+    table = rows({**PLAIN, **GRAPH, **slow}, workload="linear_stack")
+    assert stage(table, 2, target_width=1e-6) == {
+        (execution, device, size): [4, 5]
+        for execution, device in (("eager", "cpu"), ("cuda-graph", "cuda"))
+        for size in (100, 1600)
+    }
+
+
+def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_added(rows: Any) -> None:
+    """The winner among the GPU's ways changes between two sizes, which is no crossover."""
+    times: Times = {
+        ("eager", "cpu"): at(SIZES, lambda _: 1.0),
+        ("eager", "cuda"): at(SIZES, lambda n: 1e-3 if n < 1000 else 1e-2),
+        ("cuda-graph", "cuda"): at(WAYS.sizes, lambda n: 1e-2 if n < 1000 else 1e-3),
+    }
+    table = rows(times, {("cuda-graph", "cuda"): 1}, workload="linear_stack")
+    assert stage(table) == {("cuda-graph", "cuda", size): [2, 3] for size in (1600, 6400)}
+
+
+def test_other_pairs_are_planned_as_without_ways(once: pd.DataFrame) -> None:
+    plain = once[(once["execution"] == "eager") & (once["device"] != "cpu-1")]
+    refined = {STUDY: Refinement(1, 0.1, 2, ("device",))}
+    cells, why = plan_stage(once, 1, refined, X, 3, {STUDY: WAYS})
+    assert (cells, why) == plan_stage(plain, 1, refined, X, 3)
+    assert cells
+
+
+def test_a_stage_is_written_with_what_was_found_at_their_best(once: pd.DataFrame, tmp_path: Path) -> None:
+    refined = {STUDY: Refinement(1, 1.0, 2, ("device", "best"))}
+    cells, why = plan_stage(once, 1, refined, X, 3, {STUDY: WAYS})
+    write_stage(tmp_path / "stage-1.json", 1, cells, why)
+    assert planned_trials(tmp_path / "stage-1.json") == [(cell, trial) for cell in cells for trial in cells[cell]]
+    written = json.loads((tmp_path / "stage-1.json").read_text())["why"]
+    assert [(one["pair"], one["status"], one["decision"]) for one in written] == [
+        ("device", "bracketed", "bisect"),
+        ("best", "bracketed", "bisect"),
+    ]
+    assert (written[1]["bracket"], written[1]["execution"]) == ([100, 1600], "best")
