@@ -39,7 +39,7 @@ def analyse_run(
     check_environments(pa.Table.from_pandas(found, preserve_index=False), several_hosts)
     roofs = read_roofs(paths_to_roofs)
     measurements = read_table(path_to_measurements)
-    tables = analyse(measurements, trainings, searches, roofs, plan.studies, plan.config["prices"])
+    tables = analyse(measurements, trainings, searches, plan.studies, plan.config["prices"], roofs=roofs)
     write_run(tables, path_to_results)
 
 

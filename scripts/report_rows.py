@@ -67,8 +67,8 @@ def report_finished(folder: Path, output: Path) -> None:
     }
     missing = list(missing_results(asked, found))
     roofs = read_roofs(sorted((folder / "roofs").rglob("*.json")))
-    kinds = (found["trial"], found["training"], found["search"], roofs)
-    tables = analyse(*kinds, plan.studies, plan.config["prices"], missing)
+    tried = (found["trial"], found["training"], found["search"])
+    tables = analyse(*tried, plan.studies, plan.config["prices"], missing, roofs=roofs)
     done = {work: (len(found[work]), len(paths)) for work, paths in asked.items() if paths}
     progress = done if missing else None
     _write(Run(tables, plan.studies, plan.config, note=plan.note, progress=progress), rows, output)
@@ -83,8 +83,7 @@ def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None
     measurements = rows.to_pandas()
     studies = {name: studies[name] for name in measurements["study"].unique()}
     trainings = arrow_schema(Training).empty_table().to_pandas()
-    others = (table_of("largest_batches"), table_of("roofs"))
-    tables = analyse(measurements, trainings, *others, studies, None, grids_known=False)
+    tables = analyse(measurements, trainings, table_of("largest_batches"), studies, None, grids_known=False)
     merged = read_provenances([(name or str(folder), folder) for name, folder in runs])
     _write(Run(tables, studies, merged=merged), rows, output)
 

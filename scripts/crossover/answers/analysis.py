@@ -24,6 +24,7 @@ from crossover.statistics.quality import quality_pairs_of, quality_table
 from crossover.statistics.ratios import ratios_of
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.finished import MissingResult
+from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables, run_tables
 
 
@@ -31,11 +32,11 @@ def analyse(
     measurements: pd.DataFrame,
     trainings: pd.DataFrame,
     searches: pd.DataFrame,
-    roofs: pd.DataFrame,
     studies: Mapping[str, Mapping[str, Any]],
     prices: Mapping[str, float] | None,
     missing: Iterable[MissingResult] = (),
     *,
+    roofs: pd.DataFrame | None = None,
     grids_known: bool = True,
 ) -> RunTables:
     """All tables of a run.
@@ -50,6 +51,7 @@ def analyse(
     ways = {name: own for name, study in studies.items() if (own := Ways.of(study))}
     every, measurements = measurements, of_own_grid(measurements, ways)
     sizes = {name: study["sizes"] for name, study in studies.items()} if grids_known else {}
+    roofs = table_of("roofs") if roofs is None else roofs
     cells = with_roofs(summarise(measurements, sizes, prices), measurements, roofs)
     classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
     quality = quality_table(trainings, classes)
