@@ -1,0 +1,100 @@
+"""Checks that the bottlenecks of steps are found: measures steps whose bottleneck is known, and compares.
+
+    python scripts/check_bottlenecks.py --device=cuda --output=results/checks/bottlenecks.csv
+
+Ends with status 1 if fewer than 95 % are found. A device takes about three minutes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from crossover.config.options import DEVICE_CHOICES, device, new_parser
+from crossover.config.words import is_cpu
+from crossover.errors import one_line_errors
+from crossover.statistics.bottlenecks import bottlenecks_of
+from crossover.statistics.cells import summarise
+from crossover.statistics.roofs import with_roofs
+from crossover.tables.frames import collect_rows
+from crossover.tables.registry import LINE_AXES
+from crossover.tables.roofs import read_roofs
+
+SCRIPTS = Path(__file__).parent
+SIZES_MS = (2, 4, 8)
+WANTED = 0.95
+
+CAUSES = {"sleep": "loader", "decode": "loader", "pageable": "transfer", "pinned": "transfer"}
+"""The bottleneck of each part that is not called as it."""
+
+VARIANTS = {
+    "cpu": (
+        *("sleep", "decode", "launch", "memory", "compute"),
+        *("sleep_compute", "decode_memory", "memory_compute", "launch_compute"),
+    ),
+    "cuda": (
+        *("sleep", "decode", "pageable", "pinned", "launch", "memory", "compute"),
+        *("sleep_launch", "decode_launch", "sleep_pageable", "pageable_compute", "pinned_memory", "memory_compute"),
+    ),
+}
+BATCH_SIZES = {"cpu": 512, "cuda": 4096}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure and judge the planted steps of a device."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--device", default="cpu", type=device, choices=list(VARIANTS), help=DEVICE_CHOICES)
+    parser.add_argument("--output", required=True, type=Path, help="CSV file to write")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(options.device, Path(folder))
+    found["planted"] = [" ".join(sorted(planted(variant, options.device))) for variant in found["variant"]]
+    found["found"] = [
+        " ".join(sorted(filter(pd.notna, pair))) for pair in zip(found["bottleneck"], found["also"], strict=True)
+    ]
+    right = found["planted"] == found["found"]
+    found = found.assign(right=right)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    found.to_csv(options.output, index=False)
+    columns = ["variant", "size", "planted", "found", "right", "remedy", "gain", "predicted_gain"]
+    print(found[columns].to_string(index=False, float_format="{:.2f}".format))
+    print(f"{right.sum()} of {len(right)} found")
+    sys.exit(int(right.mean() < WANTED))
+
+
+def planted(variant: str, device: str) -> set[str]:
+    """The bottlenecks of a variant's parts."""
+    causes = CAUSES | ({"launch": "overhead"} if is_cpu(device) else {})
+    return {causes.get(part, part) for part in variant.split("_")}
+
+
+def measure(device: str, folder: Path) -> pd.DataFrame:
+    """Rows of table `bottlenecks` for all planted steps of a device; takes minutes."""
+    roofs = folder / "roofs.json"
+    _run("probe_roofs.py", f"--device={device}", f"--output={roofs}")
+    rows = []
+    for variant in VARIANTS[device]:
+        for size in SIZES_MS:
+            rows.append(folder / f"{variant}-{size}.parquet")
+            _run(
+                *("measure_cell.py", "--workload=planted", "--protocol=as_published", f"--variant={variant}"),
+                *(f"--size={size}", f"--batch-size={BATCH_SIZES[device]}", f"--device={device}"),
+                *("--warmup-max-s=1", "--timed-min-s=0.3", "--timed-max-s=1", f"--output={rows[-1]}"),
+            )
+    measurements = collect_rows(rows).to_pandas()
+    cells = with_roofs(summarise(measurements), measurements, read_roofs([roofs]))
+    return bottlenecks_of(measurements, cells).drop(columns=[axis for axis in LINE_AXES if axis != "variant"])
+
+
+def _run(script: str, *options: str) -> None:
+    subprocess.run([sys.executable, str(SCRIPTS / script), *options], check=True)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main(sys.argv[1:])
