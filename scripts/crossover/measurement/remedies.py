@@ -7,6 +7,7 @@ batch is held, the step runs on fewer threads, and on a larger batch, whose furt
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +17,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from crossover.config.words import LARGER_BATCH
+from crossover.measurement.clock.timing import Stopwatch, time_block
 from crossover.measurement.clock.turns import Way
 from crossover.measurement.step.endings import unless_out_of_memory
 from crossover.measurement.step.execution import Execution, capture, why_not_captured
@@ -58,6 +60,21 @@ def remedies_of(task: Task, execution: Execution, name: str, step_time_s: float)
     if name != "cuda-graph":
         ways |= _replayed(task, held)
     return ways
+
+
+def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: float) -> float:
+    """Median seconds of a step without taking its batch, synchronised, within whole steps."""
+    found = []
+    for _ in range(max(WORKING_STEPS[0], min(round(WORKING_S / step_time_s), WORKING_STEPS[1]))):
+        inputs = task.next_inputs()
+        found.append(time_block(lambda: execution.run(*inputs), 1, watch).wall_s)  # noqa: B023 - run at once
+        task.end_step()
+    return statistics.median(found)
+
+
+WORKING_S = 0.2
+WORKING_STEPS = (3, 200)
+"""Fewest and most of these steps."""
 
 
 class HostCopies(TorchDispatchMode):

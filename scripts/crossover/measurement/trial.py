@@ -29,7 +29,7 @@ from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory
 from crossover.measurement.memory.memory_split import Subject
 from crossover.measurement.process.jobs import TrialJob
-from crossover.measurement.remedies import remedies_of
+from crossover.measurement.remedies import remedies_of, working_s
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import early_end, unless_out_of_memory
@@ -225,13 +225,15 @@ class Trial:
     def _split(self) -> Columns:
         """The step with each remedy, timed in turns."""
         cell = self.job.cell
-        ways = remedies_of(self.task, self.execution, cell.execution, self.columns["step_time_s"])
-        return dict(time_in_turns(ways, self.job.effort.block_min_s, self.watch))
+        step_time_s = self.columns["step_time_s"]
+        alone_s = working_s(self.task, self.execution, self.watch, step_time_s)
+        ways = remedies_of(self.task, self.execution, cell.execution, step_time_s)
+        return {"working_s": alone_s, **time_in_turns(ways, self.job.effort.block_min_s, self.watch)}
 
     def _count(self) -> Columns:
         """Operations of a step; the watch also sees a switch that a step sets and sets back."""
         with SwitchWatch(self.cell.switches) as seen:
-            work = count_work(self.task.step, self.job.cell.execution)
+            work = count_work(self.task.step, self.job.cell.execution, self.cell.target)
         if reason := changes(seen.asked, seen.found):
             raise InvalidError(reason)
         return work

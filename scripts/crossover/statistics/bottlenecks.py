@@ -16,12 +16,15 @@ from crossover.config.words import LARGER_BATCH, is_cpu
 from crossover.statistics.intervals import paired_ratio, share_over_trials
 from crossover.tables.registry import CELL_AXES, SPLIT, table_of
 
-NEAR = 0.5
+NEAR = 1 / 3
 """Share of a step's remaining work that its roof must explain."""
 
 ALSO = 0.5
 """A second cause is named if its share is at least this much of the first's, and at least LEAST of the step."""
 LEAST = 0.2
+
+PREDICTABLE = 0.1
+"""What remains of a step must be at least this share of it: a shorter rest runs at another pace, from warm caches."""
 
 PIN_ENOUGH = 1.05
 """Gain from which pinned memory is the remedy for copies; else the batch must stay on the device."""
@@ -31,6 +34,8 @@ class RoofTimes(NamedTuple):
     """The least that the device needs for a step's work, in seconds; NaN where it was not probed."""
 
     memory_s: float
+    products_memory_s: float
+    """The part of it that matmuls, convolutions and attention move."""
     compute_s: float
     launch_s: float
     """For starting its kernels within one graph."""
@@ -52,7 +57,7 @@ def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFr
     return table_of("bottlenecks", rows)
 
 
-KINDS = ("memory", "compute", "launch")
+KINDS = ("memory", "products_memory", "compute", "launch")
 
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:
@@ -71,7 +76,9 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
         remedy = min(steps, key=lambda step: step.after_s / step.before_s).name
         same = [step for trial in trials if (step := remedy_of(first, trial, roofs, remedy))]
         gain = paired_ratio([step.before_s for step in same], [step.after_s for step in same])
-        predicted = [step.before_s / step.predicted_s for step in same if step.predicted_s > 0]
+        predicted = [
+            step.before_s / step.predicted_s for step in same if step.predicted_s > PREDICTABLE * step.before_s
+        ]
         columns |= {"remedy": remedy, "gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
         columns["predicted_gain"] = paired_ratio(predicted, [1.0] * len(predicted)).mean if predicted else None
     return columns
@@ -96,13 +103,26 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
             starting_s = min(roofs.launch_s, work_s)
             found["launch"] += starting_s
             work_s -= starting_s
-    roof_s = max(_or_0(roofs.memory_s), _or_0(roofs.compute_s))
-    if work_s > 0 and roof_s >= NEAR * work_s:
-        memory = _or_0(roofs.memory_s) / (_or_0(roofs.memory_s) + _or_0(roofs.compute_s))
-        found |= {"memory": work_s * memory, "compute": work_s * (1 - memory)}
-    else:
-        found["unexplained"] = work_s
+    for name, part_s in _device_work(work_s, trial, roofs).items():
+        found[name] += part_s
     return {name: value / step_s for name, value in found.items()}
+
+
+def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
+    """The device's own work by the roof that explains it: that of products, and that of all other operators."""
+    products_s, others_s = _or_0(_number(trial.get("products_s"))), _or_0(_number(trial.get("others_s")))
+    if not products_s + others_s:
+        return {"unexplained": work_s}
+    scale = work_s / (products_s + others_s)
+    by_product = "compute" if _or_0(roofs.compute_s) >= _or_0(roofs.products_memory_s) else "memory"
+    groups = (
+        (by_product, products_s, max(_or_0(roofs.compute_s), _or_0(roofs.products_memory_s))),
+        ("memory", others_s, _or_0(roofs.memory_s) - _or_0(roofs.products_memory_s)),
+    )
+    found = dict.fromkeys(("memory", "compute", "unexplained"), 0.0)
+    for name, own_s, roof_s in groups:
+        found[name if own_s > 0 and roof_s >= NEAR * own_s * min(scale, 1.0) else "unexplained"] += own_s * scale
+    return found
 
 
 class Remedy(NamedTuple):
@@ -123,18 +143,16 @@ def remedy_of(cause: str, trial: Mapping[str, Any], roofs: RoofTimes, name: str 
 def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterator[Remedy]:
     seconds = {key: _number(trial.get(key)) for key in TIMES}
     step_s, held_s, prepared_s = seconds["split_step_s"], seconds["held_s"], seconds["prepared_s"]
-    device_s = seconds["replayed_s"] if seconds["replayed_s"] > 0 else _or_0(_number(trial.get("device_busy_s")))
+    working_s = seconds["working_s"]
     copies_s = _or_0(seconds["transfer_s"])
     if cause == "loader":
-        without_s = max(step_s - (seconds["loading_s"] - copies_s), device_s)
-        yield Remedy("prepare", step_s, prepared_s if prepared_s > 0 else held_s, without_s)
+        yield Remedy("prepare", step_s, prepared_s if prepared_s > 0 else held_s, working_s + copies_s)
     elif cause == "transfer":
         pinned_s = seconds["pinned_s"]
         if pinned_s > 0 and prepared_s >= PIN_ENOUGH * pinned_s:
-            moved_s = _or_0(seconds["pinned_transfer_s"])
-            yield Remedy("pin", prepared_s, pinned_s, max(prepared_s - copies_s, moved_s + device_s))
+            yield Remedy("pin", prepared_s, pinned_s, working_s + _or_0(seconds["pinned_transfer_s"]))
         else:
-            yield Remedy("hold", prepared_s, held_s, max(prepared_s - copies_s, device_s))
+            yield Remedy("hold", prepared_s, held_s, working_s)
     elif cause == "launch":
         busy_s = _or_0(_number(trial.get("device_busy_s")))
         yield Remedy("graph", held_s, seconds["replayed_s"], max(busy_s, _or_0(roofs.launch_s)))
@@ -147,7 +165,7 @@ def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterato
 
 TIMES = (
     *("split_step_s", "loading_s", "transfer_s", "pinned_transfer_s", "prepared_s", "pinned_s", "held_s"),
-    *("replayed_s", "one_thread_s", "half_threads_s", "larger_s"),
+    *("replayed_s", "working_s", "one_thread_s", "half_threads_s", "larger_s"),
 )
 
 

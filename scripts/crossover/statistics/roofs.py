@@ -28,22 +28,34 @@ def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFr
     if not known:
         return cells
     ok = measurements[measurements["status"] == "ok"]
-    work = ok.groupby(CELL_AXES, sort=False)[["bytes_by_working_set", "kernels_per_step"]].first()
+    work = ok.groupby(CELL_AXES, sort=False)[list(WORK)].first()
     rows = [_row(cell, work, known.get((cell["machine"], cell["device"]))) for cell in cells.to_dict("records")]
     found = pd.DataFrame(rows, index=cells.index, dtype="Float64")
     return cells.assign(**{name: found[name] for name in found.columns})
 
 
-COLUMNS = ("memory_roof_s", "compute_roof_s", "launch_roof_s", "roof_share", "roof_share_low", "roof_share_high")
+WORK = ("products_bytes_by_working_set", "others_bytes_by_working_set", "kernels_per_step")
+
+COLUMNS = (
+    "memory_roof_s",
+    "products_memory_roof_s",
+    "compute_roof_s",
+    "launch_roof_s",
+    "roof_share",
+    "roof_share_low",
+    "roof_share_high",
+)
 
 
 def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> dict[str, float]:
     key = tuple(cell[axis] for axis in CELL_AXES)
     if roofs is None or key not in work.index:
         return dict.fromkeys(COLUMNS, math.nan)
-    moved, kernels = work.loc[key]
+    products, others, kernels = work.loc[key]
+    products_s = math.nan if cell["execution"] in FUSED else memory_roof_s(products, roofs)
     own = {
-        "memory_roof_s": math.nan if cell["execution"] in FUSED else memory_roof_s(moved, roofs),
+        "memory_roof_s": products_s + memory_roof_s(others, roofs),
+        "products_memory_roof_s": products_s,
         "compute_roof_s": compute_roof_s(cell["flops_per_step"], str(cell["precision"]), roofs),
         "launch_roof_s": _or_nan(kernels) * roofs.graph_launch_s,
     }

@@ -124,9 +124,15 @@ class Measurement(Row):
     latency_p95_s: float | None = column("95th percentile of individually synchronised steps", "s")
     latency_p99_s: float | None = column("99th percentile of individually synchronised steps", "s")
     flops_per_step: int | None = column("matmuls, convolutions, attention of an eager step, by torch's counter", "FLOP")
-    bytes_by_working_set: list[float] | None = column(
-        "what the operators of an eager step move, at place k by those that touch 2^k to 2^(k+1) bytes", "B"
+    products_bytes_by_working_set: list[float] | None = column(
+        "what matmuls, convolutions and attention of an eager step move, at place k if they touch 2^k to 2^(k+1) B", "B"
     )
+    others_bytes_by_working_set: list[float] | None = column("the same of all other operators", "B")
+    products_s: float | None = column(
+        "time of matmuls, convolutions and attention of an eager step, one by one, less a tiny operator's", "s"
+    )
+    others_s: float | None = column("the same of all other operators", "s")
+    working_s: float | None = column("the step without taking its batch, synchronised, within whole steps", "s")
     relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")
     gradient_error: float | None = column("error of the step's gradient against double precision, in the same norm")
     max_abs_error: float | None = column("largest absolute error, by the workload's own measure, after its source")

@@ -261,6 +261,7 @@ CELLS = _axes(CELL_AXES) | {
     **{name: _bytes(f"{words} at that peak", trials=MIDDLE) for name, words in MEMORY_PARTS.items()},
     "capacity_bytes": _bytes("all the memory of the GPU; of the host for the CPU", shown_unit="GB", factor=1e-9),
     "memory_roof_s": Column("the least that moving a step's bytes takes, at the bandwidth measured", "s"),
+    "products_memory_roof_s": Column("the same of matmuls, convolutions and attention alone", "s"),
     "compute_roof_s": Column("the least that a step's operations take, at the peak measured in the precision", "s"),
     "launch_roof_s": Column("the least that starting a step's kernels takes, within one CUDA graph", "s"),
     **_estimate(
@@ -383,7 +384,7 @@ BOTTLENECKS = _axes(CELL_AXES) | {
     },
     "remedy": _text("what was tried against the bottleneck: " + ", ".join(REMEDIES) + "; empty: nothing"),
     **_estimate("gain{}", "how many times as fast the same samples were with it"),
-    "predicted_gain": Column("how many times as fast they should have been, by the times of the parts"),
+    "predicted_gain": Column("how many times as fast they should have been, by the times of the parts; empty above 10"),
     "trials": _count("ok trials that tried"),
 }
 

@@ -9,14 +9,18 @@ or a graph leaves out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import statistics
+import time
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
+from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_backward_flop_count, sdpa_flop_count
+
+from crossover.measurement.step.devices import OpenDevice
 
 SLOW_STEP_S = 1.0
 """Steps longer than this are counted in the first trial of a cell only: the number is the same in all of them."""
@@ -33,16 +37,26 @@ BACKWARD = (
 """Fused attention off CUDA, which torch's counter (2.13) leaves out."""
 
 
-def count_work(step: Callable[[], None], execution: str) -> dict[str, Any]:
-    """Run a task's step once, always eagerly, and count its operations and bytes, as columns of `Measurement`.
+def count_work(step: Callable[[], None], execution: str, target: OpenDevice) -> dict[str, Any]:
+    """Run a task's step once, always eagerly, and count what its operators do, as columns of `Measurement`.
 
     The counters about treble the step's launch time.
     """
     eager = torch.compiler.set_stance("force_eager") if execution == "compile" else nullcontext()
-    with eager, FlopCounterMode(display=False, custom_mapping=_attention()) as counter, Traffic() as traffic:
+    formulas = {**flop_registry, **_attention()}
+    work = OperatorWork(formulas.keys(), target)
+    # The counter comes last, so that it is no part of an operator's time.
+    with eager, work, FlopCounterMode(display=False, custom_mapping=_attention()) as counter:
+        if target.device.type == "cuda":  # the host then runs ahead, and no operator waits for its launch
+            torch.cuda._sleep(AHEAD_CYCLES)
+        work.find_least(torch.zeros(1, device=target.device))
         step()
-    return {"flops_per_step": int(counter.get_total_flops()), "bytes_by_working_set": traffic.bytes_by_working_set}
+    target.synchronise()
+    return {"flops_per_step": int(counter.get_total_flops()), **work.columns()}
 
+
+AHEAD_CYCLES = 200_000_000
+"""About a tenth of a second of a GPU."""
 
 ONLY_WRITTEN = ("copy_", "zero_", "fill_")
 """Operators that do not read what they change."""
@@ -51,24 +65,59 @@ NOT_TOUCHED = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_s
 """Operators that move nothing."""
 
 
-class Traffic(TorchDispatchMode):
-    """Sums up the bytes that each operator reads and writes, each tensor once: the least that it must move.
+class OperatorWork(TorchDispatchMode):
+    """Sums up what operators move and how long they take, products apart from all others.
 
-    The sums are kept apart by the operator's own bytes, since what fits into a cache moves faster.
+    An operator moves each of its tensors once at least. Its bytes are kept by their own number, since what fits into a
+    cache moves faster.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, products: Collection[Any], target: OpenDevice) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.bytes_by_working_set: list[float] = [0.0] * 48
-        """At place k for operators that touch from 2^k to 2^(k+1) bytes."""
+        self.products = products
+        self.mark = target.mark or time.perf_counter
+        self.between_s = target.between_s or (lambda begin, end: end - begin)
+        self.timed = target.mark is not None or target.device.type == "cpu"
+        self.bytes_by_working_set = {True: [0.0] * PLACES, False: [0.0] * PLACES}
+        """By whether they are products; at place k for operators that touch from 2^k to 2^(k+1) bytes."""
+        self.marks: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
+        self.least: list[tuple[Any, Any]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        begin = self.mark()
         results = func(*args, **(kwargs or {}))
+        end = self.mark()
         moved = _moved_bytes(func, args, kwargs or {}, results)
         if moved > 0:
-            place = min(int(math.log2(moved)), len(self.bytes_by_working_set) - 1)
-            self.bytes_by_working_set[place] += moved
+            is_product = func.overloadpacket in self.products
+            self.bytes_by_working_set[is_product][min(int(math.log2(moved)), PLACES - 1)] += moved
+            self.marks[is_product].append((begin, end))
         return results
+
+    def find_least(self, number: torch.Tensor) -> None:
+        """Take what a tiny operator takes as what any does beside its work."""
+        for _ in range(TINY):
+            number.add_(1)
+        self.least, self.marks[False] = self.marks[False], []
+        self.bytes_by_working_set[False] = [0.0] * PLACES
+
+    def columns(self) -> dict[str, Any]:
+        """The sums, as columns of `Measurement`."""
+        found: dict[str, Any] = {
+            f"{name}_bytes_by_working_set": self.bytes_by_working_set[is_product] for name, is_product in GROUPS.items()
+        }
+        if self.timed:
+            least_s = statistics.median(self.between_s(*pair) for pair in self.least)
+            for name, is_product in GROUPS.items():
+                times_s = (self.between_s(*pair) for pair in self.marks[is_product])
+                found[f"{name}_s"] = math.fsum(max(0.0, time_s - least_s) for time_s in times_s)
+        return found
+
+
+PLACES = 48
+TINY = 20
+"""Tiny operators whose median time counts."""
+GROUPS = {"products": True, "others": False}
 
 
 def _moved_bytes(func: Any, args: Any, kwargs: Mapping[str, Any], results: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from crossover.measurement.step.devices import open_device
 from crossover.measurement.step.execution import prepare
 from crossover.measurement.step.flops import count_work
 from crossover.measurement.step.precision import arithmetic_of
@@ -23,24 +25,28 @@ def mlp() -> nn.Sequential:
     return nn.Sequential(nn.Linear(2, 30), nn.ReLU(), nn.Linear(30, 50), nn.ReLU(), nn.Linear(50, 3))
 
 
+def flops_of(step: Callable[[], None], execution: str = "eager") -> int:
+    return int(count_work(step, execution, open_device("cpu"))["flops_per_step"])
+
+
 @pytest.mark.parametrize("precision", ["fp32", "amp-bf16", "amp-fp16", "bf16", "fp64"])
 def test_linear_layers(precision: str) -> None:
     task = TinyTraining(mlp(), [torch.randn(7, 2)], arithmetic_of(precision, CPU))
     state = torch.get_rng_state()
-    assert count_work(task.step, "eager")["flops_per_step"] == MLP_TRAINING
-    assert count_work(task.step, "eager")["flops_per_step"] == MLP_TRAINING  # and none are left over
+    assert flops_of(task.step) == MLP_TRAINING
+    assert flops_of(task.step) == MLP_TRAINING  # and none are left over
     assert torch.equal(torch.get_rng_state(), state)
     assert {parameter.grad for parameter in task.model.parameters()} == {None}
 
 
 def test_an_inference_has_no_backward_pass() -> None:
-    assert count_work(TinyInference(mlp(), torch.randn(7, 2)).step, "eager")["flops_per_step"] == MLP_FORWARD
+    assert flops_of(TinyInference(mlp(), torch.randn(7, 2)).step) == MLP_FORWARD
 
 
 def test_a_convolution() -> None:
     """4 images of 3x10x10, 5 filters of 3x3: 8x8 outputs, each of 27 products; as much for the weights' gradient."""
     task = TinyTraining(nn.Conv2d(3, 5, 3), [torch.randn(4, 3, 10, 10)])
-    assert count_work(task.step, "eager")["flops_per_step"] == 2 * (2 * 4 * 5 * 8 * 8 * 27)
+    assert flops_of(task.step) == 2 * (2 * 4 * 5 * 8 * 8 * 27)
 
 
 class Attention(nn.Module):
@@ -61,7 +67,7 @@ def test_fused_attention_counts_on_the_cpu_too(trains: bool) -> None:
     product = 2 * 2 * 4 * 16 * 16 * 8
     batch = torch.randn(2, 4, 16, 8)
     task: Any = TinyTraining(Attention(), [batch]) if trains else TinyInference(Attention(), batch)
-    assert count_work(task.step, "eager")["flops_per_step"] == (7 if trains else 2) * product
+    assert flops_of(task.step) == (7 if trains else 2) * product
 
 
 def test_the_forward_pass_that_a_checkpoint_repeats_is_counted() -> None:
@@ -75,7 +81,7 @@ def test_the_forward_pass_that_a_checkpoint_repeats_is_counted() -> None:
 
     task = TinyTraining(Checkpointed(), [torch.randn(7, 2)])
     # The second forward pass ends before the last layer's product, whose output nobody needs.
-    assert count_work(task.step, "eager")["flops_per_step"] == MLP_TRAINING + 2 * 7 * (2 * 30 + 30 * 50)
+    assert flops_of(task.step) == MLP_TRAINING + 2 * 7 * (2 * 30 + 30 * 50)
 
 
 @pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled:UserWarning")
@@ -92,6 +98,6 @@ def test_a_compiled_cell_counts_its_eager_step(monkeypatch: pytest.MonkeyPatch) 
     task = TinyInference(mlp(), torch.randn(7, 2))
     prepare(task, "compile").step()
     assert compiled_runs == [1]
-    assert count_work(task.step, "compile")["flops_per_step"] == MLP_FORWARD
+    assert flops_of(task.step, "compile") == MLP_FORWARD
     assert compiled_runs == [1]
     torch._dynamo.reset()

@@ -13,11 +13,16 @@ from safetensors.torch import save_file
 
 from crossover.config.studies import Cell
 from crossover.errors import UserError
+from crossover.measurement.step.devices import open_device
 from crossover.measurement.step.flops import count_work
 from crossover.measurement.workloads import count_parameters, read_dataset
 from tiny_tasks import answer_of, cell_of, task_of
 
 Data = dict[str, torch.Tensor]
+
+
+def flops_of(step: Callable[[], None], execution: str = "eager") -> int:
+    return int(count_work(step, execution, open_device("cpu"))["flops_per_step"])
 
 
 def points() -> Data:
@@ -93,7 +98,7 @@ GPT_TOKENS, GPT_WIDTH = 2 * 256, 128
 )
 def test_operations(workload: str, size: int, batch_size: int, operations: float, tolerance: float) -> None:
     task = task_of(cell_of(workload, size, batch_size))
-    assert count_work(task.step, "eager")["flops_per_step"] == pytest.approx(operations, rel=tolerance, abs=0)
+    assert flops_of(task.step) == pytest.approx(operations, rel=tolerance, abs=0)
 
 
 PRECISIONS = ("fp64", "fp32", "bf16", "fp16", "amp-bf16", "amp-fp16")
