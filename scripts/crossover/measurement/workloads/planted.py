@@ -60,7 +60,8 @@ class Parts(nn.Module):
         return batch.mul_(1.0)
 
     def compute(self, batch: torch.Tensor) -> torch.Tensor:
-        return batch[:, : len(self.matrix)] @ self.matrix
+        columns = min(batch.shape[1], len(self.matrix))
+        return batch[:, :columns] @ self.matrix[:columns]
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
         for name, count in self.repeats.items():
