@@ -19,7 +19,7 @@ from crossover.tables.registry import CELL_AXES, SPLIT, table_of
 NEAR = 1 / 3
 """Share of a step's remaining work that its roof must explain."""
 
-ALSO = 0.5
+ALSO = 0.4
 """A second cause is named if its share is at least this much of the first's, and at least LEAST of the step."""
 LEAST = 0.2
 

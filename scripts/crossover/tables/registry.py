@@ -376,7 +376,7 @@ REMEDIES = {
 
 BOTTLENECKS = _axes(CELL_AXES) | {
     "bottleneck": _text("what takes the largest share of a step: " + ", ".join(SPLIT)),
-    "also": _text("what takes at least half as much, and a fifth of the step; empty: nothing"),
+    "also": _text("what takes at least 0.4 times as much, and a fifth of the step; empty: nothing"),
     **{
         key: column
         for name, words in SPLIT.items()

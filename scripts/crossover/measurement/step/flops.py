@@ -132,10 +132,15 @@ def _moved_bytes(func: Any, args: Any, kwargs: Mapping[str, Any], results: Any) 
     made = {key: size for key, size in _tensors(results).items() if key not in known}
     storages = {key[0] for key in known}
     is_view = not changed and all(key[0] in storages for key in _tensors(results))
-    if name in NOT_TOUCHED or is_view:
+    if name in NOT_TOUCHED or is_view or _crosses_devices((args, kwargs, results)):
         return 0.0
     rewritten = 0 if name in ONLY_WRITTEN else sum(changed.values())
     return float(sum(known.values()) + rewritten + sum(made.values()))
+
+
+def _crosses_devices(values: Any) -> bool:
+    """Whether an operator copies between host and device, which is no work of either's memory alone."""
+    return len({leaf.device.type for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor) and leaf.dim()}) > 1
 
 
 def _sort(argument: Any, value: Any, read: dict[Any, int], changed: dict[Any, int]) -> None:
