@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.answers.bottlenecks import bottleneck_answers
 from crossover.answers.comparisons import comparison_answers, cores_answers, without_accelerator
 from crossover.answers.crossovers import best_answers, crossover_answers, transfers
 from crossover.answers.memory import largest_batch_answers, memory_answers
@@ -41,6 +42,7 @@ def _of_study(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         found.append(quality_answer(own.quality, own.quality_pairs))
     if not any(row.get("main") for row in found):
         found.insert(0, _missing(own.cells, spec))
+    found += bottleneck_answers(own.bottlenecks, own.cells, spec["x_axis"])
     found += memory_answers(own.cells) + largest_batch_answers(own.largest_batches)
     return found + [_claim(row) for row in records(own.claims)]
 

@@ -149,10 +149,47 @@ def best_answers(own: RunTables) -> list[Row]:
     """Where each accelerator begins to beat the CPU with both at their best, in which ways, and what that moved."""
     several = [axis for axis in varying(own.cells, LINE_AXES) if axis in BEST_AXES]
     headlines = headline_rows(own.crossovers)
+    compared = own.crossovers[own.crossovers["pair"] == BEST]
+    if compared.empty:
+        return _fastest_ways(own.best_ways, several)
     return [
         _best(row, own.best_ways, rows_with(headlines, [*BEST_AXES, "contender"], row), several)
-        for row in records(own.crossovers[own.crossovers["pair"] == BEST])
+        for row in records(compared)
     ]
+
+
+def _fastest_ways(best_ways: pd.DataFrame, several: Sequence[str]) -> list[Row]:
+    """The fastest way of each device at the largest size at which several were measured, against the plain one."""
+    found = []
+    for _, own in best_ways[best_ways["trials"] > 0].groupby([*BEST_AXES, "device"], sort=False):
+        counted = own[own["counts"] & own.duplicated("size", keep=False)]
+        at_largest = counted[counted["size"] == counted["size"].max()].sort_values("step_time_s")
+        if at_largest.empty:
+            continue
+        is_plain = (at_largest["execution"] == PLAIN_SIDES["execution"]) & (at_largest["side"] == at_largest["device"])
+        best, *others = records(at_largest)
+        other = next((way for way in records(at_largest[is_plain]) if way != best), others[0])
+        trials = min(best["trials"], other["trials"])
+        apart = trials > 1 and best["step_time_high_s"] < other["step_time_low_s"]
+        found.append(
+            {
+                "kind": "setting",
+                "machine": best["machine"],
+                "line": name_by(best, several),
+                "status": "apart" if apart else "tie" if trials > 1 else "indicative",
+                "value": other["step_time_s"] / best["step_time_s"],
+                "unit": "times",
+                "device": side_word(best["device"]),
+                "place": name_by(best, ["size"]),
+                "winner": _way_words(best, own),
+                "loser": _way_words(other, own),
+                "winner_s": best["step_time_s"],
+                "loser_s": other["step_time_s"],
+                "trials": trials,
+                "doubts": ["one_trial"] if trials == 1 else [],
+            }
+        )
+    return found
 
 
 def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame, several: Sequence[str]) -> Row:
@@ -206,9 +243,11 @@ def _ways_that_won(chosen: pd.DataFrame, ways: pd.DataFrame, row: Mapping[str, A
     x = row["x_axis"]
     beside = chosen[chosen[x].isin([row["bracket_low"], row["bracket_high"]])]
     ends = beside if len(beside) else chosen.iloc[[0, -1]] if len(chosen) else chosen
+    return list(dict.fromkeys(_way_words(way, ways) for way in records(ends)))
+
+
+def _way_words(way: dict[str, Any], ways: pd.DataFrame) -> str:
+    """A way by its execution and what else differs among the ways."""
     named = [axis for axis in WAY_AXES if axis != "device" and (axis == "execution" or ways[axis].nunique() > 1)]
-    words = []
-    for way in records(ends):
-        cores = [side_word(way["side"]).partition(" ")[2]] if threads_of_side(way["side"]) else []
-        words.append(", ".join([name_by(way, named), *cores]))
-    return list(dict.fromkeys(words))
+    cores = [side_word(way["side"]).partition(" ")[2]] if threads_of_side(way["side"]) else []
+    return ", ".join([name_by(way, named), *cores])

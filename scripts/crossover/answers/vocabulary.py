@@ -28,6 +28,7 @@ KINDS = {
     "setting": COMPARED,
     "step_time": ("measured",),
     "cores": tuple(CORES_STATUSES),
+    "bottleneck": ("throughout", "up_to"),
     "memory": ("limit", "nearly_full", "no_limit", "unknown_capacity"),
     "memory_setting": ("differ", "alike"),
     "largest_batch": ("fits", "all_fit", "none_fits", "stopped", "not_found"),

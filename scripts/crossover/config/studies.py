@@ -240,13 +240,13 @@ class Study:
         ]
 
 
-def cells_of_ways(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells that a study's `ways` add to its grid where it compares a CPU with another device.
+def cells_of_ways(study: Study, devices: Sequence[str], trials: int) -> list[Cell]:
+    """The cells that a study's `ways` add to its grid; none on one kind of device with one trial, a first look.
 
-    A CPU has no CUDA graph.
+    A CPU has no CUDA graph, and on fewer cores it runs the study's own executions alone.
     """
     ways, sides = Ways.of(vars(study)), study.devices_among(devices)
-    if ways is None or BASELINE not in sides or len(sides) == 1:
+    if ways is None or (trials == 1 and (BASELINE not in sides or len(sides) == 1)):
         return []
     widened = replace(
         study,
@@ -260,7 +260,9 @@ def cells_of_ways(study: Study, devices: Sequence[str]) -> list[Cell]:
     return [
         cell
         for cell in widened.cells(devices)
-        if cell not in own and not (cell.execution == CUDA_GRAPH and is_cpu(cell.device))
+        if cell not in own
+        and not (cell.execution == CUDA_GRAPH and is_cpu(cell.device))
+        and (threads_of_side(cell.device) is None or cell.execution in study.executions)
     ]
 
 

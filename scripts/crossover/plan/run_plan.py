@@ -88,7 +88,7 @@ class RunPlan:
     @cached_property
     def cells_of_ways(self) -> list[Cell]:
         """The cells that the studies' `ways` add, which the first grid measures once."""
-        return self._placed(cell for study in self.studies for cell in cells_of_ways(study, self.devices))
+        return self._placed(cell for study in self.studies for cell in cells_of_ways(study, self.devices, self.trials))
 
     @cached_property
     def ways(self) -> dict[str, Ways]:

@@ -356,9 +356,9 @@ SPLIT = {
     "transfer": "copying batches to the device",
     "launch": "starting kernels",
     "threads": "sharing work among threads",
-    "overhead": "calls that take as long for any batch",
+    "overhead": "calling operators",
     "memory": "moving data through memory",
-    "compute": "operations",
+    "compute": "arithmetic",
     "unexplained": "unexplained work of the device",
 }
 """What a step's time goes into."""

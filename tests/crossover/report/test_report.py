@@ -94,7 +94,7 @@ def test_every_kind_status_doubt_and_reason_has_words() -> None:
     said = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))
     assert set(KINDS) - {"claim"} <= said
     others = {"apart", "indicative", "slows", "none_found", "best", "measured", "unknown_capacity", "differ"}
-    others |= {"not_found", "same", "see_figures"}
+    others |= {"throughout", "not_found", "same", "see_figures"}
     assert {status for statuses in KINDS.values() for status in statuses} - others <= said
     assert set(DOUBTS) - set(FLAGS) <= said
     assert set(REASONS) <= said
