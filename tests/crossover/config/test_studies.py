@@ -135,7 +135,7 @@ def test_what_changes_no_model_is_trained_once() -> None:
 
 
 def test_ways_are_measured_once_at_their_sizes_beside_the_grid() -> None:
-    """Without precisions the study's first one is the class; a CPU has no CUDA graph, and on fewer cores no compiler."""
+    """Without precisions the first one is the class; a CPU has no CUDA graph, and on fewer cores no compiler."""
     ways = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": [3]}
     study = replace(STUDY, batch_sizes=(100,), precisions=("tf32", "bf16"), ways=ways)
     found = cells_of_ways(study, ["cpu", "cuda"], 1)
