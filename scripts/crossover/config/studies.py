@@ -241,12 +241,12 @@ class Study:
 
 
 def cells_of_ways(study: Study, devices: Sequence[str], trials: int) -> list[Cell]:
-    """The cells that a study's `ways` add to its grid; none on one kind of device with one trial, a first look.
+    """The cells that a study's `ways` add to its grid; none in a run of one trial a cell, which is a first look.
 
     A CPU has no CUDA graph, and on fewer cores it runs the study's own executions alone.
     """
-    ways, sides = Ways.of(vars(study)), study.devices_among(devices)
-    if ways is None or (trials == 1 and (BASELINE not in sides or len(sides) == 1)):
+    ways = Ways.of(vars(study))
+    if ways is None or trials == 1:
         return []
     widened = replace(
         study,

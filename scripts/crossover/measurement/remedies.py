@@ -30,10 +30,12 @@ FEWER_THREADS_S = 0.05
 """Longer steps have no use for fewer threads, and would take long on them."""
 
 
-def remedies_of(task: Task, execution: Execution, name: str, step_time_s: float) -> dict[str, Way]:
-    """The step as it is and with each remedy, by column of `Measurement`; `name` is that of the execution.
+def remedies_of(
+    task: Task, execution: Execution, name: str, step_time_s: float, build: Callable[[], Task]
+) -> dict[str, Way]:
+    """The step as it is and with each remedy, by column of `Measurement`.
 
-    Leaves weights and optimizer state changed, and holds memory of its own.
+    `name` is that of the execution; `build` makes the task anew. Leaves other weights, and holds memory of its own.
     """
     with HostCopies() as copies:
         inputs = task.next_inputs()
@@ -58,7 +60,8 @@ def remedies_of(task: Task, execution: Execution, name: str, step_time_s: float)
         pinned = all(tensor.is_pinned() for tensor in inputs) if late else copies.pinned
         ways |= _from_the_host(task, execution, host, pinned, early=not late)
     if name != "cuda-graph":
-        ways |= _replayed(task, held)
+        nothing: dict[str, Way] = {}
+        ways |= unless_out_of_memory(lambda: _replayed(build(), held), nothing)
     return ways
 
 
@@ -126,46 +129,27 @@ def _from_the_host(task: Task, execution: Execution, host: Inputs, pinned: bool,
 
 
 def _replayed(task: Task, held: Inputs) -> dict[str, Way]:
-    """The step on a held batch as one CUDA graph, without reading results back; empty where none can hold it."""
-    with _nothing_read_back(task), _steps_counted_on_the_device(task):
-        if why_not_captured(task) is not None:
-            return {}
-        graph = unless_out_of_memory(lambda: capture(task, held), None)
-    if graph is None:
+    """The step on a held batch as one CUDA graph; empty where none can hold it.
+
+    The task is one that has not run yet: what it keeps of earlier steps would belong to another stream. Its results are
+    not read back.
+    """
+    reads_back = task.reads_back
+    if reads_back:
+        vars(task).update(reads_back=False, observe=lambda *_results: None)
+    for group in () if task.optimizer is None else task.optimizer.param_groups:
+        if "capturable" in group:  # the optimizer then counts its steps on the device
+            group["capturable"] = True
+    if why_not_captured(task) is not None:
         return {}
-    end_step = None if task.reads_back else task.end_step
+    graph = capture(task, held)
 
     def step() -> None:
         graph.replay()
-        if end_step:
-            end_step()
+        if not reads_back:
+            task.end_step()
 
     return {"replayed_s": Way(step)}
-
-
-@contextmanager
-def _nothing_read_back(task: Task) -> Iterator[None]:
-    reads_back, task_dict = task.reads_back, vars(task)
-    if reads_back:
-        task_dict |= {"reads_back": False, "observe": lambda *_results: None}
-    try:
-        yield
-    finally:
-        if reads_back:
-            del task_dict["reads_back"], task_dict["observe"]
-
-
-@contextmanager
-def _steps_counted_on_the_device(task: Task) -> Iterator[None]:
-    """Have an optimizer that counts its steps on the host do so on the device, as torch asks for before a capture."""
-    for group in () if task.optimizer is None else task.optimizer.param_groups:
-        if group.get("capturable") is False:
-            group["capturable"] = True
-            for parameter in group["params"]:
-                state = task.optimizer.state.get(parameter, {}) if task.optimizer else {}
-                if isinstance(state.get("step"), torch.Tensor):
-                    state["step"] = state["step"].to(parameter.device)
-    yield
 
 
 def _on_fewer_threads(step: Callable[[], None]) -> dict[str, Way]:

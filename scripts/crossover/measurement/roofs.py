@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from crossover.errors import UnsupportedError
+from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.step.conditions import set_switches
 from crossover.measurement.step.devices import OpenDevice
@@ -120,8 +121,12 @@ def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]
 
     yield _row("launch", [time_s / LAUNCHES for time_s in _times_s(many, watch)], None, "s")
     if device.type == "cuda":
-        replayed_s = _times_s(_replayed(many, device), watch)
-        yield _row("graph_launch", [time_s / LAUNCHES for time_s in replayed_s], None, "s")
+        replay = _replayed(many, device)
+        replayed_s = [time_s / LAUNCHES for time_s in _times_s(replay, watch)]
+        yield _row("graph_launch", replayed_s, None, "s")
+        busy = profile_device(replay, device, watch.synchronise, LAUNCHES * replayed_s[0])
+        if busy is not None:
+            yield _row("graph_gap", [max(0.0, time_s - busy[0] / busy[1]) for time_s in replayed_s], None, "s")
 
 
 def _copies(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -36,7 +36,7 @@ from crossover.measurement.step.endings import early_end, unless_out_of_memory
 from crossover.measurement.step.execution import Execution, prepare
 from crossover.measurement.step.flops import SLOW_STEP_S, count_work
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
-from crossover.measurement.workloads import build_model, count_parameters
+from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.tables.columns import Measurement
 
 Tell = Callable[[dict[str, Any]], None]
@@ -227,8 +227,12 @@ class Trial:
         cell = self.job.cell
         step_time_s = self.columns["step_time_s"]
         alone_s = working_s(self.task, self.execution, self.watch, step_time_s)
-        ways = remedies_of(self.task, self.execution, cell.execution, step_time_s)
+        ways = remedies_of(self.task, self.execution, cell.execution, step_time_s, self._build_anew)
         return {"working_s": alone_s, **time_in_turns(ways, self.job.effort.block_min_s, self.watch)}
+
+    def _build_anew(self) -> Task:
+        """The task once more, as a CUDA graph takes it."""
+        return build_task(replace(self.job.cell, execution="cuda-graph"), self.cell.data(), self.cell.arithmetic())
 
     def _count(self) -> Columns:
         """Operations of a step; the watch also sees a switch that a step sets and sets back."""

@@ -14,6 +14,7 @@ import pandas as pd
 
 from crossover.config.words import LARGER_BATCH, is_cpu
 from crossover.statistics.intervals import paired_ratio, share_over_trials
+from crossover.statistics.roofs import ROOF_TIMES
 from crossover.tables.registry import CELL_AXES, SPLIT, table_of
 
 NEAR = 1 / 3
@@ -24,7 +25,7 @@ ALSO = 0.4
 LEAST = 0.2
 
 PREDICTABLE = 0.1
-"""What remains of a step must be at least this share of it: a shorter rest runs at another pace, from warm caches."""
+"""Share of a step that must remain: after a long wait a shorter rest runs at another pace than from warm caches."""
 
 PIN_ENOUGH = 1.05
 """Gain from which pinned memory is the remedy for copies; else the batch must stay on the device."""
@@ -38,26 +39,25 @@ class RoofTimes(NamedTuple):
     """The part of it that matmuls, convolutions and attention move."""
     compute_s: float
     launch_s: float
-    """For starting its kernels within one graph."""
+    """For its kernels within one graph, however small."""
+    gaps_s: float
+    """For the gaps between them."""
 
 
 def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """One row a cell whose remedies were tried.
 
-    `measurements` has one row a trial; `cells` has the columns `memory_roof_s`, `compute_roof_s` and `launch_roof_s`.
+    `measurements` has one row a trial; `cells` has the columns of ROOF_TIMES.
     """
     tried = measurements[(measurements["status"] == "ok") & measurements["split_step_s"].notna()]
     roofs = {
-        tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(_number(row[f"{name}_roof_s"]) for name in KINDS))
+        tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(_number(row[name]) for name in ROOF_TIMES))
         for row in cells.to_dict("records")
     }
     rows = []
     for key, trials in tried.groupby(CELL_AXES, sort=False):
         rows.append(dict(zip(CELL_AXES, key, strict=True)) | bottleneck_of(trials.to_dict("records"), roofs[key]))
     return table_of("bottlenecks", rows)
-
-
-KINDS = ("memory", "products_memory", "compute", "launch")
 
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:
@@ -76,9 +76,8 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
         remedy = min(steps, key=lambda step: step.after_s / step.before_s).name
         same = [step for trial in trials if (step := remedy_of(first, trial, roofs, remedy))]
         gain = paired_ratio([step.before_s for step in same], [step.after_s for step in same])
-        predicted = [
-            step.before_s / step.predicted_s for step in same if step.predicted_s > PREDICTABLE * step.before_s
-        ]
+        least = 0 if remedy == "graph" else PREDICTABLE
+        predicted = [step.before_s / step.predicted_s for step in same if step.predicted_s > least * step.before_s]
         columns |= {"remedy": remedy, "gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
         columns["predicted_gain"] = paired_ratio(predicted, [1.0] * len(predicted)).mean if predicted else None
     return columns
@@ -155,7 +154,7 @@ def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterato
             yield Remedy("hold", prepared_s, held_s, working_s)
     elif cause == "launch":
         busy_s = _or_0(_number(trial.get("device_busy_s")))
-        yield Remedy("graph", held_s, seconds["replayed_s"], max(busy_s, _or_0(roofs.launch_s)))
+        yield Remedy("graph", held_s, seconds["replayed_s"], busy_s + _or_0(roofs.gaps_s))
     elif cause == "threads":
         yield Remedy("one_thread", held_s, seconds["one_thread_s"])
         yield Remedy("half_threads", held_s, seconds["half_threads_s"])

@@ -36,15 +36,8 @@ def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFr
 
 WORK = ("products_bytes_by_working_set", "others_bytes_by_working_set", "kernels_per_step")
 
-COLUMNS = (
-    "memory_roof_s",
-    "products_memory_roof_s",
-    "compute_roof_s",
-    "launch_roof_s",
-    "roof_share",
-    "roof_share_low",
-    "roof_share_high",
-)
+ROOF_TIMES = ("memory_roof_s", "products_memory_roof_s", "compute_roof_s", "launch_roof_s", "gaps_s")
+COLUMNS = (*ROOF_TIMES, "roof_share", "roof_share_low", "roof_share_high")
 
 
 def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> dict[str, float]:
@@ -58,6 +51,7 @@ def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> di
         "products_memory_roof_s": products_s,
         "compute_roof_s": compute_roof_s(cell["flops_per_step"], str(cell["precision"]), roofs),
         "launch_roof_s": _or_nan(kernels) * roofs.graph_launch_s,
+        "gaps_s": _or_nan(kernels) * roofs.graph_gap_s,
     }
     highest_s = np.nanmax([own["memory_roof_s"], own["compute_roof_s"], 0.0]) or math.nan
     # A longer step is a smaller share.

@@ -263,7 +263,8 @@ CELLS = _axes(CELL_AXES) | {
     "memory_roof_s": Column("the least that moving a step's bytes takes, at the bandwidth measured", "s"),
     "products_memory_roof_s": Column("the same of matmuls, convolutions and attention alone", "s"),
     "compute_roof_s": Column("the least that a step's operations take, at the peak measured in the precision", "s"),
-    "launch_roof_s": Column("the least that starting a step's kernels takes, within one CUDA graph", "s"),
+    "launch_roof_s": Column("the least that a step's kernels take, however small, within one CUDA graph", "s"),
+    "gaps_s": Column("the gaps between a step's kernels within one CUDA graph", "s"),
     **_estimate(
         "roof_share{}",
         "the longer of what memory and operations take at least, over the time of a step",
@@ -334,6 +335,7 @@ ROOF_KINDS = {
     "memory": "streaming through memory",
     "launch": "starting a tiny kernel",
     "graph_launch": "starting a tiny kernel within a CUDA graph",
+    "graph_gap": "from one tiny kernel to the next within a CUDA graph",
     "host_to_device_pageable": "copy to the device from pageable memory",
     "host_to_device_pinned": "copy to the device from pinned memory",
     "device_to_host_pageable": "copy from the device to pageable memory",

@@ -39,16 +39,23 @@ class Roofs:
     """B/s at each of them."""
     graph_launch_s: float
     """Seconds of a tiny kernel within a CUDA graph; NaN on a device without."""
+    graph_gap_s: float
+    """The part of it in which the kernel does not run."""
 
     @classmethod
     def of(cls, rows: pd.DataFrame) -> Roofs:
         """The roofs in the rows of one device."""
         products = rows[rows["roof"] == "matmul"]
         memory = rows[rows["roof"] == "memory"].sort_values("working_set_bytes")
-        launches = rows.loc[rows["roof"] == "graph_launch", "value"]
+
+        def only(roof: str) -> float:
+            values = rows.loc[rows["roof"] == roof, "value"]
+            return float(values.iloc[0]) if len(values) else math.nan
+
         return cls(
             dict(zip(products["precision"], products["value"].astype(float), strict=True)),
             memory["working_set_bytes"].astype(float).tolist(),
             memory["value"].astype(float).tolist(),
-            float(launches.iloc[0]) if len(launches) else math.nan,
+            only("graph_launch"),
+            only("graph_gap"),
         )

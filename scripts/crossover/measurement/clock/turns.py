@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
 
-ROUNDS = (3, 7)
+ROUNDS = (3, 5)
 """Fewest and most blocks of each way."""
 
-SECONDS = 2.0
+SECONDS = 0.5
 """For all ways together, where ROUNDS allows it."""
 
 
