@@ -73,10 +73,6 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
             "ways.protocols: as_published not among the study's own; allowed: resident",
         ),
         ({"ways": {"sizes": [2, 3], "executions": ["eager"]}}, "ways: nothing to compare that the study does not"),
-        (
-            {"ways": {"sizes": [2, 3], "cpu_threads": [1]}, "devices": ["cpu"]},
-            "ways: nothing to compare that the study",
-        ),
         ({"ways": {"sizes": [2, 3], "executions": ["fast"]}}, "ways.executions.0: 'fast' is not allowed"),
         (
             {"ways": {"sizes": [2, 3], "cpu_threads": [1]}, "timed": False, "quality": {}},
