@@ -215,6 +215,7 @@ def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame,
         **estimate(row, "crossover", axis_label(row)),
         "winner": side_word(row[winner]),
         "loser": side_word(row[loser]),
+        **(_reach_at_best(chosen, row) if row["status"] in ("below_range", "above_range") else {}),
         "winner_ways": sides[winner],
         "loser_ways": sides[loser],
         "moved_status": plain["status"],
@@ -228,6 +229,16 @@ def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame,
         "trials": row["trials"],
         "doubts": doubts,
     }
+
+
+def _reach_at_best(chosen: pd.DataFrame, row: Mapping[str, Any]) -> Row:
+    """The same as `_reach`, from the fastest ways of both devices."""
+    times = chosen.pivot_table(index=row["x_axis"], columns="device", values="step_time_s").dropna()
+    wins = row["status"] == "below_range"
+    slow, fast = (row["baseline"], row["contender"]) if wins else (row["contender"], row["baseline"])
+    ahead = times[slow] / times[fast]
+    reach = times.index.min() if wins else times.index.max()
+    return {"reach": reach, "ratio_low": ahead.min(), "ratio_high": ahead.max()}
 
 
 def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:

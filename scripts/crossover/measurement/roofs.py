@@ -30,6 +30,8 @@ BLOCK_S = 0.03
 LONGEST_STEP_S = 0.2
 """A probe that takes longer ends the growing of its sizes."""
 
+MOST_BYTES = 10**9
+"""Of the three matrices of a product."""
 COPY_BYTES = 2**26
 PASSES = 16
 """Passes through memory in a row, which one launch starts where the device has graphs."""
@@ -77,6 +79,8 @@ def _matrix_products(
     dtype = PURE.get(precision, arithmetic_of(precision, device).dtype)
     best: dict[str, Any] | None = None
     for rows in sizes:
+        if 3 * rows**2 * dtype.itemsize > MOST_BYTES:
+            break
         left, right = (torch.randn(rows, rows, device=device).to(dtype) for _ in range(2))
         out = torch.empty_like(left)
         times_s = _times_s(lambda: torch.mm(left, right, out=out), watch)  # noqa: B023 - run before the next one
@@ -112,12 +116,16 @@ def _repeat(step: Step) -> None:
 
 
 def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    """Seconds of a tiny operation among many: started one by one, and in one CUDA graph."""
-    number = torch.zeros(1, device=device)
+    """Seconds of a tiny operation among many that wait for each other: started one by one, and in one CUDA graph."""
+    one, other, line = (torch.zeros(shape, device=device) for shape in ((16, 16), (16, 16), (16,)))
+    unit = torch.eye(16, device=device)
 
     def many() -> None:
-        for _ in range(LAUNCHES):
-            number.add_(1)
+        for _ in range(LAUNCHES // 4):
+            torch.mm(one, unit, out=other)
+            other.relu_()
+            torch.sum(other, 0, out=line)
+            torch.add(other, line, out=one)
 
     yield _row("launch", [time_s / LAUNCHES for time_s in _times_s(many, watch)], None, "s")
     if device.type == "cuda":

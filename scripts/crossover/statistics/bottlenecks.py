@@ -55,7 +55,8 @@ def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFr
         for row in cells.to_dict("records")
     }
     rows = []
-    for key, trials in tried.groupby(CELL_AXES, sort=False):
+    for key, own in tried.groupby(CELL_AXES, sort=False):
+        trials = own.assign(device_busy_s=own["device_busy_s"].bfill().ffill())  # the first trial alone is profiled
         rows.append(dict(zip(CELL_AXES, key, strict=True)) | bottleneck_of(trials.to_dict("records"), roofs[key]))
     return table_of("bottlenecks", rows)
 

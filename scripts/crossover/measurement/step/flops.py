@@ -37,7 +37,7 @@ BACKWARD = (
 """Fused attention off CUDA, which torch's counter (2.13) leaves out."""
 
 
-def count_work(step: Callable[[], None], execution: str, target: OpenDevice) -> dict[str, Any]:
+def count_work(step: Callable[[], object], execution: str, target: OpenDevice) -> dict[str, Any]:
     """Run a task's step once, always eagerly, and count what its operators do, as columns of `Measurement`.
 
     The counters about treble the step's launch time.

@@ -11,9 +11,9 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from crossover.measurement.step.devices import open_device
+from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.execution import prepare
-from crossover.measurement.step.flops import count_work
+from crossover.measurement.step.flops import TINY, count_work
 from crossover.measurement.step.precision import arithmetic_of
 from tiny_tasks import CPU, TinyInference, TinyTraining
 
@@ -101,3 +101,44 @@ def test_a_compiled_cell_counts_its_eager_step(monkeypatch: pytest.MonkeyPatch) 
     assert flops_of(task.step, "compile") == MLP_FORWARD
     assert compiled_runs == [1]
     torch._dynamo.reset()
+
+
+def moved_by(step: Callable[[], object]) -> float:
+    found = count_work(step, "eager", open_device("cpu"))
+    return sum(found["products_bytes_by_working_set"]) + sum(found["others_bytes_by_working_set"])
+
+
+def test_an_operator_moves_each_of_its_tensors_once() -> None:
+    left, right, more = torch.randn(10, 20), torch.randn(20, 5), torch.randn(10, 20)
+    assert moved_by(lambda: left @ right) == 4 * (10 * 20 + 20 * 5 + 10 * 5)
+    assert moved_by(lambda: left + more) == 4 * 3 * 200
+    assert moved_by(lambda: left.add_(more)) == 4 * 3 * 200  # two read, one written
+    assert moved_by(lambda: left.copy_(more)) == 4 * 2 * 200
+    assert moved_by(lambda: left.zero_()) == 4 * 200
+    assert moved_by(lambda: left[:1].expand(10, 20) + more) == 4 * (20 + 2 * 200)
+    assert moved_by(lambda: (left.t(), left[2:], left.view(-1), torch.empty(7))) == 0
+    assert moved_by(lambda: left.to("meta")) == 0  # to another device
+
+
+def test_products_and_others_are_apart_and_by_their_bytes() -> None:
+    left, right = torch.randn(16, 16), torch.randn(16, 16)
+    found = count_work(lambda: (left @ right).add_(1), "eager", open_device("cpu"))
+    sums = {name: {2**k: moved for k, moved in enumerate(found[name]) if moved} for name in found if "bytes" in name}
+    assert sums == {"products_bytes_by_working_set": {2048: 3072.0}, "others_bytes_by_working_set": {2048: 2048.0}}
+    assert found["products_s"] >= 0 <= found["others_s"]
+
+
+def test_times_of_operators_are_less_what_a_tiny_one_takes() -> None:
+    """On a clock that shows 2 s for each tiny operator at first, and 5 s for any later one."""
+    calls = iter(range(10**6))
+    now = [0.0]
+
+    def mark() -> float:
+        if (number := next(calls)) % 2:
+            now[0] += 2 if number < 2 * TINY else 5
+        return now[0]
+
+    target = OpenDevice(torch.device("cpu"), lambda: None, mark=mark, between_s=lambda begin, end: end - begin)
+    left = torch.randn(16, 16)
+    found = count_work(lambda: (left @ left) + left, "eager", target)
+    assert (found["products_s"], found["others_s"]) == (3.0, 3.0)

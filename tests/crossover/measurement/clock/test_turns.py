@@ -1,0 +1,61 @@
+"""Ways that take turns, on a fake clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from crossover.measurement.clock.timing import Stopwatch
+from crossover.measurement.clock.turns import ROUNDS, Way, time_in_turns
+
+pytestmark = pytest.mark.usefixtures("light_heap")
+
+
+class Machine:
+    """A clock that steps and settings move on."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+        self.ran: list[str] = []
+
+    def watch(self) -> Stopwatch:
+        return Stopwatch(wall_ns=lambda: self.now_ns, cpu_ns=lambda: 0, synchronise=lambda: None)
+
+    def way(self, name: str, step_ms: float, setting_ms: float = 0) -> Way:
+        def step() -> None:
+            self.now_ns += round(step_ms * 1e6)
+            self.ran.append(name)
+
+        @contextmanager
+        def setting() -> Iterator[None]:
+            self.now_ns += round(setting_ms * 1e6)
+            yield
+            self.now_ns += round(setting_ms * 1e6)
+
+        return Way(step, setting)
+
+
+def test_each_way_takes_its_own_time_and_its_setting_none() -> None:
+    machine = Machine()
+    ways = {
+        "quick": machine.way("quick", 1),
+        "slow": machine.way("slow", 40),
+        "set": machine.way("set", 3, setting_ms=500),
+    }
+    assert time_in_turns(ways, 0.02, machine.watch()) == pytest.approx({"quick": 0.001, "slow": 0.04, "set": 0.003})
+
+
+def test_every_second_round_runs_backwards_and_slow_steps_have_fewer_rounds() -> None:
+    machine = Machine()
+    time_in_turns({"a": machine.way("a", 1), "b": machine.way("b", 900)}, 0.001, machine.watch())
+    after_the_first_look = "".join(machine.ran)[8:]
+    assert after_the_first_look == "aabb" + "bbaa" + "aabb"  # a step that does not count, and one that does
+    assert len(after_the_first_look) == ROUNDS[0] * 4
+
+
+def test_a_block_lasts_as_long_as_asked_for() -> None:
+    machine = Machine()
+    time_in_turns({"a": machine.way("a", 1)}, 0.02, machine.watch())
+    assert len(machine.ran) == 4 + ROUNDS[1] * (1 + 20)

@@ -1,0 +1,82 @@
+"""Probes of a device, on a fake clock and against arithmetic."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+import probe_roofs
+from crossover.errors import UserError
+from crossover.measurement import roofs
+from crossover.measurement.clock.timing import Stopwatch
+from crossover.measurement.step.devices import open_device
+from crossover.tables.registry import ROOF_KINDS
+from crossover.tables.roofs import Roofs, read_roofs
+
+SMALL = roofs.Sizes((8, 16), (2**12, 2**14))
+BLOCK_S = 0.5
+
+
+@pytest.fixture(autouse=True)
+def switches(light_heap: None) -> Any:  # noqa: ARG001 - few objects to collect
+    """What the probes set is set back."""
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+def probed(monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    """The roofs of a CPU on which every block takes half a second, whatever it holds."""
+    readings = iter(range(10**6))
+    watch = Stopwatch(lambda: int(next(readings) * BLOCK_S * 1e9), lambda: 0, lambda: None)
+    monkeypatch.setattr(roofs, "LONGEST_STEP_S", 100.0)
+    return pd.DataFrame(roofs.probe(open_device("cpu"), 1, watch, SMALL))
+
+
+def test_rates_are_work_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = probed(monkeypatch)
+    products = found[found["roof"] == "matmul"].set_index("precision")
+    assert set(products.index) == {"fp32", "bf16", "fp16", "fp64"}  # a CPU has no tf32
+    assert products["value"].tolist() == [pytest.approx(2 * 16**3 / BLOCK_S)] * 4
+    assert products.loc["fp64", "working_set_bytes"] == 3 * 16 * 16 * 8
+    memory = found[found["roof"] == "memory"]
+    assert memory["working_set_bytes"].tolist() == list(SMALL.working_sets)
+    assert memory["value"].tolist() == pytest.approx([roofs.PASSES * size / BLOCK_S for size in SMALL.working_sets])
+    launch = found[found["roof"] == "launch"]
+    assert launch["value"].tolist() == [pytest.approx(BLOCK_S / roofs.LAUNCHES)]
+    assert found["value"].between(found["lowest"], found["highest"]).all()
+    assert set(found["roof"]) <= set(ROOF_KINDS)
+
+
+def test_products_stop_growing_where_they_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roofs, "MOST_BYTES", 3 * 8 * 8 * 8)
+    found = probed(monkeypatch)
+    products = found[found["roof"] == "matmul"].set_index("precision")["working_set_bytes"]
+    half = 3 * 16 * 16 * 2
+    assert products.to_dict() == {"fp32": 3 * 8 * 8 * 4, "fp64": 3 * 8 * 8 * 8, "bf16": half, "fp16": half}
+
+
+def test_a_device_is_probed_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roofs, "HOST", SMALL)
+    monkeypatch.setattr(roofs, "BLOCK_S", 1e-6)
+    file = tmp_path / "cpu.json"
+    probe_roofs.main(["--device=cpu", f"--output={file}", "--machine=laptop", "--cpu-threads=1"])
+    table = read_roofs([file])
+    assert set(table["machine"]) == {"laptop"}
+    assert table["value"].gt(0).all()
+    own = Roofs.of(table)
+    assert own.working_sets == list(map(float, SMALL.working_sets))
+    assert set(own.peaks) == {"fp32", "bf16", "fp16", "fp64"}
+    assert pd.isna(own.graph_launch_s)
+
+
+@pytest.mark.parametrize("text", ["no json", json.dumps([{"other": 1}]), json.dumps(5)])
+def test_an_unreadable_file_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "cpu.json").write_text(text)
+    with pytest.raises(UserError, match=r"cpu\.json"):
+        read_roofs([tmp_path / "cpu.json"])

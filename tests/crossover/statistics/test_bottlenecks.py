@@ -1,0 +1,156 @@
+"""Bottlenecks of steps whose parts are known, in milliseconds."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.config.words import LARGER_BATCH
+from crossover.statistics.bottlenecks import LEAST, RoofTimes, bottleneck_of, bottlenecks_of, split_of
+from crossover.statistics.intervals import share_over_trials
+from crossover.tables.registry import CELL_AXES, REMEDIES, SPLIT
+
+UNKNOWN = RoofTimes(*[math.nan] * 5)
+
+
+def gpu(loader: float = 0, transfer: float = 0, launch: float = 0, device: float = 1, **more: Any) -> dict[str, Any]:
+    """A trial whose step takes these parts one after the other."""
+    held = launch + device
+    copies = {"prepared_s": transfer + held, "pinned_s": held + transfer / 4, "transfer_s": transfer}
+    return {
+        "device": "cuda",
+        "split_step_s": loader + transfer + held,
+        "loading_s": loader + transfer,
+        "held_s": held,
+        "replayed_s": device,
+        "working_s": held,
+        "device_busy_s": device,
+        "pinned_transfer_s": transfer / 4,
+        **(copies if transfer else {}),
+        "products_s": device,
+        "others_s": 0.0,
+        **more,
+    }
+
+
+def cpu(loader: float = 0, threads: float = 0, overhead: float = 0, work: float = 1, **more: Any) -> dict[str, Any]:
+    held = threads + overhead + work
+    return {
+        "device": "cpu",
+        "split_step_s": loader + held,
+        "loading_s": loader,
+        "held_s": held,
+        "working_s": held,
+        "one_thread_s": overhead + work,
+        "larger_s": threads + overhead + LARGER_BATCH * work,
+        "products_s": work,
+        "others_s": 0.0,
+        **more,
+    }
+
+
+def found(trial: dict[str, Any], roofs: RoofTimes = UNKNOWN, trials: int = 3) -> dict[str, Any]:
+    return bottleneck_of([trial] * trials, roofs)
+
+
+PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.0, gaps_s=0.0)
+
+
+@pytest.mark.parametrize(
+    ("trial", "roofs", "cause", "also", "remedy", "gain"),
+    [
+        (gpu(loader=9), PEAK, "loader", None, "prepare", 10),
+        (gpu(transfer=8), PEAK, "transfer", None, "pin", 9 / 3),
+        (gpu(transfer=8, pinned_s=9.0), PEAK, "transfer", None, "hold", 9),
+        (gpu(launch=19), PEAK, "launch", None, "graph", 20),
+        (gpu(), PEAK, "compute", None, None, None),
+        (gpu(loader=1), PEAK, "loader", "compute", "prepare", 2),
+        (gpu(launch=1, loader=1.5), PEAK, "loader", "launch", "prepare", 3.5 / 2),
+        (gpu(), PEAK._replace(compute_s=0.1), "unexplained", None, None, None),
+        (gpu(), UNKNOWN, "unexplained", None, None, None),
+        (gpu(), UNKNOWN._replace(launch_s=0.9), "launch", None, "graph", 1),
+        (gpu(products_s=0.0, others_s=1.0), UNKNOWN._replace(memory_s=0.7), "memory", None, None, None),
+        (gpu(), PEAK._replace(memory_s=0.9, products_memory_s=0.9), "memory", None, None, None),
+        (
+            gpu(products_s=0.5, others_s=0.5),
+            PEAK._replace(compute_s=0.4, memory_s=0.4),
+            *("memory", "compute", None, None),
+        ),
+        (cpu(loader=9), PEAK, "loader", None, "prepare", 10),
+        (cpu(threads=4), PEAK, "threads", None, "one_thread", 5),
+        (cpu(overhead=9), PEAK, "overhead", None, "larger_batch", 40 / 13),
+        (cpu(), PEAK, "compute", None, None, None),
+        (cpu(work=4, overhead=1), PEAK._replace(compute_s=3.0), "compute", None, None, None),
+    ],
+)
+def test_the_largest_part_is_named_with_what_its_remedy_gains(
+    trial: dict[str, Any], roofs: RoofTimes, cause: str, also: str | None, remedy: str | None, gain: float | None
+) -> None:
+    columns = found(trial, roofs)
+    assert (columns["bottleneck"], columns["also"], columns.get("remedy")) == (cause, also, remedy)
+    assert remedy is None or remedy in REMEDIES
+    assert columns.get("gain") == (None if gain is None else pytest.approx(gain))
+
+
+@pytest.mark.parametrize(
+    ("trial", "predicted"),
+    [
+        (gpu(loader=4), 5),
+        (gpu(loader=99), None),  # what remains is too short to be predicted
+        (gpu(transfer=8), 9 / 3),
+        (gpu(launch=99, device_busy_s=0.7), 100 / (0.7 + 0.3)),
+        (cpu(loader=4), 5),
+    ],
+)
+def test_the_gain_is_predicted_from_the_parts(trial: dict[str, Any], predicted: float | None) -> None:
+    columns = found(trial, PEAK._replace(gaps_s=0.3))
+    assert columns["predicted_gain"] == (None if predicted is None else pytest.approx(predicted))
+
+
+def test_the_shares_of_any_step_add_up_to_it() -> None:
+    draw = random.Random(1)
+    for _ in range(500):
+        parts = [draw.expovariate(1) for _ in range(4)]
+        trial = gpu(*parts) if draw.random() < 0.5 else cpu(*parts)
+        noisy = {key: value * draw.uniform(0.7, 1.3) if key.endswith("_s") else value for key, value in trial.items()}
+        split = split_of(noisy, RoofTimes(*(draw.expovariate(1) for _ in range(5))))
+        assert math.fsum(split.values()) == pytest.approx(1)
+        assert min(split.values()) >= 0
+        assert list(split) == list(SPLIT)
+
+
+def test_shares_have_intervals_over_trials() -> None:
+    trials = [gpu(launch=launch) for launch in (1, 2, 3)]
+    columns = bottleneck_of(trials, PEAK)
+    wanted = share_over_trials([1 / 2, 2 / 3, 3 / 4])
+    assert columns["launch_share"] == pytest.approx(wanted.mean)
+    assert (columns["launch_share_low"], columns["launch_share_high"]) == pytest.approx((wanted.low, wanted.high))
+    assert columns["trials"] == 3
+    assert found(gpu(), trials=1)["compute_share_low"] is None
+
+
+def test_a_second_cause_needs_its_share_of_the_step() -> None:
+    peak = PEAK._replace(compute_s=0.4)
+    assert found(gpu(0.11, 0.19, LEAST + 0.01, 0.49), peak)["also"] == "launch"
+    assert found(gpu(0.12, LEAST + 0.01, 0.18, 0.49), peak)["also"] == "transfer"
+    assert found(gpu(0.17, 0.17, 0.17, 0.49), peak)["also"] is None
+    assert found(gpu(0.0, 0.0, LEAST + 0.01, 0.79), PEAK)["also"] is None  # too little beside the first
+
+
+def test_one_row_a_cell_that_tried_and_the_profile_of_one_trial_counts_for_all() -> None:
+    axes = dict.fromkeys(CELL_AXES, "a") | {"size": 1, "batch_size": 2, "device": "cuda"}
+    trials = [
+        axes | gpu(launch=99, device_busy_s=busy) | {"status": "ok", "trial": number}
+        for number, busy in ((1, 0.7), (2, None))
+    ]
+    untried = axes | {"size": 2, "status": "ok", "split_step_s": None}
+    roofs = dict.fromkeys(("memory_roof_s", "products_memory_roof_s", "compute_roof_s", "launch_roof_s"), None)
+    cells = pd.DataFrame([axes | roofs | {"gaps_s": 0.3}, axes | roofs | {"size": 2, "gaps_s": None}])
+    rows = bottlenecks_of(pd.DataFrame([*trials, untried]), cells)
+    assert rows["size"].tolist() == [1]
+    assert rows["bottleneck"].tolist() == ["launch"]
+    assert rows["predicted_gain"].tolist() == pytest.approx([100.0])
