@@ -52,13 +52,14 @@ def tables_of(
     trainings: Sequence[Mapping[str, Any]] = (),
     searches: Sequence[Mapping[str, Any]] = (),
     prices: Mapping[str, float] | None = None,
+    roofs: Sequence[Mapping[str, Any]] = (),
 ) -> RunTables:
     """All tables of a run of these rows, as the workflow makes them; a study without sizes began with those it has."""
     known = studies or {name: study() for name in rows["study"].unique()}
     known = {name: {"sizes": list(rows["size"][rows["study"] == name]), **spec} for name, spec in known.items()}
     trained = pd.DataFrame(trainings, columns=arrow_schema(Training).names)
     found = table_of("largest_batches", searches)
-    return analyse(rows, trained, found, known, prices)
+    return analyse(rows, trained, found, known, prices, roofs=table_of("roofs", roofs))
 
 
 @dataclass(frozen=True)

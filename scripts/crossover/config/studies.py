@@ -201,7 +201,7 @@ class Study:
     cpu_threads: tuple[int | str, ...] = ()
     """Fewer cores to time the CPU on as well."""
     x_axis: str = "size"
-    figures: tuple[str, ...] = ("times", "speedups", "precisions", "host_share", "memory", "energy")
+    figures: tuple[str, ...] = ("times", "speedups", "precisions", "time_split", "memory", "energy")
     effort: Mapping[str, Any] = field(default_factory=dict)
     """What differs from the run's effort."""
     refinement: Mapping[str, Any] | None = field(default_factory=dict)

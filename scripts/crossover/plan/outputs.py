@@ -5,6 +5,7 @@ from __future__ import annotations
 from crossover.config.configuration import Configuration
 from crossover.config.studies import effort_of
 from crossover.config.words import BASELINE, ENERGY_WINDOW_MIN_S, is_cpu
+from crossover.config.workloads import NULL
 from crossover.plan.run_plan import RunPlan
 from crossover.plan.stages import has_other_sides
 
@@ -37,8 +38,8 @@ def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
 def figures_of(plan: RunPlan, config: Configuration) -> list[tuple[str, str]]:
     """The figures of a run that have something to show, each a study and a kind, in the order of the study's file.
 
-    A speed-up needs two devices, the host's share an accelerator, precisions need several of them. Energy needs prices,
-    or trials that are long enough for its counter.
+    A speed-up needs two devices, the host's share an accelerator, precisions need several of them, and remedies and
+    roofs a model. Energy needs prices, or trials that are long enough for its counter.
     """
     found = []
     for study in plan.studies:
@@ -51,6 +52,8 @@ def figures_of(plan: RunPlan, config: Configuration) -> list[tuple[str, str]]:
             "speedups": accelerated and BASELINE in own,
             "precisions": has_other_sides(study.precisions, study.executions),
             "host_share": accelerated,
+            "time_split": study.workload != NULL,
+            "roofline": study.workload != NULL,
             "energy": config.prices is not None or long_enough,
         }
         found += [(study.name, kind) for kind in study.figures if shown.get(kind, True)]

@@ -37,7 +37,7 @@ def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFr
 WORK = ("products_bytes_by_working_set", "others_bytes_by_working_set", "kernels_per_step")
 
 ROOF_TIMES = ("memory_roof_s", "products_memory_roof_s", "compute_roof_s", "launch_roof_s", "gaps_s")
-COLUMNS = (*ROOF_TIMES, "roof_share", "roof_share_low", "roof_share_high")
+COLUMNS = (*ROOF_TIMES, "bytes_per_step", "roof_share", "roof_share_low", "roof_share_high")
 
 
 def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> dict[str, float]:
@@ -49,6 +49,7 @@ def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> di
     own = {
         "memory_roof_s": products_s + memory_roof_s(others, roofs),
         "products_memory_roof_s": products_s,
+        "bytes_per_step": float(sum(products) + sum(others)) if products is not None else math.nan,
         "compute_roof_s": compute_roof_s(cell["flops_per_step"], str(cell["precision"]), roofs),
         "launch_roof_s": _or_nan(kernels) * roofs.graph_launch_s,
         "gaps_s": _or_nan(kernels) * roofs.graph_gap_s,

@@ -260,6 +260,7 @@ CELLS = _axes(CELL_AXES) | {
     ),
     **{name: _bytes(f"{words} at that peak", trials=MIDDLE) for name, words in MEMORY_PARTS.items()},
     "capacity_bytes": _bytes("all the memory of the GPU; of the host for the CPU", shown_unit="GB", factor=1e-9),
+    "bytes_per_step": _bytes("what the operators of an eager step move at least", trials="the first ok trial"),
     "memory_roof_s": Column("the least that moving a step's bytes takes, at the bandwidth measured", "s"),
     "products_memory_roof_s": Column("the same of matmuls, convolutions and attention alone", "s"),
     "compute_roof_s": Column("the least that a step's operations take, at the peak measured in the precision", "s"),

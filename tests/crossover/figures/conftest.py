@@ -30,11 +30,12 @@ def view_of() -> Iterator[Callable[..., StudyView]]:
         searches: Sequence[Mapping[str, Any]] = (),
         prices: Mapping[str, float] | None = None,
         crossover: tuple[float, float] | None = None,
+        roofs: Sequence[Mapping[str, Any]] = (),
         **changes: Any,
     ) -> StudyView:
         table = pd.DataFrame(rows)
         spec = study_file(table, published={"crossover": crossover, "rows": list(published)}, **changes)
-        tables = tables_of(table, {STUDY: spec}, searches=searches, prices=prices)
+        tables = tables_of(table, {STUDY: spec}, searches=searches, prices=prices, roofs=roofs)
         return study_view(tables, spec, STUDY, "USD" if prices else None)
 
     yield build

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from matplotlib.collections import PathCollection
 
-from crossover.figures.kinds import comparison, latency, memory, throughput, trade_off
+from crossover.figures.kinds import comparison, latency, memory, roofline, throughput, time_split, trade_off
 from crossover.figures.style import PUBLISHED_COLOUR
 from crossover.figures.view import StudyView
 
@@ -169,3 +169,51 @@ def test_trade_off_joins_what_nothing_beats(view_of: View, row: Row) -> None:
     assert words(axes) == ["1"]
     assert "1: published, theirs" in axes.get_legend_handles_labels()[1]
     assert axes.get_xlabel().endswith("published: measured on Old G0")
+
+
+SPLIT_STEP = {"split_step_s": 1e-3, "loading_s": 1e-6, "held_s": 1e-3, "working_s": 1e-3, "products_s": 1e-4}
+
+
+def test_a_step_is_split_into_its_parts_with_the_remedy_tried(view_of: View, row: Row) -> None:
+    """Of a GPU's step three quarters go into starting kernels, and nothing explains the rest."""
+    split = SPLIT_STEP | {"replayed_s": 2.5e-4}
+    view = view_of([row(device="cuda", size=2, trial=trial, **split) for trial in (1, 2)])
+    (axes,) = time_split.draw(view).axes
+    bars = {container.get_label(): [bar.get_width() for bar in container] for container in axes.containers}
+    assert bars == {
+        "starting kernels": [pytest.approx(0.75)],
+        "unexplained work of the device": [pytest.approx(0.25)],
+    }
+    assert words(axes) == ["one CUDA graph: 4.00×"]
+    assert row_names(axes) == ["2 linear layers: 1.00 ms"]
+    assert time_split.applies(view.tables)
+
+
+def test_many_cells_leave_twelve_bars_and_none_leave_a_sentence(view_of: View, row: Row) -> None:
+    (axes,) = time_split.draw(view_of([row(size=size, **SPLIT_STEP) for size in range(2, 32)])).axes
+    names = row_names(axes)
+    assert (len(names), names[0], names[-1]) == (12, "2 linear layers: 1.00 ms", "31 linear layers: 1.00 ms")
+    empty = view_of([row()])
+    assert not time_split.applies(empty.tables)
+    assert not time_split.draw(empty).axes
+
+
+def test_cells_lie_under_the_roofs_of_their_device(view_of: View, row: Row) -> None:
+    work = {"products_bytes_by_working_set": [0.0, 1e6], "others_bytes_by_working_set": [0.0, 1e6]}
+    rows = [row(device="cuda", size=size, flops_per_step=size * 10**6, **work) for size in (2, 4)]
+    roofs = [
+        {"device": "cuda", "roof": "matmul", "precision": "fp32", "value": 5e13},
+        {"device": "cuda", "roof": "memory", "working_set_bytes": 2**20, "value": 6e12},
+        {"device": "cuda", "roof": "memory", "working_set_bytes": 2**30, "value": 4e12},
+    ]
+    view = view_of(rows, roofs=[{"machine": "here", **roof} for roof in roofs])
+    (axes,) = roofline.draw(view).axes
+    assert marked(axes, "o") == [(1.0, pytest.approx(2e9)), (2.0, pytest.approx(4e9))]
+    assert words(axes) == ["2 linear layers", "4 linear layers"]
+    assert set(labelled(axes)) == {
+        "memory, 1.05 MB: 6,000 GB/s",
+        "memory, 1.07 GB: 4,000 GB/s",
+        "fp32 products: 50 TFLOP/s",
+    }
+    assert roofline.applies(view.tables)
+    assert not roofline.applies(view_of(rows).tables)
