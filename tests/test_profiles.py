@@ -17,7 +17,7 @@ from snakemake_executor_plugin_slurm import ExecutorSettings
 from house import ROOT, House
 
 PROFILES = ["default", "kubernetes", "slurm"]
-ON_NODES = {"make_dataset", "measure_cell", "find_largest_batch", "train_model"}
+ON_NODES = {"make_dataset", "measure_cell", "find_largest_batch", "train_model", "probe_roofs"}
 """The rules whose jobs a cluster runs; the others compute from rows in seconds."""
 
 
