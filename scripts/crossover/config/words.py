@@ -78,6 +78,11 @@ FLAGS = {
         "stop other work, add trials",
         "whose times differ much from trial to trial",
     ),
+    "above_roof": Word(
+        "the step is faster than the roofs measured of its device allow",
+        "delete the folder roofs of the results and run again: the probe was disturbed",
+        "faster than the roofs of their device",
+    ),
     "warmup_capped": Word(
         "the warm-up reached its cap before it was long and steady enough",
         "raise effort.warmup_max_s",

@@ -29,6 +29,9 @@ REMEDIES = {
 }
 """The kinds of problems, the most urgent first, with their remedies; each flag has a remedy of its own."""
 
+CELL_FLAGS = ("trials_differ", "above_roof")
+"""Flags that no trial has alone."""
+
 MOST_NAMED = 4
 """With more values than these, an axis is named by its ends."""
 
@@ -46,9 +49,9 @@ def list_problems(
         found += records(lost.reindex(columns=CELL_AXES).assign(work=work, kind=lost["status"], reason=lost["reason"]))
     trials = tables["trial"]
     flagged = trials[trials["status"] == "ok"].explode("flags").dropna(subset="flags")
-    do_differ = cells["flags"].map(lambda flags: "trials_differ" in flags).astype(bool)
-    differing = cells[do_differ].assign(flags="trials_differ")
-    for rows in (flagged, differing.loc[differing.index.repeat(differing["trials"])]):
+    of_cells = cells.explode("flags", ignore_index=True)
+    of_cells = of_cells[of_cells["flags"].isin(CELL_FLAGS)]
+    for rows in (flagged, of_cells.loc[of_cells.index.repeat(of_cells["trials"])]):
         found += records(rows[CELL_AXES].assign(work="trial", kind=FLAGGED, reason=rows["flags"]))
     every = pd.concat([table.reindex(columns=CELL_AXES) for table in (*tables.values(), pd.DataFrame(found))])
     return table_of("problems", _grouped(found, every))

@@ -15,6 +15,9 @@ from crossover.tables.roofs import Roofs
 COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
 """The precision of the matrix products in a mixed one."""
 
+ALONE = 1.1
+"""A single trial must be over its roof by this factor to say that the roof is wrong."""
+
 FUSED = ("compile",)
 """Executions that merge operators, so that an eager step's bytes are more than theirs."""
 
@@ -31,7 +34,11 @@ def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFr
     work = ok.groupby(CELL_AXES, sort=False)[list(WORK)].first()
     rows = [_row(cell, work, known.get((cell["machine"], cell["device"]))) for cell in cells.to_dict("records")]
     found = pd.DataFrame(rows, index=cells.index, dtype="Float64")
-    return cells.assign(**{name: found[name] for name in found.columns})
+    above = (found["roof_share_low"].fillna(found["roof_share"] / ALONE) > 1).fillna(False).to_numpy(bool)
+    flags = [[*own, "above_roof"] if wrong else own for own, wrong in zip(cells["flags"], above, strict=True)]
+    return cells.assign(
+        flags=pd.Series(flags, cells.index, dtype=object), **{name: found[name] for name in found.columns}
+    )
 
 
 WORK = ("products_bytes_by_working_set", "others_bytes_by_working_set", "kernels_per_step")

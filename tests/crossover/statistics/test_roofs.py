@@ -52,14 +52,37 @@ def test_a_cell_has_the_share_of_its_highest_roof() -> None:
     cells = [row(execution=execution, device=device) for execution, device in KINDS]
     work = {"products_bytes_by_working_set": [0.0] * 10, "others_bytes_by_working_set": moved, "kernels_per_step": 10.0}
     measurements = pd.DataFrame([cell | work | {"status": "ok"} for cell in cells])
-    times = {"step_time_s": 0.004, "step_time_low_s": 0.002, "step_time_high_s": 0.008, "flops_per_step": 1e9}
-    found = with_roofs(table_of("cells", [cell | times for cell in cells]), measurements, roofs)
+    times = {
+        "flags": [],
+        "step_time_s": 0.004,
+        "step_time_low_s": 0.002,
+        "step_time_high_s": 0.008,
+        "flops_per_step": 1e9,
+    }
+    found = with_roofs(table_of("cells", [cell | known for cell in cells]), measurements, roofs)
     assert found["memory_roof_s"].tolist() == [pytest.approx(0.002), pd.NA, pd.NA]
     assert found["compute_roof_s"].tolist() == [*[pytest.approx(0.001)] * 2, pd.NA]
     assert found["launch_roof_s"].tolist() == [*[pytest.approx(1e-5)] * 2, pd.NA]
     assert found["roof_share"].tolist() == [pytest.approx(0.5), pytest.approx(0.25), pd.NA]
     assert found.loc[0, ["roof_share_low", "roof_share_high"]].tolist() == pytest.approx([0.25, 1.0])
+    assert found["flags"].tolist() == [[], [], []]
     assert with_roofs(found, measurements, table_of("roofs")).equals(found)
+
+
+@pytest.mark.parametrize(
+    ("times_s", "wrong"),
+    [((1e-3, 0.5e-3, 0.9e-3), True), ((1e-3, 0.5e-3, 2.5e-3), False), ((1e-3,), True), ((1.9e-3,), False)],
+)
+def test_a_cell_above_its_roof_says_that_the_roof_is_wrong(times_s: tuple[float, ...], wrong: bool) -> None:
+    """The operations of 2 ms in less time, surely or perhaps."""
+    roofs = table_of(
+        "roofs", [{"machine": "a", "device": "cuda", "roof": "matmul", "precision": "fp32", "value": 1e12}]
+    )
+    names = ("step_time_s", "step_time_low_s", "step_time_high_s")
+    cell = row() | dict(zip(names, times_s, strict=False)) | {"flops_per_step": 2e9, "flags": ["drift"]}
+    work = dict.fromkeys(("products_bytes_by_working_set", "others_bytes_by_working_set", "kernels_per_step"))
+    found = with_roofs(table_of("cells", [cell]), pd.DataFrame([row() | work | {"status": "ok"}]), roofs)
+    assert found["flags"].tolist() == [["drift", "above_roof"] if wrong else ["drift"]]
 
 
 KINDS = (("eager", "cuda"), ("compile", "cuda"), ("eager", "cpu-1"))
