@@ -59,7 +59,7 @@ def test_a_cell_has_the_share_of_its_highest_roof() -> None:
         "step_time_high_s": 0.008,
         "flops_per_step": 1e9,
     }
-    found = with_roofs(table_of("cells", [cell | known for cell in cells]), measurements, roofs)
+    found = with_roofs(table_of("cells", [cell | times for cell in cells]), measurements, roofs)
     assert found["memory_roof_s"].tolist() == [pytest.approx(0.002), pd.NA, pd.NA]
     assert found["compute_roof_s"].tolist() == [*[pytest.approx(0.001)] * 2, pd.NA]
     assert found["launch_roof_s"].tolist() == [*[pytest.approx(1e-5)] * 2, pd.NA]
