@@ -23,7 +23,7 @@ from crossover.tables.finished import finished_rows, finished_searches, missing_
 from crossover.tables.frames import write_rows
 from crossover.tables.merged_runs import join_runs
 from crossover.tables.registry import table_of
-from crossover.tables.roofs import read_roofs
+from crossover.tables.roofs import read_roofs_of
 from crossover.tables.run_tables import write_run
 
 TEMPLATES = Path(__file__).parents[1] / "report"
@@ -66,7 +66,7 @@ def report_finished(folder: Path, output: Path) -> None:
         "search": finished_searches(asked["search"], plan.several_hosts),
     }
     missing = list(missing_results(asked, found))
-    roofs = read_roofs(sorted((folder / "roofs").rglob("*.json")))
+    roofs = read_roofs_of(folder)
     tried = (found["trial"], found["training"], found["search"])
     tables = analyse(*tried, plan.studies, plan.config["prices"], missing, roofs=roofs)
     done = {work: (len(found[work]), len(paths)) for work, paths in asked.items() if paths}
@@ -75,17 +75,18 @@ def report_finished(folder: Path, output: Path) -> None:
 
 
 def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
-    """Report the trials of several runs side by side; the machine becomes an axis. Only trials are joined."""
-    rows = join_runs(runs)
+    """Report the trials and roofs of several runs side by side; the machine becomes an axis. Nothing else is joined."""
+    joined = join_runs(runs)
     studies: dict[str, Mapping[str, Any]] = {}
     for _, folder in runs:
         studies = {**_studies_of(folder), **studies}
-    measurements = rows.to_pandas()
+    measurements = joined.rows.to_pandas()
     studies = {name: studies[name] for name in measurements["study"].unique()}
     trainings = arrow_schema(Training).empty_table().to_pandas()
-    tables = analyse(measurements, trainings, table_of("largest_batches"), studies, None, grids_known=False)
+    searches = table_of("largest_batches")
+    tables = analyse(measurements, trainings, searches, studies, None, grids_known=False, roofs=joined.roofs)
     merged = read_provenances([(name or str(folder), folder) for name, folder in runs])
-    _write(Run(tables, studies, merged=merged), rows, output)
+    _write(Run(tables, studies, merged=merged), joined.rows, output)
 
 
 def _write(run: Run, rows: pa.Table, output: Path) -> None:

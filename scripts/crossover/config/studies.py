@@ -27,8 +27,8 @@ class Effort:
     warmup_tolerance: float = 0.02
     block_min_s: float = 0.02
     blocks_min: int = 30
-    timed_min_s: float = 2.0
-    timed_max_s: float = 3.0
+    timed_min_s: float = 1.0
+    timed_max_s: float = 2.0
     timed_tolerance: float = 0.02
 
 
@@ -67,8 +67,8 @@ PRESETS = {
             warmup_long_s=1.0,
             warmup_max_s=3.0,
             blocks_min=5,
-            timed_min_s=1.0,
-            timed_max_s=2.0,
+            timed_min_s=0.5,
+            timed_max_s=1.0,
             timed_tolerance=0.03,
         ),
         refinement=Refinement(bisections=1, extra_trials=0),  # one trial has no interval to narrow

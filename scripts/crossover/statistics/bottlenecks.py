@@ -1,6 +1,6 @@
 """What bounds a step, from what it gains by each remedy that was tried, and from the roofs of its device.
 
-Remedies come one after the other (`crossover.measurement.step.remedies`), so their gains add up to the whole step. What
+Remedies come one after the other (`crossover.measurement.remedies`), so their gains add up to the whole step. What
 no remedy takes away is the device's own work, which its measured bandwidth and peak explain, or nothing does.
 """
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +18,7 @@ from crossover.tables.columns import SCHEMA_VERSION, arrow_schema
 from crossover.tables.frames import read_trials
 from crossover.tables.guards import check_environments
 from crossover.tables.registry import CELL_AXES
+from crossover.tables.roofs import read_roofs_of
 
 NEEDED = [*(axis for axis in CELL_AXES if axis != "machine"), "trial", "status", "step_time_s", "schema_version"]
 """The columns without which rows say nothing; any other that a run lacks is empty in the joined table."""
@@ -30,8 +33,16 @@ Run = tuple[str | None, Path]
 """The name of a machine, if the user gives one, and its results folder."""
 
 
-def join_runs(runs: Sequence[Run]) -> pa.Table:
-    """The rows of all runs, each with the name of its machine, in the order of the runs.
+@dataclass(frozen=True)
+class JoinedRuns:
+    """What several runs measured, each row with the name of its machine."""
+
+    rows: pa.Table
+    roofs: pd.DataFrame
+
+
+def join_runs(runs: Sequence[Run]) -> JoinedRuns:
+    """The rows and the roofs of all runs, in the order of the runs.
 
     A run that names its machines itself keeps these names; otherwise a machine is named by the user, or after its host.
     Raises UserError for a folder or name that two runs share, for a row that cannot be read, and for rows of one
@@ -39,9 +50,13 @@ def join_runs(runs: Sequence[Run]) -> pa.Table:
     """
     _check_folders(runs)
     owners: dict[str, Path] = {}
-    tables = []
+    tables, roofs = [], []
     for name, folder in runs:
-        tables.append(_named(_read_run(folder), name))
+        table = _read_run(folder)
+        names = _names(table, name)
+        tables.append(_with_names(table, names))
+        own = read_roofs_of(folder)
+        roofs.append(own.assign(machine=own["machine"].map(names)))
         for machine in pc.unique(tables[-1]["machine"]).to_pylist():
             if machine in owners:
                 raise UserError(
@@ -49,7 +64,7 @@ def join_runs(runs: Sequence[Run]) -> pa.Table:
                     "laptop=results_a h200=results_b"
                 )
             owners[machine] = folder
-    return pa.concat_tables(tables)
+    return JoinedRuns(pa.concat_tables(tables), pd.concat(roofs, ignore_index=True))
 
 
 def _check_folders(runs: Sequence[Run]) -> None:
@@ -108,12 +123,15 @@ def _joined_values(column: Iterable[pa.Scalar]) -> str:
     return f"{names[0]} and {len(names) - 1} more"
 
 
-def _named(table: pa.Table, name: str | None) -> pa.Table:
+def _names(table: pa.Table, name: str | None) -> dict[str, str]:
+    """What the machines of a run's rows are called among others, by their own names."""
     own = table["machine"].unique().to_pylist()
     if own == [HERE]:
-        names = {HERE: (name or _joined_values(table["hostname"])).strip()}
-    else:
-        names = {machine: f"{name}-{machine}" if name and len(own) > 1 else name or machine for machine in own}
+        return {HERE: (name or _joined_values(table["hostname"])).strip()}
+    return {machine: f"{name}-{machine}" if name and len(own) > 1 else name or machine for machine in own}
+
+
+def _with_names(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
     place = table.column_names.index("machine")
     renamed = pa.array([names[machine] for machine in table["machine"].to_pylist()], pa.string())
     return table.set_column(place, table.schema.field("machine"), renamed)

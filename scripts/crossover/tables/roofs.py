@@ -13,6 +13,11 @@ from crossover.reading import UnreadableError, check_readable, read_each, read_j
 from crossover.tables.registry import table_of
 
 
+def read_roofs_of(folder: Path) -> pd.DataFrame:
+    """The roofs in a results folder; empty where none were probed."""
+    return read_roofs(sorted((folder / "roofs").rglob("*.json")))
+
+
 def read_roofs(paths: Sequence[Path]) -> pd.DataFrame:
     """One row a roof, device by device; raises UserError naming all files that are unreadable or outdated."""
     tables, torn = read_each(paths, _table)

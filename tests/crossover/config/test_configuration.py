@@ -111,7 +111,7 @@ def test_an_old_key_names_the_new_one(folder: Any, complaint: Complaint, key: st
         ({"effort": {"blocks_mn": 3}}, "effort.blocks_mn: unknown key; allowed: preset, warmup_min_steps"),
         ({"effort": {"timed_max_s": 0}}, "effort.timed_max_s: 0 is not allowed; allowed: a number above 0"),
         ({"effort": {"warmup_min_s": 40}}, "effort.warmup_min_s: 40 is more than effort.warmup_max_s, 30"),
-        ({"effort": {"timed_max_s": 0.5}}, "effort.timed_min_s: 2 is more than effort.timed_max_s, 0.5"),
+        ({"effort": {"timed_max_s": 0.5}}, "effort.timed_min_s: 1 is more than effort.timed_max_s, 0.5"),
         ({"trials": 0}, "trials: 0 is not allowed; allowed: null or a whole number at least 1"),
         ({"trials": 3.0}, "trials: 3.0 is not allowed"),
         ({"trials": "5"}, "trials: '5' is not allowed"),

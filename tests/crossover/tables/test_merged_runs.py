@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def run(row: Row, tmp_path: Path) -> Callable[..., Path]:
 
 def names(*runs: Path | tuple[str, Path]) -> list[str]:
     named = [run if isinstance(run, tuple) else (None, run) for run in runs]
-    found: list[str] = join_runs(named)["machine"].to_pylist()
+    found: list[str] = join_runs(named).rows["machine"].to_pylist()
     return found
 
 
@@ -47,6 +48,16 @@ def test_classes_of_nodes_keep_their_names(run: Callable[..., Path]) -> None:
     assert names(("site", run("c", *classes))) == ["site-a100", "site-h200"]
 
 
+def test_roofs_keep_with_the_rows_of_their_machine(run: Callable[..., Path]) -> None:
+    folders = [run("a"), run("b"), run("c")]
+    for folder in folders[:2]:
+        (folder / "roofs").mkdir()
+        roof = {"machine": "here", "device": "cpu", "roof": "matmul", "precision": "fp32", "value": 1e12}
+        (folder / "roofs" / "cpu.json").write_text(json.dumps([roof]))
+    joined = join_runs([*zip(("desk", "laptop", "old"), folders, strict=True)])
+    assert joined.roofs["machine"].tolist() == ["desk", "laptop"]
+
+
 def test_rows_of_a_run_that_was_never_collected_are_read(row: Row, run: Callable[..., Path], tmp_path: Path) -> None:
     folder = tmp_path / "b" / "cells" / "disc_depth" / "more" / "cuda"
     folder.mkdir(parents=True)
@@ -59,14 +70,14 @@ def test_rows_of_a_run_that_was_never_collected_are_read(row: Row, run: Callable
 def test_a_table_without_a_column_of_today_is_read(run: Callable[..., Path]) -> None:
     file = run("a") / "measurements.parquet"
     pq.write_table(pq.read_table(file).drop_columns(["machine", "energy_j"]), file)
-    joined = join_runs([(None, file.parent)])
+    joined = join_runs([(None, file.parent)]).rows
     assert joined.schema.names == arrow_schema().names
     assert joined["energy_j"].null_count == 1
 
 
 def test_flags_that_are_no_longer_raised_are_left_out(run: Callable[..., Path]) -> None:
     older = run("a", {"flags": ["noisy", "busy_host"]}, {"flags": None, "trial": 2}, schema_version=4)
-    assert join_runs([(None, older)])["flags"].to_pylist() == [["busy_host"], []]
+    assert join_runs([(None, older)]).rows["flags"].to_pylist() == [["busy_host"], []]
 
 
 def test_unlike_rows_of_one_machine_stop_and_those_of_two_do_not(run: Callable[..., Path]) -> None:
