@@ -48,7 +48,7 @@ def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[House,
     assert made == tables | reports | {"plan.json", "measurements.parquet"}
     # The CPU alone has no speed-up and waits for no host.
     drawn = {str(path.relative_to(results / "figures")) for path in (results / "figures").rglob("*.*")}
-    kinds = {"disc_depth/times", "hsf_width/times", "hsf_width/memory"}
+    kinds = {"disc_depth/times", "hsf_width/times", "hsf_width/time_split", "hsf_width/memory"}
     assert drawn == {f"{kind}.{suffix}" for kind in kinds for suffix in ("svg", "pdf", "png")}
 
 

@@ -7,18 +7,24 @@ from typing import Any
 import pandas as pd
 
 from crossover.answers.vocabulary import Row
+from crossover.config.words import BASELINE
 from crossover.tables.frames import DEVICE_LINE_AXES, on_all_cores, records
 from crossover.tables.labels import axis_label, name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES, REMEDIES, SPLIT
 
 
 def bottleneck_answers(bottlenecks: pd.DataFrame, cells: pd.DataFrame, x_axis: str) -> list[Row]:
-    """One answer for each line and device with bottlenecks, from the smallest size on."""
+    """One answer for each line and device with bottlenecks, from the smallest size on.
+
+    The first line's on an accelerator is a main one.
+    """
     known = cells[[*CELL_AXES, "size_name", "parameters"]]
     rows = on_all_cores(bottlenecks).merge(known, on=CELL_AXES).sort_values("size", kind="stable")
     several = varying(cells, LINE_AXES)
     lines = rows.groupby(DEVICE_LINE_AXES, sort=False)
-    return [_answer(records(own), several, x_axis) for _, own in lines]
+    found = [_answer(records(own), several, x_axis) for _, own in lines]
+    main = next((row for row in found if row["device"] != side_word(BASELINE)), None)
+    return [row | {"main": row is main} for row in found]
 
 
 def _answer(rows: list[dict[str, Any]], several: list[str], x_axis: str) -> Row:

@@ -209,6 +209,7 @@ def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame,
     winner, loser = ("baseline", "contender") if behind else ("contender", "baseline")
     return {
         "kind": "best",
+        "main": True,
         "machine": row["machine"],
         "line": name_by(row, several),
         "status": row["status"],

@@ -346,7 +346,7 @@ def with_ways() -> dict[str, Any]:
 def test_devices_at_their_best_name_their_ways_and_what_moved(line: Row, row: Row) -> None:
     found = answers([*line(5e-3), *graphs(row, 5e-4)], with_ways())
     best = only(found, "best")
-    assert (best["status"], best["winner"], best["loser"], best["main"]) == ("bracketed", "GPU", "CPU", False)
+    assert (best["status"], best["winner"], best["loser"], best["main"]) == ("bracketed", "GPU", "CPU", True)
     assert (best["winner_ways"], best["loser_ways"]) == (["cuda-graph"], ["eager"])
     assert (best["value"], best["moved_from"]) == (pytest.approx(500, rel=0.02), pytest.approx(5000, rel=0.02))
     assert (best["factor"], best["moved_status"]) == (pytest.approx(0.1, rel=0.05), "bracketed")

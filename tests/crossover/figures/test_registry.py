@@ -59,7 +59,9 @@ def crowded(row: Row) -> list[dict[str, Any]]:
         mine |= {"device_name": "A long name of a device, with its memory"}
         known = {"flops_per_step": size * 10**9, "energy_per_step_j": 1.0, "latencies_s": [1e-3, 2e-3]}
         known |= {"peak_allocated_bytes": size * 10**5, "peak_rss_bytes": 10**9, "base_rss_bytes": 10**8}
-        known |= {"host_bound_share": 0.5, "max_relative_error": 1e-7}
+        known |= {"host_bound_share": 0.5, "max_relative_error": 1e-7, "split_step_s": 1e-3, "held_s": 9e-4}
+        known |= {"replayed_s": 2e-4, "products_s": 1e-4}
+        known |= {f"{kind}_bytes_by_working_set": [0.0, 1e6] for kind in ("products", "others")}
         rows.append(row(**mine, **({"status": "oom", "step_time_s": None} if lost else known)))
     return rows
 
@@ -80,7 +82,10 @@ def test_crowded_figures_are_readable(kind: str, view_of: View, row: Row) -> Non
         | {"run_time_s": 1.0, "step_time_s": 1.0, "latency_s": 1.0}
         for device, number in product(("cpu", "cuda"), range(6))
     ]
-    figure = laid_out(FIGURES[kind].draw(view_of(crowded(row), published)))
+    roofs = [{"machine": "here", "roof": "matmul", "precision": "fp32", "value": 1e18}]
+    roofs += [{"machine": "here", "roof": "memory", "working_set_bytes": 2**size, "value": 1e12} for size in (20, 30)]
+    roofs = [{"device": device, **roof} for device in ("cpu", "cuda") for roof in roofs]
+    figure = laid_out(FIGURES[kind].draw(view_of(crowded(row), published, roofs=roofs)))
 
     whole = figure.bbox.padded(figure.dpi * 0.05)
     panels = [axes.get_window_extent() for axes in figure.axes]

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from crossover.figures.panels import blank_figure
+from crossover.figures.panels import blank_figure, draw_legend
 from crossover.figures.style import INK, PUBLISHED_COLOUR, WIDTH_IN, log_ticks, side_look, use_style, worded
 from crossover.figures.view import StudyView
 from crossover.statistics.roofs import COMPUTES_IN
@@ -60,9 +60,10 @@ def _draw(axes: Axes, view: StudyView, cells: pd.DataFrame, roofs: Roofs) -> Non
     rate = (cells["flops_per_step"] / cells["step_time_s"]).astype(float)
     for number, (_, line) in enumerate(cells.sort_values("size").groupby(DEVICE_LINE_AXES, sort=False)):
         x, y = intensity[line.index].to_numpy(), rate[line.index].to_numpy()
-        axes.plot(x, y, marker="osDv^"[number % 5], color=colour, linewidth=1, markersize=4)
-        for place in {0, len(line) - 1}:
-            words = name_by(first_row(line.iloc[[place]]), [*named, "size"])
+        name = name_by(first_row(line), named) if named else None
+        axes.plot(x, y, marker="osDv^"[number % 5], color=colour, linewidth=1, markersize=4, label=name)
+        for place in {0, len(line) - 1} if number == 0 else ():
+            words = name_by(first_row(line.iloc[[place]]), ["size"])
             axes.annotate(words, (x[place], y[place]), (5, -9), textcoords="offset points", fontsize=8)
     x = np.array([intensity.min() * UNDER, intensity.max() / UNDER])
     for place, dashes in {int(np.argmax(roofs.bandwidths)): ":", len(roofs.working_sets) - 1: "--"}.items():
@@ -76,6 +77,6 @@ def _draw(axes: Axes, view: StudyView, cells: pd.DataFrame, roofs: Roofs) -> Non
     axes.set(xscale="log", yscale="log", xlim=x, xlabel="FLOP per byte", ylabel="FLOP/s")
     axes.set_ylim(rate.min() / 3, 3 * max([rate.max(), *roofs.peaks.values()]))
     axes.set_title(view.device_title(device))
-    axes.legend(loc="lower right")
+    draw_legend(axes)
     log_ticks(axes.xaxis, worded(number_text))
     log_ticks(axes.yaxis, EngFormatter("FLOP/s"))

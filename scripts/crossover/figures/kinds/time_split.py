@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from matplotlib.ticker import PercentFormatter
 
 from crossover.config.words import DEVICES
 from crossover.figures.panels import Panel, column, draw_panels
-from crossover.figures.style import INK, SPLIT_COLOURS
+from crossover.figures.style import INK, SPLIT_COLOURS, wrapped
 from crossover.figures.view import StudyView
 from crossover.tables.frames import on_all_cores, records
 from crossover.tables.labels import name_by, varying
@@ -27,6 +26,7 @@ CAPTION = (
 )
 
 MOST_BARS = 12
+NAME_LETTERS = 36
 
 
 def applies(tables: RunTables) -> bool:
@@ -47,10 +47,15 @@ def draw(view: StudyView) -> Figure:
 def _panel(view: StudyView, rows: pd.DataFrame) -> Panel:
     kept = rows.iloc[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_BARS)).round().astype(int))]
     title = f"{view.device_title(str(rows['device'].iloc[0]))}: share of a step's time"
-    return Panel(title, (), partial(_draw_bars, kept, varying(rows) or ["size"]), bars=len(kept))
+    named = varying(rows) or ["size"]
+    names = [
+        wrapped(f"{name_by(row, named)}: {seconds_text(row['step_time_s'])}", NAME_LETTERS) for row in records(kept)
+    ]
+    lines = 1 + max(name.count("\n") for name in names)
+    return Panel(title, (), partial(_draw_bars, kept, names), bars=len(kept) * lines)
 
 
-def _draw_bars(rows: pd.DataFrame, named: list[str], axes: Axes) -> None:
+def _draw_bars(rows: pd.DataFrame, names: list[str], axes: Axes) -> None:
     places, left = np.arange(len(rows)), np.zeros(len(rows))
     for part, words in SPLIT.items():
         width = np.nan_to_num(column(rows, f"{part}_share"))
@@ -64,13 +69,9 @@ def _draw_bars(rows: pd.DataFrame, named: list[str], axes: Axes) -> None:
         if row["gain"] is not None:
             words = f"{REMEDIES[row['remedy']]}: {number_text(row['gain'])}×"
             axes.annotate(words, (1, number), (4, 0), textcoords="offset points", va="center", fontsize=8)
-    axes.set_yticks(places, [_name(row, named) for row in records(rows)], fontsize=8.5)
+    axes.set_yticks(places, names, fontsize=8.5)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, 1.4)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
     axes.xaxis.set_major_formatter(PercentFormatter(1))
-
-
-def _name(row: dict[str, Any], named: list[str]) -> str:
-    return f"{name_by(row, named)}: {seconds_text(row['step_time_s'])}"
