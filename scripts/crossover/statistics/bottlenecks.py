@@ -150,7 +150,9 @@ def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterato
     elif cause == "transfer":
         pinned_s = seconds["pinned_s"]
         if pinned_s > 0 and prepared_s >= PIN_ENOUGH * pinned_s:
-            yield Remedy("pin", prepared_s, pinned_s, working_s + _or_0(seconds["pinned_transfer_s"]))
+            copying_s = _or_0(seconds["pinned_transfer_s"])  # the host runs ahead of these copies
+            own_s = seconds["replayed_s"] if seconds["replayed_s"] > 0 else held_s
+            yield Remedy("pin", prepared_s, pinned_s, max(held_s, copying_s + own_s))
         else:
             yield Remedy("hold", prepared_s, held_s, working_s)
     elif cause == "launch":

@@ -102,6 +102,7 @@ def test_the_largest_part_is_named_with_what_its_remedy_gains(
         (gpu(loader=4), 5),
         (gpu(loader=99), None),  # what remains is too short to be predicted
         (gpu(transfer=8), 9 / 3),
+        (gpu(transfer=8, launch=0.5), 9.5 / 3),  # copies and launches overlap
         (gpu(launch=99, device_busy_s=0.7), 100 / (0.7 + 0.3)),
         (cpu(loader=4), 5),
     ],
