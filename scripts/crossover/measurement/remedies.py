@@ -75,7 +75,7 @@ def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: f
     return statistics.median(found)
 
 
-WORKING_S = 0.2
+WORKING_S = 0.1
 WORKING_STEPS = (3, 200)
 """Fewest and most of these steps."""
 

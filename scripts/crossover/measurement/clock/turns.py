@@ -10,11 +10,8 @@ from dataclasses import dataclass
 
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
 
-ROUNDS = (3, 5)
-"""Fewest and most blocks of each way."""
-
-SECONDS = 0.5
-"""For all ways together, where ROUNDS allows it."""
+ROUNDS = 3
+"""Blocks of each way."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +39,7 @@ def time_in_turns(ways: Mapping[str, Way], block_min_s: float, watch: Stopwatch)
     with without_garbage_collection():
         first_s = {name: min(block_s(way, 1), block_s(way, 1)) for name, way in ways.items()}
         steps = {name: max(1, math.ceil(block_min_s / max(one_s, 1e-9))) for name, one_s in first_s.items()}
-        round_s = math.fsum(steps[name] * one_s for name, one_s in first_s.items())
-        rounds = min(max(round(SECONDS / max(round_s, 1e-9)), ROUNDS[0]), ROUNDS[1])
-        for number in range(rounds):
+        for number in range(ROUNDS):
             for name in list(ways)[:: -1 if number % 2 else 1]:
                 found[name].append(block_s(ways[name], steps[name]) / steps[name])
     return {name: statistics.median(samples_s) for name, samples_s in found.items()}

@@ -42,12 +42,9 @@ def _compiled(task: Task) -> Execution:
     """The step with its model compiled; loss and optimizer stay eager, as users write it."""
     import torch._dynamo.utils
     import torch._inductor.config
-    import torch._inductor.cpu_vec_isa
 
     if (reason := _compiler_missing(task.arithmetic.device)) is not None:
         raise UnsupportedError(reason)
-    if task.arithmetic.device.type == "cpu":
-        torch._inductor.cpu_vec_isa.pick_vec_isa()  # finds out once a machine, in half a minute, what the CPU can do
     inductor: Any = torch._inductor.config
     inductor.force_disable_caches = True  # or the second trial would seem to compile in no time
     model: Any = task.model
