@@ -40,7 +40,7 @@ class Refinement:
     """How often the bracket of a crossover is halved on the log axis."""
     target_width: float = 0.10
     """Half width of the crossover's interval, as a share of it; a wider one asks for further trials."""
-    extra_trials: int = 2
+    extra_trials: int = 3
     """Most further trials of a cell."""
     pairs: tuple[str, ...] = ("device",)
     """What is compared where crossovers are narrowed down; a study with `ways` adds `best`."""

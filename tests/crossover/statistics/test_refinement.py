@@ -52,7 +52,7 @@ def test_without_one_bracket_nothing_is_planned(status: str, stage: int) -> None
     assert plan_refinement(Crossover(status), {100, 400}, stage, 3, Refinement()) == Plan("no_bracket")
 
 
-MORE = Plan("add_trials", trials={100: 5, 400: 5})
+MORE = Plan("add_trials", trials={100: 6, 400: 6})
 
 
 @pytest.mark.parametrize(
