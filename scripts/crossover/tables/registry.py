@@ -386,7 +386,7 @@ BOTTLENECKS = _axes(CELL_AXES) | {
         for key, column in _estimate(f"{name}_share{{}}", f"share of {words} in a step").items()
     },
     "remedy": _text("what was tried against the bottleneck: " + ", ".join(REMEDIES) + "; empty: nothing"),
-    **_estimate("gain{}", "how many times as fast the same samples were with it"),
+    **_estimate("gain{}", "how many times as fast it made the same samples, without the parts before it"),
     "predicted_gain": Column("how many times as fast they should have been, by the times of the parts; empty above 10"),
     "trials": _count("ok trials that tried"),
 }

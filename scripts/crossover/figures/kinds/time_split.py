@@ -22,7 +22,7 @@ from crossover.text import number_text, seconds_text
 
 CAPTION = (
     "Parts of a step's time, by what it gains when they are taken away one after the other. Line: 95 % interval of the "
-    "largest part. Right: how many times as fast a step was with the remedy that was tried against it."
+    "largest part. Right: how many times as fast the remedy tried against it made what the parts before it leave."
 )
 
 MOST_BARS = 12
@@ -72,6 +72,6 @@ def _draw_bars(rows: pd.DataFrame, names: list[str], axes: Axes) -> None:
     axes.set_yticks(places, names, fontsize=8.5)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlim(0, 1.4)
+    axes.set_xlim(0, 1.6)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
     axes.xaxis.set_major_formatter(PercentFormatter(1))
