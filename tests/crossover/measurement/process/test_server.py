@@ -62,10 +62,10 @@ def servers(folder: Path) -> list[psutil.Process]:
     """Servers whose sockets lie in a folder; a fork looks like its server, but has one as its parent."""
     found = {
         process.pid: process
-        for process in psutil.process_iter()
-        if process.status() != psutil.STATUS_ZOMBIE
-        and any("process.server" in part for part in process.cmdline())
-        and any(str(folder) in part for part in process.cmdline())
+        for process in psutil.process_iter(["status", "cmdline"])  # which leaves out those that end meanwhile
+        if process.info["status"] != psutil.STATUS_ZOMBIE
+        and any("process.server" in part for part in process.info["cmdline"] or ())
+        and any(str(folder) in part for part in process.info["cmdline"] or ())
     }
     return [process for process in found.values() if process.ppid() not in found]
 
