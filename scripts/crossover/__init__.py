@@ -1,3 +1,5 @@
 """When does the GPU pay off? The library that the scripts of the workflow share."""
 
+from crossover.step import Step as Step
+
 __version__ = "0.1.0"

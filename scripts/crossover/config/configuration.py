@@ -11,7 +11,7 @@ from typing import Any
 
 from crossover.config.options import memory_size
 from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement, Study, effort_of
-from crossover.config.study_files import read_study, study_schema
+from crossover.config.study_files import read_study, study_of_model, study_schema
 from crossover.config.validation import Layer, Locator, check, joined, read_yaml
 from crossover.errors import UserError, shown_path
 
@@ -78,13 +78,16 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     _check_memory_limit(complete["largest_batch"]["memory_limit"], locate)
     _check_real_files(complete["datasets"], locate)
     _check_prices(complete["prices"], complete["cluster"]["classes"], locate)
-    studies = tuple(
-        read_study(name, folder, study_schema(schema), complete["datasets"], locate) for name in complete["studies"]
-    )
+    datasets, own_schema = complete["datasets"], study_schema(schema)
+    if complete["model"] is None:
+        studies = tuple(read_study(name, folder, own_schema, datasets, locate) for name in complete["studies"])
+    else:
+        studies = (study_of_model(complete, own_schema, datasets, locate(("model",))),)
     _check_effort(effort, locate(("effort",)))
     for study in studies:
-        file = shown_path(folder / "studies" / f"{study.name}.yaml")
-        _check_effort(effort_of(study, effort), file, ", with the run's numbers where the study has none")
+        _check_effort(
+            effort_of(study, effort), f"study {study.name}", ", with the run's numbers where the study has none"
+        )
     devices, prices, cluster = complete["devices"], dict(complete["prices"] or {}), complete["cluster"]
     return Configuration(
         studies=studies,

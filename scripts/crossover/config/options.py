@@ -11,14 +11,15 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from crossover.config.models import FORMS, MODES, Model, read_model
 from crossover.config.studies import BatchSearch, Cell, Effort, Quality
 from crossover.config.words import AXES, BASELINE, DEVICES, EXECUTIONS, HALF, HERE, PLAIN, PRECISIONS, PROTOCOLS
-from crossover.config.workloads import check_offered, known_workloads, workload_traits
+from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
 from crossover.errors import UserError, shown_value
 
 # The limits in config/schema.yaml; a test keeps both in step.
@@ -57,7 +58,12 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
     """Add the options that name a cell, except its batch size; returns their group."""
     cell = parser.add_argument_group("cell")
     cell.add_argument("--study", default="by_hand", help="name of the study the result belongs to")
-    cell.add_argument("--workload", required=True, choices=known_workloads())
+    computed = cell.add_mutually_exclusive_group(required=True)
+    computed.add_argument("--workload", choices=known_workloads())
+    computed.add_argument("--model", help=f"a model of your own: {FORMS}")
+    cell.add_argument("--mode", default=MODES[0], choices=MODES, help="a step of the model: training or inference")
+    cell.add_argument("--names", default=(), type=names, help="what sizes 1, 2, ... stand for, as resnet18,resnet34")
+    cell.add_argument("--unchecked", action="store_true", help="leave the model's numerical check out")
     cell.add_argument("--variant", default=PLAIN, help="what is switched on in the workload")
     cell.add_argument("--protocol", default="resident", choices=PROTOCOLS)
     cell.add_argument("--precision", default="fp32", choices=PRECISIONS)
@@ -85,6 +91,10 @@ def add_isolation_option(group: argparse._ArgumentGroup) -> None:
 def cell_of(options: argparse.Namespace, **known: int) -> Cell:
     """The cell that a command line names, with `known` fields added; raises UserError if its workload lacks it."""
     values: dict[str, Any] = {f.name: known.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
+    if options.model is not None:
+        model = read_model(options.model, Path(), "--model")
+        values["workload"] = OWN
+        values["model"] = replace(model, mode=options.mode, names=options.names, checked=not options.unchecked)
     cell = Cell(**values)
     options_of_axes = {f.name: option_name(f.name) for f in fields(Cell) if f.name not in known}
     check_offered(cell.workload, asdict(cell), options_of_axes)
@@ -106,6 +116,11 @@ def machine(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", text, re.ASCII):
         raise refusal(text, "letters, digits, '.', '_' and '-'")
     return text
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names joined by commas."""
+    return tuple(filter(None, text.split(",")))
 
 
 def path_if_any(text: str) -> str | None:
@@ -217,7 +232,16 @@ def training_options(cell: Cell, quality: Quality, **settings: Any) -> list[str]
 def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
     """The axes of a cell as values of options; a machine without a name asks for no option."""
     machine = axes.get("machine", HERE)
-    return {axis: axes.get(axis) for axis in AXES} | {"machine": None if machine == HERE else machine}
+    values = {axis: axes.get(axis) for axis in AXES} | {"machine": None if machine == HERE else machine}
+    return values | ({"workload": None} if values["workload"] == OWN else {})  # its --model says more
+
+
+def model_options(model: Model | None) -> dict[str, Any]:
+    """A model of the user's own as values of options."""
+    if model is None:
+        return {}
+    joined = ",".join(model.names) or None
+    return {"model": model.source, "mode": model.mode, "names": joined, "unchecked": not model.checked}
 
 
 def as_options(values: Mapping[str, Any]) -> list[str]:

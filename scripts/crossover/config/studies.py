@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from crossover.config.models import Model
 from crossover.config.words import AXES, BASELINE, CUDA_GRAPH, HERE, PLAIN, is_cpu, threads_of_side
 from crossover.errors import UserError
 
@@ -162,6 +163,8 @@ class Cell:
     device: str
     variant: str = PLAIN
     machine: str = HERE
+    model: Model | None = field(default=None, compare=False)
+    """The user's own, for workload `model`; a study has one, so it is no axis."""
 
     @property
     def path(self) -> str:
@@ -219,6 +222,8 @@ class Study:
     claims: tuple[Mapping[str, Any], ...] = ()
     timed: bool = True
     quality: Mapping[str, Any] | None = None
+    model: Model | None = None
+    """A model of the user's own, for workload `model`."""
 
     def devices_among(self, devices: Sequence[str]) -> list[str]:
         """The run's devices that the study measures on."""
@@ -235,7 +240,18 @@ class Study:
         axes = (self.variants, self.protocols, self.batch_sizes, self.precisions, self.executions, self.sizes)
         grid = product(*axes, self.sides_among(devices) if self.timed else ())
         return [
-            Cell(self.name, self.workload, protocol, batch_size, precision, execution, size, device, variant)
+            Cell(
+                self.name,
+                self.workload,
+                protocol,
+                batch_size,
+                precision,
+                execution,
+                size,
+                device,
+                variant,
+                model=self.model,
+            )
             for variant, protocol, batch_size, precision, execution, size, device in grid
         ]
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
 from crossover.config.claim_forms import check_claims_of
+from crossover.config.models import Model, named_sizes, read_model
 from crossover.config.published_rows import read_published_rows
 from crossover.config.studies import Study, Ways, cells_of_ways
 from crossover.config.validation import Locator, check, read_mapping
 from crossover.config.words import DEVICES
-from crossover.config.workloads import NULL, check_offered, known_workloads, memory_mb, trains, workload_traits
+from crossover.config.workloads import NULL, OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
 from crossover.errors import UserError, allowed_names, shown_path
 from crossover.text import listed
 
@@ -43,10 +45,37 @@ def read_study(
     UserError naming file, key and value.
     """
     known = sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
-    if name not in known:
-        raise UserError(f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, known)}")
-    shown = shown_path(folder / "studies" / f"{name}.yaml")
-    study = _read(name, folder, schema)
+    if name not in known and not name.endswith(".yaml"):
+        raise UserError(
+            f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, known)}, or the path of a file"
+        )
+    file = study_file(name, folder)
+    study = _read(file, schema)
+    checked = check_study(study, shown_path(file), datasets)
+    if study.published and study.published["results"]:
+        _check_results(folder / "published" / study.published["results"], study, shown_path(file))
+    check_claims_of(study, shown_path(file), known, lambda other: _read(study_file(other, folder), schema))
+    return checked
+
+
+def study_file(name: str, folder: Path) -> Path:
+    """The file of a study: that of a name below the config folder, or the path itself."""
+    return Path(name) if name.endswith(".yaml") else folder / "studies" / f"{name}.yaml"
+
+
+def study_of_model(
+    values: Mapping[str, Any], schema: Mapping[str, Any], datasets: Mapping[str, Any], where: str
+) -> Study:
+    """The study that the config's `model`, `mode`, `sizes` and `batch_size` describe."""
+    given = {"model": values["model"], "mode": values["mode"], "batch_sizes": [values["batch_size"]]}
+    if values["sizes"] is not None:
+        given["sizes"] = values["sizes"]
+    model = read_model(values["model"], Path(), f"{where}: model")
+    return check_study(_complete(model.title, given, schema, where, Path()), where, datasets)
+
+
+def check_study(study: Study, shown: str, datasets: Mapping[str, Any]) -> Study:
+    """The study itself; raises UserError if its keys do not fit together."""
     for problem in _problems(study, datasets):
         raise UserError(f"{shown}: {problem}")
     keys = {axis: f"{shown}: {axis}s" for axis in ("size", "batch_size", "protocol", "variant")}
@@ -54,32 +83,58 @@ def read_study(
         check_offered(study.workload, dict(zip(keys, point, strict=True)), keys)
     for size in study.sizes:
         memory_mb(study.workload, size)
-    if study.published and study.published["results"]:
-        _check_results(folder / "published" / study.published["results"], study, shown)
-    check_claims_of(study, shown, known, lambda other: _read(other, folder, schema))
     return study
 
 
-def _read(name: str, folder: Path, schema: Mapping[str, Any]) -> Study:
+def _read(file: Path, schema: Mapping[str, Any]) -> Study:
     """A study with the defaults of its keys, each key checked against the schema alone."""
-    file = folder / "studies" / f"{name}.yaml"
     values = read_mapping(file)
     if values.get("workload", "") is None:
         raise UserError(
             f"{shown_path(file)}: workload: nothing, as YAML reads it; allowed: the name of a workload, in quotes if "
             f'it is "{NULL}"'
         )
-    complete = check(values, schema, Locator([(shown_path(file), values)]))
+    return _complete(file.stem, values, schema, shown_path(file), file.parent)
+
+
+def _complete(name: str, values: Mapping[str, Any], schema: Mapping[str, Any], where: str, folder: Path) -> Study:
+    """A study from what is given of it; `folder` is where its model's file may lie."""
+    model = None
+    if isinstance(values.get("model"), str):
+        model = read_model(values["model"], folder, f"{where}: model")
+        values = _of_model(model) | values
+    complete = check(values, schema, Locator([(where, values)]))
+    sizes = complete["sizes"]
+    if model is not None:
+        named = tuple(map(str, sizes)) if any(isinstance(size, str) for size in sizes) else ()
+        model = replace(model, mode=complete["mode"], names=named, checked=complete["check"])
+        sizes = range(1, len(named) + 1) if named else sizes
+        complete["x_axis"] = "parameters" if named else complete["x_axis"]
+    elif any(isinstance(size, str) for size in sizes):
+        raise UserError(f"{where}: sizes: {sizes} holds names, which only a study with `model` has; allowed: numbers")
     fields: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in complete.items()
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in complete.items()
+        if key not in ("mode", "check")
     }
-    return Study(name=name, **{**fields, "sizes": tuple(sorted(complete["sizes"]))})
+    return Study(name=name, **{**fields, "model": model, "sizes": tuple(sorted(sizes))})
+
+
+def _of_model(model: Model) -> dict[str, Any]:
+    """What a study of a model need not say."""
+    return {
+        "title": f"{model.title}, a model of your own",
+        "question": f"From which size on does the GPU compute {model.title} faster?",
+        "workload": OWN,
+        "sizes": list(named_sizes(model)),
+        "batch_sizes": [32],
+    }
 
 
 def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with a study's keys together, each as key, value and what is allowed."""
     workloads = known_workloads()
-    if study.workload not in workloads:
+    if study.workload not in workloads and study.model is None:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
     kinds = [module.name for module in iter_modules([str(FIGURES_FOLDER)])]
     for kind in study.figures:

@@ -8,7 +8,7 @@ DEVICES = ("cpu", "cuda", "mps", "xpu")
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
 EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
-PROTOCOLS = ("resident", "as_published")
+PROTOCOLS = ("resident", "as_published", "loaded")
 PLAIN = "plain"
 """The variant of a workload with nothing switched on."""
 

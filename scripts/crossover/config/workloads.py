@@ -18,6 +18,8 @@ from crossover.config.words import PLAIN, PROTOCOLS
 from crossover.errors import UserError, shown_value
 
 WORKLOADS_FOLDER = Path(__file__).parents[1] / "measurement" / "workloads"
+OWN = "model"
+"""The workload of a model of the user's own, which no module here defines."""
 NULL = "null"
 """The workload that does nothing and needs no torch."""
 
@@ -50,6 +52,9 @@ class Traits:
     """Sizes must be multiples of this."""
     classes: int | None = None
     """Number of classes in the labels; None: the module does not say."""
+
+
+OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded"))
 
 
 def _is_tuple_of(kind: type, value: Any) -> bool:
@@ -103,6 +108,8 @@ def workload_module(workload: str) -> Path:
 @cache
 def workload_traits(workload: str) -> Traits:
     """The constants of a workload's module; raises UserError as `read_traits` does."""
+    if workload == OWN:
+        return OWN_TRAITS
     return read_traits(workload_module(workload), {} if workload == NULL else FUNCTIONS)
 
 
@@ -150,6 +157,8 @@ def memory_mb(workload: str, size: int) -> int:
 @cache
 def _parameter_count(workload: str) -> Callable[[int], int]:
     """The function of that name in a workload's module, on its own; 0 parameters if there is none."""
+    if workload == OWN:
+        return lambda _size: 0
     tree = ast.parse(workload_module(workload).read_bytes())
     names: dict[str, Any] = {"parameter_count": lambda _size: 0}
     for node in tree.body:

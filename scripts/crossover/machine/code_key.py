@@ -20,6 +20,7 @@ from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from crossover.config.models import Model
 from crossover.config.workloads import NULL
 
 LIBRARY = Path(__file__).parents[2]
@@ -35,6 +36,7 @@ WORK = {
 imports what only another one needs."""
 NULL_TRIAL = (f"{MEASUREMENT}.null_trial", "run_null_trial")
 
+OWN_MODEL = f"{MEASUREMENT}.own_model"
 SERVER = f"{MEASUREMENT}.process.server"
 """A measuring process is its fork, or imports a part of it. The process that leases, starts and watches does not count:
 no number depends on it."""
@@ -92,11 +94,20 @@ def work_of(kind: str, workload: str) -> tuple[str, str]:
     return NULL_TRIAL if (kind, workload) == ("trial", NULL) else WORK[kind]
 
 
-def code_of(kind: str, workload: str, modules: Modules | None = None) -> Code:
-    """The code that does a kind of job for a workload, as its files are now; `modules` may be shared between calls."""
+def code_of(kind: str, workload: str, modules: Modules | None = None, model: Model | None = None) -> Code:
+    """The code that does a kind of job for a workload, or for a model of the user's own, as its files are now.
+
+    `modules` may be shared between calls.
+    """
     modules = modules or Modules()
     files, _ = modules.imported_by(SERVER, work_of(kind, workload)[0])
-    of_workload, packages = modules.imported_by(f"{MEASUREMENT}.workloads.{workload}", known=files)
+    if model is None:
+        of_workload, packages = modules.imported_by(f"{MEASUREMENT}.workloads.{workload}", known=files)
+    else:
+        of_workload, packages = modules.imported_by(OWN_MODEL, known=files)
+        own = Modules(*([model.file.parent] if model.file else []))
+        of_model, more = own.imported_by(model.file.stem if model.file else model.place, known={*files, *of_workload})
+        of_workload, packages = of_workload | of_model, packages | more
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     for package in sorted({"torch", *packages}):  # those of the other files read the host and write the row
         versions |= _versions(package)
@@ -116,8 +127,8 @@ def _digests(files: Mapping[str, Path]) -> dict[str, str]:
 class Modules:
     """Finds modules as a measuring process does: in this library, the working directory, then on Python's path."""
 
-    def __init__(self) -> None:
-        self.path = [str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
+    def __init__(self, *first: Path) -> None:
+        self.path = [*map(str, first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
         self.places: dict[str, _Place | None] = {}
         self.ours: dict[str, bool] = {}
 

@@ -53,7 +53,8 @@ def remedies_of(
     if device.type == "cpu":
         if step_time_s < FEWER_THREADS_S:
             ways |= _on_fewer_threads(on(held))
-        return ways if name == "compile" else ways | _larger(on, held, execution.run)  # it would compile anew
+        # A compiled model would compile anew, and what is no batch of rows has no four times of them.
+        return ways if name == "compile" or not task.batched else ways | _larger(on, held, execution.run)
     host = tuple(tensor.cpu() for tensor in inputs)
     late = inputs[0].device.type == "cpu"
     if late or 2 * copies.bytes >= sum(tensor.nbytes for tensor in inputs):

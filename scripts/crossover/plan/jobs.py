@@ -10,7 +10,15 @@ from functools import cache, cached_property
 from typing import Any
 
 from crossover.config.configuration import Configuration
-from crossover.config.options import as_options, axis_options, search_options, setting_options, training_options
+from crossover.config.options import (
+    as_options,
+    axis_options,
+    model_options,
+    search_options,
+    setting_options,
+    training_options,
+)
+from crossover.config.models import Model
 from crossover.config.studies import Study, effort_of, quality_of
 from crossover.config.words import HERE, is_cpu
 from crossover.config.workloads import memory_mb
@@ -82,6 +90,7 @@ class Jobs:
                 **self._shared(study),
                 latency_steps=study.latency_steps,
                 latency_mistakes=study.latency_mistakes,
+                **model_options(study.model),
             )
             for study in self.config.studies
         }
@@ -150,7 +159,7 @@ class Jobs:
     def _params(self, kind: str, wildcards: Wildcards, options: Sequence[str]) -> Params:
         return {
             "options": shlex.join(options),
-            "code": self._code_keys(kind, wildcards["workload"]),
+            "code": self._code_keys(kind, wildcards["workload"], self._studies[wildcards["study"]].model),
             **self._versions(wildcards),
         }
 
@@ -159,6 +168,6 @@ class Jobs:
         return {"torch": self.machine.torch_version, "driver": driver}
 
     @cached_property
-    def _code_keys(self) -> Callable[[str, str], str]:
+    def _code_keys(self) -> Callable[[str, str, Model | None], str]:
         modules = Modules()
-        return cache(lambda kind, workload: code_of(kind, workload, modules).key)
+        return cache(lambda kind, workload, model: code_of(kind, workload, modules, model).key)

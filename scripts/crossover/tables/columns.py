@@ -35,7 +35,8 @@ class Row:
 
     schema_version: int = field(default=SCHEMA_VERSION, metadata={"doc": "version of these columns", "unit": ""})
     study: str | None = column("study, as its file is named in config/studies/")
-    workload: str | None = column("workload, as its module is named")
+    workload: str | None = column("workload, as its module is named; `model`: one of the user's own")
+    model: str | None = column("the user's own model: file or module, and function")
     variant: str | None = column("option of the workload, as channels_last; `plain`: none")
     protocol: str | None = column("what belongs to a step: `resident` data, or `as_published`")
     batch_size: int | None = column("batch size", "samples")

@@ -63,6 +63,8 @@ def name_by(row: Mapping[str, Any], axes: Iterable[str]) -> str:
 def _value_words(row: Mapping[str, Any], axis: str) -> str:
     value = row[axis]
     if axis == "size":
+        if row.get("size_label"):
+            return str(row["size_label"])
         return f"{value:,} {row.get('size_name') or ''}".strip()
     if axis == "batch_size":
         return f"batch {value:,}"

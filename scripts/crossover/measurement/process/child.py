@@ -67,7 +67,7 @@ def do(job: Job, tell: Callable[[dict[str, Any]], None] = lambda _message: None)
     trial `passing`, with the row to keep if the pass does not end. The job's imports happen here, so that a fork of the
     trial server has nothing from an older version, nor from another workload.
     """
-    code = code_of(job.kind, job.cell.workload)
+    code = code_of(job.kind, job.cell.workload, model=job.cell.model)
     module, function = work_of(job.kind, job.cell.workload)
     work = getattr(importlib.import_module(module), function)
     return work(replace(job, code_key=code.key, packages=json.dumps(code.packages)), tell)

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
+from crossover.config.models import Model
 from crossover.config.studies import Cell, Effort
 from crossover.tables.columns import Measurement, Training
 
@@ -42,7 +43,8 @@ class Job:
 
     def columns(self) -> dict[str, Any]:
         """What the job itself says about its result, under the names of a row's columns."""
-        return {**asdict(self.cell), **{name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}}
+        cell = asdict(self.cell) | {"model": self.cell.model.source if self.cell.model else None}
+        return {**cell, **{name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +120,8 @@ def job_from_json(text: str) -> TrialJob | TrainingJob | TryJob:
     """The job that `to_json` wrote."""
     values = json.loads(text)
     kind = KINDS[values.pop("kind")]
-    values["cell"] = Cell(**values["cell"])
+    own = values["cell"].pop("model")
+    values["cell"] = Cell(**values["cell"], model=Model(**{**own, "names": tuple(own["names"])}) if own else None)
     if "effort" in values:
         values["effort"] = Effort(**values["effort"])
     return kind(**values)

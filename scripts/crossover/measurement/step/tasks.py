@@ -24,6 +24,8 @@ class Task(ABC):
     optimizer: torch.optim.Optimizer | None = None
     checked_rows: int = 32
     """Rows of a batch that the numerical check compares: enough to see a wrong kernel, few enough for a CPU."""
+    batched: bool = True
+    """Whether the rows of each input are those of the batch."""
     not_comparable: str | None = None
     """Why the numerical check is left out, for a step whose answer a second run would not repeat."""
 

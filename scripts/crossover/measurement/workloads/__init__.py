@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -36,26 +37,29 @@ from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task
 
 
-def workload_code(workload: str) -> Any:
-    return importlib.import_module(f"{__name__}.{workload}")
+def workload_code(cell: Cell) -> Any:
+    """What builds a cell's model and task: a module here, or the model of the user's own."""
+    if cell.model is None:
+        return importlib.import_module(f"{__name__}.{cell.workload}")
+    return importlib.import_module("crossover.measurement.own_model").OwnModel(cell)
 
 
 def build_model(cell: Cell) -> nn.Module:
     """A cell's model with fresh weights, in float32 on the host."""
-    model: nn.Module = workload_code(cell.workload).build_model(cell.size)
+    model: nn.Module = workload_code(cell).build_model(cell.size)
     return model
 
 
 def count_parameters(cell: Cell) -> int:
-    """Number of trainable parameters of a cell's model, counted without allocating any."""
-    with torch.device("meta"):
+    """Number of trainable parameters of a cell's model, counted without allocating any, but for a user's own."""
+    with nullcontext() if cell.model else torch.device("meta"):
         model = build_model(cell)
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
 
 def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Task:
     """Build a cell's workload on a device, from the dataset's tensors on the host."""
-    task: Task = workload_code(cell.workload).build(cell, data, arithmetic)
+    task: Task = workload_code(cell).build(cell, data, arithmetic)
     return task
 
 

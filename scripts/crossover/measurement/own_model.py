@@ -1,0 +1,298 @@
+"""A model of a user's own as a workload: what its function returns, and the steps that are made of it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import cycle
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+from crossover import Step
+from crossover.config.models import LIBRARIES, SIGNATURE, Model
+from crossover.config.studies import Cell
+from crossover.errors import UserError
+from crossover.measurement.library_models import BUILDERS
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import GradientTask, InferenceTask, Task, TrainingTask
+
+RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
+LEARNING_RATE = 1e-3
+"""Small, so that repeated steps on one batch stay finite."""
+
+
+class OwnModel:
+    """A user's model at a cell's size and batch size."""
+
+    def __init__(self, cell: Cell) -> None:
+        assert cell.model is not None
+        self.model = cell.model
+        self.cell = cell
+
+    def build_model(self, _size: int) -> nn.Module:
+        """The model alone, with fresh weights."""
+        model: nn.Module = self._made().model
+        return model
+
+    def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
+        """The step that the study's `mode` asks for."""
+        kind = OwnTraining if self.model.mode == "train" else OwnInference
+        task = kind(self._made(), self.model, cell, arithmetic)
+        if not self.model.checked:
+            task.not_comparable = "the study says check: false"
+        return task
+
+    def _made(self) -> Step:
+        """What the user's function returns, as a Step; raises UserError with file and line where it fails."""
+        size = self.model.argument(self.cell.size)
+        function = _function(self.model)
+        call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
+        try:
+            returned = function(size, self.cell.batch_size)
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(
+                f"{_place(error, self.model)}: {call} fails: {type(error).__name__}: {_first_line(error)}"
+            ) from error
+        return _as_step(returned, f"{self.model.source}: {call}")
+
+
+def _as_step(returned: Any, where: str) -> Step:
+    if isinstance(returned, Step):
+        made = returned
+    elif isinstance(returned, tuple) and len(returned) in (2, 3):
+        made = Step(model=returned[0], inputs=returned[1], targets=returned[2] if len(returned) == 3 else None)
+    else:
+        raise UserError(f"{where} returns {_kind(returned)}; allowed: {RETURNS}")
+    if not isinstance(made.model, nn.Module):
+        raise UserError(f"{where} returns {_kind(made.model)} as the model; allowed: a torch.nn.Module")
+    if not isinstance(made.inputs, Dataset | DataLoader) and not _tensors(made.inputs):
+        raise UserError(
+            f"{where} returns {_kind(made.inputs)} as the inputs; allowed: a tensor, a tuple or dict of them, a Dataset or a DataLoader"
+        )
+    if made.targets is not None and not isinstance(made.targets, torch.Tensor):
+        raise UserError(f"{where} returns {_kind(made.targets)} as the targets; allowed: a tensor, or none")
+    return made
+
+
+def _kind(value: Any) -> str:
+    return (
+        "None"
+        if value is None
+        else f"a {type(value).__name__}" + (f" of {len(value)}" if isinstance(value, tuple) else "")
+    )
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_flatten(value)[0] if isinstance(leaf, torch.Tensor)]
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _place(error: BaseException, model: Model) -> str:
+    """The last line of the user's own file that an error passed through."""
+    file = model.file or Path(getattr(sys.modules.get(model.place), "__file__", None) or model.place)
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file]
+    return f"{os.path.relpath(file)}: line {own[-1].lineno}" if own else str(model.source)
+
+
+@cache
+def _function(model: Model) -> Callable[[int | str, int], Any]:
+    """The user's function, called with as many of size and batch size as it takes."""
+    if model.place in LIBRARIES:
+        return lambda size, batch_size: BUILDERS[model.place](model, size, batch_size)
+    module = _module(model)
+    function = getattr(module, model.name, None)
+    if not callable(function):
+        raise UserError(f"{model.source}: the module has no function {model.name}; add one: {SIGNATURE}")
+    count = _arguments(function)
+    return lambda *arguments: function(*arguments[:count])
+
+
+def _arguments(function: Callable[..., Any]) -> int:
+    import inspect
+
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
+        return 2
+    return min(sum(parameter.kind in kinds for parameter in parameters), 2)
+
+
+def _module(model: Model) -> ModuleType:
+    """The user's module, with the folder of its file on Python's path, for its neighbours."""
+    try:
+        if model.file is None:
+            sys.path.insert(0, os.getcwd())
+            return importlib.import_module(model.place)
+        sys.path.insert(0, str(model.file.parent))
+        spec = importlib.util.spec_from_file_location(model.file.stem, model.file)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[model.file.stem] = module  # so that classes of it can be pickled, as loaders' workers need
+        spec.loader.exec_module(module)
+        return module
+    except Exception as error:
+        raise UserError(
+            f"{_place(error, model)}: the import fails: {type(error).__name__}: {_first_line(error)}"
+        ) from error
+
+
+class Batch:
+    """How the tensors of a batch belong to the model's inputs and to the targets."""
+
+    def __init__(self, inputs: Any, targets: Any) -> None:
+        leaves, self.spec = tree_flatten((inputs, targets))
+        self.is_tensor = [isinstance(leaf, torch.Tensor) and leaf.dim() > 0 for leaf in leaves]
+        self.constants = [None if own else leaf for leaf, own in zip(leaves, self.is_tensor, strict=True)]
+        self.tensors = tuple(leaf for leaf, own in zip(leaves, self.is_tensor, strict=True) if own)
+
+    def unpack(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, Any]:
+        """Inputs and targets with these tensors in place of the batch's own."""
+        given = iter(tensors)
+        leaves = [next(given) if own else leaf for leaf, own in zip(self.constants, self.is_tensor, strict=True)]
+        inputs, targets = tree_unflatten(leaves, self.spec)
+        return inputs, targets
+
+
+def _batches(made: Step, batch_size: int) -> Iterator[Batch]:
+    """The batches of a step, without end; those of a Dataset in a new order each time."""
+    inputs = made.inputs
+    if isinstance(inputs, Dataset):
+        shuffle = not isinstance(inputs, IterableDataset)
+        inputs = DataLoader(inputs, batch_size=batch_size, shuffle=shuffle, drop_last=True)
+    if not isinstance(inputs, DataLoader):
+        yield from cycle([Batch(inputs, made.targets)])
+    while True:
+        for batch in inputs:
+            if isinstance(batch, list | tuple) and len(batch) > 1:
+                *first, targets = batch
+                yield Batch(first[0] if len(first) == 1 else tuple(first), targets)
+            else:
+                yield Batch(batch[0] if isinstance(batch, list | tuple) else batch, None)
+
+
+def called(model: nn.Module, inputs: Any) -> Any:
+    """The model's output: a dict becomes keywords, a tuple several arguments."""
+    if isinstance(inputs, dict):
+        return model(**inputs)
+    return model(*inputs) if isinstance(inputs, list | tuple) else model(inputs)
+
+
+def first_tensor(output: Any) -> torch.Tensor:
+    """The tensor of a model's output that counts: logits, or else the first one of floating point."""
+    if isinstance(logits := getattr(output, "logits", None), torch.Tensor):
+        return logits
+    if hasattr(output, "to_tuple"):  # an output of transformers
+        output = output.to_tuple()
+    found = [tensor for tensor in _tensors(output) if tensor.is_floating_point()]
+    if not found:
+        raise UserError(
+            f"the model returns {_kind(output)} without a tensor of floating point; give a crossover.Step with a loss"
+        )
+    return found[0]
+
+
+def default_loss(output: Any, targets: torch.Tensor | None) -> torch.Tensor:
+    """The output's own loss; else what the targets ask for; without targets the mean square, which costs as much."""
+    own = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    if isinstance(own, torch.Tensor):
+        return own
+    scores = first_tensor(output)
+    if targets is None:
+        return scores.square().mean()
+    if targets.is_floating_point():
+        if scores.shape != targets.shape and scores.numel() == targets.numel():
+            scores = scores.reshape(targets.shape)
+        if scores.shape == targets.shape:
+            return functional.mse_loss(scores, targets)
+    elif scores.shape[:-1] == targets.shape:
+        return functional.cross_entropy(scores.flatten(0, -2), targets.flatten())
+    elif scores.dim() > 1 and scores.shape[:1] + scores.shape[2:] == targets.shape:
+        return functional.cross_entropy(scores, targets)
+    raise UserError(
+        f"the model returns {list(scores.shape)} for targets of {list(targets.shape)} in {str(targets.dtype)[6:]}, "
+        "which no default loss compares; give a crossover.Step with a loss"
+    )
+
+
+class _Own:
+    """What both modes share: batches, and how they travel."""
+
+    arithmetic: Arithmetic
+
+    def __init__(self, made: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
+        self.made = made
+        self.batches = _batches(made, cell.batch_size)
+        self.batch = next(self.batches)
+        self.loaded = cell.protocol == "loaded"
+        if self.loaded and not isinstance(made.inputs, Dataset | DataLoader):
+            raise UserError(
+                f"{model.source}: it returns no Dataset or DataLoader, which protocol loaded takes; take resident"
+            )
+        self.batched = all(len(tensor) == cell.batch_size for tensor in self.batch.tensors)
+        if not self.batched:
+            self.checked_rows = sys.maxsize
+        resident = () if self.loaded else self.batch.tensors
+        super().__init__(made.model, arithmetic, resident)  # type: ignore[call-arg]
+
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        if not self.loaded:
+            return self.resident  # type: ignore[attr-defined, no-any-return]
+        return tuple(map(self.arithmetic.place, next(self.batches).tensors))
+
+
+class OwnTraining(_Own, TrainingTask):
+    """Forward, loss, backward, optimizer; or the user's own step."""
+
+    def __init__(self, made: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
+        super().__init__(made, model, cell, arithmetic)
+        self.model.train()
+        parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        if not parameters:
+            raise UserError(f"{model.source}: the model has no parameters to train; take mode: infer")
+        self.optimizer = made.optimizer(parameters) if made.optimizer else torch.optim.SGD(parameters, lr=LEARNING_RATE)
+        if made.run is not None:
+            self.not_comparable = "its step is the user's own function"
+
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        values, targets = self.batch.unpack(inputs)
+        output = called(model, values)
+        loss = self.made.loss
+        if loss is None:
+            return (default_loss(output, targets),)
+        return (loss(output) if targets is None else loss(output, targets),)
+
+    def run(self, *inputs: torch.Tensor) -> None:
+        """The user's own step, if there is one."""
+        if self.made.run is None:
+            super().run(*inputs)
+        else:
+            values, targets = self.batch.unpack(inputs)
+            with self.arithmetic.autocast():
+                self.made.run(self.model, values, targets, self.optimizer)
+
+
+class OwnInference(_Own, InferenceTask):
+    """The forward pass alone."""
+
+    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (first_tensor(called(model, self.batch.unpack(inputs)[0])),)
+
+    def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
+        return self.batch.tensors
