@@ -78,7 +78,7 @@ def read_model(text: str, folder: Path, where: str) -> Model:
                 f"{where}: {shown_value(text)}: '{place}' is neither a file .py nor a module; allowed: {FORMS}"
             )
         return Model(place, name)
-    tried = dict.fromkeys([folder / place, Path.cwd() / place])
+    tried = dict.fromkeys([(folder / place).absolute(), Path.cwd() / place])
     file = next((path for path in tried if path.is_file()), None)
     if file is None:
         raise UserError(f"{where}: there is no file {' or '.join(map(os.path.relpath, tried))}; give the model's file")

@@ -17,16 +17,17 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from crossover import Step
 from crossover.config.models import LIBRARIES, SIGNATURE, Model
 from crossover.config.studies import Cell
-from crossover.errors import UserError
+from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.library_models import BUILDERS
+from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import GradientTask, InferenceTask, Task, TrainingTask
+from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
 LEARNING_RATE = 1e-3
@@ -81,7 +82,8 @@ def _as_step(returned: Any, where: str) -> Step:
         raise UserError(f"{where} returns {_kind(made.model)} as the model; allowed: a torch.nn.Module")
     if not isinstance(made.inputs, Dataset | DataLoader) and not _tensors(made.inputs):
         raise UserError(
-            f"{where} returns {_kind(made.inputs)} as the inputs; allowed: a tensor, a tuple or dict of them, a Dataset or a DataLoader"
+            f"{where} returns {_kind(made.inputs)} as the inputs; allowed: a tensor, a tuple or dict of them, a Dataset "
+            "or a DataLoader"
         )
     if made.targets is not None and not isinstance(made.targets, torch.Tensor):
         raise UserError(f"{where} returns {_kind(made.targets)} as the targets; allowed: a tensor, or none")
@@ -89,11 +91,8 @@ def _as_step(returned: Any, where: str) -> Step:
 
 
 def _kind(value: Any) -> str:
-    return (
-        "None"
-        if value is None
-        else f"a {type(value).__name__}" + (f" of {len(value)}" if isinstance(value, tuple) else "")
-    )
+    count = f" of {len(value)}" if isinstance(value, tuple) else ""
+    return "None" if value is None else f"a {type(value).__name__}{count}"
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
@@ -231,13 +230,24 @@ def default_loss(output: Any, targets: torch.Tensor | None) -> torch.Tensor:
     )
 
 
+def explained(error: Exception, model: Model) -> Exception:
+    """An error of a model's forward pass as what it means: a result of its own, or the user's mistake with its line."""
+    if isinstance(error, UserError) or early_end(error) is not None:
+        return error
+    if isinstance(error, NotImplementedError) or "not implemented for" in str(error):
+        return UnsupportedError(_first_line(error))
+    return UserError(
+        f"{_place(error, model)}: the model fails on its inputs: {type(error).__name__}: {_first_line(error)}"
+    )
+
+
 class _Own:
     """What both modes share: batches, and how they travel."""
 
     arithmetic: Arithmetic
 
     def __init__(self, made: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
-        self.made = made
+        self.made, self.source = made, model
         self.batches = _batches(made, cell.batch_size)
         self.batch = next(self.batches)
         self.loaded = cell.protocol == "loaded"
@@ -272,11 +282,12 @@ class OwnTraining(_Own, TrainingTask):
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         values, targets = self.batch.unpack(inputs)
-        output = called(model, values)
-        loss = self.made.loss
-        if loss is None:
-            return (default_loss(output, targets),)
-        return (loss(output) if targets is None else loss(output, targets),)
+        loss = self.made.loss or default_loss
+        given = (targets,) if targets is not None or self.made.loss is None else ()
+        try:
+            return (loss(called(model, values), *given),)
+        except Exception as error:
+            raise explained(error, self.source) from None
 
     def run(self, *inputs: torch.Tensor) -> None:
         """The user's own step, if there is one."""
@@ -292,7 +303,10 @@ class OwnInference(_Own, InferenceTask):
     """The forward pass alone."""
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return (first_tensor(called(model, self.batch.unpack(inputs)[0])),)
+        try:
+            return (first_tensor(called(model, self.batch.unpack(inputs)[0])),)
+        except Exception as error:
+            raise explained(error, self.source) from None
 
     def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
         return self.batch.tensors

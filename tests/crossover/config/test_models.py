@@ -1,0 +1,129 @@
+"""Models of a user's own, as texts and studies name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossover.config.models import DEFAULT_SIZES, Model, named_sizes, read_model
+from crossover.errors import UserError
+
+Complaint = Callable[[Callable[[], Any]], str]
+
+FILE = """
+from elsewhere import given
+
+SIZES = [8, 16]
+
+def build(size, batch_size):
+    return None
+
+def fixed():
+    return None
+
+def greedy(size, batch_size, more):
+    return None
+
+def late(size, *, batch):
+    return None
+"""
+
+
+@pytest.fixture
+def net(folder: Any) -> Path:
+    path = folder.path / "net.py"
+    path.write_text(FILE)
+    return Path(path)
+
+
+def test_a_file_is_looked_for_beside_the_study_and_in_the_working_directory(net: Path, tmp_path: Path) -> None:
+    beside = read_model("net.py:build", net.parent, "here")
+    assert beside == read_model("net.py:build", tmp_path / "elsewhere", "here")
+    assert (beside.file, beside.name, beside.title) == (net, "build", "net")
+
+
+@pytest.mark.parametrize(
+    ("text", "title"), [("torchvision:resnet18", "resnet18"), ("transformers:BertConfig", "BertConfig"), ("a.b:c", "b")]
+)
+def test_modules_and_libraries_are_taken_as_they_are(text: str, title: str) -> None:
+    model = read_model(text, Path(), "here")
+    assert (model.source, model.title, model.file) == (text, title, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("net.py", "here: 'net.py' names no model; allowed: FILE.py:FUNCTION"),
+        ("net.py:", "here: 'net.py:' names no model"),
+        ("no/net:build", "here: 'no/net:build': 'no/net' is neither a file .py nor a module"),
+        ("none.py:build", "here: there is no file none.py; give the model's file"),
+        (
+            "net.py:biuld",
+            "net.py: there is no function biuld; allowed: build, fixed, greedy, late (did you mean 'build'?)",
+        ),
+        ("net.py:greedy", "net.py: line 12: greedy(size, batch_size, more) needs other arguments"),
+        ("net.py:late", "net.py: line 15: late(size, *, batch) needs other arguments"),
+        ("torn.py:build", "torn.py: line 1: not valid Python"),
+    ],
+)
+def test_what_is_no_model_is_one_line(net: Path, text: str, message: str) -> None:
+    (net.parent / "torn.py").write_text("def build(:\n")
+    with pytest.raises(UserError) as found:
+        read_model(text, Path(), "here")
+    assert str(found.value).startswith(message)
+    assert "\n" not in str(found.value)
+
+
+def test_an_imported_function_is_taken(net: Path) -> None:
+    assert read_model("net.py:given", Path(), "here").name == "given"
+
+
+def test_sizes_are_those_that_the_file_states(net: Path) -> None:
+    assert named_sizes(read_model("net.py:build", Path(), "here")) == (8, 16)
+    net.write_text(FILE.replace("SIZES", "OTHERS"))
+    assert named_sizes(read_model("net.py:build", Path(), "here")) == DEFAULT_SIZES
+    assert named_sizes(read_model("net.py:fixed", Path(), "here")) == (1,)
+    assert named_sizes(read_model("timm:resnet18", Path(), "here")) == (1,)
+
+
+@pytest.mark.parametrize("sizes", ["range(3)", "[0]", "'8'"])
+def test_sizes_that_cannot_be_read_are_one_line(net: Path, sizes: str) -> None:
+    net.write_text(FILE.replace("[8, 16]", sizes))
+    with pytest.raises(UserError, match=r"^net\.py: line 4: SIZES"):
+        named_sizes(read_model("net.py:build", Path(), "here"))
+
+
+class TestStudies:
+    def test_a_question_and_a_model_make_a_study(self, folder: Any, net: Path) -> None:
+        study = folder.study(title=..., workload=..., sizes=..., batch_sizes=..., model="net.py:build", mode="infer")
+        assert (study.workload, study.sizes, study.batch_sizes) == ("model", (8, 16), (32,))
+        assert study.model == Model(str(net), "build", mode="infer")
+        assert {cell.model for cell in study.cells(["cpu"])} == {study.model}
+
+    def test_sizes_may_be_names_over_parameters(self, folder: Any) -> None:
+        study = folder.study(workload=..., model="torchvision:resnet18", sizes=["resnet18", "resnet34"])
+        assert (study.sizes, study.x_axis, study.model.names) == ((1, 2), "parameters", ("resnet18", "resnet34"))
+        assert [study.model.argument(size) for size in study.sizes] == ["resnet18", "resnet34"]
+
+    def test_the_config_alone_makes_a_study(self, folder: Any, net: Path) -> None:
+        (study,) = folder.read(model="net.py:build", sizes=[4, 2], batch_size=5).studies
+        assert (study.name, study.sizes, study.batch_sizes) == ("net", (2, 4), (5,))
+
+    def test_a_study_of_ones_own_is_a_path(self, folder: Any, net: Path, tmp_path: Path) -> None:
+        (tmp_path / "own.yaml").write_text("question: How fast?\nmodel: net.py:build\n")
+        (study,) = folder.read(studies=["own.yaml"]).studies
+        assert (study.name, study.question) == ("own", "How fast?")
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"sizes": ["a"]}, "studies/mine.yaml: sizes: ['a'] holds names, which only a study with `model` has"),
+            ({"protocols": ["loaded"]}, "studies/mine.yaml: protocols: 'loaded' is not offered by workload 'disc_mlp'"),
+            ({"workload": ..., "model": "none.py:f"}, "studies/mine.yaml: model: there is no file"),
+        ],
+    )
+    def test_a_bad_one_is_one_line(self, folder: Any, complaint: Complaint, changes: Any, message: str) -> None:
+        assert complaint(lambda: folder.study(**changes)).startswith(message)
