@@ -4,6 +4,17 @@ min_version("9.27")
 
 
 include: "rules/config.smk"
+
+
+# The first rule is what a run makes, unless a workflow that uses this one as a module has a first rule of its own.
+rule everything:
+    input:
+        f"{RESULTS}/report.html",
+        # A deleted row is measured again.
+        lambda wildcards: measured_rows(wildcards),
+        PLAN.trainings,
+
+
 include: "rules/measure.smk"
 include: "rules/refine.smk"
 include: "rules/analyse.smk"
@@ -13,15 +24,6 @@ include: "rules/hooks.smk"
 
 
 report: "report/workflow.rst"
-
-
-rule all:
-    default_target: True
-    input:
-        f"{RESULTS}/report.html",
-        # A deleted row is measured again.
-        measured_rows,
-        PLAN.trainings,
 
 
 rule largest_batches:
