@@ -1,0 +1,83 @@
+"""A model of a user's own from the outside: from an empty folder, and in a workflow of the user's own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from house import ROOT, TINY
+
+TUTORIAL = (ROOT / "docs" / "tutorials" / "own-model.md").read_text()
+
+
+def block(begins: str) -> str:
+    """The tutorial's example that begins so, with the real checkout."""
+    found = next(text for text in re.findall(r"```\w*\n(.*?)```", TUTORIAL, re.DOTALL) if text.startswith(begins))
+    return found.replace("CROSSOVER", str(ROOT))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder that holds the tutorial's model alone."""
+    (tmp_path / "my_net.py").write_text(block("import torch"))
+    return tmp_path
+
+
+def snakemake(project: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def quick() -> list[str]:
+    """Config entries of a short run without a GPU."""
+    effort = ",".join(f"{key}: {value}" for key, value in TINY.items())
+    return [f"effort={{{effort}}}", "trials=1", "devices=[cpu]"]
+
+
+def test_a_file_with_a_function_is_enough(project: Path) -> None:
+    config = ["model=my_net.py:build", "sizes=[8,64]", *quick()]
+    said = snakemake(project, "-s", f"{ROOT}/Snakefile", "--config", *config)
+    assert "my_net: CPU takes" in said
+    rows = pd.read_parquet(project / "results" / "measurements.parquet")
+    assert rows[["size", "status"]].values.tolist() == [[8, "ok"], [64, "ok"]]
+    assert rows["parameters"].tolist() == [32 * size + size + 10 * size + 10 for size in (8, 64)]
+    assert rows["model"].tolist() == [f"{project}/my_net.py:build"] * 2
+    again = snakemake(project, "-s", f"{ROOT}/Snakefile", "-n", "--config", *config)
+    assert "Nothing to be done" in again
+    file = project / "my_net.py"
+    file.write_text(file.read_text().replace("nn.ReLU", "nn.Tanh"))
+    assert re.search(r"^measure_cell +2$", snakemake(project, "-s", f"{ROOT}/Snakefile", "-n", "--config", *config), re.M)
+
+
+def test_the_tutorials_workflow_uses_it_as_a_module(project: Path) -> None:
+    text = block("rule all")
+    assert len([line for line in text.splitlines() if line]) <= 20
+    (project / "Snakefile").write_text(text)
+    planned = snakemake(project, "-n", "--quiet", "rules")
+    assert "answer" in planned
+    listed = snakemake(project, "-n")
+    assert re.search(r"^all +1$", listed, re.MULTILINE)
+    assert re.search(r"^measure_cell +4$", listed, re.MULTILINE)
+
+
+def test_the_tutorials_study_lies_beside_its_model(project: Path) -> None:
+    folder = project / "studies"
+    folder.mkdir()
+    (project / "my_net.py").rename(folder / "my_net.py")
+    (folder / "my_study.yaml").write_text(block("question:").replace("protocols: [resident, loaded]", "protocols: [resident]"))
+    listed = snakemake(project, "-s", f"{ROOT}/Snakefile", "-n", "--config", "studies=[studies/my_study.yaml]", *quick())
+    assert re.search(r"^measure_cell +16$", listed, re.MULTILINE)
+
+
+def test_one_cell_by_hand_prints_its_answer(project: Path) -> None:
+    command = block("python").replace("python", sys.executable, 1).split()
+    short = ["--warmup-max-s=0.1", "--warmup-min-s=0.1", "--timed-min-s=0.05", "--timed-max-s=0.1", "--isolation=process"]
+    done = subprocess.run([*command, *short], cwd=project, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"[\d.]+ .?s a step, .*peak [\d.]+ .B, on ", done.stdout)
