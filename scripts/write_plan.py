@@ -31,7 +31,7 @@ def write_plan(
         config=config,
         studies={name: with_rows(asdict(study), published) for name, study in run.study.items()},
         devices=run.devices,
-        cells=[asdict(cell) for cell in run.cells],
+        cells=[cell.values for cell in run.cells],
         trials=run.trials,
         rows=run.rows(run.trials_of_grid),
         trainings=run.trainings,

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from house import ROOT, TINY
 
+WORKFLOW = ("-s", f"{ROOT}/Snakefile")
 TUTORIAL = (ROOT / "docs" / "tutorials" / "own-model.md").read_text()
 
 
@@ -42,17 +44,17 @@ def quick() -> list[str]:
 
 def test_a_file_with_a_function_is_enough(project: Path) -> None:
     config = ["model=my_net.py:build", "sizes=[8,64]", *quick()]
-    said = snakemake(project, "-s", f"{ROOT}/Snakefile", "--config", *config)
+    said = snakemake(project, *WORKFLOW, "--config", *config)
     assert "my_net: CPU takes" in said
     rows = pd.read_parquet(project / "results" / "measurements.parquet")
     assert rows[["size", "status"]].values.tolist() == [[8, "ok"], [64, "ok"]]
     assert rows["parameters"].tolist() == [32 * size + size + 10 * size + 10 for size in (8, 64)]
     assert rows["model"].tolist() == [f"{project}/my_net.py:build"] * 2
-    again = snakemake(project, "-s", f"{ROOT}/Snakefile", "-n", "--config", *config)
+    again = snakemake(project, *WORKFLOW, "-n", "--config", *config)
     assert "Nothing to be done" in again
     file = project / "my_net.py"
     file.write_text(file.read_text().replace("nn.ReLU", "nn.Tanh"))
-    assert re.search(r"^measure_cell +2$", snakemake(project, "-s", f"{ROOT}/Snakefile", "-n", "--config", *config), re.M)
+    assert re.search(r"^measure_cell +2$", snakemake(project, *WORKFLOW, "-n", "--config", *config), re.M)
 
 
 def test_the_tutorials_workflow_uses_it_as_a_module(project: Path) -> None:
@@ -70,14 +72,24 @@ def test_the_tutorials_study_lies_beside_its_model(project: Path) -> None:
     folder = project / "studies"
     folder.mkdir()
     (project / "my_net.py").rename(folder / "my_net.py")
-    (folder / "my_study.yaml").write_text(block("question:").replace("protocols: [resident, loaded]", "protocols: [resident]"))
-    listed = snakemake(project, "-s", f"{ROOT}/Snakefile", "-n", "--config", "studies=[studies/my_study.yaml]", *quick())
-    assert re.search(r"^measure_cell +16$", listed, re.MULTILINE)
+    (folder / "my_study.yaml").write_text(
+        block("question:").replace("protocols: [resident, loaded]", "protocols: [resident]")
+    )
+    listed = snakemake(project, *WORKFLOW, "-n", "--config", "studies=[studies/my_study.yaml]", *quick())
+    assert re.search(r"^measure_cell +32$", listed, re.MULTILINE)
 
 
 def test_one_cell_by_hand_prints_its_answer(project: Path) -> None:
     command = block("python").replace("python", sys.executable, 1).split()
-    short = ["--warmup-max-s=0.1", "--warmup-min-s=0.1", "--timed-min-s=0.05", "--timed-max-s=0.1", "--isolation=process"]
-    done = subprocess.run([*command, *short], cwd=project, capture_output=True, text=True, timeout=300)
+    short = [
+        "--warmup-max-s=0.1",
+        "--warmup-min-s=0.1",
+        "--timed-min-s=0.05",
+        "--timed-max-s=0.1",
+        "--isolation=process",
+    ]
+    done = subprocess.run(
+        [*command, *short, "--isolation=process"], cwd=project, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     assert re.match(r"[\d.]+ .?s a step, .*peak [\d.]+ .B, on ", done.stdout)

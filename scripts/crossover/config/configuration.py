@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentTypeError
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from crossover.config.options import memory_size
 from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement, Study, effort_of
-from crossover.config.study_files import read_study, study_of_model, study_schema
+from crossover.config.study_files import read_study, study_file, study_of_model, study_schema
 from crossover.config.validation import Layer, Locator, check, joined, read_yaml
 from crossover.errors import UserError, shown_path
 
@@ -78,16 +78,11 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     _check_memory_limit(complete["largest_batch"]["memory_limit"], locate)
     _check_real_files(complete["datasets"], locate)
     _check_prices(complete["prices"], complete["cluster"]["classes"], locate)
-    datasets, own_schema = complete["datasets"], study_schema(schema)
-    if complete["model"] is None:
-        studies = tuple(read_study(name, folder, own_schema, datasets, locate) for name in complete["studies"])
-    else:
-        studies = (study_of_model(complete, own_schema, datasets, locate(("model",))),)
     _check_effort(effort, locate(("effort",)))
-    for study in studies:
-        _check_effort(
-            effort_of(study, effort), f"study {study.name}", ", with the run's numbers where the study has none"
-        )
+    studies = tuple(_read_studies(complete, folder, study_schema(schema), locate))
+    for name, study in zip(complete["studies"], studies, strict=False):
+        file = shown_path(study_file(name, folder))
+        _check_effort(effort_of(study, effort), file, ", with the run's numbers where the study has none")
     devices, prices, cluster = complete["devices"], dict(complete["prices"] or {}), complete["cluster"]
     return Configuration(
         studies=studies,
@@ -139,6 +134,17 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
             values = {**values, "effort": {}}
         values = joined(values, new)
     return values
+
+
+def _read_studies(
+    values: Mapping[str, Any], folder: Path, schema: Mapping[str, Any], locate: Locator
+) -> Iterator[Study]:
+    """The studies that the config names, or that of its own model."""
+    if values["model"] is not None:
+        yield study_of_model(values, schema, values["datasets"], locate(("model",)))
+        return
+    for name in values["studies"]:
+        yield read_study(name, folder, schema, values["datasets"], locate)
 
 
 def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, Refinement]:

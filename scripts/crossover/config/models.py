@@ -3,6 +3,8 @@
 my_net.py:build         a function of a file, relative to the study's file or to the working directory
 package.module:build    a function of a module on Python's path
 torchvision:resnet18, timm:resnet18, transformers:BertConfig   a model of a library, with random weights
+
+Their data may come from a table: a CSV or Parquet file whose columns are inputs and targets.
 """
 
 from __future__ import annotations
@@ -10,13 +12,15 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from crossover.errors import UserError, allowed_names, shown_value
 
-LIBRARIES = ("torchvision", "timm", "transformers")
-"""Packages whose models have names of their own."""
+LIBRARIES = {"torchvision": "pixels on each side", "timm": "pixels on each side", "transformers": "layers"}
+"""Packages whose models have names of their own, and what their sizes count."""
 MODES = ("train", "infer")
 
 FORMS = "FILE.py:FUNCTION, MODULE:FUNCTION, torchvision:NAME, timm:NAME or transformers:CONFIG"
@@ -28,6 +32,17 @@ DEFAULT_SIZES = (16, 64, 256, 1024)
 
 
 @dataclass(frozen=True)
+class Table:
+    """A user's own samples, one in a row."""
+
+    file: str
+    """A CSV or Parquet file, as an absolute path."""
+    targets: str
+    """The column to predict."""
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Model:
     """A model of a user's own."""
 
@@ -36,10 +51,16 @@ class Model:
     name: str
     """The function, or the library's model."""
     mode: str = "train"
+    size_name: str = "units of size"
+    """What its sizes count."""
     names: tuple[str, ...] = ()
     """What sizes 1, 2, ... stand for, where sizes are names."""
     checked: bool = True
     """Whether its answers are compared with double precision."""
+    may_refuse: bool = False
+    """Whether a size that its function refuses is a result, as nobody asked for that size."""
+    table: Table | None = None
+    """Its data, where the function returns the model alone."""
 
     @property
     def file(self) -> Path | None:
@@ -60,7 +81,11 @@ class Model:
 
     def argument(self, size: int) -> int | str:
         """What the function is called with at a size."""
-        return self.names[size - 1] if self.names else size
+        return self.label(size) or size
+
+    def label(self, size: int) -> str | None:
+        """The name that a size stands for, if it does."""
+        return self.names[size - 1] if self.names else None
 
 
 def read_model(text: str, folder: Path, where: str) -> Model:
@@ -77,40 +102,97 @@ def read_model(text: str, folder: Path, where: str) -> Model:
             raise UserError(
                 f"{where}: {shown_value(text)}: '{place}' is neither a file .py nor a module; allowed: {FORMS}"
             )
-        return Model(place, name)
-    tried = dict.fromkeys([(folder / place).absolute(), Path.cwd() / place])
-    file = next((path for path in tried if path.is_file()), None)
-    if file is None:
-        raise UserError(f"{where}: there is no file {' or '.join(map(os.path.relpath, tried))}; give the model's file")
-    _function(file, name)
-    return Model(str(file.resolve()), name)
+        return Model(place, name, size_name=LIBRARIES.get(place, Model.size_name))
+    file = _found(place, folder, f"{where}: there is", "the model's file")
+    function = _function(file, name)
+    return Model(str(file), name, size_name=_size_name(file, function))
 
 
-def named_sizes(model: Model) -> tuple[int, ...]:
-    """The sizes that a model's file states as SIZES; else DEFAULT_SIZES, or 1 if its function takes no size."""
+def named_sizes(model: Model) -> tuple[int, ...] | None:
+    """The sizes that a model's file states as SIZES, or 1 if its function takes no size; None: it does not say."""
     if model.file is None:
-        return (1,)
-    if not model.file.is_file():
-        return DEFAULT_SIZES
-    tree = _parsed(model.file)
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "SIZES" for t in node.targets):
-            shown = f"{os.path.relpath(model.file)}: line {node.lineno}: SIZES"
+        return (1,) if model.place in LIBRARIES else None
+    stated = _stated(model.file, "SIZES")
+    if stated is None:
+        function = _function(model.file, model.name)
+        return (1,) if function is not None and not _arguments(function) else None
+    shown, sizes = stated
+    if not isinstance(sizes, list | tuple) or not sizes or not all(type(size) is int and size > 0 for size in sizes):
+        raise UserError(f"{shown}: {shown_value(sizes)} is not allowed; allowed: whole numbers, as [64, 256]")
+    return tuple(sizes)
+
+
+def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
+    """What sizes count: the file's SIZE_NAME, or else the name of the function's first argument."""
+    stated = _stated(file, "SIZE_NAME")
+    if stated is not None:
+        shown, name = stated
+        if not isinstance(name, str) or not name.strip():
+            raise UserError(f'{shown}: {shown_value(name)} is not allowed; allowed: a text, as "neurons"')
+        return name
+    first = _arguments(function)[0].replace("_", " ") if function is not None and _arguments(function) else "size"
+    return first if first.endswith("s") else f"units of {first}"
+
+
+def _stated(file: Path, name: str) -> tuple[str, Any] | None:
+    """A literal constant of a file, after where it stands; None if there is none."""
+    for node in _parsed(file).body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+            shown = f"{os.path.relpath(file)}: line {node.lineno}: {name}"
             try:
-                sizes = ast.literal_eval(node.value)
+                return shown, ast.literal_eval(node.value)
             except ValueError:
                 raise UserError(f"{shown} is computed, but it is read without running the file; write it out") from None
-            if not isinstance(sizes, list | tuple) or not all(type(size) is int and size > 0 for size in sizes):
-                raise UserError(f"{shown}: {shown_value(sizes)} is not allowed; allowed: whole numbers, as [64, 256]")
-            return tuple(sizes)
-    function = _function(model.file, model.name)
-    return (1,) if function is not None and most_arguments(function) == 0 else DEFAULT_SIZES
+    return None
 
 
-def most_arguments(function: ast.FunctionDef) -> int:
-    """With how many arguments a function may be called, at most as many as MOST_ARGUMENTS."""
+def read_table(given: Mapping[str, Any], folder: Path, where: str) -> Table:
+    """The table of `file`, `targets` and perhaps `inputs`; a relative file is looked for as a model's.
+
+    Raises UserError, which begins with `where`, if the file has no such columns.
+    """
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    file = _found(given["file"], folder, f"{where}: file: there is", "a CSV or Parquet file")
+    try:
+        if file.suffix == ".parquet":
+            columns = pyarrow.parquet.read_schema(file).names
+        else:
+            with pyarrow.csv.open_csv(file) as reader:
+                columns = reader.schema.names
+    except (pyarrow.ArrowException, OSError) as error:
+        first = str(error).partition("\n")[0]
+        raise UserError(
+            f"{where}: file: {given['file']} cannot be read ({first}); give a CSV or Parquet file"
+        ) from None
+    others = [column for column in columns if column != given["targets"]]
+    inputs = given.get("inputs") or others
+    for key, names in (("targets", [given["targets"]]), ("inputs", inputs)):
+        for name in names:
+            if name not in columns:
+                shown = f"{where}: {key}: {given['file']} has no column {shown_value(name)}"
+                raise UserError(f"{shown}; {allowed_names(name, columns)}")
+    if given["targets"] in inputs:
+        raise UserError(f"{where}: inputs: {shown_value(given['targets'])} is the column to predict; leave it out")
+    if not inputs:
+        raise UserError(f"{where}: inputs: {given['file']} has no column beside the targets; add one")
+    return Table(str(file), given["targets"], tuple(inputs))
+
+
+def _found(name: str, folder: Path, missing: str, wanted: str) -> Path:
+    """The file of that name in the folder or the working directory; raises UserError, which begins with `missing`."""
+    tried = dict.fromkeys([(folder / name).absolute(), Path.cwd() / name])
+    file = next((path for path in tried if path.is_file()), None)
+    if file is None:
+        raise UserError(f"{missing} no file {' or '.join(map(os.path.relpath, tried))}; give {wanted}")
+    return file.resolve()
+
+
+def _arguments(function: ast.FunctionDef) -> Sequence[str]:
+    """The names of the arguments that a function may be called with, of size and batch size."""
     own = function.args
-    return MOST_ARGUMENTS if own.vararg else min(len(own.posonlyargs) + len(own.args), MOST_ARGUMENTS)
+    return [argument.arg for argument in [*own.posonlyargs, *own.args]][:MOST_ARGUMENTS] or ["size"] * bool(own.vararg)
 
 
 def _function(file: Path, name: str) -> ast.FunctionDef | None:

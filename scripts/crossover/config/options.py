@@ -16,7 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from crossover.config.models import FORMS, MODES, Model, read_model
+from crossover.config.models import FORMS, MODES, Model, read_model, read_table
 from crossover.config.studies import BatchSearch, Cell, Effort, Quality
 from crossover.config.words import AXES, BASELINE, DEVICES, EXECUTIONS, HALF, HERE, PLAIN, PRECISIONS, PROTOCOLS
 from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
@@ -64,6 +64,10 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
     cell.add_argument("--mode", default=MODES[0], choices=MODES, help="a step of the model: training or inference")
     cell.add_argument("--names", default=(), type=names, help="what sizes 1, 2, ... stand for, as resnet18,resnet34")
     cell.add_argument("--unchecked", action="store_true", help="leave the model's numerical check out")
+    cell.add_argument("--may-refuse", action="store_true", help="a size that the model refuses is a result")
+    cell.add_argument("--table", help="CSV or Parquet file of samples for the model")
+    cell.add_argument("--targets", help="the table's column to predict")
+    cell.add_argument("--inputs", default=(), type=names, help="the table's columns to predict from, as a,b; else all")
     cell.add_argument("--variant", default=PLAIN, help="what is switched on in the workload")
     cell.add_argument("--protocol", default="resident", choices=PROTOCOLS)
     cell.add_argument("--precision", default="fp32", choices=PRECISIONS)
@@ -92,16 +96,32 @@ def cell_of(options: argparse.Namespace, **known: int) -> Cell:
     """The cell that a command line names, with `known` fields added; raises UserError if its workload lacks it."""
     values: dict[str, Any] = {f.name: known.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     if options.model is not None:
-        model = read_model(options.model, Path(), "--model")
-        values["workload"] = OWN
-        values["model"] = replace(model, mode=options.mode, names=options.names, checked=not options.unchecked)
+        values |= {"workload": OWN, "model": _own_model(options)}
     cell = Cell(**values)
     options_of_axes = {f.name: option_name(f.name) for f in fields(Cell) if f.name not in known}
-    check_offered(cell.workload, asdict(cell), options_of_axes)
+    check_offered(cell.workload, cell.values, options_of_axes)
     needed = workload_traits(cell.workload).dataset
     if needed is not None and options.dataset is None:
         raise UserError(f"--dataset: workload '{cell.workload}' reads dataset '{needed}'; give its safetensors file")
     return cell
+
+
+def _own_model(options: argparse.Namespace) -> Model:
+    """The user's own model that a command line names."""
+    table = None
+    if options.table is not None:
+        if options.targets is None:
+            raise UserError("--table: without --targets; give the column to predict")
+        given = {"file": options.table, "targets": options.targets, "inputs": options.inputs}
+        table = read_table(given, Path(), "--table")
+    return replace(
+        read_model(options.model, Path(), "--model"),
+        mode=options.mode,
+        names=options.names,
+        checked=not options.unchecked,
+        may_refuse=options.may_refuse,
+        table=table,
+    )
 
 
 def device(text: str) -> str:
@@ -240,8 +260,15 @@ def model_options(model: Model | None) -> dict[str, Any]:
     """A model of the user's own as values of options."""
     if model is None:
         return {}
-    joined = ",".join(model.names) or None
-    return {"model": model.source, "mode": model.mode, "names": joined, "unchecked": not model.checked}
+    values: dict[str, Any] = {"model": model.source, "mode": model.mode, "names": ",".join(model.names) or None}
+    values |= {"unchecked": not model.checked, "may_refuse": model.may_refuse}
+    if model.table is None:
+        return values
+    return values | {
+        "table": model.table.file,
+        "targets": model.table.targets,
+        "inputs": ",".join(model.table.inputs),
+    }
 
 
 def as_options(values: Mapping[str, Any]) -> list[str]:

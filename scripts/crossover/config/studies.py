@@ -170,7 +170,12 @@ class Cell:
     def path(self) -> str:
         """The cell's folder under results/cells/, one level per axis."""
         pattern = CELL_PATH if self.machine == HERE else MACHINE_PATH
-        return pattern.format(**{axis: getattr(self, axis) for axis in AXES})
+        return pattern.format(**self.values)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What names it: its value on each axis."""
+        return {axis: getattr(self, axis) for axis in AXES}
 
 
 CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from crossover.config.claim_forms import check_claims_of
-from crossover.config.models import Model, named_sizes, read_model
+from crossover.config.models import DEFAULT_SIZES, Model, named_sizes, read_model, read_table
 from crossover.config.published_rows import read_published_rows
 from crossover.config.studies import Study, Ways, cells_of_ways
 from crossover.config.validation import Locator, check, read_mapping
@@ -21,6 +21,9 @@ from crossover.text import listed
 
 FIGURES_FOLDER = Path(__file__).parents[1] / "figures" / "kinds"
 """A module here is a kind of figure."""
+
+OF_MODEL = ("mode", "data", "check")
+"""Keys of a study that say more of its `model`."""
 
 
 def study_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,9 +70,8 @@ def study_of_model(
     values: Mapping[str, Any], schema: Mapping[str, Any], datasets: Mapping[str, Any], where: str
 ) -> Study:
     """The study that the config's `model`, `mode`, `sizes` and `batch_size` describe."""
-    given = {"model": values["model"], "mode": values["mode"], "batch_sizes": [values["batch_size"]]}
-    if values["sizes"] is not None:
-        given["sizes"] = values["sizes"]
+    given = {key: values[key] for key in ("model", "mode", "sizes", "data") if values[key] is not None}
+    given["batch_sizes"] = [values["batch_size"]]
     model = read_model(values["model"], Path(), f"{where}: model")
     return check_study(_complete(model.title, given, schema, where, Path()), where, datasets)
 
@@ -102,12 +104,15 @@ def _complete(name: str, values: Mapping[str, Any], schema: Mapping[str, Any], w
     model = None
     if isinstance(values.get("model"), str):
         model = read_model(values["model"], folder, f"{where}: model")
-        values = _of_model(model) | values
+        stated = named_sizes(model)
+        model = replace(model, may_refuse=stated is None and "sizes" not in values)
+        values = {**_of_model(model, stated or DEFAULT_SIZES), **values}
     complete = check(values, schema, Locator([(where, values)]))
     sizes = complete["sizes"]
     if model is not None:
         named = tuple(map(str, sizes)) if any(isinstance(size, str) for size in sizes) else ()
-        model = replace(model, mode=complete["mode"], names=named, checked=complete["check"])
+        table = complete["data"] and read_table(complete["data"], folder, f"{where}: data")
+        model = replace(model, mode=complete["mode"], names=named, checked=complete["check"], table=table)
         sizes = range(1, len(named) + 1) if named else sizes
         complete["x_axis"] = "parameters" if named else complete["x_axis"]
     elif any(isinstance(size, str) for size in sizes):
@@ -115,18 +120,18 @@ def _complete(name: str, values: Mapping[str, Any], schema: Mapping[str, Any], w
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in complete.items()
-        if key not in ("mode", "check")
+        if key not in OF_MODEL
     }
     return Study(name=name, **{**fields, "model": model, "sizes": tuple(sorted(sizes))})
 
 
-def _of_model(model: Model) -> dict[str, Any]:
+def _of_model(model: Model, sizes: Sequence[int]) -> dict[str, Any]:
     """What a study of a model need not say."""
     return {
         "title": f"{model.title}, a model of your own",
-        "question": f"From which size on does the GPU compute {model.title} faster?",
+        "question": f"From which size on does the GPU pay off for {model.title}?",
         "workload": OWN,
-        "sizes": list(named_sizes(model)),
+        "sizes": list(sizes),
         "batch_sizes": [32],
     }
 

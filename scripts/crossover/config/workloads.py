@@ -14,6 +14,7 @@ from pathlib import Path
 from symtable import symtable
 from typing import Any
 
+from crossover.config.studies import Cell
 from crossover.config.words import PLAIN, PROTOCOLS
 from crossover.errors import UserError, shown_value
 
@@ -141,6 +142,13 @@ def check_offered(workload: str, asked: Mapping[str, Any], keys: Mapping[str, st
                 f"{keys[axis]}: {asked[axis]!r} is not offered by workload '{workload}'; "
                 f"allowed: {', '.join(map(str, offered))}"
             )
+
+
+def size_words(cell: Cell) -> dict[str, str | None]:
+    """What a cell's size counts, and the name that it stands for, as a row's columns say it."""
+    if cell.model is None:
+        return {"size_name": workload_traits(cell.workload).size_name, "size_label": None}
+    return {"size_name": cell.model.size_name, "size_label": cell.model.label(cell.size)}
 
 
 def memory_mb(workload: str, size: int) -> int:

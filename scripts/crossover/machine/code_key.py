@@ -108,6 +108,8 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
         own = Modules(*([model.file.parent] if model.file else []))
         of_model, more = own.imported_by(model.file.stem if model.file else model.place, known={*files, *of_workload})
         of_workload, packages = of_workload | of_model, packages | more
+        if model.table is not None:
+            of_workload["a table"] = Path(model.table.file)
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     for package in sorted({"torch", *packages}):  # those of the other files read the host and write the row
         versions |= _versions(package)
@@ -209,10 +211,13 @@ def _read(file: Path) -> _Source:
 @cache
 def _read_once(file: Path, _size: int, _changed_ns: int) -> _Source:
     """The content of a file, read again when its size or time changes, as Python itself does."""
+    if file.suffix not in (".py", ""):  # compiled code, or a table
+        with file.open("rb") as stream:
+            return _Source(hashlib.file_digest(stream, "sha256").hexdigest())
     text = file.read_bytes()
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):  # compiled code, or the import will fail with a better message
+    except (SyntaxError, ValueError):  # the import will fail with a better message
         return _Source(hashlib.sha256(text).hexdigest())
     imports: list[Import] = []
     for node in ast.walk(tree):

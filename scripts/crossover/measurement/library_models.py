@@ -80,6 +80,6 @@ def _library(name: str) -> Any:
     except Exception as error:
         detail = str(error).strip().partition("\n")[0]
         raise UserError(
-            f"{name} cannot be imported ({type(error).__name__}: {detail}); install the one that belongs to this torch: "
+            f"{name} cannot be imported ({type(error).__name__}: {detail}); install the one for this torch: "
             f"pip install {name}"
         ) from None

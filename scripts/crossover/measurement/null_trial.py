@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crossover.config.studies import Effort
-from crossover.config.workloads import workload_traits
 from crossover.measurement.clock.timing import Stopwatch, time_steps
 from crossover.measurement.host.description import describe_machine, process_age_s
 from crossover.measurement.process.jobs import TrialJob
@@ -34,7 +33,6 @@ def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None] = lambd
     facts = {
         **job.columns(),
         **machine,
-        "size_name": workload_traits(job.cell.workload).size_name,
         "parameters": job.cell.size,
         "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "device_name": machine["cpu_model"],

@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import cycle
 from pathlib import Path
@@ -21,10 +22,11 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from crossover import Step
-from crossover.config.models import LIBRARIES, SIGNATURE, Model
+from crossover.config.models import LIBRARIES, SIGNATURE, Model, Table
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.library_models import BUILDERS
+from crossover.measurement.own_table import samples_of
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
@@ -65,10 +67,9 @@ class OwnModel:
         except UserError:
             raise
         except Exception as error:
-            raise UserError(
-                f"{_place(error, self.model)}: {call} fails: {type(error).__name__}: {_first_line(error)}"
-            ) from error
-        return _as_step(returned, f"{self.model.source}: {call}")
+            raise refused(error, self.model, f"{call} fails") from error
+        where = f"{self.model.source}: {call}"
+        return _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
 
 
 def _as_step(returned: Any, where: str) -> Step:
@@ -82,12 +83,23 @@ def _as_step(returned: Any, where: str) -> Step:
         raise UserError(f"{where} returns {_kind(made.model)} as the model; allowed: a torch.nn.Module")
     if not isinstance(made.inputs, Dataset | DataLoader) and not _tensors(made.inputs):
         raise UserError(
-            f"{where} returns {_kind(made.inputs)} as the inputs; allowed: a tensor, a tuple or dict of them, a Dataset "
-            "or a DataLoader"
+            f"{where} returns {_kind(made.inputs)} as the inputs; allowed: a tensor, a tuple or dict of them, a "
+            "Dataset or a DataLoader"
         )
     if made.targets is not None and not isinstance(made.targets, torch.Tensor):
         raise UserError(f"{where} returns {_kind(made.targets)} as the targets; allowed: a tensor, or none")
     return made
+
+
+def _on_table(returned: Any, table: Table, where: str) -> Step:
+    """A model on the samples of a table."""
+    if isinstance(returned, Step):
+        return replace(returned, inputs=samples_of(table))
+    if not isinstance(returned, nn.Module):
+        raise UserError(
+            f"{where} returns {_kind(returned)}; allowed with a table: the model alone, or a crossover.Step"
+        )
+    return Step(model=returned, inputs=samples_of(table))
 
 
 def _kind(value: Any) -> str:
@@ -137,11 +149,12 @@ def _module(model: Model) -> ModuleType:
     """The user's module, with the folder of its file on Python's path, for its neighbours."""
     try:
         if model.file is None:
-            sys.path.insert(0, os.getcwd())
+            sys.path.insert(0, str(Path.cwd()))
             return importlib.import_module(model.place)
         sys.path.insert(0, str(model.file.parent))
         spec = importlib.util.spec_from_file_location(model.file.stem, model.file)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[model.file.stem] = module  # so that classes of it can be pickled, as loaders' workers need
         spec.loader.exec_module(module)
@@ -174,7 +187,10 @@ def _batches(made: Step, batch_size: int) -> Iterator[Batch]:
     inputs = made.inputs
     if isinstance(inputs, Dataset):
         shuffle = not isinstance(inputs, IterableDataset)
-        inputs = DataLoader(inputs, batch_size=batch_size, shuffle=shuffle, drop_last=True)
+        if not shuffle or len(inputs) >= batch_size:  # type: ignore[arg-type]
+            inputs = DataLoader(inputs, batch_size=batch_size, shuffle=shuffle, drop_last=True)
+        else:
+            raise UserError(f"batch size {batch_size} is larger than the data; allowed: at most its {len(inputs)} rows")  # type: ignore[arg-type]
     if not isinstance(inputs, DataLoader):
         yield from cycle([Batch(inputs, made.targets)])
     while True:
@@ -230,15 +246,19 @@ def default_loss(output: Any, targets: torch.Tensor | None) -> torch.Tensor:
     )
 
 
+def refused(error: Exception, model: Model, what: str) -> Exception:
+    """The user's mistake with its line; a result where nobody asked for the size."""
+    text = f"{_place(error, model)}: {what}: {type(error).__name__}: {_first_line(error)}"
+    return UnsupportedError(text) if model.may_refuse else UserError(text)
+
+
 def explained(error: Exception, model: Model) -> Exception:
     """An error of a model's forward pass as what it means: a result of its own, or the user's mistake with its line."""
     if isinstance(error, UserError) or early_end(error) is not None:
         return error
     if isinstance(error, NotImplementedError) or "not implemented for" in str(error):
         return UnsupportedError(_first_line(error))
-    return UserError(
-        f"{_place(error, model)}: the model fails on its inputs: {type(error).__name__}: {_first_line(error)}"
-    )
+    return refused(error, model, "the model fails on its inputs")
 
 
 class _Own:

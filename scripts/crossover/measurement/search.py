@@ -150,7 +150,7 @@ def time_largest(
 
 def describe(first: TryJob, limit: int | None, found: LargestBatch, command: str) -> dict[str, Any]:
     """A search and its result as plain values, for a JSON file."""
-    cell, result = asdict(first.cell), asdict(found)
+    cell, result = first.cell.values, asdict(found)
     facts, tries = result.pop("facts"), result.pop("tries")
     return {
         "schema_version": SEARCH_VERSION,
@@ -200,7 +200,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     from crossover.measurement.workloads import workload_code
 
     arithmetic, target = cell.arithmetic(), cell.target
-    workload_code(job.cell.workload)  # the cell's memory does not include its imports
+    workload_code(job.cell)  # the cell's memory does not include its imports
     if job.memory_limit_bytes is not None:
         limit_memory(target.device, target.memory_bytes, job.memory_limit_bytes)
     task = cell.build(with_rows(cell.data(), job.cell.batch_size), arithmetic, job.seed)

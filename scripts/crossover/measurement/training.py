@@ -19,7 +19,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from crossover.config.workloads import workload_traits
 from crossover.errors import InvalidError, TooSlowError, UserError
 from crossover.measurement.cell import Columns, OpenCell, open_cell, with_rows
 from crossover.measurement.process.jobs import TrainingJob
@@ -48,7 +47,6 @@ def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lamb
     """
     cell = open_cell(job)
     known = cell.columns | {
-        "size_name": workload_traits(job.cell.workload).size_name,
         "parameters": count_parameters(job.cell),
     }
     facts = {field.name: known[field.name] for field in fields(Training) if field.name in known}

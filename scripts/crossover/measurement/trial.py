@@ -15,7 +15,6 @@ import pynvml
 import torch
 
 from crossover.config.words import is_cpu
-from crossover.config.workloads import workload_traits
 from crossover.errors import InvalidError
 from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
@@ -53,7 +52,6 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
         surroundings = Surroundings(job.cell.device, job.uuid, pynvml)
         cell = open_cell(job)
         facts = cell.columns | {
-            "size_name": workload_traits(job.cell.workload).size_name,
             "parameters": count_parameters(job.cell),
             "effort": json.dumps(asdict(job.effort)),
             "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from crossover.config.configuration import Configuration
+from crossover.config.models import Model
 from crossover.config.options import (
     as_options,
     axis_options,
@@ -18,7 +19,6 @@ from crossover.config.options import (
     setting_options,
     training_options,
 )
-from crossover.config.models import Model
 from crossover.config.studies import Study, effort_of, quality_of
 from crossover.config.words import HERE, is_cpu
 from crossover.config.workloads import memory_mb
@@ -90,7 +90,6 @@ class Jobs:
                 **self._shared(study),
                 latency_steps=study.latency_steps,
                 latency_mistakes=study.latency_mistakes,
-                **model_options(study.model),
             )
             for study in self.config.studies
         }
@@ -153,8 +152,8 @@ class Jobs:
 
     def _shared(self, study: Study) -> dict[str, Any]:
         """The settings that all kinds of job have."""
-        limit_s = self._time_limit_s(study)
-        return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads, "time_limit_s": limit_s}
+        settings = {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads}
+        return {**settings, "time_limit_s": self._time_limit_s(study), **model_options(study.model)}
 
     def _params(self, kind: str, wildcards: Wildcards, options: Sequence[str]) -> Params:
         return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -137,7 +137,7 @@ class RunPlan:
     def trainings(self) -> list[str]:
         """Rows of all trainings."""
         return [
-            self.training_pattern.format(**asdict(cell), seed=self.seed + number)
+            self.training_pattern.format(**cell.values, seed=self.seed + number)
             for study in self.studies
             if (quality := quality_of(study))
             for cell in self._placed(trained_cells(study, self.devices))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from crossover.config.studies import Cell, Refinement, Study, asks_for_crossovers
-from crossover.config.words import BASELINE, PLAIN_SIDES
+from crossover.config.words import AXES, BASELINE, PLAIN_SIDES
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
 
@@ -59,7 +59,7 @@ def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], wh
     `trials` has the numbers of the trials to measure, by cell; `why` what was found for each line and pair of sides,
     and what follows from it.
     """
-    cells = [{**asdict(cell), "trials": list(numbers)} for cell, numbers in trials.items()]
+    cells = [{**cell.values, "trials": list(numbers)} for cell, numbers in trials.items()]
     with atomic_path(path) as temporary:
         temporary.write_text(
             json.dumps({"stage": stage, "cells": cells, "why": why}, indent=2) + "\n", encoding="utf-8"
@@ -69,10 +69,9 @@ def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], wh
 def planned_trials(path: Path) -> list[tuple[Cell, int]]:
     """The trials, each a cell and a number, in the file of a stage's plan; raises UserError for another file."""
     plan = read_json(path, "plan")
-    axes = [field.name for field in fields(Cell)]
     try:
         return [
-            (Cell(**{axis: one[axis] for axis in axes if axis in one}), int(trial))
+            (Cell(**{axis: one[axis] for axis in AXES if axis in one}), int(trial))
             for one in plan["cells"]
             for trial in one["trials"]
         ]

@@ -22,7 +22,7 @@ PEAK_WORKLOAD = "matmul"
 
 TERA, MILLION, SECONDS_PER_HOUR = 1e12, 10**6, 3600
 
-AS_THEY_ARE = ("status", "reason", "flags", "size_name", "device_name", "hostname", "threads")
+AS_THEY_ARE = ("status", "reason", "flags", "size_name", "size_label", "device_name", "hostname", "threads")
 AS_NUMBERS = (
     *("step_time_s", "parameters", "batch_size", "flops_per_step", "host_bound_share", "energy_per_step_j"),
     *("peak_allocated_bytes", "device_used_bytes", "peak_rss_bytes", "base_rss_bytes", "memory_bytes"),
@@ -80,6 +80,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Places, prices: Ma
     return {
         **{axis: columns[axis][first] for axis in CELL_AXES},
         "size_name": columns["size_name"][first],
+        "size_label": columns["size_label"][first],
         "parameters": _most(numbers["parameters"][rows]),
         "status": columns["status"][failed[0]] if len(failed) else "ok",
         "reason": columns["reason"][failed[0]] if len(failed) else None,

@@ -43,16 +43,17 @@ def list_problems(
 
     `tables` holds a run's rows by work: trial, training, search. `missing` is asked for but not in them.
     """
+    named = [*CELL_AXES, "size_name", "size_label"]
     found = [{**one.axes, "work": one.work, "kind": one.kind, "reason": one.reason} for one in missing]
     for work, table in tables.items():
         lost = table[table["status"] != "ok"].fillna({"reason": "no reason was given"})
-        found += records(lost.reindex(columns=CELL_AXES).assign(work=work, kind=lost["status"], reason=lost["reason"]))
+        found += records(lost.reindex(columns=named).assign(work=work, kind=lost["status"], reason=lost["reason"]))
     trials = tables["trial"]
     flagged = trials[trials["status"] == "ok"].explode("flags").dropna(subset="flags")
     of_cells = cells.explode("flags", ignore_index=True)
     of_cells = of_cells[of_cells["flags"].isin(CELL_FLAGS)]
     for rows in (flagged, of_cells.loc[of_cells.index.repeat(of_cells["trials"])]):
-        found += records(rows[CELL_AXES].assign(work="trial", kind=FLAGGED, reason=rows["flags"]))
+        found += records(rows[named].assign(work="trial", kind=FLAGGED, reason=rows["flags"]))
     every = pd.concat([table.reindex(columns=CELL_AXES) for table in (*tables.values(), pd.DataFrame(found))])
     return table_of("problems", _grouped(found, every))
 
@@ -85,8 +86,10 @@ def _cells_label(group: Sequence[Mapping[str, Any]], axes: Collection[str]) -> s
     """The devices and sizes of some cells, and what else their study varies: 'CPU: 2 and 5 linear layers, resident'."""
     values = {axis: list(dict.fromkeys(one[axis] for one in group if not pd.isna(one[axis]))) for axis in CELL_AXES}
     names = [values["workload"][0]] if "workload" not in axes else []
-    unit = f" {workload_traits(names[0]).size_name}" if names else ""
-    words = [f"{_listed(sorted(values['size']))}{unit}"]
+    labels = list(dict.fromkeys(filter(pd.notna, (one.get("size_label") for one in group))))
+    own = next(filter(pd.notna, (one.get("size_name") for one in group)), None)
+    unit = f" {own or workload_traits(names[0]).size_name}" if names else ""
+    words = [_listed(labels) if labels else f"{_listed(sorted(values['size']))}{unit}"]
     for axis in CELL_AXES:
         if axis in axes and axis not in ("study", "size", "device") and values[axis]:
             batch = "batch " if axis == "batch_size" else ""

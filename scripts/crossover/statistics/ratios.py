@@ -62,7 +62,7 @@ def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float]]:
 def _row(one: Pair, contender: LogMean, baseline: LogMean) -> dict[str, Any]:
     found = ratio_of(contender, baseline)
     return {
-        **vars(one.contender),
+        **one.contender.values,
         "pair": one.pair,
         "baseline": one.baseline_name,
         "baseline_machine": one.baseline.machine,

@@ -177,7 +177,7 @@ def _axes(names: Iterable[str]) -> dict[str, Column]:
 MEAN, MEDIAN, MIDDLE = "geometric mean of the ok trials", "lower median of the ok trials", "the trial of median peak"
 
 CELLS = _axes(CELL_AXES) | {
-    **_of_record(["size_name", "parameters"]),
+    **_of_record(["size_name", "size_label", "parameters"]),
     "refined": _yes("whether refinement added the size to those of the study"),
     "status": _text("how the cell ended: " + ", ".join(STATUSES), always=True),
     "reason": _text("why, where the status is not ok"),

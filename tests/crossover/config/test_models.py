@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crossover.config.models import DEFAULT_SIZES, Model, named_sizes, read_model
+from crossover.config.models import DEFAULT_SIZES, Model, Table, named_sizes, read_model, read_table
 from crossover.errors import UserError
 
 Complaint = Callable[[Callable[[], Any]], str]
@@ -77,14 +77,15 @@ def test_what_is_no_model_is_one_line(net: Path, text: str, message: str) -> Non
     assert "\n" not in str(found.value)
 
 
-def test_an_imported_function_is_taken(net: Path) -> None:
+@pytest.mark.usefixtures("net")
+def test_an_imported_function_is_taken() -> None:
     assert read_model("net.py:given", Path(), "here").name == "given"
 
 
 def test_sizes_are_those_that_the_file_states(net: Path) -> None:
     assert named_sizes(read_model("net.py:build", Path(), "here")) == (8, 16)
     net.write_text(FILE.replace("SIZES", "OTHERS"))
-    assert named_sizes(read_model("net.py:build", Path(), "here")) == DEFAULT_SIZES
+    assert named_sizes(read_model("net.py:build", Path(), "here")) is None
     assert named_sizes(read_model("net.py:fixed", Path(), "here")) == (1,)
     assert named_sizes(read_model("timm:resnet18", Path(), "here")) == (1,)
 
@@ -96,6 +97,59 @@ def test_sizes_that_cannot_be_read_are_one_line(net: Path, sizes: str) -> None:
         named_sizes(read_model("net.py:build", Path(), "here"))
 
 
+@pytest.mark.parametrize(
+    ("signature", "counted"),
+    [
+        ("size, batch_size", "units of size"),
+        ("layers", "layers"),
+        ("hidden_units", "hidden units"),
+        ("*args", "units of size"),
+    ],
+)
+def test_sizes_count_what_the_first_argument_says(net: Path, signature: str, counted: str) -> None:
+    net.write_text(f"def build({signature}): ...\n")
+    assert read_model("net.py:build", Path(), "here").size_name == counted
+    net.write_text(f"SIZE_NAME = 'cells'\ndef build({signature}): ...\n")
+    assert read_model("net.py:build", Path(), "here").size_name == "cells"
+
+
+class TestTables:
+    @pytest.fixture
+    def given(self, folder: Any) -> dict[str, Any]:
+        (folder.path / "samples.csv").write_text("a,b,label\n1,2.5,yes\n")
+        return {"file": "samples.csv", "targets": "label"}
+
+    def test_all_other_columns_are_inputs(self, given: dict[str, Any], folder: Any) -> None:
+        table = Table(str(folder.path / "samples.csv"), "label", ("a", "b"))
+        assert read_table(given, Path(), "here") == table
+        assert read_table({**given, "inputs": ["b"]}, Path(), "here").inputs == ("b",)
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"file": "none.csv"}, "here: file: there is no file none.csv; give a CSV or Parquet file"),
+            (
+                {"targets": "lable"},
+                "here: targets: samples.csv has no column 'lable'; allowed: a, b, label (did",
+            ),
+            ({"inputs": ["a", "c"]}, "here: inputs: samples.csv has no column 'c'; allowed: a, b, label"),
+            ({"inputs": ["a", "label"]}, "here: inputs: 'label' is the column to predict; leave it out"),
+            ({"file": "empty.csv"}, "here: file: empty.csv cannot be read (Empty CSV file); give a CSV"),
+            ({"file": "text.parquet"}, "here: file: text.parquet cannot be read (Parquet"),
+            ({"file": "one.csv"}, "here: inputs: one.csv has no column beside the targets; add one"),
+        ],
+    )
+    def test_what_is_no_table_is_one_line(
+        self, given: dict[str, Any], folder: Any, changes: dict[str, Any], message: str
+    ) -> None:
+        for name, text in (("empty.csv", ""), ("text.parquet", "no" * 10), ("one.csv", "label\n1\n")):
+            (folder.path / name).write_text(text)
+        with pytest.raises(UserError) as found:
+            read_table({**given, **changes}, Path(), "here")
+        assert str(found.value).startswith(message)
+        assert "\n" not in str(found.value)
+
+
 class TestStudies:
     def test_a_question_and_a_model_make_a_study(self, folder: Any, net: Path) -> None:
         study = folder.study(title=..., workload=..., sizes=..., batch_sizes=..., model="net.py:build", mode="infer")
@@ -103,16 +157,25 @@ class TestStudies:
         assert study.model == Model(str(net), "build", mode="infer")
         assert {cell.model for cell in study.cells(["cpu"])} == {study.model}
 
+    def test_sizes_that_nobody_asked_for_may_be_refused(self, folder: Any, net: Path) -> None:
+        assert not folder.study(workload=..., sizes=..., model="net.py:build").model.may_refuse
+        net.write_text(FILE.replace("SIZES", "OTHERS"))
+        study = folder.study(workload=..., sizes=..., model="net.py:build")
+        assert (study.sizes, study.model.may_refuse) == (DEFAULT_SIZES, True)
+        assert not folder.study(workload=..., sizes=[3], model="net.py:build").model.may_refuse
+
     def test_sizes_may_be_names_over_parameters(self, folder: Any) -> None:
         study = folder.study(workload=..., model="torchvision:resnet18", sizes=["resnet18", "resnet34"])
         assert (study.sizes, study.x_axis, study.model.names) == ((1, 2), "parameters", ("resnet18", "resnet34"))
         assert [study.model.argument(size) for size in study.sizes] == ["resnet18", "resnet34"]
 
-    def test_the_config_alone_makes_a_study(self, folder: Any, net: Path) -> None:
+    @pytest.mark.usefixtures("net")
+    def test_the_config_alone_makes_a_study(self, folder: Any) -> None:
         (study,) = folder.read(model="net.py:build", sizes=[4, 2], batch_size=5).studies
         assert (study.name, study.sizes, study.batch_sizes) == ("net", (2, 4), (5,))
 
-    def test_a_study_of_ones_own_is_a_path(self, folder: Any, net: Path, tmp_path: Path) -> None:
+    @pytest.mark.usefixtures("net")
+    def test_a_study_of_ones_own_is_a_path(self, folder: Any, tmp_path: Path) -> None:
         (tmp_path / "own.yaml").write_text("question: How fast?\nmodel: net.py:build\n")
         (study,) = folder.read(studies=["own.yaml"]).studies
         assert (study.name, study.question) == ("own", "How fast?")

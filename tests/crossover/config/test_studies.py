@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 
 import pytest
 
@@ -51,9 +51,9 @@ def test_the_grid_is_the_product_of_the_axes() -> None:
 def test_a_cell_has_one_path_level_per_axis() -> None:
     cell = Cell("disc_depth", "disc_mlp", "resident", 100, "fp32", "eager", 10, "cuda")
     assert cell.path == "disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-10/cuda"
-    assert len(cell.path.split("/")) + 1 == len(AXES) == len(fields(Cell))
+    assert len(cell.path.split("/")) + 1 == len(AXES) == len(cell.values)
     assert replace(cell, machine="h200").path == cell.path.replace("/cuda", "/h200/cuda")
-    assert TRAINING_PATH.format(**asdict(cell), seed=4) == f"{cell.path}/seed-4"
+    assert TRAINING_PATH.format(**cell.values, seed=4) == f"{cell.path}/seed-4"
 
 
 def test_rounds_are_complete_shuffled_and_reproducible() -> None:

@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from crossover.config.workloads import known_workloads
+from crossover.config.models import Model, Table
+from crossover.config.workloads import OWN, known_workloads
 from crossover.machine import code_key
 from crossover.machine.code_key import LIBRARY, code_of, digests_of
 from trials import trial_job, write_points
@@ -148,6 +150,27 @@ def test_a_file_of_the_users_own_counts_with_what_it_imports(library: Path, tmp_
         changed = code_of("trial", "mine")
     assert changed.key != before.key
     assert {name for name in own if changed.digests[name] != before.digests[name]} == {"far_away"}
+
+
+def test_a_model_of_the_users_own_counts_with_its_neighbours_and_its_table(tmp_path: Path) -> None:
+    for name, text in (("net", "import layers"), ("layers", "import torch"), ("other", "")):
+        (tmp_path / f"{name}.py").write_text(text)
+    samples = tmp_path / "samples.csv"
+    samples.write_text("a,b\n1,2\n")
+    own = Model(f"{tmp_path}/net.py", "build", table=Table(str(samples), "b", ("a",)))
+
+    def key(model: Model) -> str:
+        return code_of("trial", OWN, model=model).key
+
+    before = key(own)
+    assert key(replace(own, table=None)) != before
+    (tmp_path / "other.py").write_text("changed = 1")
+    (tmp_path / "layers.py").write_text("import torch  # a comment")
+    assert key(own) == before
+    samples.write_text("a,b\n1,3\n")
+    other_table = key(own)
+    (tmp_path / "layers.py").write_text("import torch\nWIDTH = 2")
+    assert len({before, other_table, key(own)}) == 3
 
 
 def test_only_what_a_file_does_counts(library: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from crossover.config.models import read_model
+from crossover.config.models import Table, read_model
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.own_model import Batch, OwnModel, default_loss, explained
@@ -33,11 +33,11 @@ Build = Callable[..., Task]
 def build(tmp_path: Path) -> Build:
     """Builds the task of a file's function `build`, in a file of its own."""
 
-    def make(text: str, protocol: str = "resident", mode: str = "train") -> Task:
+    def make(text: str, protocol: str = "resident", **changes: Any) -> Task:
         file = tmp_path / f"net{len(list(tmp_path.iterdir()))}.py"
         file.write_text(HEAD + dedent(text))
         model = read_model(f"{file}:build", tmp_path, "here")
-        cell = Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=replace(model, mode=mode))
+        cell = Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=replace(model, **changes))
         return OwnModel(cell).build(cell, {}, CPU)
 
     return make
@@ -129,6 +129,39 @@ def test_a_dataset_is_loaded_batch_by_batch_or_its_first_one_stays(build: Build)
     assert len(set(seen)) > 1
     assert torch.equal(resident.next_inputs()[0], resident.next_inputs()[0])
     loaded.step()
+
+
+class TestTables:
+    NET = "def build(size, batch_size):\n    return nn.Linear(2, size)"
+
+    @pytest.fixture
+    def table(self, tmp_path: Path) -> Table:
+        (tmp_path / "samples.csv").write_text("a,b,label\n" + "".join(f"{row},1,{row % 8}\n" for row in range(9)))
+        return Table(str(tmp_path / "samples.csv"), "label", ("a", "b"))
+
+    def test_the_model_alone_is_trained_on_them(self, build: Build, table: Table) -> None:
+        task = build(self.NET, "loaded", table=table)
+        inputs, targets = task.next_inputs()
+        assert torch.equal(inputs[:, 0].long() % 8, targets)
+        assert inputs.shape == (4, 2)
+        (loss,) = task.forward(task.model, inputs, targets)
+        assert torch.equal(loss, functional.cross_entropy(task.model(inputs), targets))
+
+    def test_a_model_with_inputs_of_its_own_or_too_few_rows_is_one_line(self, build: Build, table: Table) -> None:
+        with pytest.raises(UserError, match="returns a tuple of 3; allowed with a table: the model alone"):
+            build(CLASSES, table=table)
+        Path(table.file).write_text("a,b,label\n1,2,3\n")
+        with pytest.raises(UserError, match="batch size 4 is larger than the data; allowed: at most its 1 rows"):
+            build(self.NET, table=table)
+
+
+def test_a_size_that_nobody_asked_for_may_be_refused(build: Build) -> None:
+    text = "def build(size):\n    assert size < 8\n    return nn.Linear(3, size), torch.ones(4, 3)"
+    with pytest.raises(UnsupportedError, match=r"line 6: build\(8, 4\) fails: AssertionError"):
+        build(text, may_refuse=True)
+    task = build("def build(size):\n    return nn.Linear(3, size), torch.ones(4, 5)", may_refuse=True)
+    with pytest.raises(UnsupportedError, match="the model fails on its inputs"):
+        task.step()
 
 
 def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:

@@ -35,7 +35,7 @@ def test_every_cell_has_a_row_for_each_trial() -> None:
 def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str, object]] | None) -> None:
     found = replace(plan(devices=["cpu", "cuda"]), classes=classes)
     for cell in found.cells:
-        wildcards = {axis: str(value) for axis, value in asdict(cell).items()}
+        wildcards = {axis: str(value) for axis, value in cell.values.items()}
         assert cell_of(wildcards) == cell
         assert found.rows([(cell, 1)]) == [found.row_pattern.format(**wildcards, trial=1)]
 
@@ -80,14 +80,14 @@ def test_only_refined_studies_start_a_stage() -> None:
 def test_rounds_come_one_by_one_and_what_refinement_adds_comes_last() -> None:
     found = plan()
     grid = {
-        trial: found.priority({**{axis: str(value) for axis, value in asdict(trial[0]).items()}, "trial": trial[1]})
+        trial: found.priority({**{axis: str(value) for axis, value in trial[0].values.items()}, "trial": trial[1]})
         for trial in found.trials_of_grid
     }
     assert len(set(grid.values())) == len(grid)
     first, second = ([grid[trial] for trial in grid if trial[1] == number] for number in (1, 2))
     assert min(first) > max(second) >= 1
     assert found.first_priority > max(first)
-    late = {axis: str(value) for axis, value in asdict(found.cells[0]).items()} | {"trial": "3"}
+    late = {axis: str(value) for axis, value in found.cells[0].values.items()} | {"trial": "3"}
     assert 0 < found.priority(late) <= 1
     ordered = sorted(found.cells, key=lambda cell: -grid[cell, 1])
     assert ordered != found.cells
@@ -108,7 +108,7 @@ def test_ways_add_one_trial_each_and_change_nothing_else() -> None:
         ("compile", "cuda", 1),
         ("cuda-graph", "cuda", 1),
     ]
-    later = [found.priority({**asdict(cell), "trial": number}) for cell, number in found.trials_of_grid if number == 2]
-    assert min(found.priority({**asdict(cell), "trial": number}) for cell, number in added) > max(later)
+    later = [found.priority({**cell.values, "trial": number}) for cell, number in found.trials_of_grid if number == 2]
+    assert min(found.priority({**cell.values, "trial": number}) for cell, number in added) > max(later)
     assert set(found.refined_trials()) == set(found.trials_of_grid)
     assert RunPlan.from_values(asdict(found)).trials_of_grid == found.trials_of_grid

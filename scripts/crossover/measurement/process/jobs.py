@@ -6,8 +6,9 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
-from crossover.config.models import Model
+from crossover.config.models import Model, Table
 from crossover.config.studies import Cell, Effort
+from crossover.config.workloads import size_words
 from crossover.tables.columns import Measurement, Training
 
 COLUMNS = (
@@ -43,8 +44,9 @@ class Job:
 
     def columns(self) -> dict[str, Any]:
         """What the job itself says about its result, under the names of a row's columns."""
-        cell = asdict(self.cell) | {"model": self.cell.model.source if self.cell.model else None}
-        return {**cell, **{name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}}
+        model = self.cell.model.source if self.cell.model else None
+        own = {**self.cell.values, **size_words(self.cell), "model": model}
+        return {**own, **{name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +122,14 @@ def job_from_json(text: str) -> TrialJob | TrainingJob | TryJob:
     """The job that `to_json` wrote."""
     values = json.loads(text)
     kind = KINDS[values.pop("kind")]
-    own = values["cell"].pop("model")
-    values["cell"] = Cell(**values["cell"], model=Model(**{**own, "names": tuple(own["names"])}) if own else None)
+    values["cell"] = Cell(**values["cell"] | {"model": _model(values["cell"]["model"])})
     if "effort" in values:
         values["effort"] = Effort(**values["effort"])
     return kind(**values)
+
+
+def _model(values: dict[str, Any] | None) -> Model | None:
+    if values is None:
+        return None
+    table = values["table"] and Table(**values["table"] | {"inputs": tuple(values["table"]["inputs"])})
+    return Model(**values | {"names": tuple(values["names"]), "table": table})
