@@ -14,6 +14,8 @@ from torch.utils.data import TensorDataset
 from crossover.config.models import Table
 from crossover.errors import UserError, shown_path, shown_value
 
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+
 
 def samples_of(table: Table) -> TensorDataset:
     """Inputs, float32 (rows, columns), and targets (rows): float32, or int64 for whole numbers, booleans and texts.
@@ -44,10 +46,7 @@ def samples_of(table: Table) -> TensorDataset:
             )
     inputs = np.stack([columns[name].to_numpy().astype(np.float32) for name in table.inputs], axis=1)
     targets = columns[table.targets]
-    if _is_text(targets):
-        numbers = np.unique(targets.to_numpy(), return_inverse=True)[1]
-    else:
-        numbers = targets.to_numpy()
+    numbers = np.unique(targets.to_numpy(), return_inverse=True)[1] if _is_text(targets) else targets.to_numpy()
     kind = np.float32 if pa.types.is_floating(targets.type) else np.int64
     return TensorDataset(torch.from_numpy(inputs), torch.from_numpy(numbers.astype(kind)))
 
