@@ -14,11 +14,10 @@ afresh; this one only watches, and holds the GPU's lease.
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
@@ -88,8 +87,6 @@ def main(arguments: list[str]) -> None:
     cell = cell_of(options)
     check_writable(options.output)
 
-    import pyarrow.parquet as pq
-
     from crossover.measurement.process.attempts import measure
     from crossover.measurement.process.holding import holding, job_fields
     from crossover.measurement.process.jobs import TrialJob
@@ -106,24 +103,7 @@ def main(arguments: list[str]) -> None:
             lease_wait_s=held.lease_wait_s,
             code_version=code_version(os.environ),
         )
-        measure(job)
-    print(answer_of(pq.read_table(options.output).to_pylist()[0]))
-
-
-def answer_of(row: Mapping[str, Any]) -> str:
-    """What a row found, in one line: "1.24 ms a step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
-    from crossover.measurement.clock.stopping import relative_half_width
-    from crossover.text import bytes_text, percent_text, seconds_text
-
-    if row["status"] != "ok":
-        return f"{row['status']}: {row['reason']}"
-    words = [f"{seconds_text(row['step_time_s'])} a step"]
-    if (width := relative_half_width(row["samples_s"])) < math.inf:
-        words.append(f"within ±{percent_text(width)} in this trial")
-    peak = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
-    words += [f"peak {bytes_text(peak)}"] if peak else []
-    doubts = f" (flagged: {', '.join(row['flags'])})" if row["flags"] else ""
-    return ", ".join([*words, f"on {row['device_name'] or row['device']}"]) + doubts
+        print(measure(job))
 
 
 if __name__ == "__main__":

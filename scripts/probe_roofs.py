@@ -10,19 +10,21 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from pathlib import Path
 
 from crossover.config.options import (
     DEVICE_CHOICES,
-    auto_or_threads,
+    add_isolation_option,
+    add_process_options,
     check_writable,
     device,
     machine,
     new_parser,
 )
+from crossover.config.studies import Cell
 from crossover.config.words import HERE
-from crossover.errors import one_line_errors
+from crossover.config.workloads import NULL
+from crossover.errors import UserError, one_line_errors
 from crossover.files import atomic_path
 
 
@@ -31,7 +33,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     parser.add_argument("--machine", default=HERE, type=machine, help="name of this machine, or of its class of nodes")
     parser.add_argument("--device", required=True, type=device, help=DEVICE_CHOICES)
-    parser.add_argument("--cpu-threads", default="auto", type=auto_or_threads, help="auto: usable physical cores")
+    add_process_options(parser)
+    add_isolation_option(parser)
     parser.add_argument("--output", required=True, type=Path, help="JSON file to write")
     return parser.parse_args(arguments)
 
@@ -41,33 +44,17 @@ def main(arguments: list[str]) -> None:
     options = parse_arguments(arguments)
     check_writable(options.output, begins=b"[")
 
-    from crossover.measurement.process.holding import holding
+    from crossover.measurement.process.attempts import run_supervised
+    from crossover.measurement.process.holding import holding, job_fields
+    from crossover.measurement.process.jobs import ProbeJob
 
+    cell = Cell("roofs", NULL, "resident", 1, "fp32", "eager", 1, options.device, machine=options.machine)
     with holding(options.device, options.cpu_threads, f"{options.output}, roofs") as held:
-        from crossover.machine.threads import confine
-
-        confine(held.cpus)  # before torch starts a thread
-
-        import torch
-
-        from crossover.measurement.clock.timing import Stopwatch
-        from crossover.measurement.host.description import describe_host
-        from crossover.measurement.roofs import probe
-        from crossover.measurement.step.devices import open_device
-
-        torch.set_num_threads(held.threads)
-        target = open_device(options.device)
-        watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
-        host = describe_host()
-        known = {
-            "machine": options.machine,
-            "device": options.device,
-            "device_name": target.name or host["cpu_model"],
-            **{name: host[name] for name in ("hostname", "threads", "torch_version")},
-        }
-        rows = [known | row for row in probe(target, held.threads, watch)]
+        outcome = run_supervised(ProbeJob(**job_fields(cell, options, held)))
+    if outcome.status != "ok":
+        raise UserError(f"--device: {options.device} was not probed, {outcome.status}: {outcome.reason}")
     with atomic_path(options.output) as temporary:
-        temporary.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(outcome.found["rows"], indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

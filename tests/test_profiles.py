@@ -76,7 +76,7 @@ def test_a_run_is_planned_where_only_a_bucket_is_shared(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump(kept | {"default-storage-provider": "fs", "default-storage-prefix": "bucket"}))
     for part in ("scripts", "config", "report"):
         shutil.copytree(house.path / part, house.path / "bucket" / part)
-    asked = ["all", "largest_batches"]
+    asked = ["everything", "largest_batches"]
     planned = house.would_run("--profile", "profiles/kubernetes", *asked)
     assert planned["measure_cell"] > 0
     assert planned == house.would_run(*asked, "--config", "cluster={check_devices: false}")

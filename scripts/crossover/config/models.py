@@ -108,14 +108,14 @@ def read_model(text: str, folder: Path, where: str) -> Model:
     return Model(str(file), name, size_name=_size_name(file, function))
 
 
-def named_sizes(model: Model) -> tuple[int, ...] | None:
-    """The sizes that a model's file states as SIZES, or 1 if its function takes no size; None: it does not say."""
+def own_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
+    """The sizes that a model's file states as SIZES; its name, if it has one size only; None: it does not say."""
     if model.file is None:
-        return (1,) if model.place in LIBRARIES else None
+        return (model.name,) if model.place in LIBRARIES else None
     stated = _stated(model.file, "SIZES")
     if stated is None:
         function = _function(model.file, model.name)
-        return (1,) if function is not None and not _arguments(function) else None
+        return (model.title,) if function is not None and not _arguments(function) else None
     shown, sizes = stated
     if not isinstance(sizes, list | tuple) or not sizes or not all(type(size) is int and size > 0 for size in sizes):
         raise UserError(f"{shown}: {shown_value(sizes)} is not allowed; allowed: whole numbers, as [64, 256]")

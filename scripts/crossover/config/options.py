@@ -78,7 +78,7 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
     return cell
 
 
-def add_process_options(group: argparse._ArgumentGroup) -> None:
+def add_process_options(group: argparse._ActionsContainer) -> None:
     """Add the options that every measuring process takes."""
     group.add_argument("--seed", default=0, type=seed)
     group.add_argument("--dataset", type=path_if_any, help="safetensors file; empty if the workload reads none")
@@ -86,7 +86,7 @@ def add_process_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
 
 
-def add_isolation_option(group: argparse._ArgumentGroup) -> None:
+def add_isolation_option(group: argparse._ActionsContainer) -> None:
     """Add the choice of how a measuring process starts."""
     text = "server: forked by a preloaded server on this host; process: a fresh one"
     group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=text)

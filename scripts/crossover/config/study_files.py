@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from crossover.config.claim_forms import check_claims_of
-from crossover.config.models import DEFAULT_SIZES, Model, named_sizes, read_model, read_table
+from crossover.config.models import DEFAULT_SIZES, Model, own_sizes, read_model, read_table
 from crossover.config.published_rows import read_published_rows
 from crossover.config.studies import Study, Ways, cells_of_ways
 from crossover.config.validation import Locator, check, read_mapping
@@ -104,7 +104,7 @@ def _complete(name: str, values: Mapping[str, Any], schema: Mapping[str, Any], w
     model = None
     if isinstance(values.get("model"), str):
         model = read_model(values["model"], folder, f"{where}: model")
-        stated = named_sizes(model)
+        stated = own_sizes(model)
         model = replace(model, may_refuse=stated is None and "sizes" not in values)
         values = {**_of_model(model, stated or DEFAULT_SIZES), **values}
     complete = check(values, schema, Locator([(where, values)]))
@@ -125,7 +125,7 @@ def _complete(name: str, values: Mapping[str, Any], schema: Mapping[str, Any], w
     return Study(name=name, **{**fields, "model": model, "sizes": tuple(sorted(sizes))})
 
 
-def _of_model(model: Model, sizes: Sequence[int]) -> dict[str, Any]:
+def _of_model(model: Model, sizes: Sequence[int | str]) -> dict[str, Any]:
     """What a study of a model need not say."""
     return {
         "title": f"{model.title}, a model of your own",

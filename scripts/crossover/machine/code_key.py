@@ -31,6 +31,7 @@ WORK = {
     "trial": (f"{MEASUREMENT}.trial", "run_trial"),
     "training": (f"{MEASUREMENT}.training", "run_training"),
     "batch_try": (f"{MEASUREMENT}.search", "run_try"),
+    "probe": (f"{MEASUREMENT}.roofs", "run_probe"),
 }
 """The module and function that do each kind of job. The measuring process looks them up by name, so that no kind of job
 imports what only another one needs."""

@@ -19,7 +19,7 @@ TOKENS = 128
 
 def _torchvision(model: Model, size: int | str, batch_size: int) -> Step:
     models = _library("torchvision").models
-    name, pixels = (size, IMAGE_PIXELS) if isinstance(size, str) else (model.name, _pixels(size))
+    name, pixels = (size, IMAGE_PIXELS) if isinstance(size, str) else (model.name, size)
     if name not in models.list_models():
         raise _unknown(name, models.list_models())
     return _images(models.get_model(name, weights=None), pixels, batch_size)
@@ -27,21 +27,22 @@ def _torchvision(model: Model, size: int | str, batch_size: int) -> Step:
 
 def _timm(model: Model, size: int | str, batch_size: int) -> Step:
     timm = _library("timm")
-    name, pixels = (size, IMAGE_PIXELS) if isinstance(size, str) else (model.name, _pixels(size))
+    name = size if isinstance(size, str) else model.name
     if name not in timm.list_models():
         raise _unknown(name, timm.list_models())
-    return _images(timm.create_model(name, pretrained=False), pixels, batch_size)
+    network = timm.create_model(name, pretrained=False)
+    return _images(network, network.default_cfg["input_size"][-1] if isinstance(size, str) else size, batch_size)
 
 
 def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
-    """A model of a config's class with that many layers (1: as many as the config has by itself)."""
+    """A model of a config's class with that many layers; of a name with as many as the config has by itself."""
     transformers = _library("transformers")
     name = size if isinstance(size, str) else model.name
     config_class = getattr(transformers, name, None)
     if not isinstance(config_class, type) or not issubclass(config_class, transformers.PretrainedConfig):
         known = sorted(one for one in dir(transformers) if one.endswith("Config"))
         raise _unknown(name, known)
-    config = config_class(**({"num_hidden_layers": size} if isinstance(size, int) and size > 1 else {}))
+    config = config_class(**({"num_hidden_layers": size} if isinstance(size, int) else {}))
     network = transformers.AutoModel.from_config(config)
     if getattr(config, "image_size", None):
         side = config.image_size
@@ -60,10 +61,6 @@ BUILDERS: Mapping[str, Callable[[Model, int | str, int], Step]] = {
 def _unknown(name: str, known: list[str]) -> UserError:
     """That a name is unknown, with the closest ones."""
     return UserError(f"'{name}' is unknown{did_you_mean(name, known, 3)}; allowed: one of its {len(known)} names")
-
-
-def _pixels(size: int) -> int:
-    return IMAGE_PIXELS if size == 1 else size
 
 
 def _images(network: torch.nn.Module, pixels: int, batch_size: int) -> Step:

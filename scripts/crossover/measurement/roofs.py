@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +19,10 @@ import torch
 from crossover.errors import UnsupportedError
 from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
+from crossover.measurement.host.description import describe_host
+from crossover.measurement.process.jobs import ProbeJob
 from crossover.measurement.step.conditions import set_switches
-from crossover.measurement.step.devices import OpenDevice
+from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.precision import PURE, arithmetic_of
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp64")
@@ -52,6 +55,22 @@ class Sizes:
 HOST = Sizes((256, 512, 1024, 2048), tuple(2**power for power in range(20, 30, 2)))
 ACCELERATOR = Sizes((2048, 4096, 8192), tuple(2**power for power in (23, 25, 27, 29)))
 """At most 2^29 bytes a probe. Smaller working sets would show how long a kernel takes to start."""
+
+
+def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, None, dict[str, Any]]:
+    """Probe the device of the job's cell in this process; returns `ok` and its rows of table `roofs`."""
+    torch.set_num_threads(job.threads)
+    target = open_device(job.cell.device)
+    host = describe_host()
+    known = {
+        "machine": job.cell.machine,
+        "device": job.cell.device,
+        "device_name": target.name or host["cpu_model"],
+        **{name: host[name] for name in ("hostname", "threads", "torch_version")},
+    }
+    tell({"begun": known})
+    watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
+    return "ok", None, {"rows": [known | row for row in probe(target, job.threads, watch)]}
 
 
 def probe(target: OpenDevice, threads: int, watch: Stopwatch, sizes: Sizes | None = None) -> Iterator[dict[str, Any]]:

@@ -192,11 +192,14 @@ def device_name_of(rows: pd.DataFrame) -> str | None:
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain dictionaries; a missing value is None."""
-    return [
-        {str(key): None if pd.api.types.is_scalar(value) and pd.isna(value) else value for key, value in row.items()}
-        for row in table.to_dict("records")
-    ]
+    """Rows as plain dictionaries; a missing value is None, an array is a list."""
+    return [{str(key): _plain(value) for key, value in row.items()} for row in table.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
 
 
 def first_row(table: pd.DataFrame) -> dict[str, Any]:

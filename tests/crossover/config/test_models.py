@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crossover.config.models import DEFAULT_SIZES, Model, Table, named_sizes, read_model, read_table
+from crossover.config.models import DEFAULT_SIZES, Model, Table, own_sizes, read_model, read_table
 from crossover.errors import UserError
 
 Complaint = Callable[[Callable[[], Any]], str]
@@ -83,18 +83,18 @@ def test_an_imported_function_is_taken() -> None:
 
 
 def test_sizes_are_those_that_the_file_states(net: Path) -> None:
-    assert named_sizes(read_model("net.py:build", Path(), "here")) == (8, 16)
+    assert own_sizes(read_model("net.py:build", Path(), "here")) == (8, 16)
     net.write_text(FILE.replace("SIZES", "OTHERS"))
-    assert named_sizes(read_model("net.py:build", Path(), "here")) is None
-    assert named_sizes(read_model("net.py:fixed", Path(), "here")) == (1,)
-    assert named_sizes(read_model("timm:resnet18", Path(), "here")) == (1,)
+    assert own_sizes(read_model("net.py:build", Path(), "here")) is None
+    assert own_sizes(read_model("net.py:fixed", Path(), "here")) == ("net",)
+    assert own_sizes(read_model("timm:resnet18", Path(), "here")) == ("resnet18",)
 
 
 @pytest.mark.parametrize("sizes", ["range(3)", "[0]", "'8'"])
 def test_sizes_that_cannot_be_read_are_one_line(net: Path, sizes: str) -> None:
     net.write_text(FILE.replace("[8, 16]", sizes))
     with pytest.raises(UserError, match=r"^net\.py: line 4: SIZES"):
-        named_sizes(read_model("net.py:build", Path(), "here"))
+        own_sizes(read_model("net.py:build", Path(), "here"))
 
 
 @pytest.mark.parametrize(

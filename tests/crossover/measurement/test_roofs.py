@@ -14,6 +14,9 @@ import probe_roofs
 from crossover.errors import UserError
 from crossover.measurement import roofs
 from crossover.measurement.clock.timing import Stopwatch
+from crossover.measurement.process import attempts
+from crossover.measurement.process.child import do
+from crossover.measurement.process.jobs import Job, Outcome
 from crossover.measurement.step.devices import open_device
 from crossover.tables.registry import ROOF_KINDS
 from crossover.tables.roofs import Roofs, read_roofs
@@ -36,6 +39,13 @@ def probed(monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     watch = Stopwatch(lambda: int(next(readings) * BLOCK_S * 1e9), lambda: 0, lambda: None)
     monkeypatch.setattr(roofs, "LONGEST_STEP_S", 100.0)
     return pd.DataFrame(roofs.probe(open_device("cpu"), 1, watch, SMALL))
+
+
+def in_this_process(job: Job) -> Outcome:
+    """The outcome of a probe without a process of its own."""
+    told: list[dict[str, Any]] = []
+    status, reason, found = do(job, told.append)
+    return Outcome(status, reason, written=False, facts=told[0]["begun"], found=json.loads(json.dumps(found)))
 
 
 def test_rates_are_work_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +74,7 @@ def test_products_stop_growing_where_they_take_too_much_memory(monkeypatch: pyte
 def test_a_device_is_probed_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roofs, "HOST", SMALL)
     monkeypatch.setattr(roofs, "BLOCK_S", 1e-6)
+    monkeypatch.setattr(attempts, "run_supervised", in_this_process)
     file = tmp_path / "cpu.json"
     probe_roofs.main(["--device=cpu", f"--output={file}", "--machine=laptop", "--cpu-threads=1"])
     table = read_roofs([file])

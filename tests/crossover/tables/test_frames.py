@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +10,7 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.tables.columns import Measurement, arrow_schema
-from crossover.tables.frames import collect_rows, read_csv, read_table, write_table
+from crossover.tables.frames import collect_rows, read_csv, read_table, records, write_table
 from crossover.tables.rows import write_record
 
 
@@ -75,3 +76,8 @@ def test_a_spoilt_csv_file_is_named(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(UserError, match=r"^.*pairs\.csv: not a readable table \(.*\); delete it and run again$"):
         read_csv(path)
+
+
+def test_records_are_plain_values() -> None:
+    table = pd.DataFrame({"near": [np.array([1.0, 2.0]), None], "name": [None, "a"]})
+    assert records(table) == [{"near": [1.0, 2.0], "name": None}, {"near": None, "name": "a"}]

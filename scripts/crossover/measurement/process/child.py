@@ -5,9 +5,10 @@ from __future__ import annotations
 import fcntl
 import importlib
 import json
+import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ from typing import Any
 
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import code_of, work_of
-from crossover.measurement.process.jobs import Job, RowJob, job_from_json
+from crossover.measurement.process.jobs import Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
 from crossover.tables.rows import write_record
 
@@ -54,10 +55,25 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         from crossover.machine.trust import may_pass
 
         write_record(result, Path(job.output))
-        send(messages, {"done": result.status, "reason": result.reason, "transient": may_pass(vars(result))})
+        found = _found(vars(result)) if isinstance(job, TrialJob) and result.status == "ok" else {}
+        transient = may_pass(vars(result))
+        send(messages, {"done": result.status, "reason": result.reason, "found": found, "transient": transient})
     else:
         status, reason, found = result
         send(messages, {"done": status, "reason": reason, "found": found})
+
+
+def _found(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trial found, for the line that its command prints."""
+    from crossover.measurement.clock.stopping import relative_half_width
+
+    width = relative_half_width(row["samples_s"])
+    return {
+        **{name: row[name] for name in ("step_time_s", "flags")},
+        "half_width": width if width < math.inf else None,
+        "peak_bytes": row["peak_allocated_bytes"] or row["peak_rss_bytes"],
+        "on": row["device_name"] or row["device"],
+    }
 
 
 def do(job: Job, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Any:

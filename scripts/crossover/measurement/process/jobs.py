@@ -99,6 +99,13 @@ class TryJob(Job):
     """Most batches to time after these steps; 0: none."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProbeJob(Job):
+    """What a device can do; its cell names the device alone. Writes no file."""
+
+    kind = "probe"
+
+
 @dataclass(frozen=True)
 class Outcome:
     status: str
@@ -108,17 +115,17 @@ class Outcome:
     facts: dict[str, Any]
     """The columns it knew when it began."""
     found: dict[str, Any] = field(default_factory=dict)
-    """What a try found."""
+    """What a try or a probe found; of a trial what its command prints."""
     transient: bool = False
     """Whether what spoilt the result may be gone when it is measured again."""
 
 
-KINDS: dict[str, type[TrialJob] | type[TrainingJob] | type[TryJob]] = {
-    kind.kind: kind for kind in (TrialJob, TrainingJob, TryJob)
+KINDS: dict[str, type[TrialJob] | type[TrainingJob] | type[TryJob] | type[ProbeJob]] = {
+    kind.kind: kind for kind in (TrialJob, TrainingJob, TryJob, ProbeJob)
 }
 
 
-def job_from_json(text: str) -> TrialJob | TrainingJob | TryJob:
+def job_from_json(text: str) -> TrialJob | TrainingJob | TryJob | ProbeJob:
     """The job that `to_json` wrote."""
     values = json.loads(text)
     kind = KINDS[values.pop("kind")]
