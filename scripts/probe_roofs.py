@@ -2,7 +2,7 @@
 
     python scripts/probe_roofs.py --device=cuda --output=roofs.json
 
-A device takes about 10 seconds.
+A device takes up to 20 seconds.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from crossover.config.options import (
     check_writable,
     device,
     machine,
+    names,
     new_parser,
 )
 from crossover.config.studies import Cell
-from crossover.config.words import HERE
+from crossover.config.words import COMPUTES_IN, HERE, PRECISIONS
 from crossover.config.workloads import NULL
 from crossover.errors import UserError, one_line_errors
 from crossover.files import atomic_path
+
+PURE = tuple(precision for precision in PRECISIONS if precision not in COMPUTES_IN)
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -33,6 +36,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     parser.add_argument("--machine", default=HERE, type=machine, help="name of this machine, or of its class of nodes")
     parser.add_argument("--device", required=True, type=device, help=DEVICE_CHOICES)
+    parser.add_argument("--precisions", default=PURE, type=names, help="of the products, as fp32,bf16; else all")
     add_process_options(parser)
     add_isolation_option(parser)
     parser.add_argument("--output", required=True, type=Path, help="JSON file to write")
@@ -50,7 +54,7 @@ def main(arguments: list[str]) -> None:
 
     cell = Cell("roofs", NULL, "resident", 1, "fp32", "eager", 1, options.device, machine=options.machine)
     with holding(options.device, options.cpu_threads, f"{options.output}, roofs") as held:
-        outcome = run_supervised(ProbeJob(**job_fields(cell, options, held)))
+        outcome = run_supervised(ProbeJob(**job_fields(cell, options, held), precisions=options.precisions))
     if outcome.status != "ok":
         raise UserError(f"--device: {options.device} was not probed, {outcome.status}: {outcome.reason}")
     with atomic_path(options.output) as temporary:

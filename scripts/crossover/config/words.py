@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 DEVICES = ("cpu", "cuda", "mps", "xpu")
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp64")
+COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
+"""The precision of the matrix products in a mixed one."""
 EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
 PROTOCOLS = ("resident", "as_published", "loaded")

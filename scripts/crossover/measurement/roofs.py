@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,8 +25,6 @@ from crossover.measurement.step.conditions import set_switches
 from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.precision import PURE, arithmetic_of
 
-PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp64")
-
 REPEATS = 7
 """Blocks of each probe."""
 BLOCK_S = 0.03
@@ -37,7 +35,7 @@ MOST_BYTES = 10**9
 """Of the three matrices of a product."""
 COPY_BYTES = 2**26
 PASSES = 16
-"""Passes through memory in a row, which one launch starts where the device has graphs."""
+"""Passes through memory in a row, which one launch starts, where the device has graphs."""
 LAUNCHES = 1000
 """Tiny kernels in a row."""
 
@@ -70,14 +68,16 @@ def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[st
     }
     tell({"begun": known})
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
-    return "ok", None, {"rows": [known | row for row in probe(target, job.threads, watch)]}
+    return "ok", None, {"rows": [known | row for row in probe(target, job.threads, watch, job.precisions)]}
 
 
-def probe(target: OpenDevice, threads: int, watch: Stopwatch, sizes: Sizes | None = None) -> Iterator[dict[str, Any]]:
-    """Rows of table `roofs` for a device, without those that name it."""
+def probe(
+    target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequence[str], sizes: Sizes | None = None
+) -> Iterator[dict[str, Any]]:
+    """Rows of table `roofs` for a device, without those that name it; products in those of the precisions it has."""
     sizes = sizes or (HOST if target.device.type == "cpu" else ACCELERATOR)
     with without_garbage_collection(), torch.no_grad():
-        for precision in PRECISIONS:
+        for precision in precisions:
             try:
                 yield _matrix_products(target.device, precision, threads, watch, sizes.rows)
             except UnsupportedError:
@@ -122,15 +122,16 @@ def _streaming(device: torch.device, working_set: int, watch: Stopwatch) -> dict
         (lambda: other.copy_(half), 2 * half.nbytes),
         (whole.sum, whole.nbytes),
     )
+    times = PASSES if device.type == "cuda" else 1
     found = []
     for step, count in passes:
-        times_s = _times_s(_replayed(partial(_repeat, step), device), watch)
-        found.append(_row("memory", times_s, PASSES * count, "B/s"))
+        times_s = _times_s(_replayed(partial(_repeat, step, times), device), watch)
+        found.append(_row("memory", times_s, times * count, "B/s"))
     return max(found, key=lambda row: row["value"]) | {"working_set_bytes": working_set}
 
 
-def _repeat(step: Step) -> None:
-    for _ in range(PASSES):
+def _repeat(step: Step, times: int) -> None:
+    for _ in range(times):
         step()
 
 

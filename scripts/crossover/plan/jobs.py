@@ -19,8 +19,8 @@ from crossover.config.options import (
     setting_options,
     training_options,
 )
-from crossover.config.studies import Study, effort_of, quality_of
-from crossover.config.words import HERE, is_cpu
+from crossover.config.studies import Study, Ways, effort_of, quality_of
+from crossover.config.words import COMPUTES_IN, HERE, is_cpu
 from crossover.config.workloads import memory_mb
 from crossover.machine.code_key import Modules, code_of, digests_of
 from crossover.machine.discovery import Machine
@@ -75,8 +75,13 @@ class Jobs:
         """Parameters of a probe of a device."""
         machine = wildcards.get("machine", HERE)
         axes = {"machine": None if machine == HERE else machine, "device": wildcards["device"]}
+        asked = {precision for study in self.config.studies for precision in study.precisions}
+        for study in self.config.studies:
+            asked |= {*ways.precisions} if (ways := Ways.of(vars(study))) else set()
+        products = {COMPUTES_IN.get(precision, precision) for precision in asked}
+        given = {"precisions": ",".join(sorted(products)), "cpu_threads": self.config.cpu_threads}
         return {
-            "options": shlex.join(as_options(axes | {"cpu_threads": self.config.cpu_threads})),
+            "options": shlex.join(as_options(axes | given)),
             "code": digests_of("crossover.measurement.roofs"),
             **self._versions(wildcards),
         }

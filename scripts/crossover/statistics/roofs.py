@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crossover.config.words import COMPUTES_IN
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.roofs import Roofs
-
-COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
-"""The precision of the matrix products in a mixed one."""
 
 ALONE = 1.1
 """A single trial must be over its roof by this factor to say that the roof is wrong."""

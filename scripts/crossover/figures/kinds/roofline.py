@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
+from crossover.config.words import COMPUTES_IN
 from crossover.figures.panels import blank_figure, draw_legend
 from crossover.figures.style import INK, PUBLISHED_COLOUR, WIDTH_IN, log_ticks, side_look, use_style, worded
 from crossover.figures.view import StudyView
-from crossover.statistics.roofs import COMPUTES_IN
 from crossover.tables.frames import DEVICE_LINE_AXES, first_row
 from crossover.tables.labels import name_by, varying
 from crossover.tables.registry import LINE_AXES

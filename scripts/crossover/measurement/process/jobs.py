@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
@@ -104,6 +105,9 @@ class ProbeJob(Job):
     """What a device can do; its cell names the device alone. Writes no file."""
 
     kind = "probe"
+
+    precisions: Sequence[str]
+    """Of the matrix products."""
 
 
 @dataclass(frozen=True)

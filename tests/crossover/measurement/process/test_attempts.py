@@ -73,8 +73,8 @@ def test_only_what_may_pass_is_measured_once_more(
         ({"status": "oom", "reason": "full"}, "oom: full"),
         ({"status": "ok", "reason": None}, "ok"),
         (
-            {"found": {"step_time_s": 0.0521, "half_width": 0.031, "peak_bytes": 1.2e9, "flags": [], "on": "H200"}},
-            "52.1 ms a step, within ±3.1 % in this trial, peak 1.2 GB, on H200",
+            {"found": {"step_time_s": 0.0521, "half_width": 0.03, "peak_bytes": 1.2e9, "flags": [], "on": "H200"}},
+            "52.1 ms a step, within ±3.0 % in this trial, peak 1.20 GB, on H200",
         ),
         (
             {"found": {"step_time_s": 1e-4, "half_width": None, "peak_bytes": None, "flags": ["drift"], "on": "cpu"}},
