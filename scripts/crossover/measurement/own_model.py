@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from itertools import cycle
@@ -252,13 +253,25 @@ def refused(error: Exception, model: Model, what: str) -> Exception:
     return UnsupportedError(text) if model.may_refuse else UserError(text)
 
 
+@contextmanager
+def explaining(model: Model) -> Iterator[None]:
+    """Raise an error of a model's step as what it means."""
+    try:
+        yield
+    except Exception as error:
+        if (meant := explained(error, model)) is error:
+            raise
+        raise meant from error
+
+
 def explained(error: Exception, model: Model) -> Exception:
-    """An error of a model's forward pass as what it means: a result of its own, or the user's mistake with its line."""
+    """An error of a model's step as what it means: a result of its own, or the user's mistake with its line."""
     if isinstance(error, UserError) or early_end(error) is not None:
         return error
-    if isinstance(error, NotImplementedError) or "not implemented for" in str(error):
+    compiling = type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
+    if compiling or isinstance(error, NotImplementedError) or "not implemented for" in str(error):
         return UnsupportedError(_first_line(error))
-    return refused(error, model, "the model fails on its inputs")
+    return refused(error, model, "its step fails")
 
 
 class _Own:
@@ -304,29 +317,28 @@ class OwnTraining(_Own, TrainingTask):
         values, targets = self.batch.unpack(inputs)
         loss = self.made.loss or default_loss
         given = (targets,) if targets is not None or self.made.loss is None else ()
-        try:
-            return (loss(called(model, values), *given),)
-        except Exception as error:
-            raise explained(error, self.source) from None
+        return (loss(called(model, values), *given),)
 
     def run(self, *inputs: torch.Tensor) -> None:
         """The user's own step, if there is one."""
-        if self.made.run is None:
-            super().run(*inputs)
-        else:
-            values, targets = self.batch.unpack(inputs)
-            with self.arithmetic.autocast():
-                self.made.run(self.model, values, targets, self.optimizer)
+        with explaining(self.source):
+            if self.made.run is None:
+                super().run(*inputs)
+            else:
+                values, targets = self.batch.unpack(inputs)
+                with self.arithmetic.autocast():
+                    self.made.run(self.model, values, targets, self.optimizer)
 
 
 class OwnInference(_Own, InferenceTask):
     """The forward pass alone."""
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        try:
-            return (first_tensor(called(model, self.batch.unpack(inputs)[0])),)
-        except Exception as error:
-            raise explained(error, self.source) from None
+        return (first_tensor(called(model, self.batch.unpack(inputs)[0])),)
+
+    def run(self, *inputs: torch.Tensor) -> None:
+        with explaining(self.source):
+            super().run(*inputs)
 
     def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
         return self.batch.tensors

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from crossover.config.words import LARGER_BATCH
+from crossover.errors import UnsupportedError
 from crossover.measurement.clock.timing import Stopwatch, time_block
 from crossover.measurement.clock.turns import Way
 from crossover.measurement.step.endings import unless_out_of_memory
@@ -62,7 +63,8 @@ def remedies_of(
         ways |= _from_the_host(task, execution, host, pinned, early=not late)
     if name != "cuda-graph":
         nothing: dict[str, Way] = {}
-        ways |= unless_out_of_memory(lambda: _replayed(build(), held), nothing)
+        with suppress(UnsupportedError):
+            ways |= unless_out_of_memory(lambda: _replayed(build(), held), nothing)
     return ways
 
 
@@ -166,7 +168,7 @@ def _larger(on: Callable[[Inputs], Callable[[], None]], held: Inputs, run: Calla
     try:
         larger = tuple(torch.cat([tensor] * LARGER_BATCH) for tensor in held)
         run(*larger)
-    except RuntimeError:  # a model may take batches of one size only
+    except Exception:  # a model may take batches of one size only
         return {}
     return {"larger_s": Way(on(larger))}
 

@@ -160,7 +160,7 @@ def test_a_size_that_nobody_asked_for_may_be_refused(build: Build) -> None:
     with pytest.raises(UnsupportedError, match=r"line 6: build\(8, 4\) fails: AssertionError"):
         build(text, may_refuse=True)
     task = build("def build(size):\n    return nn.Linear(3, size), torch.ones(4, 5)", may_refuse=True)
-    with pytest.raises(UnsupportedError, match="the model fails on its inputs"):
+    with pytest.raises(UnsupportedError, match="its step fails"):
         task.step()
 
 
@@ -200,7 +200,19 @@ def test_a_mistake_is_one_line_with_its_place(build: Build, text: str, message: 
 
 def test_a_model_that_does_not_fit_its_inputs_is_one_line(build: Build) -> None:
     task = build("def build(size):\n    return nn.Linear(3, 1), torch.ones(4, 5)")
-    with pytest.raises(UserError, match="the model fails on its inputs: RuntimeError: mat1 and mat2"):
+    with pytest.raises(UserError, match="its step fails: RuntimeError: mat1 and mat2"):
+        task.step()
+
+
+def test_a_loss_without_a_gradient_is_one_line(build: Build) -> None:
+    """As where stochastic depth leaves out every layer."""
+    task = build(
+        """
+        def build():
+            return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: output.detach().sum())
+        """
+    )
+    with pytest.raises(UserError, match="its step fails: RuntimeError: element 0 of tensors does not require grad"):
         task.step()
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from crossover.errors import UnsupportedError
+from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.tasks import Task, TrainingTask
 
 CAPTURE_WARMUP_STEPS = 3
@@ -99,20 +102,37 @@ def _captured(task: Task) -> Execution:
 
 
 def capture(task: Task, buffers: tuple[torch.Tensor, ...]) -> torch.cuda.CUDAGraph:
-    """A CUDA graph of the device's work of a step, whose inputs are what `buffers` hold when it is replayed."""
+    """A CUDA graph of the device's work of a step, whose inputs are what `buffers` hold when it is replayed.
+
+    Raises UnsupportedError for a step that runs eagerly but not in a graph, or that would not be the same in one.
+    """
     device = task.arithmetic.device
     # A workload's sums over steps keep the graph of the steps on the side stream, which is harmless here.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))
+    drawn = host_generators()
     with torch.cuda.stream(side):
         for _ in range(CAPTURE_WARMUP_STEPS):
             task.run(*buffers)
     torch.cuda.current_stream(device).wait_stream(side)
+    if host_generators() != drawn:
+        raise UnsupportedError("cuda-graph cannot hold a step that draws random numbers on the host")
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        task.run(*buffers)
+    try:
+        with torch.cuda.graph(graph):
+            task.run(*buffers)
+    except Exception as error:
+        if early_end(error) is not None:
+            raise
+        raise UnsupportedError(f"cuda-graph cannot hold the step: {str(error).partition(chr(10))[0]}") from error
     return graph
+
+
+def host_generators() -> tuple[object, ...]:
+    """The state of the host's random generators, which a draw changes."""
+    name, keys, *place = np.random.get_state()
+    return torch.get_rng_state().numpy().tobytes(), random.getstate(), name, np.asarray(keys).tobytes(), *place
 
 
 def why_not_captured(task: Task) -> str | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch._inductor.config
@@ -239,3 +241,21 @@ def test_an_inference_in_amp_fp16_can_be_captured(cuda: list[str]) -> None:
     prepare(task, "cuda-graph")
     assert cuda[-1] == "end capture"
     assert task.seen[0].item() == 2
+
+
+@pytest.mark.parametrize("draw", [lambda: torch.rand(()), random.random, lambda: np.random.rand()])
+def test_a_step_that_draws_on_the_host_is_not_captured(cuda: list[str], draw: Callable[[], object]) -> None:
+    """As stochastic depth does: a replay would take the same layers each time."""
+    task = captured(run=lambda *_: draw())
+    with pytest.raises(UnsupportedError, match="draws random numbers on the host"):
+        prepare(task, "cuda-graph")
+    assert "begin capture" not in cuda
+
+
+def test_a_step_that_fails_in_a_graph_alone_is_not_supported(cuda: list[str]) -> None:
+    def run(*_: torch.Tensor) -> None:
+        if "begin capture" in cuda:
+            raise RuntimeError("operation not permitted when stream is capturing\nmore")
+
+    with pytest.raises(UnsupportedError, match=r"^cuda-graph cannot hold the step: operation not .* capturing$"):
+        prepare(captured(run=run), "cuda-graph")
