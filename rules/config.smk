@@ -10,6 +10,8 @@ from pathlib import Path
 gc.set_threshold(100_000, 50, 100)
 
 HOUSE = Path(str(workflow.current_basedir)).parent
+IS_MODULE = HOUSE != Path(workflow.basedir)
+"""Whether another workflow uses this one as a module."""
 sys.path.insert(0, str(HOUSE / "scripts"))
 
 from crossover.config.configuration import read_configuration, real_files
@@ -49,7 +51,7 @@ configfile: house("config/config.yaml")
 prefer_this_environment()
 
 with one_line_errors():
-    if HOUSE == Path(workflow.basedir):
+    if not IS_MODULE:
         # The config file named above comes last in Snakemake's list, but is overridden by the others.
         *overriding, own = map(Path, workflow.configfiles)
         files = overriding if workflow.config_settings.replace_workflow_config else [own, *overriding]
@@ -79,7 +81,7 @@ RESULTS = CONFIG.results
 SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere
 # How a job's message names its class of nodes.
 OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
-# How a run was started, which onstart fills in.
+# How a run was started, which rules/hooks.smk fills in.
 os.environ.setdefault(INVOCATION, "")
 
 

@@ -1,5 +1,7 @@
 # What a run tells on the terminal beside Snakemake's own lines: the time left, its answers, what to do if it failed.
 
+import atexit
+
 from crossover.plan.checks import check_executor
 from crossover.machine.invocation import hand_down_invocation, this_invocation
 from crossover.plan.progress import Progress, cut_inputs, failure_words
@@ -11,8 +13,27 @@ if workflow.is_main_process:
     logger.addFilter(cut_inputs)
 
 
-onstart:
+def begin():
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
+
+
+def tell_answers():
+    if PROGRESS.finished["render_report"] and not workflow.touch:
+        print("", Path(RESULTS, "summary.txt").read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
+
+
+def tell_failures():
+    print("", failure_words(PROGRESS.failed, RESULTS), sep="\n", file=sys.stderr)
+
+
+if IS_MODULE and workflow.is_main_process:
+    # Snakemake calls the handlers of the workflow that uses this one, and none of these.
+    begin()
+    atexit.register(lambda: tell_failures() if PROGRESS.failed else tell_answers())
+
+
+onstart:
+    begin()
     # The executor is known from here on only.
     if PROGRESS.measures() and not workflow.touch:
         with one_line_errors():
@@ -20,9 +41,8 @@ onstart:
 
 
 onsuccess:
-    if PROGRESS.finished["render_report"] and not workflow.touch:
-        print("", Path(RESULTS, "summary.txt").read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
+    tell_answers()
 
 
 onerror:
-    print("", failure_words(PROGRESS.failed, RESULTS), sep="\n", file=sys.stderr)
+    tell_failures()

@@ -29,10 +29,10 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def snakemake(project: Path, *arguments: str) -> str:
+def snakemake(project: Path, *arguments: str, status: int = 0) -> str:
     command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
@@ -57,26 +57,40 @@ def test_a_file_with_a_function_is_enough(project: Path) -> None:
     assert re.search(r"^measure_cell +2$", snakemake(project, *WORKFLOW, "-n", "--config", *config), re.M)
 
 
+@pytest.mark.slow
 def test_the_tutorials_workflow_uses_it_as_a_module(project: Path) -> None:
     text = block("rule all")
     assert len([line for line in text.splitlines() if line]) <= 20
-    (project / "Snakefile").write_text(text)
-    planned = snakemake(project, "-n", "--quiet", "rules")
-    assert "answer" in planned
-    listed = snakemake(project, "-n")
-    assert re.search(r"^all +1$", listed, re.MULTILINE)
-    assert re.search(r"^measure_cell +4$", listed, re.MULTILINE)
+    effort = {**TINY, "preset": "quick"}
+    shorter = text.replace("[64, 256, 1024, 4096]", "[8, 64]").replace('"quick"', f'{effort}, "devices": ["cpu"]')
+    (project / "Snakefile").write_text(shorter)
+    said = snakemake(project, "--workflow-profile", f"{ROOT}/profiles/default")
+    assert "Measured 1 of 2 trials; less than a minute left." in said
+    assert said.endswith((project / "results" / "summary.txt").read_text() + "\n")
+    assert (project / "answer.csv").is_file()
+    (project / "my_net.py").write_text("def build(width): return 1 / 0")
+    said = snakemake(project, "--workflow-profile", f"{ROOT}/profiles/default", status=1)
+    assert "my_net.py: line 1: build(8, 32) fails: ZeroDivisionError: division by zero" in said
+    assert "Failed: 2 jobs (measure_cell 2); see above." in said
 
 
 def test_the_tutorials_study_lies_beside_its_model(project: Path) -> None:
     folder = project / "studies"
     folder.mkdir()
     (project / "my_net.py").rename(folder / "my_net.py")
-    (folder / "my_study.yaml").write_text(
-        block("question:").replace("protocols: [resident, loaded]", "protocols: [resident]")
-    )
+    (folder / "my_study.yaml").write_text(block("question:"))
     listed = snakemake(project, *WORKFLOW, "-n", "--config", "studies=[studies/my_study.yaml]", *quick())
-    assert re.search(r"^measure_cell +32$", listed, re.MULTILINE)
+    assert re.search(r"^measure_cell +16$", listed, re.MULTILINE)
+
+
+def test_a_table_of_ones_own_is_data(project: Path) -> None:
+    rows = "".join(f"{row},{row * 2},{'yes' if row % 2 else 'no'}\n" for row in range(40))
+    (project / "samples.csv").write_text(f"a,b,label\n{rows}")
+    (project / "my_net.py").write_text("from torch import nn\ndef build(width):\n    return nn.Linear(2, 2)\n")
+    (config,) = re.findall(r"--config (model=my_net.py:build) \"(data=.*?)\"", TUTORIAL)
+    snakemake(project, *WORKFLOW, "--config", *config, "sizes=[1]", *quick(), "--until", "measure_cell")
+    (row,) = (project / "results").rglob("trial-1.parquet")
+    assert pd.read_parquet(row)[["status", "parameters"]].values.tolist() == [["ok", 6]]
 
 
 def test_one_cell_by_hand_prints_its_answer(project: Path) -> None:

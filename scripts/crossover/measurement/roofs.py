@@ -152,7 +152,7 @@ def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]
         replay = _replayed(many, device)
         replayed_s = [time_s / LAUNCHES for time_s in _times_s(replay, watch)]
         yield _row("graph_launch", replayed_s, None, "s")
-        busy = profile_device(replay, device, watch.synchronise, LAUNCHES * replayed_s[0])
+        busy = profile_device(replay, device, watch.synchronise, LAUNCHES * replayed_s[0], most_steps=2)
         if busy is not None:
             yield _row("graph_gap", [max(0.0, time_s - busy[0] / busy[1]) for time_s in replayed_s], None, "s")
 

@@ -16,7 +16,7 @@ PROFILED_S = 0.2
 
 
 def profile_device(
-    step: Step, device: torch.device, synchronise: Step, step_time_s: float
+    step: Step, device: torch.device, synchronise: Step, step_time_s: float, most_steps: int = PROFILED_STEPS
 ) -> tuple[float, float] | None:
     """Seconds of one step in which at least one kernel or copy ran, and how many ran; None without any.
 
@@ -26,7 +26,7 @@ def profile_device(
         return None
     name, autograd = device.type.upper(), cast(Any, torch.autograd)
     activity, kind = getattr(torch.profiler.ProfilerActivity, name), getattr(autograd.DeviceType, name)
-    steps = max(1, min(PROFILED_STEPS, round(PROFILED_S / step_time_s)))
+    steps = max(1, min(most_steps, round(PROFILED_S / step_time_s)))
     with torch.profiler.profile(activities=[activity]) as profile:
         for _ in range(steps):
             step()
