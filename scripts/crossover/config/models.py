@@ -73,6 +73,11 @@ class Model:
         return f"{self.place}:{self.name}"
 
     @property
+    def shown(self) -> str:
+        """It in messages and rows, with its file relative to the working directory."""
+        return f"{os.path.relpath(self.place)}:{self.name}" if self.file else self.source
+
+    @property
     def title(self) -> str:
         """A short name, as a study's file may be called."""
         stem = self.file.stem if self.file else self.place.rpartition(".")[2]

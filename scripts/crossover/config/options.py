@@ -108,6 +108,10 @@ def cell_of(options: argparse.Namespace, **known: int) -> Cell:
 
 def _own_model(options: argparse.Namespace) -> Model:
     """The user's own model that a command line names."""
+    if options.names and options.size > len(options.names):
+        raise UserError(
+            f"--size: {options.size} has no name; allowed: 1 to {len(options.names)}, the places in --names"
+        )
     table = None
     if options.table is not None:
         if options.targets is None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from itertools import cycle
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -67,9 +68,9 @@ class OwnModel:
             returned = function(size, self.cell.batch_size)
         except UserError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise refused(error, self.model, f"{call} fails") from error
-        where = f"{self.model.source}: {call}"
+        where = f"{self.model.shown}: {call}"
         return _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
 
 
@@ -120,7 +121,7 @@ def _place(error: BaseException, model: Model) -> str:
     """The last line of the user's own file that an error passed through."""
     file = model.file or Path(getattr(sys.modules.get(model.place), "__file__", None) or model.place)
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file]
-    return f"{os.path.relpath(file)}: line {own[-1].lineno}" if own else str(model.source)
+    return f"{os.path.relpath(file)}: line {own[-1].lineno}" if own else model.shown
 
 
 @cache
@@ -131,7 +132,7 @@ def _function(model: Model) -> Callable[[int | str, int], Any]:
     module = _module(model)
     function = getattr(module, model.name, None)
     if not callable(function):
-        raise UserError(f"{model.source}: the module has no function {model.name}; add one: {SIGNATURE}")
+        raise UserError(f"{model.shown}: the module has no function {model.name}; add one: {SIGNATURE}")
     count = _arguments(function)
     return lambda *arguments: function(*arguments[:count])
 
@@ -187,11 +188,10 @@ def _batches(made: Step, batch_size: int) -> Iterator[Batch]:
     """The batches of a step, without end; those of a Dataset in a new order each time."""
     inputs = made.inputs
     if isinstance(inputs, Dataset):
-        shuffle = not isinstance(inputs, IterableDataset)
-        if not shuffle or len(inputs) >= batch_size:  # type: ignore[arg-type]
-            inputs = DataLoader(inputs, batch_size=batch_size, shuffle=shuffle, drop_last=True)
-        else:
-            raise UserError(f"batch size {batch_size} is larger than the data; allowed: at most its {len(inputs)} rows")  # type: ignore[arg-type]
+        rows = None if isinstance(inputs, IterableDataset) else len(cast(Sized, inputs))
+        if rows is not None and rows < batch_size:
+            raise ValueError(f"batch size {batch_size} is larger than the data; allowed: at most its {rows} rows")
+        inputs = DataLoader(inputs, batch_size=batch_size, shuffle=rows is not None, drop_last=True)
     if not isinstance(inputs, DataLoader):
         yield from cycle([Batch(inputs, made.targets)])
     while True:
@@ -218,7 +218,7 @@ def first_tensor(output: Any) -> torch.Tensor:
         output = output.to_tuple()
     found = [tensor for tensor in _tensors(output) if tensor.is_floating_point()]
     if not found:
-        raise UserError(
+        raise ValueError(
             f"the model returns {_kind(output)} without a tensor of floating point; give a crossover.Step with a loss"
         )
     return found[0]
@@ -241,37 +241,37 @@ def default_loss(output: Any, targets: torch.Tensor | None) -> torch.Tensor:
         return functional.cross_entropy(scores.flatten(0, -2), targets.flatten())
     elif scores.dim() > 1 and scores.shape[:1] + scores.shape[2:] == targets.shape:
         return functional.cross_entropy(scores, targets)
-    raise UserError(
+    raise ValueError(
         f"the model returns {list(scores.shape)} for targets of {list(targets.shape)} in {str(targets.dtype)[6:]}, "
         "which no default loss compares; give a crossover.Step with a loss"
     )
 
 
-def refused(error: Exception, model: Model, what: str) -> Exception:
+def refused(error: BaseException, model: Model, what: str) -> Exception:
     """The user's mistake with its line; a result where nobody asked for the size."""
     text = f"{_place(error, model)}: {what}: {type(error).__name__}: {_first_line(error)}"
     return UnsupportedError(text) if model.may_refuse else UserError(text)
 
 
 @contextmanager
-def explaining(model: Model) -> Iterator[None]:
+def explaining(model: Model, what: str = "its step fails") -> Iterator[None]:
     """Raise an error of a model's step as what it means."""
     try:
         yield
     except Exception as error:
-        if (meant := explained(error, model)) is error:
+        if (meant := explained(error, model, what)) is error:
             raise
         raise meant from error
 
 
-def explained(error: Exception, model: Model) -> Exception:
+def explained(error: Exception, model: Model, what: str) -> Exception:
     """An error of a model's step as what it means: a result of its own, or the user's mistake with its line."""
     if isinstance(error, UserError) or early_end(error) is not None:
         return error
     compiling = type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
-    if compiling or isinstance(error, NotImplementedError) or "not implemented for" in str(error):
+    if compiling or re.search(r"not implemented for|Could not run 'aten::", str(error)):
         return UnsupportedError(_first_line(error))
-    return refused(error, model, "its step fails")
+    return refused(error, model, what)
 
 
 class _Own:
@@ -280,13 +280,14 @@ class _Own:
     arithmetic: Arithmetic
 
     def __init__(self, made: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
-        self.made, self.source = made, model
+        self.made, self.own_model = made, model
         self.batches = _batches(made, cell.batch_size)
-        self.batch = next(self.batches)
+        with explaining(model, "its data fail"):
+            self.batch = next(self.batches)
         self.loaded = cell.protocol == "loaded"
         if self.loaded and not isinstance(made.inputs, Dataset | DataLoader):
             raise UserError(
-                f"{model.source}: it returns no Dataset or DataLoader, which protocol loaded takes; take resident"
+                f"{model.shown}: it returns no Dataset or DataLoader, which protocol loaded takes; take resident"
             )
         self.batched = all(len(tensor) == cell.batch_size for tensor in self.batch.tensors)
         if not self.batched:
@@ -297,7 +298,8 @@ class _Own:
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
         if not self.loaded:
             return self.resident  # type: ignore[attr-defined, no-any-return]
-        return tuple(map(self.arithmetic.place, next(self.batches).tensors))
+        with explaining(self.own_model, "its data fail"):
+            return tuple(map(self.arithmetic.place, next(self.batches).tensors))
 
 
 class OwnTraining(_Own, TrainingTask):
@@ -308,7 +310,7 @@ class OwnTraining(_Own, TrainingTask):
         self.model.train()
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not parameters:
-            raise UserError(f"{model.source}: the model has no parameters to train; take mode: infer")
+            raise UserError(f"{model.shown}: the model has no parameters to train; take mode: infer")
         self.optimizer = made.optimizer(parameters) if made.optimizer else torch.optim.SGD(parameters, lr=LEARNING_RATE)
         if made.run is not None:
             self.not_comparable = "its step is the user's own function"
@@ -321,7 +323,7 @@ class OwnTraining(_Own, TrainingTask):
 
     def run(self, *inputs: torch.Tensor) -> None:
         """The user's own step, if there is one."""
-        with explaining(self.source):
+        with explaining(self.own_model):
             if self.made.run is None:
                 super().run(*inputs)
             else:
@@ -337,7 +339,7 @@ class OwnInference(_Own, InferenceTask):
         return (first_tensor(called(model, self.batch.unpack(inputs)[0])),)
 
     def run(self, *inputs: torch.Tensor) -> None:
-        with explaining(self.source):
+        with explaining(self.own_model):
             super().run(*inputs)
 
     def next_host_inputs(self) -> tuple[torch.Tensor, ...]:

@@ -188,6 +188,12 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
         ("def build(size):\n    return nn.Linear(1, 1), [1]", "returns a list as the inputs"),
         ("def build(size):\n    return nn.Linear(1, 1), torch.ones(1), 3", "returns a int as the targets"),
         ("def build(size):\n    return nn.ReLU(), torch.ones(1)", "has no parameters to train; take mode: infer"),
+        ("def build():\n    raise SystemExit('bye')", "line 6: build(8, 4) fails: SystemExit: bye"),
+        (
+            "class Data(list, torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return 1 / 0\n"
+            "def build(): return nn.Linear(1, 1), Data(range(9))",
+            "line 7: its data fail: ZeroDivisionError",
+        ),
         ("import nothing_there\ndef build(size): pass", "line 5: the import fails: ModuleNotFoundError"),
     ],
 )
@@ -219,9 +225,9 @@ def test_a_loss_without_a_gradient_is_one_line(build: Build) -> None:
 def test_what_a_device_lacks_is_a_result(tmp_path: Path) -> None:
     model = read_model("a:b", tmp_path, "here")
     lacking = RuntimeError("\"conv\" not implemented for 'Half'")
-    assert isinstance(explained(lacking, model), UnsupportedError)
+    assert isinstance(explained(lacking, model, "it fails"), UnsupportedError)
     memory = MemoryError()
-    assert explained(memory, model) is memory
+    assert explained(memory, model, "it fails") is memory
 
 
 @pytest.mark.parametrize(
@@ -242,7 +248,7 @@ def test_a_loss_of_the_models_own_counts() -> None:
 
 
 def test_shapes_that_no_default_compares_are_named() -> None:
-    with pytest.raises(UserError, match=r"returns \[4, 8\] for targets of \[4, 7\] in float32"):
+    with pytest.raises(ValueError, match=r"returns \[4, 8\] for targets of \[4, 7\] in float32"):
         default_loss(torch.ones(4, 8), torch.ones(4, 7))
 
 

@@ -45,7 +45,7 @@ class Job:
 
     def columns(self) -> dict[str, Any]:
         """What the job itself says about its result, under the names of a row's columns."""
-        model = self.cell.model.source if self.cell.model else None
+        model = self.cell.model.shown if self.cell.model else None
         own = {**self.cell.values, **size_words(self.cell), "model": model}
         return {**own, **{name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}}
 
