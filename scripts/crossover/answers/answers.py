@@ -65,7 +65,9 @@ def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
         status = "see_figures" if (cells["trials"] > 0).any() else "no_result"
     else:
         status = "other_devices" if spec.get("devices") else "not_measured"
-    return {"kind": "missing", "main": True, "status": status, "winner": ", ".join(spec.get("devices") or ())}
+    reason = cells["reason"].iloc[0] if status == "no_result" else None
+    devices = ", ".join(spec.get("devices") or ())
+    return {"kind": "missing", "main": True, "status": status, "winner": devices, "reason": reason}
 
 
 def _claim(row: Mapping[str, Any]) -> Row:

@@ -312,8 +312,8 @@ def test_a_study_without_an_answer_says_why(row: Row) -> None:
         ["missing", "not_measured", ""],
         ["missing", "other_devices", "mps"],
     ]
-    lost = only(answers([row(status="timeout", step_time_s=None)]), "missing")
-    assert (lost["status"], lost["main"]) == ("no_result", True)
+    lost = only(answers([row(status="timeout", reason="too slow", step_time_s=None)]), "missing")
+    assert (lost["status"], lost["main"], lost["reason"]) == ("no_result", True, "too slow")
 
 
 def test_claims_are_answers_with_the_published_value(line: Row) -> None:

@@ -57,6 +57,15 @@ def found(trial: dict[str, Any], roofs: RoofTimes = UNKNOWN, trials: int = 3) ->
     return bottleneck_of([trial] * trials, roofs)
 
 
+def test_a_batch_costs_no_more_than_it_takes_alone() -> None:
+    """A resident step that was slower than the same step on a held batch was so by chance."""
+    trial = gpu(launch=0.5, device=0.5, split_step_s=1.3, loading_s=1e-7)
+    split = split_of(trial, UNKNOWN)
+    assert split["loader"] < 1e-6
+    assert split["launch"] == pytest.approx(0.5)
+    assert sum(split.values()) == pytest.approx(1)
+
+
 PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.0, gaps_s=0.0)
 
 

@@ -33,6 +33,7 @@ from torch import nn
 from crossover.config.studies import Cell
 from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
+from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task
 
@@ -51,10 +52,18 @@ def build_model(cell: Cell) -> nn.Module:
     return model
 
 
-def count_parameters(cell: Cell) -> int:
-    """Number of trainable parameters of a cell's model, counted without allocating any, but for a user's own."""
-    with nullcontext() if cell.model else torch.device("meta"):
-        model = build_model(cell)
+def count_parameters(cell: Cell) -> int | None:
+    """Number of trainable parameters of a cell's model, counted without allocating any, but for a user's own.
+
+    None for one that cannot be built here, which is then the result of the trial.
+    """
+    try:
+        with nullcontext() if cell.model else torch.device("meta"):
+            model = build_model(cell)
+    except Exception as error:
+        if early_end(error) is None:
+            raise
+        return None
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
 
