@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ TOKENS = 128
 
 
 def _torchvision(model: Model, size: int | str, batch_size: int) -> Step:
-    models = _library("torchvision").models
+    models = _library("torchvision")
     name, pixels = (size, IMAGE_PIXELS) if isinstance(size, str) else (model.name, size)
     if name not in models.list_models():
         raise _unknown(name, models.list_models())
@@ -69,11 +70,9 @@ def _images(network: torch.nn.Module, pixels: int, batch_size: int) -> Step:
 
 
 def _library(name: str) -> Any:
+    os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
     try:
-        library = importlib.import_module(name)
-        if name == "torchvision":
-            importlib.import_module("torchvision.models")
-        return library
+        return importlib.import_module("torchvision.models" if name == "torchvision" else name)
     except Exception as error:
         detail = str(error).strip().partition("\n")[0]
         raise UserError(
