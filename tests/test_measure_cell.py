@@ -14,7 +14,8 @@ import pytest
 
 from crossover.config.studies import Cell
 from crossover.config.words import AXES
-from measure_cell import parse_arguments
+from crossover.measurement.process.jobs import Outcome
+from measure_cell import answer_of, parse_arguments
 from trials import CELL, EFFORT, SCRIPT, read_row, run_script, trial_options, write_points
 
 
@@ -128,3 +129,22 @@ def test_a_users_mistake_has_no_traceback(dataset: Path, tmp_path: Path, change:
     assert "Traceback" not in done.stderr
     assert message in done.stderr.splitlines()[-1]
     assert not output.exists()
+
+
+FOUND = {"step_time_s": 0.0521, "samples_s": [0.05, 0.06] * 10, "peak_bytes": 1.2e9, "flags": [], "on": "H200"}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "line"),
+    [
+        ({"status": "oom", "reason": "full"}, "oom: full"),
+        ({"found": FOUND}, "52.1 ms a step, within ±4.4 % in this trial, peak 1.20 GB, on H200"),
+        (
+            {"found": {**FOUND, "samples_s": [1e-4], "peak_bytes": None, "flags": ["drift"], "on": "cpu"}},
+            "52.1 ms a step, on cpu (flagged: drift)",
+        ),
+    ],
+)
+def test_a_command_says_what_it_found(outcome: dict[str, Any], line: str) -> None:
+    whole = {"status": "ok", "reason": None, "written": True, "facts": {}, **outcome}
+    assert answer_of(Outcome(**whole)) == line

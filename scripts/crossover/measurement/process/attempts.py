@@ -13,11 +13,10 @@ from crossover.measurement.process.children import ForkedProcess, FreshProcess, 
 from crossover.measurement.process.jobs import Job, Outcome, RowJob, TrialJob
 from crossover.measurement.process.supervision import ChildLostError, kernel_oom_kills, supervise
 from crossover.tables.rows import write_record
-from crossover.text import bytes_text, percent_text, seconds_text
 
 
-def measure(job: RowJob) -> str:
-    """Do a trial or a training and write its row, atomically; returns in one line what it found.
+def measure(job: RowJob) -> Outcome:
+    """Do a trial or a training and write its row, atomically.
 
     A trial is measured once more if what spoilt it may be gone by then. Raises ChildFailedError if the measuring
     process ended by an error, which it has printed.
@@ -30,20 +29,7 @@ def measure(job: RowJob) -> str:
             outcome = run_supervised(replace(job, attempts=2))
         if not outcome.written:
             write_record(job.record(**outcome.facts, status=outcome.status, reason=outcome.reason), temporary)
-    return answer_of(outcome)
-
-
-def answer_of(outcome: Outcome) -> str:
-    """What a job found, in one line: "1.24 ms a step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
-    found = outcome.found
-    if not found:
-        return outcome.status if outcome.reason is None else f"{outcome.status}: {outcome.reason}"
-    words = [f"{seconds_text(found['step_time_s'])} a step"]
-    if found["half_width"] is not None:
-        words.append(f"within ±{percent_text(found['half_width'])} in this trial")
-    words += [f"peak {bytes_text(found['peak_bytes'])}"] if found["peak_bytes"] else []
-    doubts = f" (flagged: {', '.join(found['flags'])})" if found["flags"] else ""
-    return ", ".join([*words, f"on {found['on']}"]) + doubts
+    return outcome
 
 
 def run_supervised(job: Job) -> Outcome:

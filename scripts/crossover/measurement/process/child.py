@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import importlib
 import json
-import math
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -65,15 +64,9 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
 
 def _found(row: Mapping[str, Any]) -> dict[str, Any]:
     """What a trial found, for the line that its command prints."""
-    from crossover.measurement.clock.stopping import relative_half_width
-
-    width = relative_half_width(row["samples_s"])
-    return {
-        **{name: row[name] for name in ("step_time_s", "flags")},
-        "half_width": width if width < math.inf else None,
-        "peak_bytes": row["peak_allocated_bytes"] or row["peak_rss_bytes"],
-        "on": row["device_name"] or row["device"],
-    }
+    peak_bytes = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
+    own = {name: row[name] for name in ("step_time_s", "samples_s", "flags")}
+    return {**own, "peak_bytes": peak_bytes, "on": row["device_name"] or row["device"]}
 
 
 def do(job: Job, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Any:

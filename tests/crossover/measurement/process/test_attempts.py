@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from crossover.measurement.process import attempts
-from crossover.measurement.process.attempts import answer_of, measure
+from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.jobs import Outcome, TrialJob
 from trials import read_row, trial_job, write_points
 
@@ -65,22 +64,3 @@ def test_only_what_may_pass_is_measured_once_more(
     row = read_row(output)
     assert made == [1, 2][:attempted]
     assert (row["status"], row["reason"], row["step_time_s"], row["parameters"]) == (status, reason, 0.5, 6)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "line"),
-    [
-        ({"status": "oom", "reason": "full"}, "oom: full"),
-        ({"status": "ok", "reason": None}, "ok"),
-        (
-            {"found": {"step_time_s": 0.0521, "half_width": 0.03, "peak_bytes": 1.2e9, "flags": [], "on": "H200"}},
-            "52.1 ms a step, within ±3.0 % in this trial, peak 1.20 GB, on H200",
-        ),
-        (
-            {"found": {"step_time_s": 1e-4, "half_width": None, "peak_bytes": None, "flags": ["drift"], "on": "cpu"}},
-            "100 µs a step, on cpu (flagged: drift)",
-        ),
-    ],
-)
-def test_a_command_says_what_it_found(outcome: dict[str, Any], line: str) -> None:
-    assert answer_of(Outcome(**{"status": "ok", "reason": None, "written": True, "facts": {}, **outcome})) == line
