@@ -8,15 +8,15 @@ from typing import Any
 import pandas as pd
 
 from crossover.answers.vocabulary import Row, estimate
-from crossover.config.words import BASELINE, PLAIN, PLAIN_SIDES, threads_of_side
+from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, threads_of_side
 from crossover.statistics.best import BEST, BEST_AXES, WAY_AXES
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
 from crossover.tables.registry import LINE_AXES
 from crossover.tables.run_tables import RunTables
 
-TRANSFERS, RESIDENT = "as_published", "resident"
-"""The protocols whose data come from the host in each step, and lie on the device."""
+RESIDENT = PROTOCOLS[0]
+"""The protocol whose data lie on the device."""
 
 
 def crossover_answers(own: RunTables) -> list[Row]:
@@ -120,8 +120,8 @@ def transfers(own: RunTables) -> list[Row]:
     found = []
     for _, rows in headlines[headlines["status"] == "bracketed"].groupby(axes, sort=False):
         by_protocol = {row["protocol"]: row for row in records(rows)}
-        if {TRANSFERS, RESIDENT} <= by_protocol.keys():
-            found.append(_transfer(by_protocol[TRANSFERS], by_protocol[RESIDENT], several))
+        for moved in by_protocol.keys() & {*FROM_HOST} if RESIDENT in by_protocol else ():
+            found.append(_transfer(by_protocol[moved], by_protocol[RESIDENT], several))
     return found
 
 

@@ -11,6 +11,8 @@ COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
 EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
 PROTOCOLS = ("resident", "as_published", "loaded")
+FROM_HOST = PROTOCOLS[1:]
+"""Those whose data come from the host in each step."""
 PLAIN = "plain"
 """The variant of a workload with nothing switched on."""
 

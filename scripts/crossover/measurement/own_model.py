@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import cycle
 from pathlib import Path
 from types import ModuleType
@@ -34,6 +34,12 @@ from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
+PARTS = {
+    "loss": "a function of the model's output, and of the targets if there are any",
+    "optimizer": "an optimizer of the model's parameters, or a function that makes one of them",
+    "run": "a function of model, inputs, targets and optimizer",
+}
+"""What else a Step may hold."""
 LEARNING_RATE = 1e-3
 """Small, so that repeated steps on one batch stay finite."""
 
@@ -88,6 +94,10 @@ def _as_step(returned: Any, where: str) -> Step:
             f"{where} returns {_kind(made.inputs)} as the inputs; allowed: a tensor, a tuple or dict of them, a "
             "Dataset or a DataLoader"
         )
+    for part in ("loss", "optimizer", "run"):
+        value = getattr(made, part)
+        if not (value is None or callable(value) or (part == "optimizer" and isinstance(value, torch.optim.Optimizer))):
+            raise UserError(f"{where} returns {_kind(value)} as the {part}; allowed: {PARTS[part]}")
     if made.targets is not None and not isinstance(made.targets, torch.Tensor):
         raise UserError(f"{where} returns {_kind(made.targets)} as the targets; allowed: a tensor, or none")
     return made
@@ -129,12 +139,21 @@ def _function(model: Model) -> Callable[[int | str, int], Any]:
     """The user's function, called with as many of size and batch size as it takes."""
     if model.place in LIBRARIES:
         return lambda size, batch_size: BUILDERS[model.place](model, size, batch_size)
-    module = _module(model)
-    function = getattr(module, model.name, None)
-    if not callable(function):
-        raise UserError(f"{model.shown}: the module has no function {model.name}; add one: {SIGNATURE}")
+    function = _named(model)
     count = _arguments(function)
     return lambda *arguments: function(*arguments[:count])
+
+
+def takes_batch_size(model: Model) -> bool:
+    """Whether the function is called with the batch size, or the samples are the table's."""
+    return model.place in LIBRARIES or model.table is not None or _arguments(_named(model)) > 1
+
+
+def _named(model: Model) -> Callable[..., Any]:
+    function: Callable[..., Any] | None = getattr(_module(model), model.name, None)
+    if not callable(function):
+        raise UserError(f"{model.shown}: the module has no function {model.name}; add one: {SIGNATURE}")
+    return function
 
 
 def _arguments(function: Callable[..., Any]) -> int:
@@ -147,6 +166,7 @@ def _arguments(function: Callable[..., Any]) -> int:
     return min(sum(parameter.kind in kinds for parameter in parameters), 2)
 
 
+@cache
 def _module(model: Model) -> ModuleType:
     """The user's module, with the folder of its file on Python's path, for its neighbours."""
     try:
@@ -247,10 +267,14 @@ def default_loss(output: Any, targets: torch.Tensor | None) -> torch.Tensor:
     )
 
 
+REFUSALS = (ValueError, AssertionError, RuntimeError)
+"""What a function or a model says of a size that it does not offer; other errors are mistakes."""
+
+
 def refused(error: BaseException, model: Model, what: str) -> Exception:
     """The user's mistake with its line; a result where nobody asked for the size."""
     text = f"{_place(error, model)}: {what}: {type(error).__name__}: {_first_line(error)}"
-    return UnsupportedError(text) if model.may_refuse else UserError(text)
+    return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
 
 @contextmanager
@@ -274,6 +298,21 @@ def explained(error: Exception, model: Model, what: str) -> Exception:
     return refused(error, model, what)
 
 
+def _check_rows(batch: Batch, batch_size: int, model: Model, scales: bool) -> None:
+    """Raise UserError if a batch cannot be of `batch_size` samples, by which a rate is counted.
+
+    They may lie along the first or the second dimension; where the function is given the batch size, a sample may also
+    be several rows, as the nodes of a graph.
+    """
+    lengths = [length for tensor in batch.tensors for length in tensor.shape[:2]]
+    whole = scales and any(len(tensor) % batch_size == 0 for tensor in batch.tensors)
+    if whole or batch_size in lengths:
+        return
+    rows = " or ".join(map(str, dict.fromkeys(len(tensor) for tensor in batch.tensors)))
+    advice = "build it of batch_size rows" if scales else f"take batch size {rows}"
+    raise UserError(f"{model.shown}: its batch has {rows} rows, not the {batch_size} of the batch size; {advice}")
+
+
 class _Own:
     """What both modes share: batches, and how they travel."""
 
@@ -289,6 +328,7 @@ class _Own:
             raise UserError(
                 f"{model.shown}: it returns no Dataset or DataLoader, which protocol loaded takes; take resident"
             )
+        _check_rows(self.batch, cell.batch_size, model, takes_batch_size(model))
         self.batched = all(len(tensor) == cell.batch_size for tensor in self.batch.tensors)
         if not self.batched:
             self.checked_rows = sys.maxsize
@@ -311,7 +351,9 @@ class OwnTraining(_Own, TrainingTask):
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not parameters:
             raise UserError(f"{model.shown}: the model has no parameters to train; take mode: infer")
-        self.optimizer = made.optimizer(parameters) if made.optimizer else torch.optim.SGD(parameters, lr=LEARNING_RATE)
+        made_by = made.optimizer or partial(torch.optim.SGD, lr=LEARNING_RATE)
+        with explaining(model, "its optimizer fails"):
+            self.optimizer = made_by if isinstance(made_by, torch.optim.Optimizer) else made_by(parameters)
         if made.run is not None:
             self.not_comparable = "its step is the user's own function"
 

@@ -191,7 +191,7 @@ class Trial:
         answer = compare_with_reference(self.task, lambda: build_model(cell), cell.precision, cell.execution)
         own = unless_out_of_memory(self.task.own_errors, None) or {}
         self.wrong = self.wrong or answer.wrong
-        self.checked = answer.unchecked is None
+        self.checked = answer.unchecked is None or (cell.model is not None and not cell.model.checked)
         self.notes += [answer.unchecked] if answer.unchecked else []
         found = {"relative_error": answer.errors.get("result"), "gradient_error": answer.errors.get("gradient"), **own}
         finite = {name: error if error is None or math.isfinite(error) else None for name, error in found.items()}

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from crossover.config.studies import Cell
-from crossover.config.words import BASELINE, PLAIN_SIDES, is_cpu, threads_of_side
+from crossover.config.words import BASELINE, FROM_HOST, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
 from crossover.statistics.cells import rows_of_cells
 from crossover.statistics.intervals import LogMean, ratio_of
 from crossover.statistics.pairings import compare_across
@@ -121,11 +121,11 @@ def plain_settings(cells: Collection[Cell]) -> dict[str, Any]:
 
 
 def _protocols(cells: Cells) -> Iterator[Pair]:
-    """Resident data against the published protocol, which also loads and moves each batch."""
-    published, resident = "as_published", "resident"
+    """Resident data against the protocols that also load and move each batch."""
+    resident = PROTOCOLS[0]
     for key in _on_all_cores(cells):
-        if key.protocol == resident:
-            yield Pair("protocol", key, replace(key, protocol=published), resident, published)
+        for other in FROM_HOST if key.protocol == resident else ():
+            yield Pair("protocol", key, replace(key, protocol=other), resident, other)
 
 
 def _machines(cells: Cells) -> Iterator[Pair]:

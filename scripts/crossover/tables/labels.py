@@ -15,7 +15,11 @@ from crossover.tables.registry import CELLS, QUALITY_METRICS, WAYS
 from crossover.text import cores_text, spaced
 
 DEVICE_WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "GPU", "xpu": "GPU"}
-PROTOCOL_WORDS = {"as_published": "as published", "resident": "data resident on the device"}
+PROTOCOL_WORDS = {
+    "as_published": "as published",
+    "resident": "data resident on the device",
+    "loaded": "batches loaded in each step",
+}
 
 NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision", "execution")
 """The axes that name a cell, in this order. The device is left to a panel, a group or a colour."""

@@ -292,7 +292,9 @@ RATIOS = _axes([*LINE_AXES, "size"]) | {
     **_of_record(["parameters"]),
     "pair": _text("what is compared: device, settings, protocol, machine; the axes hold the contender's values"),
     "device": _text("the contender's device"),
-    "baseline": _text("what is compared with: a CPU side, the plain settings, as_published, or the first machine"),
+    "baseline": _text(
+        "what is compared with: a CPU side, the plain settings, the protocol that loads, or the first machine"
+    ),
     "baseline_machine": _text("machine of the baseline"),
     "contender": _text("what is compared"),
     **_estimate("ratio{}", "time of the baseline over time of the contender; above 1 the contender is faster"),

@@ -99,6 +99,27 @@ def test_a_step_brings_its_loss_and_optimizer(build: Build) -> None:
     assert torch.equal(loss, task.model(torch.ones(4, 3)).sum())
 
 
+def test_an_optimizer_may_be_there_already(build: Build) -> None:
+    task = build(
+        """
+        def build():
+            model = nn.Linear(3, 1)
+            adam = torch.optim.Adam(model.parameters(), lr=0.5)
+            return Step(model=model, inputs=torch.ones(4, 3), optimizer=adam)
+        """
+    )
+    before = task.model.weight.detach().clone()
+    task.step()
+    assert (task.model.weight - before).abs().mean().item() == pytest.approx(0.5, rel=0.01)
+
+
+def test_rows_may_be_many_to_a_sample_and_lie_second(build: Build) -> None:
+    graph = "def build(size, batch_size):\n    return nn.Linear(3, 1), torch.ones(10 * batch_size, 3)"
+    assert not build(graph).batched
+    steps_first = "def build():\n    return nn.LSTM(3, 2), torch.ones(7, 4, 3)"
+    assert build(steps_first).batch.tensors[0].shape == (7, 4, 3)
+
+
 def test_a_step_of_ones_own_runs_whole_and_is_not_checked(build: Build) -> None:
     task = build(
         """
@@ -159,6 +180,8 @@ def test_a_size_that_nobody_asked_for_may_be_refused(build: Build) -> None:
     text = "def build(size):\n    assert size < 8\n    return nn.Linear(3, size), torch.ones(4, 3)"
     with pytest.raises(UnsupportedError, match=r"line 6: build\(8, 4\) fails: AssertionError"):
         build(text, may_refuse=True)
+    with pytest.raises(UserError, match="ZeroDivisionError"):
+        build("def build(size):\n    return 1 / 0", may_refuse=True)
     task = build("def build(size):\n    return nn.Linear(3, size), torch.ones(4, 5)", may_refuse=True)
     with pytest.raises(UnsupportedError, match="its step fails"):
         task.step()
@@ -187,12 +210,33 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
         ("def build(size):\n    return 1, torch.ones(1)", "returns a int as the model; allowed: a torch.nn.Module"),
         ("def build(size):\n    return nn.Linear(1, 1), [1]", "returns a list as the inputs"),
         ("def build(size):\n    return nn.Linear(1, 1), torch.ones(1), 3", "returns a int as the targets"),
-        ("def build(size):\n    return nn.ReLU(), torch.ones(1)", "has no parameters to train; take mode: infer"),
+        ("def build(size):\n    return nn.ReLU(), torch.ones(4)", "has no parameters to train; take mode: infer"),
         ("def build():\n    raise SystemExit('bye')", "line 6: build(8, 4) fails: SystemExit: bye"),
         (
             "class Data(list, torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return 1 / 0\n"
             "def build(): return nn.Linear(1, 1), Data(range(9))",
             "line 7: its data fail: ZeroDivisionError",
+        ),
+        (
+            "def build():\n    return nn.Linear(3, 1), torch.ones(5, 3)",
+            "its batch has 5 rows, not the 4 of the batch size; take batch size 5",
+        ),
+        (
+            "def build(size, batch_size):\n    return nn.Linear(3, 1), torch.ones(3, 3)",
+            "its batch has 3 rows, not the 4 of the batch size; build it of batch_size rows",
+        ),
+        (
+            "from torch.utils.data import DataLoader, TensorDataset\ndef build(size, batch_size):\n"
+            "    return nn.Linear(3, 1), DataLoader(TensorDataset(torch.ones(9, 3), torch.ones(9, 1)), batch_size=3)",
+            "its batch has 3 rows, not the 4 of the batch size",
+        ),
+        (
+            "def build():\n    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss='mse')",
+            "returns a str as the loss; allowed: a function of the model's output",
+        ),
+        (
+            "def build():\n    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), optimizer=lambda: 1)",
+            "line 6: its optimizer fails: TypeError",
         ),
         ("import nothing_there\ndef build(size): pass", "line 5: the import fails: ModuleNotFoundError"),
     ],

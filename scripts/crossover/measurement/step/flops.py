@@ -1,6 +1,7 @@
 """The work of a step: floating-point operations as torch counts them, and the bytes that its operators move.
 
-Operations are those of matmuls, convolutions and attention, nothing else.
+Operations are those of matmuls, convolutions and attention, nothing else; none are given for a step with recurrent
+layers, transforms or decompositions, whose products torch does not count.
 A multiplication and an addition are two. The step is counted as it runs eagerly, with accumulated batches, repeated
 forward passes of checkpoints and an optimizer's matmuls. So the number says what the step asks for, whatever a compiler
 or a graph leaves out.
@@ -9,6 +10,7 @@ or a graph leaves out.
 from __future__ import annotations
 
 import math
+import re
 import statistics
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -52,11 +54,14 @@ def count_work(step: Callable[[], object], execution: str, target: OpenDevice) -
         work.find_least(torch.zeros(1, device=target.device))
         step()
     target.synchronise()
-    return {"flops_per_step": int(counter.get_total_flops()), **work.columns()}
+    return {"flops_per_step": None if work.uncounted else int(counter.get_total_flops()), **work.columns()}
 
 
 AHEAD_CYCLES = 200_000_000
 """About a tenth of a second of a GPU."""
+
+UNCOUNTED = re.compile(r"rnn|lstm|gru|_trilinear|fft|cdist|linalg|cholesky|_scaled_grouped|_grouped_mm")
+"""Operators that multiply, but whose operations torch's counter leaves out; a step with one has no number."""
 
 ONLY_WRITTEN = ("copy_", "zero_", "fill_")
 """Operators that do not read what they change."""
@@ -82,12 +87,15 @@ class OperatorWork(TorchDispatchMode):
         """By whether they are products; at place k for operators that touch from 2^k to 2^(k+1) bytes."""
         self.marks: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
         self.least: list[tuple[Any, Any]] = []
+        self.uncounted = False
+        """Whether an operator's products are not among the counted ones."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         begin = self.mark()
         results = func(*args, **(kwargs or {}))
         end = self.mark()
         moved = _moved_bytes(func, args, kwargs or {}, results)
+        self.uncounted = self.uncounted or UNCOUNTED.search(func.overloadpacket.__name__) is not None
         if moved > 0:
             is_product = func.overloadpacket in self.products
             self.bytes_by_working_set[is_product][min(int(math.log2(moved)), PLACES - 1)] += moved
