@@ -23,7 +23,12 @@ def tell_answers():
 
 
 def tell_failures():
-    print("", failure_words(PROGRESS.failed, RESULTS), sep="\n", file=sys.stderr)
+    print(
+        "",
+        failure_words(PROGRESS.failed, PROGRESS.reasons, house("scripts/report_rows.py"), RESULTS),
+        sep="\n",
+        file=sys.stderr,
+    )
 
 
 if IS_MODULE and workflow.is_main_process:

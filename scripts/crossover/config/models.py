@@ -12,8 +12,10 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -107,19 +109,45 @@ def read_model(text: str, folder: Path, where: str) -> Model:
             raise UserError(
                 f"{where}: {shown_value(text)}: '{place}' is neither a file .py nor a module; allowed: {FORMS}"
             )
-        return Model(place, name, size_name=LIBRARIES.get(place, Model.size_name))
+        return _of_module(place, name, where)
     file = _found(place, folder, f"{where}: there is", "the model's file")
     function = _function(file, name)
     return Model(str(file), name, size_name=_size_name(file, function))
 
 
+def _of_module(place: str, name: str, where: str) -> Model:
+    """A model of a library, or of a module on Python's path; raises UserError for a library that is not installed."""
+    if place in LIBRARIES:
+        if PathFinder.find_spec(place) is None:
+            raise UserError(f"{where}: {place} is not installed; pip install the one for your torch")
+        return Model(place, name, size_name=LIBRARIES[place])
+    file = _module_file(place)
+    size_name = _size_name(file, _function(file, name)) if file else Model.size_name
+    return Model(place, name, size_name=size_name)
+
+
+def _module_file(place: str) -> Path | None:
+    """The file of a module in the working directory or on Python's path, found without importing its packages."""
+    folders = [str(Path.cwd()), *sys.path]
+    origin = None
+    for part in place.split("."):
+        spec = PathFinder.find_spec(part, folders)
+        if spec is None:
+            return None
+        folders, origin = list(spec.submodule_search_locations or ()), spec.origin
+    return Path(origin) if origin and origin.endswith(".py") else None
+
+
 def own_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
     """The sizes that a model's file states as SIZES; its name, if it has one size only; None: it does not say."""
-    if model.file is None:
-        return (model.name,) if model.place in LIBRARIES else None
-    stated = _stated(model.file, "SIZES")
+    if model.place in LIBRARIES:
+        return (model.name,)
+    file = model.file or _module_file(model.place)
+    if file is None:
+        return None
+    stated = _stated(file, "SIZES")
     if stated is None:
-        function = _function(model.file, model.name)
+        function = _function(file, model.name)
         return (model.title,) if function is not None and not _arguments(function) else None
     shown, sizes = stated
     if not isinstance(sizes, list | tuple) or not sizes or not all(type(size) is int and size > 0 for size in sizes):

@@ -110,7 +110,9 @@ def _complete(name: str, values: Mapping[str, Any], schema: Mapping[str, Any], w
     complete = check(values, schema, Locator([(where, values)]))
     sizes = complete["sizes"]
     if model is not None:
-        named = tuple(map(str, sizes)) if any(isinstance(size, str) for size in sizes) else ()
+        named = tuple(sizes) if isinstance(sizes[0], str) else ()
+        if len({type(size) for size in sizes}) > 1:
+            raise UserError(f"{where}: sizes: {sizes} mixes numbers and names; allowed: one of both")
         table = complete["data"] and read_table(complete["data"], folder, f"{where}: data")
         model = replace(model, mode=complete["mode"], names=named, checked=complete["check"], table=table)
         sizes = range(1, len(named) + 1) if named else sizes

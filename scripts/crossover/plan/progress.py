@@ -9,10 +9,14 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
 """The rules whose jobs take time, and what their jobs are called."""
+
+MOST_REASONS = 3
+"""Reasons of failed jobs to repeat at the end."""
 
 MOST_INPUTS = 3
 """Inputs of a failed job to show."""
@@ -26,15 +30,18 @@ def duration_words(seconds: float) -> str:
     return f"about {minutes} min" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min"
 
 
-def failure_words(failed: Mapping[str, int], results: str) -> str:
-    """The last lines of a failed run; `failed` counts the failed jobs by rule."""
+def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str, results: str) -> str:
+    """The last lines of a failed run; `failed` counts the failed jobs by rule, `reasons` are the last lines of their
+    logs, and `script` reports an unfinished run.
+    """
     counts = ", ".join(f"{rule} {count}" for rule, count in failed.items())
     total = sum(failed.values())
     jobs = f"{total} job{'' if total == 1 else 's'}"
     what = f"Failed: {jobs} ({counts}); see above." if failed else "The run was stopped."
+    said = "".join(f"\n  {reason}" for reason in dict.fromkeys(reasons[:MOST_REASONS]))
     return (
-        f"{what}\nThe same command again measures what is missing, and nothing else."
-        f"\nA report of what has finished: python scripts/report_rows.py {results}\n"
+        f"{what}{said}\nThe same command again measures what is missing, and nothing else."
+        f"\nA report of what has finished: python {script} {results}\n"
     )
 
 
@@ -55,6 +62,8 @@ class Progress(logging.Handler):
         """Jobs of the run by rule, as far as they are known at its start."""
         self.finished: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
+        self.reasons: list[str] = []
+        """The last line of each failed job's log."""
         self._say, self._clock = say, clock
         self._running: dict[int, str] = {}
         self._began: float | None = None
@@ -81,6 +90,7 @@ class Progress(logging.Handler):
                 self._began = self._clock()
         elif event == "job_error":
             self.failed[self._running.pop(facts["jobid"], facts["rule_name"])] += 1
+            self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
         elif event == "job_finished" and facts["job_id"] in self._running:
             rule = self._running.pop(facts["job_id"])
             self.finished[rule] += 1
@@ -100,3 +110,12 @@ class Progress(logging.Handler):
             refines = self.planned["plan_refinement"] > self.finished["plan_refinement"]
             more = ", before what refinement adds" if refines else ""
             self._say(f"Measured {done} of {planned} {names or 'trials'}; {duration_words(seconds)} left{more}.")
+
+
+def _last_line(log: str) -> str | None:
+    """The last line of a log; None where there is none."""
+    try:
+        lines = Path(log).read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return None
+    return next((line.strip() for line in reversed(lines) if line.strip()), None)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from crossover.config import models
 from crossover.config.models import DEFAULT_SIZES, Model, Table, own_sizes, read_model, read_table
 from crossover.errors import UserError
 
@@ -46,7 +47,8 @@ def test_a_file_is_looked_for_beside_the_study_and_in_the_working_directory(net:
 
 
 @pytest.mark.parametrize(
-    ("text", "title"), [("torchvision:resnet18", "resnet18"), ("transformers:BertConfig", "BertConfig"), ("a.b:c", "b")]
+    ("text", "title"),
+    [("transformers:ViTConfig", "ViTConfig"), ("transformers:BertConfig", "BertConfig"), ("a.b:c", "b")],
 )
 def test_modules_and_libraries_are_taken_as_they_are(text: str, title: str) -> None:
     model = read_model(text, Path(), "here")
@@ -82,12 +84,27 @@ def test_an_imported_function_is_taken() -> None:
     assert read_model("net.py:given", Path(), "here").name == "given"
 
 
+def test_a_module_states_its_sizes_as_a_file_does(net: Path) -> None:
+    (net.parent / "pkg").mkdir()
+    net.rename(net.parent / "pkg" / "net.py")
+    model = read_model("pkg.net:build", Path(), "here")
+    assert (own_sizes(model), model.size_name, model.file) == ((8, 16), "units of size", None)
+    with pytest.raises(UserError, match=r"net\.py: there is no function biuld"):
+        read_model("pkg.net:biuld", Path(), "here")
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models.PathFinder, "find_spec", lambda *_: None)
+    with pytest.raises(UserError, match="here: timm is not installed; pip install the one for your torch"):
+        read_model("timm:resnet18", Path(), "here")
+
+
 def test_sizes_are_those_that_the_file_states(net: Path) -> None:
     assert own_sizes(read_model("net.py:build", Path(), "here")) == (8, 16)
     net.write_text(FILE.replace("SIZES", "OTHERS"))
     assert own_sizes(read_model("net.py:build", Path(), "here")) is None
     assert own_sizes(read_model("net.py:fixed", Path(), "here")) == ("net",)
-    assert own_sizes(read_model("timm:resnet18", Path(), "here")) == ("resnet18",)
+    assert own_sizes(read_model("transformers:ViTConfig", Path(), "here")) == ("ViTConfig",)
 
 
 @pytest.mark.parametrize("sizes", ["range(3)", "[0]", "'8'"])
@@ -165,9 +182,9 @@ class TestStudies:
         assert not folder.study(workload=..., sizes=[3], model="net.py:build").model.may_refuse
 
     def test_sizes_may_be_names_over_parameters(self, folder: Any) -> None:
-        study = folder.study(workload=..., model="torchvision:resnet18", sizes=["resnet18", "resnet34"])
-        assert (study.sizes, study.x_axis, study.model.names) == ((1, 2), "parameters", ("resnet18", "resnet34"))
-        assert [study.model.argument(size) for size in study.sizes] == ["resnet18", "resnet34"]
+        study = folder.study(workload=..., model="transformers:ViTConfig", sizes=["ViTConfig", "BertConfig"])
+        assert (study.sizes, study.x_axis, study.model.names) == ((1, 2), "parameters", ("ViTConfig", "BertConfig"))
+        assert [study.model.argument(size) for size in study.sizes] == ["ViTConfig", "BertConfig"]
 
     @pytest.mark.usefixtures("net")
     def test_the_config_alone_makes_a_study(self, folder: Any) -> None:
@@ -184,6 +201,7 @@ class TestStudies:
         ("changes", "message"),
         [
             ({"sizes": ["a"]}, "studies/mine.yaml: sizes: ['a'] holds names, which only a study with `model` has"),
+            ({"workload": ..., "model": "net.py:build", "sizes": [1, "a"]}, "studies/mine.yaml: sizes: [1, 'a'] mixes"),
             ({"protocols": ["loaded"]}, "studies/mine.yaml: protocols: 'loaded' is not offered by workload 'disc_mlp'"),
             ({"workload": ..., "model": "none.py:f"}, "studies/mine.yaml: model: there is no file"),
         ],

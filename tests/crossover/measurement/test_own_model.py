@@ -236,7 +236,7 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
         ),
         (
             "def build():\n    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), optimizer=lambda: 1)",
-            "line 6: its optimizer fails: TypeError",
+            "its optimizer fails: TypeError",
         ),
         ("import nothing_there\ndef build(size): pass", "line 5: the import fails: ModuleNotFoundError"),
     ],

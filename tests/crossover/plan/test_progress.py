@@ -86,10 +86,12 @@ def test_a_run_measures_if_it_has_jobs_that_do_or_refinement(planned: dict[str, 
 
 
 def test_a_failed_run_names_the_command_that_reports_what_has_finished() -> None:
-    text = failure_words({"measure_cell": 2, "make_dataset": 1}, "results/quick")
+    reasons = ["error: no", "error: no", "b", "c"]
+    text = failure_words({"measure_cell": 2, "make_dataset": 1}, reasons, "scripts/report_rows.py", "results/quick")
+    assert "see above.\n  error: no\n  b\nThe same" in text
     assert "3 jobs (measure_cell 2, make_dataset 1)" in text
     assert "python scripts/report_rows.py results/quick" in text
-    assert failure_words({}, "results").startswith("The run was stopped.")
+    assert failure_words({}, [], "s.py", "results").startswith("The run was stopped.")
 
 
 def test_a_failed_job_shows_few_of_its_inputs() -> None:
