@@ -201,7 +201,7 @@ class TestStudies:
         ("changes", "message"),
         [
             ({"sizes": ["a"]}, "studies/mine.yaml: sizes: ['a'] holds names, which only a study with `model` has"),
-            ({"workload": ..., "model": "net.py:build", "sizes": [1, "a"]}, "studies/mine.yaml: sizes: [1, 'a'] mixes"),
+            ({"workload": ..., "model": "a.b:c", "sizes": [1, "a"]}, "studies/mine.yaml: sizes: [1, 'a'] mixes"),
             ({"protocols": ["loaded"]}, "studies/mine.yaml: protocols: 'loaded' is not offered by workload 'disc_mlp'"),
             ({"workload": ..., "model": "none.py:f"}, "studies/mine.yaml: model: there is no file"),
         ],
