@@ -58,6 +58,7 @@ rule analyse_run:
         trainings=PLAN.trainings,
         searches=PLAN.searches_asked,
         roofs=PLAN.roofs,
+        references=reference_files(REFERENCES),
         library=library(*COMPUTING),
     output:
         **{name: kept(f"{RESULTS}/{name}.parquet") for name in TABLES},
@@ -78,6 +79,7 @@ rule analyse_run:
     params:
         failures=failures_of(f"{RESULTS}/logs/analyse_run.log"),
         several_hosts=SEVERAL_HOSTS,
+        references=[str(folder) for folder in REFERENCES],
     message:
         "Computing all tables of the run"
     script:

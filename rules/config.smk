@@ -32,6 +32,7 @@ from crossover.plan.checks import check_classes, check_device_list, check_metric
 from crossover.plan.classes import cpu_partition
 from crossover.machine.invocation import INVOCATION
 from crossover.plan.jobs import Jobs
+from crossover.plan.references import reference_files, reference_folders
 from crossover.plan.run_plan import RunPlan
 
 
@@ -75,6 +76,7 @@ with one_line_errors():
         check_device_list(CONFIG, MACHINE)
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)
     check_any_for(CONFIG.studies, PLAN.devices)
+    REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(house("config/reference")))
     JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores)
 
 RESULTS = CONFIG.results

@@ -15,6 +15,7 @@ from crossover.machine.checkout import Checkout
 from crossover.machine.invocation import Invocation
 from crossover.report.report import Run, write_report
 from crossover.tables.columns import Training, arrow_schema
+from crossover.tables.references import Reference
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables
 
@@ -53,13 +54,15 @@ def tables_of(
     searches: Sequence[Mapping[str, Any]] = (),
     prices: Mapping[str, float] | None = None,
     roofs: Sequence[Mapping[str, Any]] = (),
+    references: Sequence[Reference] = (),
 ) -> RunTables:
     """All tables of a run of these rows, as the workflow makes them; a study without sizes began with those it has."""
     known = studies or {name: study() for name in rows["study"].unique()}
     known = {name: {"sizes": list(rows["size"][rows["study"] == name]), **spec} for name, spec in known.items()}
     trained = pd.DataFrame(trainings, columns=arrow_schema(Training).names)
     found = table_of("largest_batches", searches)
-    return analyse(rows, trained, found, known, prices, roofs=table_of("roofs", roofs))
+    probed = table_of("roofs", roofs)
+    return analyse(rows, trained, found, known, prices, roofs=probed, references=references)
 
 
 @dataclass(frozen=True)

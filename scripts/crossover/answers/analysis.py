@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +22,10 @@ from crossover.statistics.latencies import latencies_of
 from crossover.statistics.problems import list_problems
 from crossover.statistics.quality import quality_pairs_of, quality_table
 from crossover.statistics.ratios import ratios_of
+from crossover.statistics.references import held_against
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.finished import MissingResult
+from crossover.tables.references import Reference
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables, run_tables
 
@@ -37,6 +39,7 @@ def analyse(
     missing: Iterable[MissingResult] = (),
     *,
     roofs: pd.DataFrame | None = None,
+    references: Sequence[Reference] = (),
     grids_known: bool = True,
 ) -> RunTables:
     """All tables of a run.
@@ -46,7 +49,7 @@ def analyse(
     completed with defaults, `prices` the price of an hour on the machine of each device. `grids_known` is False for
     runs of other machines, which may have begun with other sizes than the studies here: then no size counts as refined.
     Trials of cells that only `ways` added are in the comparison of devices at their best and among the problems, and in
-    nothing else.
+    nothing else; `references`, machines measured elsewhere, in pairs `reference` and their answers.
     """
     ways = {name: own for name, study in studies.items() if (own := Ways.of(study))}
     every, measurements = measurements, of_own_grid(measurements, ways)
@@ -55,19 +58,22 @@ def analyse(
     cells = with_roofs(summarise(measurements, sizes, prices), measurements, roofs)
     classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
     quality = quality_table(trainings, classes)
+    x_axes = {name: study["x_axis"] for name, study in studies.items()}
+    across, ratios_across = held_against(measurements, references, x_axes, prices)
     on_fewer_cores = cells.loc[[threads_of_side(device) is not None for device in cells["device"]], "study"]
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
         cells=cells,
         bottlenecks=bottlenecks_of(measurements, cells),
-        ratios=ratios_of(measurements),
-        crossovers=crossovers_of(every, {name: study["x_axis"] for name, study in studies.items()}, prices, ways),
+        ratios=_joined(ratios_of(measurements), ratios_across),
+        crossovers=_joined(crossovers_of(every, x_axes, prices, ways), across),
         best_ways=best_ways_of(every, ways),
         latencies=latencies_of(measurements),
         cores_worth=cores_worth_of(measurements[measurements["study"].isin(on_fewer_cores)]),
         quality=quality,
         quality_pairs=quality_pairs_of(quality),
+        references=table_of("references", [reference.facts.row for reference in references]),
         largest_batches=searches,
         problems=list_problems({"trial": every, "training": trainings, "search": searches}, cells, missing),
     )
@@ -77,3 +83,8 @@ def analyse(
     steps = {name: study["steps_per_run"] for name, study in studies.items()}
     tables = replace(tables, claims=check_claims(claims, tables, steps))
     return replace(tables, answers=answers_of(tables, studies))
+
+
+def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """Both tables in one."""
+    return pd.concat([first, second], ignore_index=True) if len(second) else first

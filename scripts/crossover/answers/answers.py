@@ -12,6 +12,7 @@ from crossover.answers.comparisons import comparison_answers, cores_answers, wit
 from crossover.answers.crossovers import best_answers, crossover_answers, transfers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
+from crossover.answers.references import reference_answers
 from crossover.answers.vocabulary import Row, estimate
 from crossover.config.studies import asks_for_crossovers
 from crossover.config.words import HERE
@@ -54,9 +55,13 @@ def _timed(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     crossovers = crossover_answers(own)
     if cores:
         crossovers = [row | {"main": False} for row in crossovers]
-    if all(row["status"] == "no_accelerator" for row in crossovers if row["main"]):
-        crossovers += without_accelerator(own, spec["x_axis"])
-    return cores + crossovers + best_answers(own) + transfers(own)
+    alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
+    elsewhere = reference_answers(own, accelerated=not alone)
+    if alone:
+        crossovers = [row | {"main": not elsewhere} for row in crossovers]
+        crossovers = elsewhere + crossovers + without_accelerator(own, spec["x_axis"])
+        elsewhere = []
+    return cores + crossovers + best_answers(own) + transfers(own) + elsewhere
 
 
 def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:

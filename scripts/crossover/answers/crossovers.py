@@ -10,6 +10,7 @@ import pandas as pd
 from crossover.answers.vocabulary import Row, estimate
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, threads_of_side
 from crossover.statistics.best import BEST, BEST_AXES, WAY_AXES
+from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
 from crossover.tables.registry import LINE_AXES
@@ -26,7 +27,8 @@ def crossover_answers(own: RunTables) -> list[Row]:
     both sides ran on one device: there it is the time at one price.
     """
     pair = own.crossovers["pair"]
-    asked = own.crossovers[(pair == "device") | ((pair != BEST) & (own.crossovers["cost"] != "money"))]
+    settings = ~pair.isin([BEST, REFERENCE]) & (own.crossovers["cost"] != "money")
+    asked = own.crossovers[(pair == "device") | settings]
     pairs = asked[(asked["pair"] != "device") & (asked["cost"] == "time")]
     if BASELINE not in set(own.cells.dropna(subset=["step_time_s"])["device"]) and len(pairs):
         asked = asked.drop(headline_rows(asked).index)
@@ -66,7 +68,7 @@ def _answer(row: dict[str, Any], own: RunTables, several: Sequence[str], labelle
         "reason": row["doubt"] if row["status"] in ("incomplete", "undecided") else None,
         "trials": row["trials"],
         "doubts": _doubts(row, own.cells),
-        **(_reach(row, own.ratios) if one_sided else {}),
+        **(reach_of(row, own.ratios) if one_sided else {}),
     }
 
 
@@ -86,7 +88,7 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
     return name + whose[0], side_word(row["baseline"]) + whose[1]
 
 
-def _reach(row: dict[str, Any], ratios: pd.DataFrame) -> Row:
+def reach_of(row: dict[str, Any], ratios: pd.DataFrame) -> Row:
     """How far the side ahead is ahead at the sizes measured on both, and at which end of them it is least sure."""
     own = rows_with(ratios, [*LINE_AXES, "pair", "baseline", "baseline_machine", "contender"], row)
     own = own.dropna(subset=[row["x_axis"]])
@@ -233,7 +235,7 @@ def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame,
 
 
 def _reach_at_best(chosen: pd.DataFrame, row: Mapping[str, Any]) -> Row:
-    """The same as `_reach`, from the fastest ways of both devices."""
+    """The same as `reach_of`, from the fastest ways of both devices."""
     times = chosen.pivot_table(index=row["x_axis"], columns="device", values="step_time_s").dropna()
     wins = row["status"] == "below_range"
     slow, fast = (row["baseline"], row["contender"]) if wins else (row["contender"], row["baseline"])

@@ -20,6 +20,8 @@ COMPARED = ("apart", "tie", "indicative")
 KINDS = {
     "crossover": tuple(CROSSOVER_STATUSES),
     "best": tuple(CROSSOVER_STATUSES),
+    "reference": tuple(CROSSOVER_STATUSES),
+    "set_up": ("measured",),
     "transfers": ("apart", "overlap", "indicative"),
     "loading": ("bounds", "slows", "uncertain", "no_slowdown"),
     "ratio": COMPARED,

@@ -43,6 +43,8 @@ class Configuration:
     """None: the devices of this machine."""
     devices_from: str
     """The file that names the devices."""
+    reference: str | tuple[str, ...]
+    """Machines measured elsewhere: auto, none, or their names or folders."""
     effort: Effort
     refinement: Refinement
     trials: int
@@ -88,6 +90,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
         studies=studies,
         devices=None if devices == "auto" else tuple(devices),
         devices_from=locate(("devices",)),
+        reference=complete["reference"] if isinstance(complete["reference"], str) else tuple(complete["reference"]),
         effort=effort,
         refinement=refinement,
         trials=complete["trials"],

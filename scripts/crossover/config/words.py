@@ -125,6 +125,8 @@ LARGER_BATCH = 4
 
 AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "execution", "size", "machine", "device")
 """The columns that name a cell, in the order of its path under results/cells/."""
+REFERENCE_FILES = ("reference.json", "trials.parquet")
+"""The files of a machine that was measured elsewhere: its facts, and its trials."""
 HERE = "here"
 """The machine of a run that names none; its paths have no level for it."""
 

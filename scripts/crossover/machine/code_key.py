@@ -56,6 +56,14 @@ class Code:
     """Of the files' content."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
+    of_model: Collection[str] = ()
+    """The modules that only the workload, or the user's own model, brings."""
+
+    @property
+    def model_key(self) -> str:
+        """32 hexadecimal digits of these modules alone, the same on every machine and Python."""
+        own = {name: self.digests[name] for name in sorted(self.of_model)}
+        return hashlib.sha256(json.dumps(own).encode()).hexdigest()[:32]
 
     @property
     def key(self) -> str:
@@ -115,7 +123,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     for package in sorted({"torch", *packages}):  # those of the other files read the host and write the row
         versions |= _versions(package)
     files |= of_workload
-    return Code(files, _digests(files), versions)
+    return Code(files, _digests(files), versions, list(of_workload))
 
 
 def digests_of(*modules: str) -> dict[str, str]:
@@ -230,7 +238,15 @@ def _read_once(file: Path, _size: int, _changed_ns: int) -> _Source:
             imports.append((0, name, ()))
         elif isinstance(body := getattr(node, "body", None), list):
             node.body = [statement for statement in body if not _is_text(statement)]  # type: ignore[attr-defined]
-    return _Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(dict.fromkeys(imports)))
+    return _Source(hashlib.sha256(repr(_plain(tree)).encode()).hexdigest(), tuple(dict.fromkeys(imports)))
+
+
+def _plain(node: object) -> object:
+    """A syntax tree without its empty fields, of which each version of Python has others."""
+    if isinstance(node, ast.AST):
+        fields = [(name, _plain(value)) for name, value in ast.iter_fields(node) if value is not None and value != []]
+        return type(node).__name__, fields
+    return [_plain(one) for one in node] if isinstance(node, list) else node
 
 
 def _imported_by_name(call: ast.Call) -> str | None:

@@ -20,6 +20,7 @@ TABLES = (
     "cores_worth",
     "quality",
     "quality_pairs",
+    "references",
     "largest_batches",
     "claims",
     "problems",

@@ -290,7 +290,10 @@ CELLS = _axes(CELL_AXES) | {
 
 RATIOS = _axes([*LINE_AXES, "size"]) | {
     **_of_record(["parameters"]),
-    "pair": _text("what is compared: device, settings, protocol, machine; the axes hold the contender's values"),
+    "pair": _text(
+        "what is compared: device, settings, protocol, machine; of `reference` a device of a machine measured "
+        "elsewhere with one here; the axes hold the contender's values"
+    ),
     "device": _text("the contender's device"),
     "baseline": _text(
         "what is compared with: a CPU side, the plain settings, the protocol that loads, or the first machine"
@@ -308,7 +311,8 @@ END_OF_SET = "end of its 95 % set; empty: open, or no interval is given"
 CROSSOVERS = _axes(LINE_AXES) | {
     "pair": _text(
         "what is compared: device, precision, execution, machine; that axis holds the contender's value. Of `best`, "
-        "`execution` is best, `precision` the accuracy class, and `variant` best where there are several"
+        "`execution` is best, `precision` the accuracy class, and `variant` best where there are several. Of "
+        "`reference`, the GPU of a machine measured elsewhere with the CPU here"
     ),
     "cost": _text(
         "in what: " + ", ".join(COSTS) + " of a step; money only where the config gives prices; of `best` time alone"
@@ -491,6 +495,14 @@ LARGEST_BATCHES = _axes(SEARCH_AXES) | {
     **_of_record(["torch_version", "command"]),
 }
 
+REFERENCES = {
+    "machine": _text("name of the machine that was measured elsewhere"),
+    **_of_record(["device_name", "cpu_model", "physical_cores"]),
+    "measured_on": _text("day of its first trial"),
+    **_of_record(["torch_version", "python_version", "driver_version", "operating_system", "code_version"]),
+    "command": _text("how its run was started"),
+}
+
 CLAIMS = {
     "study": _text("study that the claim belongs to"),
     "machine": _text("machine whose measurements it is held against"),
@@ -542,7 +554,10 @@ ANSWERS = {
     "loser_ways": _many("and of the other side"),
     "moved_status": _text("how the search for the crossover of the plain ways ended"),
     "moved_from": Column("that crossover"),
-    "factor": Column("crossover at their best over that of the plain ways; empty unless both were found"),
+    "factor": Column(
+        "crossover at their best over that of the plain ways; of a machine measured elsewhere, time of the CPU here "
+        "over time of its CPU, geometric mean over sizes; empty unless both are known"
+    ),
     "device": _text("the device that it is about"),
     "cost": _text("in what sides are compared: " + ", ".join(COSTS)),
     "place": _text("the cell that gave the value, by what sets it apart"),
@@ -560,6 +575,7 @@ ANSWERS = {
     "quantity": _text("which mistake, metric or published quantity"),
     "reason": _text("why there is no value"),
     "trials": _count("fewest ok trials, or seeds, behind it"),
+    "measured_on": _text("of a machine that was measured elsewhere: the day"),
     "published": _text("the published value"),
     "verdict": _text("whether it holds here"),
     "doubts": _many("why it deserves less trust: words of `DOUBTS` in crossover.answers.vocabulary, and flags"),
@@ -576,6 +592,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "cores_worth": CORES_WORTH,
     "quality": QUALITY,
     "quality_pairs": QUALITY_PAIRS,
+    "references": REFERENCES,
     "largest_batches": LARGEST_BATCHES,
     "claims": CLAIMS,
     "problems": PROBLEMS,

@@ -38,6 +38,8 @@ class RunTables:
     """One row a training."""
     quality_pairs: pd.DataFrame
     """One row a cell and metric: how its models differ from the CPU's in fp32."""
+    references: pd.DataFrame
+    """One row a machine measured elsewhere that this one is held against."""
     largest_batches: pd.DataFrame
     """One row a search for the largest batch."""
     claims: pd.DataFrame
@@ -48,8 +50,9 @@ class RunTables:
     """One row a question and line."""
 
     def of_study(self, study: str) -> RunTables:
-        """The same tables with the rows of one study; roofs belong to all."""
-        return replace(self, **{name: of_study(getattr(self, name), study) for name in TABLE_NAMES if name != "roofs"})
+        """The same tables with the rows of one study; roofs and references belong to all."""
+        own = [name for name in TABLE_NAMES if name not in ("roofs", "references")]
+        return replace(self, **{name: of_study(getattr(self, name), study) for name in own})
 
 
 TABLE_NAMES = tuple(table.name for table in fields(RunTables))

@@ -1,0 +1,96 @@
+"""Answers from machines measured elsewhere: from where on their GPU would pay off over the CPU here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from crossover.answers.crossovers import reach_of
+from crossover.answers.vocabulary import Row, estimate
+from crossover.config.words import BASELINE, is_cpu
+from crossover.statistics.references import PAIR
+from crossover.tables.frames import records, rows_with
+from crossover.tables.labels import axis_label, name_by, short_name, varying
+from crossover.tables.registry import LINE_AXES
+from crossover.tables.run_tables import RunTables
+
+SHARED = [axis for axis in LINE_AXES if axis != "machine"]
+
+
+def reference_answers(own: RunTables, accelerated: bool) -> list[Row]:
+    """One answer for each line and reference: its GPU against the CPU here, or, with a GPU here, both against it."""
+    several = varying(own.cells, SHARED)
+    if accelerated:
+        return _devices(own, several)
+    crossovers = own.crossovers[own.crossovers["pair"] == PAIR]
+    return [_would_pay_off(row, own, several) for row in records(crossovers)]
+
+
+def _would_pay_off(row: dict[str, Any], own: RunTables, several: Sequence[str]) -> Row:
+    behind = row["status"] == "above_range"
+    names = (short_name(row["contender_name"]), "this CPU")
+    one_sided = row["status"] in ("below_range", "above_range")
+    found = rows_with(own.ratios[own.ratios["pair"] == PAIR], [*SHARED, "machine"], row)
+    hosts = found[(found["device"] == BASELINE) & (found["contender"] == row["machine"])]
+    doubts = ["one_trial"] if row["trials"] == 1 else []
+    if row["crossover"] is not None and row["crossover_low"] is None and row["crossover_high"] is None:
+        doubts.append("no_interval")
+    return {
+        "kind": "reference",
+        "main": row["cost"] == "time",
+        "machine": row["machine"],
+        "line": name_by(row, several),
+        "status": row["status"],
+        **estimate(row, "crossover", axis_label(row)),
+        "winner": names[behind],
+        "loser": names[not behind],
+        "cost": row["cost"],
+        "bracket_low": row["bracket_low"],
+        "bracket_high": row["bracket_high"],
+        "near": row["doubt_at"] if row["doubt"] else row["roots"],
+        "reason": row["doubt"] if row["status"] in ("incomplete", "undecided") else None,
+        "trials": row["trials"],
+        "doubts": doubts,
+        "measured_on": _facts(own, row["machine"])["measured_on"],
+        "factor": _mean_ratio(hosts),
+        **(reach_of(row, own.ratios) if one_sided else {}),
+    }
+
+
+def _devices(own: RunTables, several: Sequence[str]) -> list[Row]:
+    """Each device here against the same kind of device of a reference, over the sizes of a line."""
+    ratios = own.ratios[(own.ratios["pair"] == PAIR) & (own.ratios["contender"] == own.ratios["machine"])]
+    found = []
+    for _, line in ratios.groupby([*LINE_AXES, "device"], sort=False):
+        first = records(line)[0]
+        facts = _facts(own, first["machine"])
+        name = facts["cpu_model"] if is_cpu(first["device"]) else facts["device_name"]
+        found.append(
+            {
+                "kind": "set_up",
+                "machine": first["machine"],
+                "line": name_by(first, several),
+                "status": "measured",
+                "value": _mean_ratio(line),
+                "low": line["ratio"].min(),
+                "high": line["ratio"].max(),
+                "unit": "times",
+                "device": first["device"],
+                "winner": short_name(name),
+                "trials": line["trials"].min(),
+                "measured_on": facts["measured_on"],
+            }
+        )
+    return found
+
+
+def _facts(own: RunTables, machine: str) -> dict[str, Any]:
+    return records(own.references[own.references["machine"] == machine])[0]
+
+
+def _mean_ratio(ratios: pd.DataFrame) -> float | None:
+    """The geometric mean over sizes; None without any."""
+    return math.exp(ratios["ratio"].astype(float).map(math.log).mean()) if len(ratios) else None

@@ -1,0 +1,69 @@
+"""Crossovers for programs: from where on which device is surely faster, as thresholds.json has it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from crossover.statistics.references import PAIR as REFERENCE
+from crossover.tables.frames import headline_rows, records, rows_with
+from crossover.tables.labels import axis_label
+from crossover.tables.registry import LINE_AXES
+from crossover.tables.run_tables import RunTables
+from crossover.thresholds import VERSION
+
+GPU, CPU = "gpu", "cpu"
+
+
+def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
+    """The content of thresholds.json: one entry for each line and accelerator, its GPU here or measured elsewhere."""
+    crossovers = tables.crossovers
+    elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
+    rows = records(pd.concat([headline_rows(crossovers), elsewhere]))
+    found = [_threshold(row, tables) for row in rows if row["contender"] is not None]
+    return {"version": VERSION, "made_at": made_at, "thresholds": found}
+
+
+def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
+    pairs = tables.ratios[tables.ratios["pair"] == row["pair"]]
+    axes = [*LINE_AXES, "baseline", "baseline_machine", "contender"]
+    sizes = rows_with(pairs, axes, row)[row["x_axis"]].dropna()
+    smallest, largest = (float(sizes.min()), float(sizes.max())) if len(sizes) else (None, None)
+    indicative = row["crossover_low"] is None and row["crossover_high"] is None
+    low, high = (row[f"{'bracket' if indicative else 'crossover'}_{end}"] for end in ("low", "high"))
+    known = {
+        "bracketed": {"faster_below": CPU, "until": low, "faster_above": GPU, "from": high},
+        "reversed": {"faster_below": GPU, "until": low, "faster_above": CPU, "from": high},
+        "below_range": {"faster_above": GPU, "from": smallest},
+        "above_range": {"faster_below": CPU, "until": largest},
+    }
+    host = tables.measurements[tables.measurements["machine"] == row["baseline_machine"]].head(1)
+    return {
+        **{axis: row[axis] for axis in LINE_AXES},
+        "gpu": row["contender_name"],
+        "cpu": row["baseline_name"],
+        **{name: records(host)[0][name] if len(host) else None for name in ("physical_cores", "torch_version")},
+        "gpu_measured_elsewhere": row["pair"] == REFERENCE,
+        "unit": axis_label(row),
+        "status": row["status"],
+        **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
+        "smallest": smallest,
+        "largest": largest,
+        **{"faster_below": None, "until": None, "faster_above": None, "from": None},
+        **known.get(str(row["status"]), {}),
+    }
+
+
+def as_environment(thresholds: Sequence[Mapping[str, Any]]) -> str:
+    """The same for a shell: a variable for each line that has a crossover, or whose GPU is faster everywhere."""
+    lines = []
+    for one in thresholds:
+        words = [one["study"], one["machine"], one["variant"], one["protocol"], f"batch {one['batch_size']}"]
+        words += [one["precision"], one["execution"], "gpu from"]
+        if one["faster_above"] == GPU and one["from"] is not None:
+            name = re.sub(r"\W+", "_", " ".join(words)).upper()
+            lines.append(f"{name}={one['from']:g}  # {one['unit']}\n")
+    return "".join(lines)

@@ -1,0 +1,37 @@
+"""Which machines measured elsewhere a run is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from crossover.config.configuration import Configuration
+from crossover.config.words import REFERENCE_FILES, is_cpu
+from crossover.errors import UserError, allowed_names
+
+
+def reference_folders(config: Configuration, devices: Sequence[str], shipped: Path) -> list[Path]:
+    """The folders of the references: `auto` takes those of `shipped` if the run has no accelerator.
+
+    Raises UserError for a name that is neither there nor a folder with a reference.
+    """
+    known = sorted(path.parent for path in shipped.glob(f"*/{REFERENCE_FILES[0]}"))
+    if config.reference == "none":
+        return []
+    if config.reference == "auto":
+        return known if all(map(is_cpu, devices)) else []
+    return [_folder(name, known) for name in config.reference]
+
+
+def _folder(name: str, known: Sequence[Path]) -> Path:
+    found = [path for path in known if path.name == name] or [Path(name)]
+    if not (found[0] / REFERENCE_FILES[0]).is_file():
+        names = [path.name for path in known]
+        allowed = allowed_names(name, names) if names else "allowed: auto, none"
+        raise UserError(f"reference: '{name}' is unknown; {allowed}, or a folder with {REFERENCE_FILES[0]}")
+    return found[0]
+
+
+def reference_files(folders: Sequence[Path]) -> list[str]:
+    """The files of references, as inputs of a rule."""
+    return [str(folder / name) for folder in folders for name in REFERENCE_FILES]

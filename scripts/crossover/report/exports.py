@@ -1,0 +1,97 @@
+"""A finished run in formats of others: Frictionless data package, Bencher, github-action-benchmark, RO-Crate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from crossover.errors import UserError
+from crossover.tables.frames import records
+from crossover.tables.labels import name_by, side_word, varying
+from crossover.tables.registry import TABLES
+
+NANOSECONDS = 1e9
+TYPES = {"string": "string", "Int64": "integer", "Float64": "number", "boolean": "boolean", "bool": "boolean"}
+"""Frictionless types of pandas' ones; lists are words in a CSV file."""
+
+
+def data_package(folder: Path, made_at: str) -> dict[str, Any]:
+    """The tables in a results folder as a Frictionless data package (specs.frictionlessdata.io), described column by
+    column as in the registry.
+    """
+    resources = [
+        {
+            "name": name.replace("_", "-"),
+            "path": f"{name}.csv",
+            "format": "csv",
+            "encoding": "utf-8",
+            "schema": {"fields": [_field(column, entry) for column, entry in columns.items()], "missingValues": [""]},
+        }
+        for name, columns in TABLES.items()
+        if (folder / f"{name}.csv").is_file()
+    ]
+    return {"name": "crossover-run", "title": "When does the GPU pay off?", "created": made_at, "resources": resources}
+
+
+def _field(name: str, entry: Any) -> dict[str, Any]:
+    field = {"name": name, "type": TYPES.get(entry.dtype, "string"), "description": entry.doc}
+    if field["type"] == "boolean":
+        field |= {"trueValues": ["True"], "falseValues": ["False"]}
+    return field | ({"unit": entry.unit} if entry.unit else {})
+
+
+def bencher(cells: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
+    """Bencher Metric Format (bencher.dev/docs/reference/bencher-metric-format): latency in ns, throughput in 1/s."""
+    return {
+        name: {
+            "latency": _metric(cell, "step_time{}_s", NANOSECONDS),
+            "throughput": _metric(cell, "samples_per_s{}", 1),
+        }
+        for name, cell in _timed(cells)
+    }
+
+
+def _metric(cell: Mapping[str, Any], column: str, factor: float) -> dict[str, float]:
+    ends = {"value": "", "lower_value": "_low", "upper_value": "_high"}
+    return {
+        name: cell[column.format(end)] * factor for name, end in ends.items() if cell[column.format(end)] is not None
+    }
+
+
+def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
+    """The custom format, smaller is better, of github.com/benchmark-action/github-action-benchmark."""
+    found = []
+    for name, cell in _timed(cells):
+        entry = {"name": name, "unit": "ms/step", "value": cell["step_time_s"] * 1e3}
+        if cell["step_time_high_s"] is not None:
+            entry["range"] = f"{cell['step_time_low_s'] * 1e3:.4g} to {cell['step_time_high_s'] * 1e3:.4g}"
+        found.append(entry | {"extra": f"{cell['device_name']}, {cell['trials']} trials"})
+    return found
+
+
+def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The cells that have a time, by a name that tells them apart."""
+    axes = ["variant", "protocol", "batch_size", "precision", "execution", "machine"]
+    for study, own in cells.dropna(subset=["step_time_s"]).groupby("study", sort=False):
+        several = ["size", *varying(own, axes)]
+        for cell in records(own):
+            yield f"{study}: {name_by(cell, several)}, {side_word(cell['device'])}", cell
+
+
+def research_object(folder: Path, output: Path, files: Mapping[str, str], made_at: str) -> None:
+    """Write files of a results folder and what made them as an RO-Crate (profile Workflow Run Crate).
+
+    `files` maps their names to what they are. Raises UserError without the library.
+    """
+    try:
+        from rocrate.rocrate import ROCrate
+    except ImportError:
+        raise UserError("an RO-Crate needs the library rocrate; pip install rocrate") from None
+    crate = ROCrate()
+    for name, description in files.items():
+        crate.add_file(folder / name, properties={"description": description})
+    crate.name, crate.datePublished = "When does the GPU pay off?", made_at
+    crate.write(output)

@@ -1,0 +1,127 @@
+"""Reference machines: the rows of a finished run as a small folder, to hold other machines against."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from crossover.config.words import AXES, BASELINE, HERE, REFERENCE_FILES, is_cpu
+from crossover.errors import UserError, shown_path
+from crossover.files import atomic_path
+from crossover.reading import read_arrow, read_json
+from crossover.tables.columns import COLUMNS
+
+VERSION = 1
+"""Of the folder's files."""
+FACTS_FILE, TRIALS_FILE = REFERENCE_FILES
+
+KEPT = (
+    *(axis for axis in AXES if axis != "machine"),
+    *("trial", "status", "reason", "flags", "step_time_s", "parameters", "size_name", "size_label"),
+    *("device_name", "threads", "energy_per_step_j", "peak_allocated_bytes", "model_key"),
+)
+"""The columns of a trial that a comparison needs."""
+
+LARGEST_BYTES = 200_000
+"""Of the table of trials."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What measured a reference, when, and with which code."""
+
+    name: str
+    device_name: str
+    """The accelerator."""
+    cpu_model: str
+    physical_cores: int
+    measured_on: str
+    """The day of its first trial."""
+    torch_version: str
+    python_version: str
+    driver_version: str | None
+    operating_system: str
+    code_version: str | None
+    """git commit."""
+    command: str | None
+    """How its run was started."""
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Its row of table `references`."""
+        return {"machine" if name == "name" else name: value for name, value in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A machine measured elsewhere."""
+
+    facts: Facts
+    trials: pd.DataFrame
+    """One row a trial, with all columns of measurements; those that were not kept are empty."""
+
+
+def read_reference(folder: Path) -> Reference:
+    """The reference machine in a folder; raises UserError for one that is damaged or of another version."""
+    path = folder / FACTS_FILE
+    found = read_json(path, "reference")
+    if not isinstance(found, dict) or found.get("version") != VERSION:
+        raise UserError(f"{shown_path(path)}: not a reference of version {VERSION}; export it again")
+    try:
+        facts, expected = Facts(**found["facts"]), found["files"][TRIALS_FILE]
+    except (KeyError, TypeError):
+        raise UserError(f"{shown_path(path)}: lacks some of its facts; export it again") from None
+    trials = folder / TRIALS_FILE
+    table = read_arrow(trials, "table")
+    if _sha256(trials) != expected:
+        raise UserError(f"{shown_path(trials)}: is not the file that {FACTS_FILE} names; export both again")
+    if missing := [name for name in KEPT if name not in table.column_names]:
+        raise UserError(f"{shown_path(trials)}: lacks column {missing[0]}; export it again")
+    return Reference(facts, table.to_pandas().assign(machine=facts.name).reindex(columns=list(COLUMNS)))
+
+
+def write_reference(measurements: pd.DataFrame, name: str, command: str | None, folder: Path) -> Reference:
+    """Write the trials of one machine as a reference.
+
+    Raises UserError if they are of several machines, or lack the CPU or an accelerator.
+    """
+    own = measurements[measurements["status"] != "invalid"]
+    machines = sorted(own["machine"].unique())
+    if machines != [HERE]:
+        raise UserError(f"{', '.join(machines) or 'no trial'}: a reference is one machine without a name; take its run")
+    devices = own[own["status"] == "ok"].drop_duplicates("device")
+    accelerators = devices[[not is_cpu(device) for device in devices["device"]]]
+    if BASELINE not in set(devices["device"]) or accelerators.empty:
+        raise UserError("the run lacks the CPU or an accelerator; measure both on one machine")
+    first, host = accelerators.iloc[0], own.sort_values("started_at").iloc[0]
+    facts = Facts(
+        name=name,
+        device_name=str(first["device_name"]),
+        cpu_model=str(host["cpu_model"]),
+        physical_cores=int(host["physical_cores"]),
+        measured_on=str(host["started_at"])[:10],
+        driver_version=first["driver_version"],
+        command=command,
+        **{key: host[key] for key in ("torch_version", "python_version", "operating_system", "code_version")},
+    )
+    trials = folder / TRIALS_FILE
+    kept = own[list(KEPT)].sort_values([*KEPT[: KEPT.index("status")]]).reset_index(drop=True)
+    with atomic_path(trials) as temporary:
+        kept.to_parquet(temporary, compression="zstd", index=False)
+    if (size := trials.stat().st_size) > LARGEST_BYTES:
+        raise UserError(f"{shown_path(trials)}: {size:,} bytes; allowed: {LARGEST_BYTES:,}; leave studies out")
+    with atomic_path(folder / FACTS_FILE) as temporary:
+        known: Mapping[str, Any] = {"version": VERSION, "facts": asdict(facts), "files": {TRIALS_FILE: _sha256(trials)}}
+        temporary.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+    return read_reference(folder)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,50 @@
+"""Whether to use the GPU, from the thresholds.json of a Crossover run. Copy this file: it needs Python alone.
+
+from thresholds import read_thresholds, should_use_gpu
+
+thresholds = read_thresholds("thresholds.json")
+device = "cuda" if should_use_gpu(thresholds, "hsf_width", 2000, default=True) else "cpu"
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+VERSION = 1
+
+Threshold = Mapping[str, Any]
+"""A line of a study: from where on which device is surely faster, and what was measured on what."""
+
+
+def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
+    """The thresholds in a file; raises ValueError for a file of another kind or version."""
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - a text will do for a path
+        found = json.load(file)
+    if not isinstance(found, dict) or found.get("version") != VERSION:
+        raise ValueError(f"{path}: not thresholds of version {VERSION}")
+    return list(found["thresholds"])
+
+
+def should_use_gpu(
+    thresholds: Sequence[Threshold], study: str, size: float, *, default: bool | None = None, **axes: Any
+) -> bool | None:
+    """Whether the GPU is faster at a size, counted as the crossover is; `default` where that is not known.
+
+    It is not known within the 95 % interval of the crossover (without one, between the two sizes that bracket it),
+    beyond the sizes that were measured, and where the devices were not told apart. `axes` pick a line of the study, as
+    batch_size=512 or precision="fp32"; raises ValueError if they leave none, or several.
+    """
+    lines = [one for one in thresholds if one["study"] == study and all(one[axis] == axes[axis] for axis in axes)]
+    if len(lines) != 1:
+        raise ValueError(f"study {study} has {len(lines)} lines with {axes}; allowed: one; name more axes, or others")
+    (line,) = lines
+    if not line["smallest"] <= size <= line["largest"]:
+        return default
+    if line["until"] is not None and size <= line["until"]:
+        return bool(line["faster_below"] == "gpu")
+    if line["from"] is not None and size >= line["from"]:
+        return bool(line["faster_above"] == "gpu")
+    return default

@@ -1,0 +1,151 @@
+"""Answers from machines measured elsewhere, and thresholds for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.answers.thresholds import as_environment, thresholds_of
+from crossover.tables.columns import COLUMNS
+from crossover.tables.frames import records
+from crossover.tables.references import Facts, Reference
+from crossover.tables.run_tables import RunTables
+from crossover.thresholds import read_thresholds, should_use_gpu
+from report_pages import study, tables_of
+
+Row = Callable[..., dict[str, Any]]
+SIZES = (100, 1000, 10_000)
+STUDY = "disc_depth"
+FACTS = Facts("h200", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3", None, "Linux", "abc", None)
+
+
+def trials(row: Row, device: str, seconds: Callable[[int], float], **values: Any) -> list[dict[str, Any]]:
+    """Three trials at each size, 1 % apart."""
+    return [
+        row(
+            **{"device": device, "size": size, "parameters": 7 * size, "trial": trial, "model_key": "key"}
+            | {"step_time_s": seconds(size) * 1.01 ** (trial - 2), "device_name": device.upper(), **values}
+        )
+        for size in SIZES
+        for trial in (1, 2, 3)
+    ]
+
+
+@pytest.fixture
+def own(row: Row) -> list[dict[str, Any]]:
+    """A CPU of 4 us x size, without a GPU."""
+    return trials(row, "cpu", lambda size: 4e-6 * size)
+
+
+@pytest.fixture
+def elsewhere(row: Row) -> Callable[..., Reference]:
+    """A machine whose GPU takes 2 ms at any size, beside a CPU four times as fast as the one here."""
+
+    def build(**values: Any) -> Reference:
+        rows = trials(row, "cuda", lambda _: 2e-3, device_name="NVIDIA H200", **values)
+        rows += trials(row, "cpu", lambda size: 1e-6 * size, **values)
+        table = pd.DataFrame(rows).assign(machine="h200").reindex(columns=list(COLUMNS))
+        return Reference(FACTS, table)
+
+    return build
+
+
+def tables(rows: list[dict[str, Any]], *references: Reference, **more: Any) -> RunTables:
+    return tables_of(pd.DataFrame(rows), {STUDY: study(**more)}, references=references)
+
+
+def of_kind(found: RunTables, kind: str) -> list[dict[str, Any]]:
+    return [row for row in records(found.answers) if row["kind"] == kind]
+
+
+def test_a_gpu_elsewhere_is_held_against_the_cpu_here(own: Any, elsewhere: Any) -> None:
+    found = tables(own, elsewhere())
+    (answer,) = of_kind(found, "reference")
+    assert (answer["main"], answer["status"], answer["machine"]) == (True, "bracketed", "h200")
+    assert (answer["winner"], answer["loser"]) == ("NVIDIA H200", "this CPU")
+    assert answer["value"] == pytest.approx(500)
+    assert 100 < answer["low"] < 500 < answer["high"] < 1000
+    assert answer["factor"] == pytest.approx(4)
+    assert answer["measured_on"] == "2026-11-23"
+    (alone,) = of_kind(found, "crossover")
+    assert (alone["status"], alone["main"]) == ("no_accelerator", False)
+
+
+@pytest.mark.parametrize("change", [{"model_key": "other"}, {"batch_size": 7}, {"precision": "bf16"}, {"study": "s"}])
+def test_only_the_same_cells_of_the_same_model_count(own: Any, elsewhere: Any, change: dict[str, Any]) -> None:
+    found = tables(own, elsewhere(**change))
+    assert not of_kind(found, "reference")
+    assert of_kind(found, "crossover")[0]["main"]
+
+
+def test_it_is_in_no_table_of_what_was_measured_here(own: Any, elsewhere: Any) -> None:
+    without, with_it = tables(own), tables(own, elsewhere())
+    for name in ("cells", "bottlenecks", "problems", "best_ways"):
+        pd.testing.assert_frame_equal(getattr(without, name), getattr(with_it, name))
+    for name in ("crossovers", "ratios"):
+        table = getattr(with_it, name)
+        pd.testing.assert_frame_equal(getattr(without, name), table[table["pair"] != "reference"], check_dtype=False)
+
+
+def test_no_claim_is_held_against_it(own: Any, elsewhere: Any) -> None:
+    claims = [
+        {"statement": "it wins", "source": "A", "crossover_between": {"range": [300, 700]}},
+        {
+            "statement": "by far",
+            "source": "A",
+            "speedup_between": {
+                "slow": {"device": "cpu"},
+                "fast": {"device": "cuda"},
+                "where": {"size": 10_000},
+                "range": [1, 100],
+            },
+        },
+    ]
+    found = tables(own, elsewhere(), claims=claims)
+    assert set(found.claims["verdict"]) == {"not_testable"}
+
+
+def test_with_a_gpu_here_each_device_is_held_against_its_like(row: Row, own: Any, elsewhere: Any) -> None:
+    found = tables(own + trials(row, "cuda", lambda _: 3e-3), elsewhere())
+    assert not of_kind(found, "reference")
+    values = {answer["device"]: (answer["value"], answer["winner"]) for answer in of_kind(found, "set_up")}
+    assert values == {
+        "cpu": (pytest.approx(4), "Xeon"),
+        "cuda": (pytest.approx(1.5), "NVIDIA H200"),
+    }
+
+
+class TestThresholds:
+    @pytest.fixture
+    def known(self, own: Any, elsewhere: Any, tmp_path: Path) -> list[Any]:
+        file = tmp_path / "thresholds.json"
+        file.write_text(json.dumps(thresholds_of(tables(own, elsewhere()), "today")))
+        return list(read_thresholds(file))
+
+    def test_the_device_is_known_outside_of_the_interval(self, known: Any) -> None:
+        (line,) = known
+        assert (line["unit"], line["gpu"], line["gpu_measured_elsewhere"]) == ("linear layers", "NVIDIA H200", True)
+        assert [should_use_gpu(known, STUDY, size) for size in (100, 450, 600, 10_000)] == [False, False, True, True]
+        assert should_use_gpu(known, STUDY, 500) is None
+        assert should_use_gpu(known, STUDY, 500, default=True) is True
+        assert should_use_gpu(known, STUDY, 20_000) is None
+
+    def test_a_line_must_be_named_where_there_are_several(self, known: Any) -> None:
+        both = [*known, {**known[0], "batch_size": 5}]
+        assert should_use_gpu(both, STUDY, 100, batch_size=5) is False
+        with pytest.raises(ValueError, match="has 2 lines with .*; allowed: one"):
+            should_use_gpu(both, STUDY, 100)
+
+    def test_a_shell_has_them_too(self, known: Any) -> None:
+        (line,) = as_environment(known).splitlines()
+        assert line.startswith("DISC_DEPTH_H200_PLAIN_RESIDENT_BATCH_100_FP32_EAGER_GPU_FROM=5")
+
+    def test_other_files_are_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "t.json").write_text('{"version": 2}')
+        with pytest.raises(ValueError, match="not thresholds of version 1"):
+            read_thresholds(tmp_path / "t.json")
