@@ -19,6 +19,9 @@ rule render_report:
         # What a run prints at its end.
         closing=kept(f"{RESULTS}/summary.txt"),
         provenance=kept(f"{RESULTS}/provenance.json"),
+        columns=kept(f"{RESULTS}/datapackage.json"),
+        thresholds=kept(f"{RESULTS}/thresholds.json"),
+        environment=kept(f"{RESULTS}/thresholds.env"),
     log:
         f"{RESULTS}/logs/render_report.log",
     localrule: True

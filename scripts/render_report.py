@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def render_report(path_to_plan: Path, paths_to_figures: Sequence[Path], templates: Path, results: Path) -> None:
-    """Write report.html, summary.md, summary.txt and provenance.json beside the tables in the results folder."""
+    """Write report.html, summaries, thresholds and provenance.json beside the tables in the results folder."""
     plan, tables = plan_file.read(path_to_plan), read_run(results)
     shown = figures_of(tables, plan.studies)
     figures = [path for path in paths_to_figures if (path.parent.name, path.stem) in shown]

@@ -31,7 +31,8 @@ def reference_answers(own: RunTables, accelerated: bool) -> list[Row]:
 
 def _would_pay_off(row: dict[str, Any], own: RunTables, several: Sequence[str]) -> Row:
     behind = row["status"] == "above_range"
-    names = (short_name(row["contender_name"]), "this CPU")
+    measured_on = _facts(own, row["machine"])["measured_on"]
+    names = (f"{short_name(row['contender_name'])} (measured elsewhere on {measured_on})", "this CPU")
     one_sided = row["status"] in ("below_range", "above_range")
     found = rows_with(own.ratios[own.ratios["pair"] == PAIR], [*SHARED, "machine"], row)
     hosts = found[(found["device"] == BASELINE) & (found["contender"] == row["machine"])]
@@ -54,7 +55,7 @@ def _would_pay_off(row: dict[str, Any], own: RunTables, several: Sequence[str]) 
         "reason": row["doubt"] if row["status"] in ("incomplete", "undecided") else None,
         "trials": row["trials"],
         "doubts": doubts,
-        "measured_on": _facts(own, row["machine"])["measured_on"],
+        "measured_on": measured_on,
         "factor": _mean_ratio(hosts),
         **(reach_of(row, own.ratios) if one_sided else {}),
     }

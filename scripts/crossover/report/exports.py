@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.errors import UserError
+from crossover.reading import read_json
 from crossover.tables.frames import records
 from crossover.tables.labels import name_by, side_word, varying
 from crossover.tables.registry import TABLES
@@ -33,7 +35,8 @@ def data_package(folder: Path, made_at: str) -> dict[str, Any]:
         for name, columns in TABLES.items()
         if (folder / f"{name}.csv").is_file()
     ]
-    return {"name": "crossover-run", "title": "When does the GPU pay off?", "created": made_at, "resources": resources}
+    title = "When does the GPU pay off?"
+    return {"name": "crossover-run", "title": title, "created": _iso(made_at), "resources": resources}
 
 
 def _field(name: str, entry: Any) -> dict[str, Any]:
@@ -81,17 +84,78 @@ def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{study}: {name_by(cell, several)}, {side_word(cell['device'])}", cell
 
 
-def research_object(folder: Path, output: Path, files: Mapping[str, str], made_at: str) -> None:
-    """Write files of a results folder and what made them as an RO-Crate (profile Workflow Run Crate).
+PROFILES = (
+    "https://w3id.org/ro/wfrun/process/0.5",
+    "https://w3id.org/ro/wfrun/workflow/0.5",
+    "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
+)
+"""Of a Workflow Run Crate (researchobject.org/workflow-run-crate)."""
 
-    `files` maps their names to what they are. Raises UserError without the library.
+DESCRIPTIONS = {
+    "report.html": "the report",
+    "summary.md": "the report's answers in Markdown",
+    "provenance.json": "hardware, versions, config and checksums",
+    "thresholds.json": "crossovers for programs",
+    "datapackage.json": "what the columns of the tables hold",
+    "measurements.parquet": "one row a trial",
+}
+"""What goes into an RO-Crate beside the derived tables."""
+FORMATS = {
+    ".html": "text/html",
+    ".md": "text/markdown",
+    ".json": "application/json",
+    ".csv": "text/csv",
+    ".parquet": "application/vnd.apache.parquet",
+}
+
+
+def research_object(folder: Path, workflow: Path, output: Path) -> None:
+    """Write the report, the tables and what made them as a Workflow Run RO-Crate; raises UserError without the library.
+
+    `folder` is that of the results, `workflow` the Snakefile.
     """
     try:
+        from rocrate.model import ContextEntity
         from rocrate.rocrate import ROCrate
     except ImportError:
         raise UserError("an RO-Crate needs the library rocrate; pip install rocrate") from None
-    crate = ROCrate()
-    for name, description in files.items():
-        crate.add_file(folder / name, properties={"description": description})
-    crate.name, crate.datePublished = "When does the GPU pay off?", made_at
+    known = read_json(folder / "provenance.json", "provenance")
+    crate = ROCrate(version="1.1")
+    crate.name = "When does the GPU pay off?"
+    crate.description = "A run of Crossover: times of PyTorch models, and from which size on the GPU is faster."
+    crate.license = LICENSE
+    version = (known.get("analysed_with") or {}).get("snakemake")
+    instrument = crate.add_workflow(workflow, workflow.name, main=True, lang="snakemake", lang_version=version)
+    instrument["name"], instrument["version"] = "Crossover", known["code"]["code_version"] or "unknown"
+    described = DESCRIPTIONS | {f"{name}.csv": f"table {name}" for name in TABLES}
+    results = [
+        crate.add_file(
+            folder / name,
+            name,
+            properties={"name": name, "description": description, "encodingFormat": FORMATS[Path(name).suffix]},
+        )
+        for name, description in described.items()
+        if (folder / name).is_file()
+    ]
+
+    def added(identifier: str, kind: str, **properties: Any) -> Any:
+        return crate.add(ContextEntity(crate, identifier, {"@type": kind, **properties}))
+
+    config = added("#config", "PropertyValue", name="config", value=json.dumps(known["config"]))
+    action = added("#run", "CreateAction", name="run", description=crate.description, actionStatus=COMPLETED)
+    action["endTime"] = _iso(known["made_at"])
+    action["instrument"], action["object"], action["result"] = instrument, config, results
+    crate.root_dataset["mentions"] = action
+    crate.root_dataset["conformsTo"] = [
+        added(profile, "CreativeWork", name=profile, version=profile.rpartition("/")[2]) for profile in PROFILES
+    ]
     crate.write(output)
+
+
+COMPLETED = "http://schema.org/CompletedActionStatus"
+LICENSE = "https://spdx.org/licenses/MIT"
+
+
+def _iso(made_at: str) -> str:
+    """A report's time, as "2026-11-23 10:00 UTC", in ISO 8601."""
+    return made_at.removesuffix(" UTC").replace(" ", "T") + ":00Z"

@@ -17,11 +17,13 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from crossover.answers.thresholds import as_environment, thresholds_of
 from crossover.config.words import FLAGS, STATUSES, is_cpu
 from crossover.figures.registry import FIGURES
 from crossover.files import atomic_path
 from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
+from crossover.report.exports import data_package
 from crossover.report.formats import FILTERS
 from crossover.report.machine_facts import DOCS, GROUPS, differing_software
 from crossover.report.page_data import page_data
@@ -56,7 +58,7 @@ class Run:
 
 
 def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation | None = None) -> None:
-    """Write report.html, summary.md, summary.txt and provenance.json beside the tables of a run.
+    """Write report.html, summaries, thresholds and provenance.json beside the tables of a run.
 
     `templates` is the folder report/; `invocation` says how the run was started, if a run makes the report.
     """
@@ -67,7 +69,11 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     known = provenance(measured, run.config, run.studies, invocation, files, folder, made_at)
     known |= {"runs": list(run.merged), "progress": run.progress}
     context = context_of(run, known)
+    thresholds = thresholds_of(run.tables, made_at)
     texts = {
+        "thresholds.json": json.dumps(thresholds, indent=1) + "\n",
+        "datapackage.json": json.dumps(data_package(folder, made_at), indent=1) + "\n",
+        "thresholds.env": as_environment(thresholds["thresholds"]),
         "provenance.json": json.dumps(known, indent=1, ensure_ascii=False),
         "report.html": _environment(templates, html=True).get_template("page/report.html.j2").render(context),
         "summary.md": _environment(templates).get_template("summary.md.j2").render(context),

@@ -16,6 +16,7 @@ from crossover.errors import UserError, shown_path
 from crossover.files import atomic_path
 from crossover.reading import read_arrow, read_json
 from crossover.tables.columns import COLUMNS
+from crossover.tables.frames import first_row
 
 VERSION = 1
 """Of the folder's files."""
@@ -99,7 +100,7 @@ def write_reference(measurements: pd.DataFrame, name: str, command: str | None, 
     accelerators = devices[[not is_cpu(device) for device in devices["device"]]]
     if BASELINE not in set(devices["device"]) or accelerators.empty:
         raise UserError("the run lacks the CPU or an accelerator; measure both on one machine")
-    first, host = accelerators.iloc[0], own.sort_values("started_at").iloc[0]
+    first, host = first_row(accelerators), first_row(own.sort_values("started_at"))
     facts = Facts(
         name=name,
         device_name=str(first["device_name"]),

@@ -67,7 +67,7 @@ def test_a_gpu_elsewhere_is_held_against_the_cpu_here(own: Any, elsewhere: Any) 
     found = tables(own, elsewhere())
     (answer,) = of_kind(found, "reference")
     assert (answer["main"], answer["status"], answer["machine"]) == (True, "bracketed", "h200")
-    assert (answer["winner"], answer["loser"]) == ("NVIDIA H200", "this CPU")
+    assert (answer["winner"], answer["loser"]) == ("NVIDIA H200 (measured elsewhere on 2026-11-23)", "this CPU")
     assert answer["value"] == pytest.approx(500)
     assert 100 < answer["low"] < 500 < answer["high"] < 1000
     assert answer["factor"] == pytest.approx(4)
@@ -138,7 +138,7 @@ class TestThresholds:
     def test_a_line_must_be_named_where_there_are_several(self, known: Any) -> None:
         both = [*known, {**known[0], "batch_size": 5}]
         assert should_use_gpu(both, STUDY, 100, batch_size=5) is False
-        with pytest.raises(ValueError, match="has 2 lines with .*; allowed: one"):
+        with pytest.raises(ValueError, match=r"has 2 lines with .*; allowed: one"):
             should_use_gpu(both, STUDY, 100)
 
     def test_a_shell_has_them_too(self, known: Any) -> None:

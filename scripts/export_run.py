@@ -1,0 +1,38 @@
+"""Writes a finished run in formats of others: Bencher, github-action-benchmark and RO-Crate.
+
+python scripts/export_run.py results --output=results/export
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from crossover.config.options import new_parser
+from crossover.errors import one_line_errors
+
+SNAKEFILE = Path(__file__).parents[1] / "Snakefile"
+
+
+def main(arguments: list[str]) -> None:
+    """Write the exports that the command line asks for."""
+    parser = new_parser(__doc__)
+    parser.add_argument("results", type=Path, metavar="FOLDER", help="results folder of a finished run")
+    parser.add_argument("--output", required=True, type=Path, help="folder to write to")
+    options = parser.parse_args(arguments)
+
+    from crossover.files import atomic_path
+    from crossover.report.exports import action_benchmark, bencher, research_object
+    from crossover.tables.frames import read_table
+
+    cells = read_table(options.results / "cells.parquet")
+    for name, found in (("bencher.json", bencher(cells)), ("action_benchmark.json", action_benchmark(cells))):
+        with atomic_path(options.output / name) as temporary:
+            temporary.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    research_object(options.results, SNAKEFILE, options.output / "ro-crate")
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main(sys.argv[1:])
