@@ -20,6 +20,7 @@ include: "rules/refine.smk"
 include: "rules/analyse.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
+include: "rules/export.smk"
 include: "rules/hooks.smk"
 
 

@@ -16,7 +16,7 @@ sys.path.insert(0, str(HOUSE / "scripts"))
 
 from crossover.config.configuration import read_configuration, real_files
 from crossover.config.studies import check_any_for
-from crossover.config.words import HERE
+from crossover.config.words import HERE, REFERENCE_FILES
 from crossover.config.validation import read_layers, read_mapping
 from crossover.errors import one_line_errors
 from crossover.failures import failures

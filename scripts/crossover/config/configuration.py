@@ -53,6 +53,8 @@ class Configuration:
     cpu_threads: int | str
     time_limit_s: float
     datasets: Mapping[str, Mapping[str, Any]]
+    name: str
+    """Of this machine, where it becomes a reference."""
     prices: Mapping[str, float] | None
     """Per hour, of the machine that holds each device; None: no crossovers in money."""
     currency: str | None
@@ -99,6 +101,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
         cpu_threads=complete["cpu_threads"],
         time_limit_s=float(complete["time_limit_s"]),
         datasets=complete["datasets"],
+        name=complete["name"],
         currency=prices.pop("currency", None),
         prices=prices or None,
         largest_batch=BatchSearch(**complete["largest_batch"]),

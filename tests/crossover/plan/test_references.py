@@ -1,0 +1,49 @@
+"""Which references a run takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossover.errors import UserError
+from crossover.plan.references import reference_files, reference_folders
+
+
+@dataclass
+class Config:
+    reference: Any
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Path:
+    for name in ("a100", "h200"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "reference.json").write_text("{}")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("asked", "devices", "names"),
+    [
+        ("auto", ["cpu"], ["a100", "h200"]),
+        ("auto", ["cpu", "cuda"], []),
+        ("none", ["cpu"], []),
+        (("h200",), ["cpu", "cuda"], ["h200"]),
+    ],
+)
+def test_those_shipped_count_without_an_accelerator_or_by_name(
+    shipped: Path, asked: Any, devices: list[str], names: list[str]
+) -> None:
+    found = reference_folders(Config(asked), devices, shipped)  # type: ignore[arg-type]
+    assert [folder.name for folder in found] == names
+    assert len(reference_files(found)) == 2 * len(names)
+
+
+def test_a_folder_of_ones_own_counts_and_an_unknown_name_is_one_line(shipped: Path) -> None:
+    own = str(shipped / "h200")
+    assert reference_folders(Config((own,)), ["cpu"], shipped / "none") == [Path(own)]  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"reference: 'h20' is unknown; allowed: a100, h200 \(did you mean 'h200'\?\)"):
+        reference_folders(Config(("h20",)), ["cpu"], shipped)  # type: ignore[arg-type]

@@ -1,0 +1,100 @@
+"""A run in formats of others, each checked by its own tool or schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import frictionless
+import jsonschema
+import pandas as pd
+import pytest
+from rocrate.rocrate import ROCrate
+
+from crossover.report.exports import action_benchmark, bencher, data_package, research_object
+from crossover.tables.run_tables import write_run
+from report_pages import Page, write_page
+
+BENCHER = {
+    "type": "object",
+    "patternProperties": {
+        ".+": {
+            "type": "object",
+            "patternProperties": {
+                ".+": {
+                    "type": "object",
+                    "properties": {name: {"type": "number"} for name in ("value", "lower_value", "upper_value")},
+                    "required": ["value"],
+                }
+            },
+        }
+    },
+}
+"""The schema of Bencher Metric Format (bencher.dev/docs/reference/bencher-metric-format)."""
+
+ACTION = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["name", "unit", "value"],
+        "properties": {
+            "name": {"type": "string"},
+            "unit": {"type": "string"},
+            "value": {"type": "number"},
+            "range": {"type": "string"},
+            "extra": {"type": "string"},
+        },
+    },
+}
+"""What github-action-benchmark's README asks of customSmallerIsBetter."""
+
+
+@pytest.fixture(scope="module")
+def page(row: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Page:
+    rows = [
+        row(device=device, size=size, trial=trial, step_time_s=1e-3 * (1 + trial / 100), flags=["drift"])
+        for device in ("cpu", "cuda")
+        for size in (2, 3)
+        for trial in (1, 2, 3)
+    ]
+    return write_page(pd.DataFrame(rows), tmp_path_factory.mktemp("run"))
+
+
+def test_the_tables_are_a_valid_data_package(page: Page) -> None:
+    write_run(page.tables, page.folder)
+    described = data_package(page.folder, "2026-11-23 10:00 UTC")
+    (page.folder / "datapackage.json").write_text(json.dumps(described))
+    found = frictionless.validate(str(page.folder / "datapackage.json"))
+    assert found.valid, found.flatten(["title", "message"])
+    fields = {field["name"]: field for one in described["resources"] for field in one["schema"]["fields"]}
+    assert (fields["step_time_s"]["type"], fields["step_time_s"]["unit"]) == ("number", "s")
+    assert all(field["description"] for field in fields.values())
+
+
+def test_bencher_takes_times_with_their_intervals(page: Page) -> None:
+    found = bencher(page.tables.cells)
+    jsonschema.validate(found, BENCHER)
+    latency = found["disc_depth: 2 linear layers, GPU"]["latency"]
+    assert latency["value"] == pytest.approx(1.02e6, rel=1e-3)
+    assert latency["lower_value"] < latency["value"] < latency["upper_value"]
+    assert len(found) == 4
+
+
+def test_the_github_action_takes_milliseconds(page: Page) -> None:
+    found = action_benchmark(page.tables.cells)
+    jsonschema.validate(found, ACTION)
+    assert found[0]["value"] == pytest.approx(1.02, rel=1e-3)
+    assert " to " in found[0]["range"]
+
+
+def test_a_research_object_names_what_made_the_report(page: Page, tmp_path: Path) -> None:
+    snakefile = Path(__file__).parents[3] / "Snakefile"
+    research_object(page.folder, snakefile, tmp_path)
+    crate = ROCrate(tmp_path)
+    action = crate.get("#run")
+    assert action["instrument"].id == "Snakefile"
+    assert {file.id for file in action["result"]} >= {"report.html", "provenance.json", "thresholds.json"}
+    assert all((tmp_path / file.id).is_file() for file in action["result"])
