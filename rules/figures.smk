@@ -2,7 +2,7 @@
 
 from crossover.plan.outputs import SUFFIXES, figure_file, figures_of
 
-FIGURES = figures_of(PLAN, CONFIG)
+FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
 
 
 rule plot_figures:

@@ -36,11 +36,12 @@ def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
     return f"{results}/figures/{study}/{kind}.{suffix}"
 
 
-def figures_of(plan: RunPlan, config: Configuration) -> list[tuple[str, str]]:
+def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False) -> list[tuple[str, str]]:
     """The figures of a run that have something to show, each a study and a kind, in the order of the study's file.
 
-    A speed-up needs two devices, the host's share an accelerator, precisions need several of them, and remedies and
-    roofs a model. Energy needs prices, or trials that are long enough for its counter.
+    A speed-up needs two devices, or a machine measured elsewhere that this one is held against, the host's share an
+    accelerator, precisions several of them, remedies and roofs a model, energy prices, or trials that are long
+    enough for its counter.
     """
     found = []
     for study in plan.studies:
@@ -50,7 +51,7 @@ def figures_of(plan: RunPlan, config: Configuration) -> list[tuple[str, str]]:
         accelerated = any(not is_cpu(device) for device in own)
         long_enough = effort_of(study, config.effort).timed_min_s >= ENERGY_WINDOW_MIN_S
         shown = {
-            "speedups": accelerated and BASELINE in own,
+            "speedups": (accelerated or held_against) and BASELINE in own,
             "precisions": has_other_sides(study.precisions, study.executions),
             "host_share": accelerated,
             "time_split": study.workload != NULL,

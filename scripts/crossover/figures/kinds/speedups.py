@@ -20,29 +20,40 @@ from crossover.figures.panels import (
 )
 from crossover.figures.style import side_look
 from crossover.figures.view import StudyView
+from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import first_row
-from crossover.tables.labels import side_word
+from crossover.tables.labels import short_name, side_word
 from crossover.tables.run_tables import RunTables
 
 CAPTION = (
-    "How many times as fast as the CPU, with the 95 % interval over trials; above 1 the accelerator wins. Hollow: "
+    "How many times as fast as the CPU here, with the 95 % interval over trials; above 1 the accelerator wins. Hollow: "
     "sizes that refinement added. Grey: published crossover."
 )
 
 
 def applies(tables: RunTables) -> bool:
     """Whether a study's tables hold something to show."""
-    return bool((tables.ratios["pair"] == "device").any())
+    return len(_compared(tables.ratios)) > 0
+
+
+def _compared(ratios: pd.DataFrame) -> pd.DataFrame:
+    """Accelerators with the CPU beside them or, without any, those measured elsewhere with the CPU here."""
+    here = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
+    elsewhere = ratios[(ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])]
+    return here if len(here) else elsewhere
 
 
 def draw(view: StudyView) -> Figure:
     """Time on the CPU over time on each accelerator; a line for each number of cores that the CPU was timed on."""
-    ratios = view.tables.ratios
-    ratios = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
+    ratios = _compared(view.tables.ratios)
+    elsewhere = dict(zip(view.tables.references["machine"], view.tables.references["device_name"], strict=True))
     several = ratios["baseline"].nunique() > 1
 
     def maker(rows: pd.DataFrame, name: str, look: Look) -> Line:
-        baseline = first_row(rows)["baseline"]
+        first = first_row(rows)
+        baseline = first["baseline"]
+        if first["pair"] == REFERENCE:
+            name = ", ".join([f"{short_name(elsewhere[first['machine']])}, measured elsewhere", *name.split(", ")[1:]])
         if several:
             name = f"{name} over the {side_word(baseline)}"
         dashes = look.dashes if baseline == BASELINE else side_look(baseline)[1]
