@@ -13,6 +13,7 @@ rule everything:
         # A deleted row is measured again.
         lambda wildcards: measured_rows(wildcards),
         PLAN.trainings,
+        expand(f"{RESULTS}/first_answers/{{study}}.txt", study=PLAN.first_answers),
 
 
 include: "rules/measure.smk"

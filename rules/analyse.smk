@@ -51,6 +51,31 @@ rule collect_measurements:
         "../scripts/collect_measurements.py"
 
 
+# While a run measures, each study is answered as soon as all of its cells have one trial.
+rule give_first_answer:
+    input:
+        plan=ancient(rules.write_plan.output.plan),
+        rows=lambda wildcards: PLAN.rows(PLAN.first_round(wildcards.study)),
+        references=reference_files(REFERENCES),
+        template=ancient(house("report/first_answer.txt.j2")),
+    output:
+        answer=f"{RESULTS}/first_answers/{{study}}.txt",
+    log:
+        f"{RESULTS}/logs/give_first_answer/{{study}}.log",
+    # Before the next trial.
+    priority: PLAN.first_priority
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        several_hosts=SEVERAL_HOSTS,
+        references=[str(folder) for folder in REFERENCES],
+    message:
+        "Answering {wildcards.study} from one trial a cell"
+    script:
+        "../scripts/give_first_answer.py"
+
+
 rule analyse_run:
     input:
         plan=rules.write_plan.output.plan,

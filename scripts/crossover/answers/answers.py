@@ -58,8 +58,8 @@ def _timed(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
     elsewhere = reference_answers(own, accelerated=not alone)
     if alone:
-        crossovers = [row | {"main": not elsewhere} for row in crossovers]
-        crossovers = elsewhere + crossovers + without_accelerator(own, spec["x_axis"])
+        known = crossovers + without_accelerator(own, spec["x_axis"])
+        crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in known]
         elsewhere = []
     return cores + crossovers + best_answers(own) + transfers(own) + elsewhere
 

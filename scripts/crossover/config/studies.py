@@ -338,10 +338,14 @@ def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int)
 def in_rounds(cells: Sequence[Cell], trials: int, seed: int, once: Sequence[Cell] = ()) -> Iterator[tuple[int, Cell]]:
     """Yield (trial, cell) round by round, shuffled within each; some cells only once, in the first round.
 
-    The order within a round depends on the seed, the round and the cells alone: more trials leave it as it is.
+    The first round goes study by study, so that each can be answered as soon as it has been measured once. The order
+    within a round depends on the seed, the round and the cells alone: more trials leave it as it is.
     """
+    studies = list(dict.fromkeys(cell.study for cell in cells))
     for trial in range(1, trials + 1):
         order = sorted([*cells, *(once if trial == 1 else ())], key=lambda cell: cell.path)
         random.Random(f"{seed}/{trial}").shuffle(order)
+        if trial == 1:
+            order.sort(key=lambda cell: studies.index(cell.study))
         for cell in order:
             yield trial, cell

@@ -1,4 +1,4 @@
-"""How far a run is: the time left after each measuring job, and what failed.
+"""How far a run is: the time left after each measuring job, the first answers, and what failed.
 
 A handler of Snakemake's log, whose events are those that its logger plugins get.
 """
@@ -14,6 +14,9 @@ from typing import Any
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
 """The rules whose jobs take time, and what their jobs are called."""
+
+ANSWERING = "give_first_answer"
+"""The rule whose output is shown when it has finished."""
 
 MOST_REASONS = 3
 """Reasons of failed jobs to repeat at the end."""
@@ -66,6 +69,8 @@ class Progress(logging.Handler):
         """The last line of each failed job's log."""
         self._say, self._clock = say, clock
         self._running: dict[int, str] = {}
+        self._answers: dict[int, Path] = {}
+        """What a running job of `ANSWERING` writes."""
         self._began: float | None = None
         self._totals: list[int] = []
 
@@ -88,6 +93,8 @@ class Progress(logging.Handler):
             self._running[facts["jobid"]] = facts["rule_name"]
             if facts["rule_name"] in MEASURING and self._began is None:
                 self._began = self._clock()
+            if facts["rule_name"] == ANSWERING:
+                self._answers[facts["jobid"]] = Path(facts["output"][0])
         elif event == "job_error":
             self.failed[self._running.pop(facts["jobid"], facts["rule_name"])] += 1
             self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
@@ -96,6 +103,8 @@ class Progress(logging.Handler):
             self.finished[rule] += 1
             if rule in MEASURING:
                 self._tell()
+            if rule == ANSWERING:
+                self._say(self._answers.pop(facts["job_id"]).read_text(encoding="utf-8").rstrip())
         elif event == "progress":
             self._totals.append(facts["total"])
 

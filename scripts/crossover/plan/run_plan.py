@@ -105,6 +105,11 @@ class RunPlan:
         """Names of the studies that have cells."""
         return list(dict.fromkeys(cell.study for cell in self.cells))
 
+    @property
+    def first_answers(self) -> list[str]:
+        """Names of the studies that are answered after their first round; the last round ends with all answers."""
+        return self.measured if self.trials > 1 else self.measured[:-1]
+
     @cached_property
     def stages(self) -> dict[str, int]:
         """Stages of refinement of each study that is refined."""
@@ -178,6 +183,10 @@ class RunPlan:
     def rows(self, trials: Iterable[Trial]) -> list[str]:
         """The rows of trials, each once, though two stages may ask for it."""
         return [f"{self.results}/cells/{cell.path}/trial-{trial}.parquet" for cell, trial in dict.fromkeys(trials)]
+
+    def first_round(self, study: str) -> list[Trial]:
+        """The first trial of each cell of a study's own grid."""
+        return [(cell, 1) for cell in self.cells if cell.study == study]
 
     def refined_trials(self) -> list[Trial]:
         """Trials of the first grid that refinement starts from."""

@@ -34,6 +34,8 @@ from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
 PLACE_AXES = [axis for axis in CELL_AXES if axis not in ("study", "machine", "device")]
+MOST_FIRST_ANSWERS = 3
+"""Lines that tell of a study while a run goes on."""
 FEWEST_PLACES = 3
 """Fewer sizes, batches, precisions and so on, whatever the devices, show nothing in a chart that a table does not."""
 
@@ -82,6 +84,13 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     for name, text in texts.items():
         with atomic_path(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+
+def first_answer(answers: pd.DataFrame, templates: Path) -> str:
+    """The lines for a study whose cells have one trial each: its main answers, without the doubt that they share."""
+    main = [row for row in records(answers) if row["main"] and row["kind"] != "memory"]
+    told = [row | {"doubts": [doubt for doubt in row["doubts"] if doubt != "one_trial"]} for row in main]
+    return _environment(templates).get_template("first_answer.txt.j2").render(answers=told[:MOST_FIRST_ANSWERS])
 
 
 def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,54 @@
+"""Answers a study from the first trial of its cells, while the run goes on."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crossover.answers.analysis import analyse
+from crossover.errors import logged
+from crossover.files import atomic_path
+from crossover.plan import plan_file
+from crossover.report.report import first_answer
+from crossover.tables.columns import Training, arrow_schema
+from crossover.tables.guards import matching_rows
+from crossover.tables.references import read_reference
+from crossover.tables.registry import table_of
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+    snakemake: Snakemake
+
+
+def give_first_answer(
+    study: str,
+    path_to_plan: Path,
+    paths_to_rows: Sequence[Path],
+    folders_of_references: Sequence[Path],
+    several_hosts: bool,
+    path_to_template: Path,
+    path_to_answer: Path,
+) -> None:
+    """Write the lines that the terminal shows of a study."""
+    plan = plan_file.read(path_to_plan)
+    rows = matching_rows(paths_to_rows, several_hosts).to_pandas()
+    trainings = arrow_schema(Training).empty_table().to_pandas()
+    references = [read_reference(folder) for folder in folders_of_references]
+    studies = {study: plan.studies[study]}
+    searches = table_of("largest_batches")
+    tables = analyse(rows, trainings, searches, studies, plan.config["prices"], references=references)
+    with atomic_path(path_to_answer) as temporary:
+        temporary.write_text(first_answer(tables.answers, path_to_template.parent), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    with logged(snakemake.log[0]):
+        give_first_answer(
+            study=snakemake.wildcards.study,
+            path_to_plan=Path(snakemake.input.plan),
+            paths_to_rows=[Path(path) for path in snakemake.input.rows],
+            folders_of_references=[Path(folder) for folder in snakemake.params.references],
+            several_hosts=snakemake.params.several_hosts,
+            path_to_template=Path(snakemake.input.template),
+            path_to_answer=Path(snakemake.output.answer),
+        )
