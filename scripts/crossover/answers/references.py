@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from crossover.answers.crossovers import reach_of
 from crossover.answers.vocabulary import Row, estimate
-from crossover.config.words import BASELINE, is_cpu
-from crossover.statistics.references import PAIR
-from crossover.tables.frames import records, rows_with
+from crossover.config.words import is_cpu
+from crossover.statistics.references import PAIR, host_factors
+from crossover.tables.frames import records
 from crossover.tables.labels import axis_label, name_by, short_name, varying
 from crossover.tables.registry import LINE_AXES
 from crossover.tables.run_tables import RunTables
@@ -26,16 +26,17 @@ def reference_answers(own: RunTables, accelerated: bool) -> list[Row]:
     if accelerated:
         return _devices(own, several)
     crossovers = own.crossovers[own.crossovers["pair"] == PAIR]
-    return [_would_pay_off(row, own, several) for row in records(crossovers)]
+    factors = host_factors(own.ratios[own.ratios["pair"] == PAIR])
+    return [_would_pay_off(row, own, several, factors) for row in records(crossovers)]
 
 
-def _would_pay_off(row: dict[str, Any], own: RunTables, several: Sequence[str]) -> Row:
+def _would_pay_off(
+    row: dict[str, Any], own: RunTables, several: Sequence[str], factors: Mapping[tuple[object, ...], float]
+) -> Row:
     behind = row["status"] == "above_range"
     measured_on = _facts(own, row["machine"])["measured_on"]
     names = (f"{short_name(row['contender_name'])} (measured elsewhere on {measured_on})", "this CPU")
     one_sided = row["status"] in ("below_range", "above_range")
-    found = rows_with(own.ratios[own.ratios["pair"] == PAIR], [*SHARED, "machine"], row)
-    hosts = found[(found["device"] == BASELINE) & (found["contender"] == row["machine"])]
     doubts = ["one_trial"] if row["trials"] == 1 else []
     if row["crossover"] is not None and row["crossover_low"] is None and row["crossover_high"] is None:
         doubts.append("no_interval")
@@ -56,7 +57,7 @@ def _would_pay_off(row: dict[str, Any], own: RunTables, several: Sequence[str]) 
         "trials": row["trials"],
         "doubts": doubts,
         "measured_on": measured_on,
-        "factor": _mean_ratio(hosts),
+        "factor": factors.get(tuple(row[axis] for axis in LINE_AXES)),
         **(reach_of(row, own.ratios) if one_sided else {}),
     }
 

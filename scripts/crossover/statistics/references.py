@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from crossover.config.words import BASELINE, is_cpu
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.ratios import ratios_of
+from crossover.tables.frames import records
 from crossover.tables.references import KEPT, Reference
-from crossover.tables.registry import CELL_AXES
+from crossover.tables.registry import CELL_AXES, LINE_AXES, table_of
+
+Row = Mapping[str, Any]
 
 PAIR = "reference"
 SHARED = [axis for axis in CELL_AXES if axis not in ("machine", "device")]
@@ -26,7 +33,11 @@ def held_against(
 
     A reference counts where study, model, code of the model, size, batch, protocol, precision and execution agree.
     Crossovers are those of its accelerator with the CPU here, if there is no accelerator here; ratios compare that, and
-    each device with the same one there.
+    each device with the same one there, as they were measured.
+
+    Beside another CPU a GPU's steps take another time, the small ones most: the CPU starts their kernels. A crossover
+    is therefore that of GPU steps as many times as long as this CPU's are of the CPU there, and its interval holds that
+    of the steps as measured, too.
     """
     shared = measurements[[*SHARED, "model_key"]].dropna(subset="model_key").drop_duplicates()
     found = [reference.trials.merge(shared, on=[*SHARED, "model_key"]) for reference in references]
@@ -37,10 +48,68 @@ def held_against(
     columns = ["machine", *KEPT]
     joined = pd.concat([known[columns].astype(object), rows[columns].astype(object)], ignore_index=True)
     names = {reference.facts.name for reference in references}
-    return (
-        _across(crossovers_of(joined, x_axes, prices), names, ("device",)),
-        _across(ratios_of(joined), names, ("device", "machine")),
-    )
+    ratios = _across(ratios_of(joined), names, ("device", "machine"))
+    there = _across(crossovers_of(joined, x_axes, prices), names, ("device",))
+    here = _across(crossovers_of(_beside_this_cpu(joined, ratios), x_axes, prices), names, ("device",))
+    both = [spanned(*pair) for pair in zip(records(there), records(here), strict=True)]
+    return table_of("crossovers", both), ratios
+
+
+def host_factors(ratios: pd.DataFrame) -> dict[tuple[object, ...], float]:
+    """How many times as long this CPU takes as that of a reference: the geometric mean over the sizes of a line.
+
+    `ratios` are of pair `reference`; the keys are the axes of a line, with the reference as the machine.
+    """
+    hosts = ratios[(ratios["device"] == BASELINE) & (ratios["contender"] == ratios["machine"])]
+    logs = hosts.assign(log=np.log(hosts["ratio"].astype(float)))
+    return {
+        tuple(own[list(LINE_AXES)].iloc[0]): math.exp(own["log"].mean())
+        for _, own in logs.groupby(list(LINE_AXES), sort=False)
+    }
+
+
+def spanned(there: Row, here: Row) -> Row:
+    """One crossover with an interval that holds both; of a single trial, the sizes that bracket both.
+
+    Where only one of them crosses within the sizes measured, it is that one, with an interval open to the other side;
+    where nothing is left of it, the two are not told apart.
+    """
+    statuses = {there["status"], here["status"]}
+    undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}
+    if len(statuses) > 1 and ("reversed" in statuses or statuses == {"below_range", "above_range"}):
+        return {**here, **undecided}
+    base = min(here, there, key=lambda row: LEAST_SURE.index(row["status"]))
+    if base["status"] not in ESTIMATED:
+        return base
+    of = "bracket" if base["trials"] == 1 else "crossover"
+    lower = min(there, here, key=lambda row: _ends(row, of)[0])
+    upper = max(there, here, key=lambda row: _ends(row, of)[1])
+    lows = {name: lower[name] for name in base if name.startswith(of) and name.endswith("_low")}
+    highs = {name: upper[name] for name in base if name.startswith(of) and name.endswith("_high")}
+    known = any(end is not None for end in (*lows.values(), *highs.values()))
+    return {**base, **lows, **highs, **({} if known else undecided)}
+
+
+_ESTIMATES = [f"crossover{of}{end}" for of in ("", "_size", "_parameters") for end in ("", "_low", "_high")]
+ESTIMATED = ("bracketed", "reversed", "edge_tie")
+"""Statuses of crossovers that have an interval, though it may be open."""
+LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATED, "below_range", "above_range")
+"""All statuses, by how little they say."""
+
+
+def _ends(row: Row, of: str) -> tuple[float, float]:
+    """The ends of the interval, or of the bracket; 0 and infinity where it is open."""
+    if row["status"] in ESTIMATED:
+        return row[f"{of}_low"] or 0, row[f"{of}_high"] or math.inf
+    return (0, 0) if row["status"] == "below_range" else (math.inf, math.inf)
+
+
+def _beside_this_cpu(joined: pd.DataFrame, ratios: pd.DataFrame) -> pd.DataFrame:
+    """The trials with those of accelerators as long as they may take beside the CPU here."""
+    factors = host_factors(ratios)
+    keys = zip(*(joined[axis] for axis in LINE_AXES), strict=True)
+    own = [1.0 if is_cpu(device) else factors.get(key, 1.0) for device, key in zip(joined["device"], keys, strict=True)]
+    return joined.assign(step_time_s=pd.to_numeric(joined["step_time_s"]) * own)
 
 
 def _across(table: pd.DataFrame, names: set[str], pairs: Sequence[str]) -> pd.DataFrame:

@@ -68,9 +68,10 @@ def test_a_gpu_elsewhere_is_held_against_the_cpu_here(own: Any, elsewhere: Any) 
     (answer,) = of_kind(found, "reference")
     assert (answer["main"], answer["status"], answer["machine"]) == (True, "bracketed", "h200")
     assert (answer["winner"], answer["loser"]) == ("NVIDIA H200 (measured elsewhere on 2026-11-23)", "this CPU")
-    assert answer["value"] == pytest.approx(500)
-    assert 100 < answer["low"] < 500 < answer["high"] < 1000
     assert answer["factor"] == pytest.approx(4)
+    # 2 ms as measured there, 8 ms beside a CPU that takes four times as long.
+    assert answer["value"] == pytest.approx(2000)
+    assert 100 < answer["low"] < 500 < 2000 < answer["high"] < 3000
     assert answer["measured_on"] == "2026-11-23"
     (alone,) = of_kind(found, "crossover")
     assert (alone["status"], alone["main"]) == ("no_accelerator", False)
@@ -130,9 +131,9 @@ class TestThresholds:
     def test_the_device_is_known_outside_of_the_interval(self, known: Any) -> None:
         (line,) = known
         assert (line["unit"], line["gpu"], line["gpu_measured_elsewhere"]) == ("linear layers", "NVIDIA H200", True)
-        assert [should_use_gpu(known, STUDY, size) for size in (100, 450, 600, 10_000)] == [False, False, True, True]
-        assert should_use_gpu(known, STUDY, 500) is None
-        assert should_use_gpu(known, STUDY, 500, default=True) is True
+        assert [should_use_gpu(known, STUDY, size) for size in (100, 450, 3000, 10_000)] == [False, False, True, True]
+        assert should_use_gpu(known, STUDY, 1000) is None
+        assert should_use_gpu(known, STUDY, 1000, default=True) is True
         assert should_use_gpu(known, STUDY, 20_000) is None
 
     def test_a_line_must_be_named_where_there_are_several(self, known: Any) -> None:
@@ -143,7 +144,7 @@ class TestThresholds:
 
     def test_a_shell_has_them_too(self, known: Any) -> None:
         (line,) = as_environment(known).splitlines()
-        assert line.startswith("DISC_DEPTH_H200_PLAIN_RESIDENT_BATCH_100_FP32_EAGER_GPU_FROM=5")
+        assert line.startswith("DISC_DEPTH_H200_PLAIN_RESIDENT_BATCH_100_FP32_EAGER_GPU_FROM=2")
 
     def test_other_files_are_refused(self, tmp_path: Path) -> None:
         (tmp_path / "t.json").write_text('{"version": 2}')
