@@ -45,10 +45,18 @@ def test_the_main_job_makes_every_table_figure_and_report(finished: tuple[House,
     made = {path.name for path in results.iterdir() if path.is_file()}
     tables = {f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv")}
     reports = {"report.html", "summary.md", "summary.txt", "provenance.json"}
+    reports |= {"datapackage.json", "thresholds.json", "thresholds.env"}
     assert made == tables | reports | {"plan.json", "measurements.parquet"}
-    # The CPU alone has no speed-up and waits for no host.
+    # The CPU's speed-ups are those of a GPU measured elsewhere; it waits for no host.
     drawn = {str(path.relative_to(results / "figures")) for path in (results / "figures").rglob("*.*")}
-    kinds = {"disc_depth/times", "hsf_width/times", "hsf_width/time_split", "hsf_width/memory"}
+    kinds = {
+        "disc_depth/times",
+        "disc_depth/speedups",
+        "hsf_width/times",
+        "hsf_width/speedups",
+        "hsf_width/time_split",
+        "hsf_width/memory",
+    }
     assert drawn == {f"{kind}.{suffix}" for kind in kinds for suffix in ("svg", "pdf", "png")}
 
 
@@ -65,6 +73,9 @@ def test_one_row_a_trial_and_one_a_cell_on_all_physical_cores(finished: tuple[Ho
 def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: tuple[House, str]) -> None:
     house, said = finished
     assert "Measured 1 of 6 trials; " in said
+    # The other study is answered by the run's last lines.
+    assert "First answer, from one trial a cell: disc_depth: " in said
+    assert [path.name for path in (house.results / "first_answers").iterdir()] == ["disc_depth.txt"]
     assert (house.results / "summary.txt").read_text() in said
     told = json.loads((house.results / "provenance.json").read_text())
     assert told["run"]["command"] == "snakemake --cores 1 --resources gpu=1"

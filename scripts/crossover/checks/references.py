@@ -1,4 +1,4 @@
-"""Whether a machine's crossovers are foretold by its CPU and another machine's GPU: each of several held out in turn."""
+"""Whether a machine's crossovers are foretold by its CPU and the GPU of another, each of several held out in turn."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Progress(logging.Handler):
         """The last line of each failed job's log."""
         self._say, self._clock = say, clock
         self._running: dict[int, str] = {}
-        self._answers: dict[int, Path] = {}
+        self._answers: dict[int, str] = {}
         """What a running job of `ANSWERING` writes."""
         self._began: float | None = None
         self._totals: list[int] = []
@@ -94,7 +94,7 @@ class Progress(logging.Handler):
             if facts["rule_name"] in MEASURING and self._began is None:
                 self._began = self._clock()
             if facts["rule_name"] == ANSWERING:
-                self._answers[facts["jobid"]] = Path(facts["output"][0])
+                self._answers[facts["jobid"]] = facts["output"][0]
         elif event == "job_error":
             self.failed[self._running.pop(facts["jobid"], facts["rule_name"])] += 1
             self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
@@ -103,8 +103,8 @@ class Progress(logging.Handler):
             self.finished[rule] += 1
             if rule in MEASURING:
                 self._tell()
-            if rule == ANSWERING:
-                self._say(self._answers.pop(facts["job_id"]).read_text(encoding="utf-8").rstrip())
+            if rule == ANSWERING and (answer := _text(self._answers.pop(facts["job_id"])).rstrip()):
+                self._say(answer)
         elif event == "progress":
             self._totals.append(facts["total"])
 
@@ -123,8 +123,12 @@ class Progress(logging.Handler):
 
 def _last_line(log: str) -> str | None:
     """The last line of a log; None where there is none."""
+    return next((line.strip() for line in reversed(_text(log).split("\n")) if line.strip()), None)
+
+
+def _text(path: str) -> str:
+    """The content of a file; empty where it cannot be read, as one in a storage."""
     try:
-        lines = Path(log).read_text(encoding="utf-8", errors="replace").split("\n")
+        return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return None
-    return next((line.strip() for line in reversed(lines) if line.strip()), None)
+        return ""

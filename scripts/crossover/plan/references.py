@@ -20,7 +20,8 @@ def reference_folders(config: Configuration, devices: Sequence[str], shipped: Pa
         return []
     if config.reference == "auto":
         return known if all(map(is_cpu, devices)) else []
-    return [_folder(name, known) for name in config.reference]
+    names = [config.reference] if isinstance(config.reference, str) else config.reference
+    return [_folder(name, known) for name in names]
 
 
 def _folder(name: str, known: Sequence[Path]) -> Path:

@@ -77,6 +77,13 @@ def test_a_gpu_elsewhere_is_held_against_the_cpu_here(own: Any, elsewhere: Any) 
     assert (alone["status"], alone["main"]) == ("no_accelerator", False)
 
 
+def test_with_prices_it_is_said_in_money_too(own: Any, elsewhere: Any) -> None:
+    prices = {"cpu": 1, "cuda": 1.5}
+    found = tables_of(pd.DataFrame(own), {STUDY: study()}, prices=prices, references=[elsewhere()])
+    values = {answer["cost"]: (answer["value"], answer["main"]) for answer in of_kind(found, "reference")}
+    assert values == {"time": (pytest.approx(2000), True), "money": (pytest.approx(3000), False)}
+
+
 @pytest.mark.parametrize("change", [{"model_key": "other"}, {"batch_size": 7}, {"precision": "bf16"}, {"study": "s"}])
 def test_only_the_same_cells_of_the_same_model_count(own: Any, elsewhere: Any, change: dict[str, Any]) -> None:
     found = tables(own, elsewhere(**change))

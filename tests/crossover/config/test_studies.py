@@ -68,6 +68,15 @@ def test_rounds_are_complete_shuffled_and_reproducible() -> None:
     assert turns != list(in_rounds(cells, trials=3, seed=8))
 
 
+def test_the_first_round_goes_study_by_study_and_the_others_mix_them() -> None:
+    cells = [*STUDY.cells(["cpu", "cuda"]), *replace(STUDY, name="another").cells(["cpu", "cuda"])]
+    turns = list(in_rounds(cells, trials=2, seed=7))
+    first, second = ([cell.study for trial, cell in turns if trial == number] for number in (1, 2))
+    assert first == [STUDY.name] * 8 + ["another"] * 8
+    assert sorted(second) == sorted(first)
+    assert second != first
+
+
 @pytest.mark.parametrize(("batch_size", "steps"), [(512, 20 * 118), (1024, 20 * 59), (60000, 20), (70000, 20)])
 def test_a_run_given_by_epochs_has_a_short_last_batch_in_each(batch_size: int, steps: int) -> None:
     assert steps_of_run({"epochs": 20, "samples": 60000}, batch_size) == steps

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -43,6 +44,15 @@ def test_the_time_left_is_that_of_the_jobs_left_at_the_pace_so_far() -> None:
         "Measured 2 of 4 trials; about 3 min left.",  # 2 x 80 s
         "Measured 3 of 4 trials; about 1 min left.",  # 1 x 80 s
     ]
+
+
+def test_a_first_answer_is_shown_when_it_is_there(tmp_path: Path) -> None:
+    run = Run(measure_cell=2, give_first_answer=2)
+    for number, text in enumerate(("", "GPU faster\n")):
+        (tmp_path / f"{number}.txt").write_text(text)
+        run.event(LogEvent.JOB_INFO, jobid=number, rule_name="give_first_answer", output=[f"{tmp_path}/{number}.txt"])
+        run.event(LogEvent.JOB_FINISHED, job_id=number)
+    assert run.said == ["GPU faster"]
 
 
 def test_jobs_that_run_at_once_shorten_the_time_left() -> None:

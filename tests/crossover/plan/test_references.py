@@ -32,6 +32,7 @@ def shipped(tmp_path: Path) -> Path:
         ("auto", ["cpu", "cuda"], []),
         ("none", ["cpu"], []),
         (("h200",), ["cpu", "cuda"], ["h200"]),
+        ("h200", ["cpu", "cuda"], ["h200"]),
     ],
 )
 def test_those_shipped_count_without_an_accelerator_or_by_name(

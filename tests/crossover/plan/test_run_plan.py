@@ -94,6 +94,15 @@ def test_rounds_come_one_by_one_and_what_refinement_adds_comes_last() -> None:
     assert ordered != sorted(found.cells, key=lambda cell: -grid[cell, 2])
 
 
+def test_a_study_is_answered_after_its_first_round_unless_the_run_ends_with_it() -> None:
+    found = plan()
+    assert found.first_answers == ["disc_depth", "hsf_width"]
+    assert replace(found, trials=1).first_answers == ["disc_depth"]
+    first = found.first_round("hsf_width")
+    assert {(cell.study, trial) for cell, trial in first} == {("hsf_width", 1)}
+    assert [cell for cell, _ in first] == [cell for cell in found.cells if cell.study == "hsf_width"]
+
+
 def test_a_plan_is_made_of_its_values() -> None:
     for found in (plan(), replace(plan(), classes=CLASSES)):
         assert RunPlan.from_values(asdict(found)) == found

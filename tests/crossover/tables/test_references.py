@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from crossover.errors import UserError
+from crossover.machine.code_key import code_of
 from crossover.tables.columns import COLUMNS
-from crossover.tables.references import FACTS_FILE, KEPT, TRIALS_FILE, read_reference, write_reference
+from crossover.tables.references import FACTS_FILE, KEPT, LARGEST_BYTES, TRIALS_FILE, read_reference, write_reference
 
 Row = Callable[..., dict[str, Any]]
 
@@ -94,3 +95,24 @@ def test_what_is_no_reference_is_not_written(
     with pytest.raises(UserError, match=message):
         write_reference(run.assign(**change), "h200", None, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+SHIPPED = sorted(Path(__file__).parents[3].glob("config/reference/*"))
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: str(folder.name))
+def test_a_shipped_reference_is_whole_small_and_of_the_models_as_they_are(folder: Path) -> None:
+    found = read_reference(folder)
+    assert found.facts.name == folder.name
+    assert {path.name for path in folder.iterdir()} == {FACTS_FILE, TRIALS_FILE}
+    assert (folder / TRIALS_FILE).stat().st_size <= LARGEST_BYTES
+    assert found.facts.command
+    keys = found.trials.groupby("workload")["model_key"].unique()
+    assert {name: list(own) for name, own in keys.items()} == {
+        name: [code_of("trial", str(name)).model_key] for name in keys.index
+    }
+
+
+def test_the_shipped_references_are_at_most_a_megabyte() -> None:
+    assert SHIPPED
+    assert sum(path.stat().st_size for folder in SHIPPED for path in folder.iterdir()) <= 1_000_000

@@ -19,6 +19,7 @@ COMMON = {
     "uuid": "GPU-1",
     "cpus": [0, 4],
     "code_key": "a key",
+    "model_key": "another key",
     "packages": "{}",
 }
 ROW = {"output": "row", "command": "the command", "code_version": "f00"}

@@ -1,0 +1,54 @@
+"""Predictions of crossovers, each machine held out in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import check_references
+from crossover.checks.references import predictions
+from crossover.errors import UserError
+from crossover.tables.columns import COLUMNS
+from crossover.tables.references import Reference, write_reference
+
+Row = Callable[..., dict[str, Any]]
+FACTS = {"cpu_model": "Xeon", "physical_cores": 16, "torch_version": "2", "python_version": "3", "model_key": "key"}
+
+
+@pytest.fixture
+def machine(row: Row, tmp_path: Path) -> Callable[..., Reference]:
+    """A machine whose CPU takes 4 us x size and whose GPU 2 ms, both times its own factors."""
+
+    def build(name: str, cpu: float = 1, gpu: float = 1, sizes: tuple[int, ...] = (100, 300, 1000, 3000)) -> Reference:
+        times = {"cpu": lambda size: 4e-6 * size * cpu, "cuda": lambda _: 2e-3 * gpu}
+        rows = [
+            row(device=device, size=size, trial=trial, step_time_s=time(size) * 1.01 ** (trial - 2), **FACTS)
+            | {"device_name": device, "started_at": "2026-11-23T10:00:00Z"}
+            for device, time in times.items()
+            for size in sizes
+            for trial in (1, 2, 3)
+        ]
+        measurements = pd.DataFrame(rows).reindex(columns=list(COLUMNS))
+        return write_reference(measurements, name, None, tmp_path / name)
+
+    return build
+
+
+@pytest.mark.parametrize(("cpu", "gpu", "holds"), [(1, 1, True), (2, 2, True), (2, 1, True), (1, 4, False)])
+def test_a_prediction_holds_unless_the_gpu_is_another(machine: Any, cpu: float, gpu: float, holds: bool) -> None:
+    found = predictions([machine("a"), machine("b", cpu, gpu)])
+    assert list(zip(found["gpu_of"], found["cpu_of"], strict=True)) == [("a", "b"), ("b", "a")]
+    assert found["measured"].tolist() == pytest.approx([500 * gpu / cpu, 500], rel=0.01)
+    assert found["holds"].tolist() == [holds, holds]
+
+
+def test_the_command_counts_those_that_hold(machine: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine("a"), machine("b")
+    check_references.main([str(tmp_path / "a"), str(tmp_path / "b")])
+    assert capsys.readouterr().out.endswith("\n2 of 2 hold\n")
+    with pytest.raises(UserError, match="name two or more of one study"):
+        check_references.main([str(tmp_path / "a")])

@@ -1,0 +1,67 @@
+"""The interval of a crossover with a GPU elsewhere, whose steps are taken in two ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crossover.statistics.references import LEAST_SURE, spanned
+from crossover.tables.registry import CROSSOVER_STATUSES
+
+
+def crossover(status: str, at: float | None = None, *, trials: int = 3, **ends: float) -> dict[str, Any]:
+    """A crossover with an interval, or, of one trial, a bracket; parameters are ten times the size."""
+    empty = dict.fromkeys(["crossover_low", "crossover_high", "bracket_low", "bracket_high"])
+    found = {"status": status, "trials": trials, "crossover": at} | empty | ends
+    for of, scale in (("size", 1), ("parameters", 10)):
+        known = {name: found[f"crossover{name}"] for name in ("", "_low", "_high")}
+        found |= {f"crossover_{of}{name}": value and scale * value for name, value in known.items()}
+    return found
+
+
+def between(low: float, at: float, high: float) -> dict[str, Any]:
+    return crossover("bracketed", at, crossover_low=low, crossover_high=high)
+
+
+ALWAYS, NEVER = crossover("below_range"), crossover("above_range")
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "status", "at", "low", "high"),
+    [
+        (between(80, 100, 120), between(160, 200, 240), "bracketed", 200, 80, 240),
+        (between(160, 200, 240), between(80, 100, 120), "bracketed", 100, 80, 240),
+        (ALWAYS, between(80, 100, 120), "bracketed", 100, None, 120),
+        (between(80, 100, 120), NEVER, "bracketed", 100, 80, None),
+        (crossover("edge_tie", crossover_high=50), between(80, 100, 120), "bracketed", 100, None, 120),
+        (ALWAYS, crossover("edge_tie", crossover_high=50), "edge_tie", None, None, 50),
+        (ALWAYS, ALWAYS, "below_range", None, None, None),
+        (ALWAYS, NEVER, "undecided", None, None, None),
+        (ALWAYS, crossover("edge_tie", crossover_low=50), "undecided", None, None, None),
+        (between(80, 100, 120), crossover("undecided"), "undecided", None, None, None),
+        (between(80, 100, 120), crossover("reversed", 90, crossover_low=85), "undecided", None, None, None),
+    ],
+)
+def test_the_interval_holds_both(
+    there: dict[str, Any], here: dict[str, Any], status: str, at: float, low: float, high: float
+) -> None:
+    found = spanned(there, here)
+    assert (found["status"], found["crossover"]) == (status, at)
+    assert (found["crossover_low"], found["crossover_high"]) == (low, high)
+    assert (found["crossover_parameters_low"], found["crossover_parameters_high"]) == (
+        low and 10 * low,
+        high and 10 * high,
+    )
+
+
+def test_of_a_single_trial_the_sizes_bracket_both() -> None:
+    there = crossover("bracketed", 15, trials=1, bracket_low=10, bracket_high=20)
+    here = crossover("bracketed", 35, trials=1, bracket_low=30, bracket_high=40)
+    found = spanned(there, here)
+    assert (found["crossover"], found["bracket_low"], found["bracket_high"]) == (35, 10, 40)
+    assert (found["crossover_low"], found["crossover_high"]) == (None, None)
+
+
+def test_every_status_has_its_place() -> None:
+    assert set(LEAST_SURE) == set(CROSSOVER_STATUSES)
