@@ -55,17 +55,28 @@ def held_against(
     return table_of("crossovers", both), ratios
 
 
-def host_factors(ratios: pd.DataFrame) -> dict[tuple[object, ...], float]:
-    """How many times as long this CPU takes as that of a reference: the geometric mean over the sizes of a line.
+SMALL_SPEEDUP = 1.5
+"""A GPU's step counts as its host's where the GPU is less than so many times as fast as the CPU."""
 
-    `ratios` are of pair `reference`; the keys are the axes of a line, with the reference as the machine.
+
+def host_factors(ratios: pd.DataFrame) -> dict[tuple[object, ...], float]:
+    """How many times as long this CPU takes as that of a reference, for the work that a GPU's small step leaves to it.
+
+    The geometric mean over the sizes of a line at which that GPU is less than `SMALL_SPEEDUP` times as fast as this
+    CPU; the smallest size, if there is none. `ratios` are of pair `reference`; the keys are the axes of a line, with
+    the reference as the machine.
     """
-    hosts = ratios[(ratios["device"] == BASELINE) & (ratios["contender"] == ratios["machine"])]
-    logs = hosts.assign(log=np.log(hosts["ratio"].astype(float)))
-    return {
-        tuple(own[list(LINE_AXES)].iloc[0]): math.exp(own["log"].mean())
-        for _, own in logs.groupby(list(LINE_AXES), sort=False)
-    }
+    factors = {}
+    for _, line in ratios.groupby(list(LINE_AXES), sort=False):
+        hosts = line[(line["device"] == BASELINE) & (line["contender"] == line["machine"])].sort_values("size")
+        speedups = line[
+            [not is_cpu(device) and device == side for device, side in line[["device", "contender"]].values]
+        ]
+        small = hosts["size"].isin(speedups.loc[speedups["ratio"] < SMALL_SPEEDUP, "size"])
+        if len(hosts):
+            own = hosts[small] if small.any() else hosts.head(1)
+            factors[tuple(own[list(LINE_AXES)].iloc[0])] = math.exp(np.log(own["ratio"].astype(float)).mean())
+    return factors
 
 
 def spanned(there: Row, here: Row) -> Row:
