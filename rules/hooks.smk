@@ -4,13 +4,13 @@ import atexit
 
 from crossover.plan.checks import check_executor
 from crossover.machine.invocation import hand_down_invocation, this_invocation
-from crossover.plan.progress import Progress, cut_inputs, failure_words
+from crossover.plan.progress import Progress, cut_paths, failure_words
 from snakemake.logging import logger
 
 PROGRESS = Progress(logger.info)
 if workflow.is_main_process:
     logger.addHandler(PROGRESS)
-    logger.addFilter(cut_inputs)
+    logger.addFilter(cut_paths)
 
 
 def begin():

@@ -21,8 +21,8 @@ ANSWERING = "give_first_answer"
 MOST_REASONS = 3
 """Reasons of failed jobs to repeat at the end."""
 
-MOST_INPUTS = 3
-"""Inputs of a failed job to show."""
+MOST_PATHS = 3
+"""Paths of a job to show."""
 
 
 def duration_words(seconds: float) -> str:
@@ -48,12 +48,21 @@ def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str
     )
 
 
-def cut_inputs(record: logging.LogRecord) -> bool:
-    """A filter that passes every event, but cuts the inputs of a failed job, which would hide its one line."""
-    inputs: Sequence[str] = getattr(record, "input", None) or ()
-    if getattr(record, "event", None) == "job_error" and len(inputs) > MOST_INPUTS:
-        record.input = [*inputs[:MOST_INPUTS], f"and {len(inputs) - MOST_INPUTS} more"]
+def cut_paths(record: logging.LogRecord) -> bool:
+    """A filter that passes every event, but cuts the paths of a job, which would hide what matters in a wall of text.
+
+    A reason reads 'Missing output files: a, b; Input files updated by another job: c'.
+    """
+    if getattr(record, "event", None) in ("job_info", "job_error"):
+        record.input = _few(getattr(record, "input", None) or ())
+        reasons = [part.partition(": ") for part in str(getattr(record, "reason", None) or "").split("; ")]
+        record.reason = "; ".join(f"{why}{sign}{', '.join(_few(paths.split(', ')))}" for why, sign, paths in reasons)
     return True
+
+
+def _few(paths: Sequence[str]) -> list[str]:
+    more = len(paths) - MOST_PATHS
+    return [*paths[:MOST_PATHS], *([f"and {more} more"] if more > 0 else [])]
 
 
 class Progress(logging.Handler):

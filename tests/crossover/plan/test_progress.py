@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from crossover.plan.progress import Progress, cut_inputs, failure_words
+from crossover.plan.progress import Progress, cut_paths, failure_words
 
 
 class Run:
@@ -104,10 +104,20 @@ def test_a_failed_run_names_the_command_that_reports_what_has_finished() -> None
     assert failure_words({}, [], "s.py", "results").startswith("The run was stopped.")
 
 
-def test_a_failed_job_shows_few_of_its_inputs() -> None:
-    record = logging.makeLogRecord({"event": LogEvent.JOB_ERROR, "input": list("abcde")})
-    assert cut_inputs(record)
+@pytest.mark.parametrize("event", [LogEvent.JOB_ERROR, LogEvent.JOB_INFO])
+def test_a_job_shows_few_of_its_paths(event: LogEvent) -> None:
+    reason = "Missing output files: a, b; Input files updated by another job: c, d, e, f, g"
+    record = logging.makeLogRecord({"event": event, "input": list("abcde"), "reason": reason})
+    assert cut_paths(record)
     assert record.__dict__["input"] == ["a", "b", "c", "and 2 more"]
-    other = logging.makeLogRecord({"event": LogEvent.JOB_INFO, "input": list("abcde")})
-    cut_inputs(other)
-    assert other.__dict__["input"] == list("abcde")
+    assert record.__dict__["reason"] == (
+        "Missing output files: a, b; Input files updated by another job: c, d, e, and 2 more"
+    )
+
+
+def test_what_is_short_and_other_events_stay_as_they_are() -> None:
+    job = {"input": ["a"], "reason": "Forced execution"}
+    for event, facts in ((LogEvent.JOB_INFO, job), (LogEvent.PROGRESS, {"input": list("abcde")})):
+        record = logging.makeLogRecord({"event": event, **facts})
+        assert cut_paths(record)
+        assert {name: record.__dict__[name] for name in facts} == facts
