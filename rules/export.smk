@@ -16,8 +16,8 @@ rule export:
     conda:
         "../envs/analysis.yaml"
     params:
-        results=RESULTS,
-        output=f"{RESULTS}/export",
+        results=lambda wildcards, input: os.path.dirname(input.provenance),
+        output=lambda wildcards, output: os.path.dirname(output.bencher),
     message:
         "Writing {params.output} in formats of others"
     shell:
@@ -37,9 +37,9 @@ rule export_reference:
     conda:
         "../envs/analysis.yaml"
     params:
-        results=RESULTS,
+        results=lambda wildcards, input: os.path.dirname(input.provenance),
         name=CONFIG.name,
-        output=f"{RESULTS}/reference/{CONFIG.name}",
+        output=lambda wildcards, output: os.path.dirname(output[0]),
     message:
         "Writing the reference {params.output}"
     shell:
