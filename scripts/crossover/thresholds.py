@@ -14,6 +14,7 @@ from os import PathLike
 from typing import Any
 
 VERSION = 1
+AXES = ("machine", "variant", "protocol", "batch_size", "precision", "execution", "gpu", "cpu")
 
 Threshold = Mapping[str, Any]
 """A line of a study: from where on which device is surely faster, and what was measured on what."""
@@ -37,11 +38,16 @@ def should_use_gpu(
     beyond the sizes that were measured, and where the devices were not told apart. `axes` pick a line of the study, as
     batch_size=512 or precision="fp32"; raises ValueError if they leave none, or several.
     """
-    lines = [one for one in thresholds if one["study"] == study and all(one[axis] == axes[axis] for axis in axes)]
-    if len(lines) != 1:
-        raise ValueError(f"study {study} has {len(lines)} lines with {axes}; allowed: one; name more axes, or others")
+    wanted = {"study": study, **axes}
+    lines = [one for one in thresholds if all(one.get(axis) == value for axis, value in wanted.items())]
+    if not lines:
+        raise ValueError(f"no line has {wanted}; allowed: studies {sorted({str(one['study']) for one in thresholds})}")
+    if len(lines) > 1:
+        values = {axis: sorted({str(one[axis]) for one in lines}) for axis in AXES}
+        choices = {axis: own for axis, own in values.items() if len(own) > 1}
+        raise ValueError(f"{len(lines)} lines have {wanted}; allowed: one; name one of each of {choices}")
     (line,) = lines
-    if not line["smallest"] <= size <= line["largest"]:
+    if line["smallest"] is None or not line["smallest"] <= size <= line["largest"]:
         return default
     if line["until"] is not None and size <= line["until"]:
         return bool(line["faster_below"] == "gpu")

@@ -8,28 +8,33 @@ from pathlib import Path
 from crossover.config.configuration import Configuration
 from crossover.config.words import REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, allowed_names
+from crossover.tables.reference_facts import FACTS_FILE, read_facts
 
 
 def reference_folders(config: Configuration, devices: Sequence[str], shipped: Path) -> list[Path]:
     """The folders of the references: `auto` takes those of `shipped` if the run has no accelerator.
 
-    Raises UserError for a name that is neither there nor a folder with a reference.
+    Raises UserError for a name that is neither there nor a folder with a reference, and for one that is damaged.
     """
-    known = sorted(path.parent for path in shipped.glob(f"*/{REFERENCE_FILES[0]}"))
+    known = sorted(path.parent for path in shipped.glob(f"*/{FACTS_FILE}"))
     if config.reference == "none":
         return []
     if config.reference == "auto":
-        return known if all(map(is_cpu, devices)) else []
-    names = [config.reference] if isinstance(config.reference, str) else config.reference
-    return [_folder(name, known) for name in names]
+        folders = known if all(map(is_cpu, devices)) else []
+    else:
+        names = [config.reference] if isinstance(config.reference, str) else config.reference
+        folders = [_folder(name, known) for name in names]
+    for folder in folders:
+        read_facts(folder)
+    return folders
 
 
 def _folder(name: str, known: Sequence[Path]) -> Path:
     found = [path for path in known if path.name == name] or [Path(name)]
-    if not (found[0] / REFERENCE_FILES[0]).is_file():
+    if not (found[0] / FACTS_FILE).is_file():
         names = [path.name for path in known]
         allowed = allowed_names(name, names) if names else "allowed: auto, none"
-        raise UserError(f"reference: '{name}' is unknown; {allowed}, or a folder with {REFERENCE_FILES[0]}")
+        raise UserError(f"reference: '{name}' is unknown; {allowed}, or a folder with {FACTS_FILE}")
     return found[0]
 
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import AXES, BASELINE, HERE, REFERENCE_FILES, is_cpu
+from crossover.config.words import AXES, BASELINE, HERE, is_cpu
 from crossover.errors import UserError, shown_path
 from crossover.files import atomic_path
-from crossover.reading import read_arrow, read_json
+from crossover.reading import read_arrow
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import first_row
-
-VERSION = 1
-"""Of the folder's files."""
-FACTS_FILE, TRIALS_FILE = REFERENCE_FILES
+from crossover.tables.reference_facts import TRIALS_FILE, Facts, read_facts, write_facts
 
 KEPT = (
     *(axis for axis in AXES if axis != "machine"),
@@ -34,32 +27,6 @@ LARGEST_BYTES = 200_000
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What measured a reference, when, and with which code."""
-
-    name: str
-    device_name: str
-    """The accelerator."""
-    cpu_model: str
-    physical_cores: int
-    measured_on: str
-    """The day of its first trial."""
-    torch_version: str
-    python_version: str
-    driver_version: str | None
-    operating_system: str
-    code_version: str | None
-    """git commit."""
-    command: str | None
-    """How its run was started."""
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """Its row of table `references`."""
-        return {"machine" if name == "name" else name: value for name, value in asdict(self).items()}
-
-
-@dataclass(frozen=True)
 class Reference:
     """A machine measured elsewhere."""
 
@@ -70,18 +37,9 @@ class Reference:
 
 def read_reference(folder: Path) -> Reference:
     """The reference machine in a folder; raises UserError for one that is damaged or of another version."""
-    path = folder / FACTS_FILE
-    found = read_json(path, "reference")
-    if not isinstance(found, dict) or found.get("version") != VERSION:
-        raise UserError(f"{shown_path(path)}: not a reference of version {VERSION}; export it again")
-    try:
-        facts, expected = Facts(**found["facts"]), found["files"][TRIALS_FILE]
-    except (KeyError, TypeError):
-        raise UserError(f"{shown_path(path)}: lacks some of its facts; export it again") from None
+    facts = read_facts(folder)
     trials = folder / TRIALS_FILE
     table = read_arrow(trials, "table")
-    if _sha256(trials) != expected:
-        raise UserError(f"{shown_path(trials)}: is not the file that {FACTS_FILE} names; export both again")
     if missing := [name for name in KEPT if name not in table.column_names]:
         raise UserError(f"{shown_path(trials)}: lacks column {missing[0]}; export it again")
     return Reference(facts, table.to_pandas().assign(machine=facts.name).reindex(columns=list(COLUMNS)))
@@ -117,12 +75,5 @@ def write_reference(measurements: pd.DataFrame, name: str, command: str | None, 
         kept.to_parquet(temporary, compression="zstd", index=False)
     if (size := trials.stat().st_size) > LARGEST_BYTES:
         raise UserError(f"{shown_path(trials)}: {size:,} bytes; allowed: {LARGEST_BYTES:,}; leave studies out")
-    with atomic_path(folder / FACTS_FILE) as temporary:
-        known: Mapping[str, Any] = {"version": VERSION, "facts": asdict(facts), "files": {TRIALS_FILE: _sha256(trials)}}
-        temporary.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+    write_facts(facts, folder)
     return read_reference(folder)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

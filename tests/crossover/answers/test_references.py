@@ -13,7 +13,8 @@ import pytest
 from crossover.answers.thresholds import as_environment, thresholds_of
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
-from crossover.tables.references import Facts, Reference
+from crossover.tables.reference_facts import Facts
+from crossover.tables.references import Reference
 from crossover.tables.run_tables import RunTables
 from crossover.thresholds import read_thresholds, should_use_gpu
 from report_pages import study, tables_of
@@ -146,8 +147,13 @@ class TestThresholds:
     def test_a_line_must_be_named_where_there_are_several(self, known: Any) -> None:
         both = [*known, {**known[0], "batch_size": 5}]
         assert should_use_gpu(both, STUDY, 100, batch_size=5) is False
-        with pytest.raises(ValueError, match=r"has 2 lines with .*; allowed: one"):
+        with pytest.raises(ValueError, match=r"allowed: one; name one of each of \{'batch_size': \['100', '5'\]\}"):
             should_use_gpu(both, STUDY, 100)
+        with pytest.raises(ValueError, match=r"no line has .*'precision': 'bf16'.*; allowed: studies \['disc_depth'\]"):
+            should_use_gpu(both, STUDY, 100, precision="bf16")
+
+    def test_a_line_without_a_size_in_common_is_not_known(self, known: Any) -> None:
+        assert should_use_gpu([{**known[0], "smallest": None, "largest": None}], STUDY, 100) is None
 
     def test_a_shell_has_them_too(self, known: Any) -> None:
         (line,) = as_environment(known).splitlines()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,9 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.plan.references import reference_files, reference_folders
+from crossover.tables.reference_facts import Facts, write_facts
+
+FACTS = Facts("h200", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3", None, "Linux", "abc", None)
 
 
 @dataclass
@@ -21,7 +24,8 @@ class Config:
 def shipped(tmp_path: Path) -> Path:
     for name in ("a100", "h200"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "reference.json").write_text("{}")
+        (tmp_path / name / "trials.parquet").write_bytes(b"rows")
+        write_facts(replace(FACTS, name=name), tmp_path / name)
     return tmp_path
 
 
@@ -48,3 +52,10 @@ def test_a_folder_of_ones_own_counts_and_an_unknown_name_is_one_line(shipped: Pa
     assert reference_folders(Config((own,)), ["cpu"], shipped / "none") == [Path(own)]  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"reference: 'h20' is unknown; allowed: a100, h200 \(did you mean 'h200'\?\)"):
         reference_folders(Config(("h20",)), ["cpu"], shipped)  # type: ignore[arg-type]
+
+
+def test_a_damaged_one_ends_a_run_before_it_measures(shipped: Path) -> None:
+    (shipped / "h200" / "trials.parquet").write_bytes(b"other rows")
+    with pytest.raises(UserError, match=r"trials.parquet: is not the file that reference.json names"):
+        reference_folders(Config("auto"), ["cpu"], shipped)  # type: ignore[arg-type]
+    assert reference_folders(Config("none"), ["cpu"], shipped) == []  # type: ignore[arg-type]
