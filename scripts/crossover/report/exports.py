@@ -71,7 +71,7 @@ def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
         entry = {"name": name, "unit": "ms/step", "value": cell["step_time_s"] * 1e3}
         if cell["step_time_high_s"] is not None:
             entry["range"] = f"{cell['step_time_low_s'] * 1e3:.4g} to {cell['step_time_high_s'] * 1e3:.4g}"
-        found.append(entry | {"extra": f"{cell['device_name']}, {cell['trials']} trials"})
+        found.append(entry | {"extra": f"{cell['device_name']}, trials: {cell['trials']}"})
     return found
 
 
