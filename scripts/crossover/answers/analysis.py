@@ -22,7 +22,7 @@ from crossover.statistics.latencies import latencies_of
 from crossover.statistics.problems import list_problems
 from crossover.statistics.quality import quality_pairs_of, quality_table
 from crossover.statistics.ratios import ratios_of
-from crossover.statistics.references import held_against
+from crossover.statistics.references import agreeing, held_against
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.finished import MissingResult
 from crossover.tables.references import Reference
@@ -59,7 +59,8 @@ def analyse(
     classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
     quality = quality_table(trainings, classes)
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
-    across, ratios_across = held_against(measurements, references, x_axes, prices)
+    elsewhere = agreeing(measurements, references)
+    across, ratios_across = held_against(measurements, elsewhere, x_axes, prices)
     on_fewer_cores = cells.loc[[threads_of_side(device) is not None for device in cells["device"]], "study"]
     tables = run_tables(
         measurements=measurements,
@@ -74,6 +75,7 @@ def analyse(
         quality=quality,
         quality_pairs=quality_pairs_of(quality),
         references=table_of("references", [reference.facts.row for reference in references]),
+        reference_cells=summarise(elsewhere, prices=prices),
         largest_batches=searches,
         problems=list_problems({"trial": every, "training": trainings, "search": searches}, cells, missing),
     )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crossover.config.words import HERE, is_cpu
 from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.references import held_against
+from crossover.statistics.references import agreeing, held_against
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.references import Reference
 from crossover.tables.registry import LINE_AXES
@@ -31,7 +31,7 @@ def predictions(references: Sequence[Reference]) -> pd.DataFrame:
         own = here.trials.assign(machine=HERE)
         x_axes = dict.fromkeys(own["study"], "size")
         cpu = own[[is_cpu(device) for device in own["device"]]]
-        foretold, _ = held_against(cpu, [there], x_axes, None)
+        foretold, _ = held_against(cpu, agreeing(cpu, [there]), x_axes, None)
         for row in records(foretold[foretold["cost"] == "time"]):
             measured = records(rows_with(headline_rows(crossovers_of(own, x_axes)), LINE, row))
             if measured and measured[0]["crossover"] is not None:

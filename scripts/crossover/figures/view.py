@@ -32,7 +32,7 @@ GRID_KEYS = {
 
 @dataclass(frozen=True)
 class StudyView:
-    """A study's file and its rows; cells and ratios have column `x`, the size or the parameters."""
+    """A study's file and its rows; cells, of references too, and ratios have column `x`, the size or the parameters."""
 
     spec: Mapping[str, Any]
     tables: RunTables
@@ -138,6 +138,7 @@ def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: 
         own,
         measurements=measurements.assign(x=pd.to_numeric(measurements[x]).astype(float)),
         cells=cells.assign(x=cells[x].astype(float)),
+        reference_cells=own.reference_cells.assign(x=own.reference_cells[x].astype(float)),
         ratios=_in_grid_order(own.ratios.assign(x=own.ratios[x].astype(float)), spec),
         crossovers=headlines[headlines["status"] == "bracketed"],
     )

@@ -21,6 +21,7 @@ TABLES = (
     "quality",
     "quality_pairs",
     "references",
+    "reference_cells",
     "largest_batches",
     "claims",
     "problems",

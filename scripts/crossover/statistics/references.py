@@ -23,31 +23,34 @@ SHARED = [axis for axis in CELL_AXES if axis not in ("machine", "device")]
 """What a row must have in common with one of this machine to be compared with it, beside the model's code."""
 
 
+def agreeing(measurements: pd.DataFrame, references: Sequence[Reference]) -> pd.DataFrame:
+    """The trials of references that agree with one here in study, model and its code, size, batch and settings."""
+    shared = measurements[[*SHARED, "model_key"]].dropna(subset="model_key").drop_duplicates()
+    found = [reference.trials.merge(shared, on=[*SHARED, "model_key"]) for reference in references]
+    return pd.concat([one for one in found if len(one)] or [measurements.head(0)], ignore_index=True)
+
+
 def held_against(
     measurements: pd.DataFrame,
-    references: Sequence[Reference],
+    rows: pd.DataFrame,
     x_axes: Mapping[str, str],
     prices: Mapping[str, float] | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows of tables `crossovers` and `ratios` for this machine and each reference, of pair `reference`.
 
-    A reference counts where study, model, code of the model, size, batch, protocol, precision and execution agree.
-    Crossovers are those of its accelerator with the CPU here, if there is no accelerator here; ratios compare that, and
+    `rows` are the trials of references that agree with those here. Crossovers are those of its accelerator with the CPU here, if there is no accelerator here; ratios compare that, and
     each device with the same one there, as they were measured.
 
     Beside another CPU a GPU's steps take another time, the small ones most: the CPU starts their kernels. A crossover
     is therefore that of GPU steps as many times as long as this CPU's are of the CPU there, and its interval holds that
     of the steps as measured, too.
     """
-    shared = measurements[[*SHARED, "model_key"]].dropna(subset="model_key").drop_duplicates()
-    found = [reference.trials.merge(shared, on=[*SHARED, "model_key"]) for reference in references]
-    rows = pd.concat([one for one in found if len(one)] or [measurements.head(0)])
     if rows.empty:
         return crossovers_of(rows, x_axes), ratios_of(rows)
     known = measurements.merge(rows[SHARED].drop_duplicates(), on=SHARED)
     columns = ["machine", *KEPT]
     joined = pd.concat([known[columns].astype(object), rows[columns].astype(object)], ignore_index=True)
-    names = {reference.facts.name for reference in references}
+    names = set(rows["machine"])
     ratios = _across(ratios_of(joined), names, ("device", "machine"))
     there = _across(crossovers_of(joined, x_axes, prices), names, ("device",))
     here = _across(crossovers_of(_beside_this_cpu(joined, ratios), x_axes, prices), names, ("device",))

@@ -593,6 +593,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "quality": QUALITY,
     "quality_pairs": QUALITY_PAIRS,
     "references": REFERENCES,
+    "reference_cells": CELLS,
     "largest_batches": LARGEST_BATCHES,
     "claims": CLAIMS,
     "problems": PROBLEMS,

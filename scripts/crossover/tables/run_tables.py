@@ -40,6 +40,8 @@ class RunTables:
     """One row a cell and metric: how its models differ from the CPU's in fp32."""
     references: pd.DataFrame
     """One row a machine measured elsewhere that this one is held against."""
+    reference_cells: pd.DataFrame
+    """One row a cell of such a machine that agrees with one here, as in `cells`."""
     largest_batches: pd.DataFrame
     """One row a search for the largest batch."""
     claims: pd.DataFrame

@@ -20,15 +20,15 @@ from crossover.figures.panels import (
 )
 from crossover.figures.style import DEVICE_COLOURS, INK, SECONDS
 from crossover.figures.view import StudyView
-from crossover.tables.frames import first_row, records, rows_with
-from crossover.tables.labels import device_label, name_by
+from crossover.tables.frames import first_row, on_all_cores, records, rows_with
+from crossover.tables.labels import device_label, name_by, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES
 from crossover.text import count_text
 
 CAPTION = (
     "Time over size, both axes logarithmic. Lines: cells, with their 95 % interval over trials; dots: trials; hollow:"
     " sizes that refinement added; upright line: the crossover, with its 95 % interval. Grey, or dotted with squares:"
-    " published. Cross: a size that ended without a result."
+    " published. Dashed: measured elsewhere. Cross: a size that ended without a result."
 )
 MOST_DOTTED = 3
 """With more lines in a panel, the trials' dots would hide them."""
@@ -51,6 +51,7 @@ def draw(view: StudyView) -> Figure:
         _mark_crossovers(axes, view, cells)
         mark_published_crossover(axes, view)
         _draw_published(axes, view, cells)
+        _draw_references(axes, view, cells)
 
     ticks = SECONDS if view.spec["steps_per_run"] is None else StrMethodFormatter("{x:,g}")
     return draw_panels(
@@ -95,4 +96,25 @@ def _draw_published(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
             fillstyle="none",
             zorder=2,
             label=f"published: {device_label(device, hardware)}",
+        )
+
+
+def _draw_references(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
+    """Times of machines measured elsewhere as dashed lines, in the colour of their device."""
+    shared = [axis for axis in LINE_AXES if axis != "machine"]
+    rows = view.tables.reference_cells.merge(cells[shared].drop_duplicates()).dropna(subset=["step_time_s"])
+    for _, line in on_all_cores(rows).sort_values("x").groupby([*LINE_AXES, "device"], sort=False):
+        first = first_row(line)
+        times_s = line["step_time_s"] * (view.run_steps(first["batch_size"]) or 1)
+        reach(axes, times_s.tolist())
+        several = [axis for axis in varying(view.cells, shared) if axis in ("precision", "variant")]
+        words = [device_label(first["device"], first["device_name"]), *([name_by(first, several)] if several else [])]
+        axes.plot(
+            line["x"],
+            times_s,
+            color=DEVICE_COLOURS[first["device"]],
+            linestyle="--",
+            linewidth=1,
+            zorder=2,
+            label=f"measured elsewhere: {', '.join(words)}",
         )
