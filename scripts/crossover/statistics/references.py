@@ -38,8 +38,9 @@ def held_against(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows of tables `crossovers` and `ratios` for this machine and each reference, of pair `reference`.
 
-    `rows` are the trials of references that agree with those here. Crossovers are those of its accelerator with the CPU here, if there is no accelerator here; ratios compare that, and
-    each device with the same one there, as they were measured.
+    `rows` are the trials of references that agree with those here. Crossovers are those of their accelerator with the
+    CPU here, if there is no accelerator here; ratios compare that, and each device with the same one there, as they
+    were measured.
 
     Beside another CPU a GPU's steps take another time, the small ones most: the CPU starts their kernels. A crossover
     is therefore that of GPU steps as many times as long as this CPU's are of the CPU there, and its interval holds that

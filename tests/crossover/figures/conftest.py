@@ -10,6 +10,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from crossover.figures.view import GRID_KEYS, StudyView, study_view
+from crossover.tables.references import Reference
 from report_pages import study, tables_of
 
 STUDY = "disc_depth"
@@ -31,11 +32,12 @@ def view_of() -> Iterator[Callable[..., StudyView]]:
         prices: Mapping[str, float] | None = None,
         crossover: tuple[float, float] | None = None,
         roofs: Sequence[Mapping[str, Any]] = (),
+        references: Sequence[Reference] = (),
         **changes: Any,
     ) -> StudyView:
         table = pd.DataFrame(rows)
         spec = study_file(table, published={"crossover": crossover, "rows": list(published)}, **changes)
-        tables = tables_of(table, {STUDY: spec}, searches=searches, prices=prices, roofs=roofs)
+        tables = tables_of(table, {STUDY: spec}, searches=searches, prices=prices, roofs=roofs, references=references)
         return study_view(tables, spec, STUDY, "USD" if prices else None)
 
     yield build

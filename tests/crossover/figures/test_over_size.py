@@ -14,6 +14,8 @@ from matplotlib.collections import PathCollection, PolyCollection
 from crossover.figures.kinds import energy, host_share, precisions, speedups, times, utilisation
 from crossover.figures.style import DEVICE_COLOURS
 from crossover.figures.view import StudyView
+from crossover.tables.reference_facts import Facts
+from crossover.tables.references import Reference
 
 from .conftest import as_points, labelled, marked
 
@@ -60,6 +62,20 @@ def test_trials_are_dots(view_of: View, power_laws: PowerLaws) -> None:
     for dots in (own.get_offsets() for own in axes.collections if isinstance(own, PathCollection)):
         assert np.asarray(dots)[:, 0].tolist() == [4, 4]
         assert sorted(np.asarray(dots)[:, 1]) == pytest.approx([1e-3 / 1.01**0.5, 1e-3 * 1.01**0.5])
+
+
+def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: PowerLaws) -> None:
+    facts = Facts("far", "Brand G1", "Brand C1", 16, "2026-11-23", "2", "3", None, "Linux", None, None)
+    rows = power_laws(SIZES).assign(model_key="key")
+    elsewhere = Reference(facts, rows.assign(machine="far", step_time_s=3 * rows["step_time_s"]))
+    here = rows[rows["device"] == "cpu"]
+    (axes,) = times.draw(view_of(here[here["size"] > 2], references=[elsewhere])).axes
+
+    shown = labelled(axes)
+    assert shown[CPU] == pytest.approx({4: 1e-3, 8: 1e-2})
+    assert shown[f"measured elsewhere: {GPU}"] == pytest.approx({4: 3e-3, 8: 3e-3})
+    assert shown[f"measured elsewhere: {CPU}"] == pytest.approx({4: 3e-3, 8: 3e-2})
+    assert {line.get_linestyle() for line in axes.lines if "elsewhere" in str(line.get_label())} == {"--"}
 
 
 def test_the_crossover_and_the_published_one_are_upright_lines(view_of: View, power_laws: PowerLaws) -> None:
