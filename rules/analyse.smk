@@ -24,6 +24,7 @@ rule write_plan:
         config=CONFIG.complete,
         settings=JOBS.settings,
         several_hosts=SEVERAL_HOSTS,
+        references=[str(folder) for folder in REFERENCES],
         note=MACHINE.note,
     message:
         "Writing what the run is asked for"
@@ -70,7 +71,6 @@ rule give_first_answer:
         "../envs/analysis.yaml"
     params:
         several_hosts=SEVERAL_HOSTS,
-        references=[str(folder) for folder in REFERENCES],
     message:
         "Answering {wildcards.study} from one trial a cell"
     script:
@@ -105,7 +105,6 @@ rule analyse_run:
     params:
         failures=failures_of(f"{RESULTS}/logs/analyse_run.log"),
         several_hosts=SEVERAL_HOSTS,
-        references=[str(folder) for folder in REFERENCES],
     message:
         "Computing all tables of the run"
     script:

@@ -29,7 +29,6 @@ def analyse_run(
     paths_to_trainings: Sequence[Path],
     paths_to_searches: Sequence[Path],
     paths_to_roofs: Sequence[Path],
-    folders_of_references: Sequence[Path],
     several_hosts: bool,
     path_to_results: Path,
 ) -> None:
@@ -41,7 +40,7 @@ def analyse_run(
     check_environments(pa.Table.from_pandas(found, preserve_index=False), several_hosts)
     roofs = read_roofs(paths_to_roofs)
     measurements = read_table(path_to_measurements)
-    references = [read_reference(folder) for folder in folders_of_references]
+    references = [read_reference(Path(folder)) for folder in plan.references]
     prices = plan.config["prices"]
     tables = analyse(measurements, trainings, searches, plan.studies, prices, roofs=roofs, references=references)
     write_run(tables, path_to_results)
@@ -55,7 +54,6 @@ if __name__ == "__main__":
             paths_to_trainings=[Path(path) for path in snakemake.input.trainings],
             paths_to_searches=[Path(path) for path in snakemake.input.searches],
             paths_to_roofs=[Path(path) for path in snakemake.input.roofs],
-            folders_of_references=[Path(folder) for folder in snakemake.params.references],
             several_hosts=snakemake.params.several_hosts,
             path_to_results=Path(snakemake.output.cells).parent,
         )

@@ -24,7 +24,6 @@ def give_first_answer(
     study: str,
     path_to_plan: Path,
     paths_to_rows: Sequence[Path],
-    folders_of_references: Sequence[Path],
     several_hosts: bool,
     path_to_template: Path,
     path_to_answer: Path,
@@ -33,7 +32,7 @@ def give_first_answer(
     plan = plan_file.read(path_to_plan)
     rows = matching_rows(paths_to_rows, several_hosts).to_pandas()
     trainings = arrow_schema(Training).empty_table().to_pandas()
-    references = [read_reference(folder) for folder in folders_of_references]
+    references = [read_reference(Path(folder)) for folder in plan.references]
     studies = {study: plan.studies[study]}
     searches = table_of("largest_batches")
     tables = analyse(rows, trainings, searches, studies, plan.config["prices"], references=references)
@@ -47,7 +46,6 @@ if __name__ == "__main__":
             study=snakemake.wildcards.study,
             path_to_plan=Path(snakemake.input.plan),
             paths_to_rows=[Path(path) for path in snakemake.input.rows],
-            folders_of_references=[Path(folder) for folder in snakemake.params.references],
             several_hosts=snakemake.params.several_hosts,
             path_to_template=Path(snakemake.input.template),
             path_to_answer=Path(snakemake.output.answer),

@@ -22,6 +22,7 @@ from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.finished import finished_rows, finished_searches, missing_results
 from crossover.tables.frames import write_rows
 from crossover.tables.merged_runs import join_runs
+from crossover.tables.references import read_reference
 from crossover.tables.registry import table_of
 from crossover.tables.roofs import read_roofs_of
 from crossover.tables.run_tables import write_run
@@ -68,7 +69,9 @@ def report_finished(folder: Path, output: Path) -> None:
     missing = list(missing_results(asked, found))
     roofs = read_roofs_of(folder)
     tried = (found["trial"], found["training"], found["search"])
-    tables = analyse(*tried, plan.studies, plan.config["prices"], missing, roofs=roofs)
+    # The results may have moved, to another machine too.
+    references = [read_reference(path) for path in map(Path, plan.references) if path.is_dir()]
+    tables = analyse(*tried, plan.studies, plan.config["prices"], missing, roofs=roofs, references=references)
     done = {work: (len(found[work]), len(paths)) for work, paths in asked.items() if paths}
     progress = done if missing else None
     _write(Run(tables, plan.studies, plan.config, note=plan.note, progress=progress), rows, output)

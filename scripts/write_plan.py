@@ -22,6 +22,7 @@ def write_plan(
     config: Mapping[str, Any],
     settings: Mapping[str, Sequence[str]],
     several_hosts: bool,
+    references: Sequence[str],
     note: str | None,
     published: Mapping[str, Path],
     path_to_plan: Path,
@@ -38,6 +39,7 @@ def write_plan(
         searches=run.searches_asked,
         settings=settings,
         several_hosts=several_hosts,
+        references=references,
         note=note,
     )
     plan_file.write(plan, path_to_plan)
@@ -58,6 +60,7 @@ if __name__ == "__main__":
             config=snakemake.params.config,
             settings=snakemake.params.settings,
             several_hosts=snakemake.params.several_hosts,
+            references=snakemake.params.references,
             note=snakemake.params.note,
             published={Path(file).name: Path(file) for file in snakemake.input.published},
             path_to_plan=Path(snakemake.output.plan),

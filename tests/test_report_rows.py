@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ import report_rows
 from crossover.config.studies import CELL_PATH
 from crossover.errors import UserError
 from crossover.plan import plan_file
-from crossover.tables.columns import SCHEMA_VERSION, arrow_schema
+from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, arrow_schema
 from crossover.tables.frames import read_table, write_rows
+from crossover.tables.references import write_reference
 from report_pages import CONFIG, study
 
 Row = Callable[..., dict[str, Any]]
@@ -39,7 +40,7 @@ def path_of(one: Mapping[str, Any], results: Path) -> Path:
     return results / "cells" / CELL_PATH.format(**one) / f"trial-{one['trial']}.parquet"
 
 
-def make_run(results: Path, trials: list[dict[str, Any]]) -> None:
+def make_run(results: Path, trials: list[dict[str, Any]], references: Sequence[str] = ()) -> None:
     """The plan of a run of these trials, in a folder that has moved since."""
     results.mkdir()
     plan = plan_file.Plan(
@@ -53,6 +54,7 @@ def make_run(results: Path, trials: list[dict[str, Any]]) -> None:
         searches=[],
         settings={"disc_depth": ["--seed=0"]},
         several_hosts=False,
+        references=list(references),
         note=None,
     )
     plan_file.write(plan, results / "plan.json")
@@ -83,6 +85,24 @@ def test_what_has_finished_is_reported_and_the_rest_is_named(
     assert set(problems["kind"]) == {"missing", "unreadable", "excluded"}
     assert capsys.readouterr().out == (output / "summary.txt").read_text()
     assert "Partial: 1 of 4 trials have finished." in (output / "summary.txt").read_text()
+
+
+def test_what_has_finished_is_held_against_a_reference_that_is_still_there(
+    tmp_path: Path, trials: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = {"physical_cores": 4, "started_at": "2026-11-23T10:00:00Z", "model_key": "key"}
+    known = [one | facts for one in trials]
+    measurements = pd.DataFrame(known).reindex(columns=list(COLUMNS))
+    write_reference(measurements, "far", None, tmp_path / "far")
+    cpu = [one for one in known if one["device"] == "cpu"]
+    make_run(tmp_path / "run", cpu, [str(tmp_path / "far"), str(tmp_path / "gone")])
+    for one in cpu:
+        write_trial(one, tmp_path / "run")
+    report_rows.main([str(tmp_path / "run")])
+    assert (
+        "disc_depth: Brand G1 (measured elsewhere on 2026-11-23) faster than this CPU from about "
+        in capsys.readouterr().out
+    )
 
 
 def test_runs_of_two_machines_stand_side_by_side(tmp_path: Path, trials: list[dict[str, Any]]) -> None:

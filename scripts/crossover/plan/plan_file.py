@@ -35,6 +35,8 @@ class Plan:
     """Options that all trials of a study share; the row of an older config was measured without one of them."""
     several_hosts: bool
     """Whether rows of one device may come from several hosts, by the config or because a cluster measures."""
+    references: Sequence[str]
+    """Folders of the machines measured elsewhere that the run is held against."""
     note: str | None
     """Why a device of this machine cannot be used, if so."""
 

@@ -22,13 +22,13 @@ def written(folder: Path, **values: object) -> Path:
     run = planned(config)
     run = replace(run, studies=(replace(run.studies[0], sizes=(2, 3), ways=None),))
     path = folder / "plan.json"
-    write_plan(run, config.complete, jobs().settings, True, "no GPU", PUBLISHED, path)
+    write_plan(run, config.complete, jobs().settings, True, ["h200"], "no GPU", PUBLISHED, path)
     return path
 
 
 def test_a_plan_says_what_was_asked_for(tmp_path: Path) -> None:
     plan = plan_file.read(written(tmp_path, seed=5))
-    assert (plan.trials, plan.several_hosts, plan.note) == (2, True, "no GPU")
+    assert (plan.trials, plan.several_hosts, plan.references, plan.note) == (2, True, ["h200"], "no GPU")
     assert plan.devices == ["cpu", "cuda"]
     assert plan.config["seed"] == 5
     assert plan.studies["disc_depth"]["sizes"] == [2, 3]
