@@ -21,7 +21,8 @@ rule write_plan:
         "../envs/analysis.yaml"
     params:
         run=asdict(PLAN),
-        config=CONFIG.complete,
+        # But for what only its export as a reference takes.
+        config={key: value for key, value in CONFIG.complete.items() if key != "name"},
         settings=JOBS.settings,
         several_hosts=SEVERAL_HOSTS,
         references=[str(folder) for folder in REFERENCES],

@@ -32,7 +32,7 @@ from crossover.plan.checks import check_classes, check_device_list, check_metric
 from crossover.plan.classes import cpu_partition
 from crossover.machine.invocation import INVOCATION
 from crossover.plan.jobs import Jobs
-from crossover.plan.references import reference_files, reference_folders
+from crossover.plan.references import check_both_kinds, reference_files, reference_folders
 from crossover.plan.run_plan import RunPlan
 
 

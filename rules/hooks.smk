@@ -39,7 +39,10 @@ if IS_MODULE and workflow.is_main_process:
 
 onstart:
     begin()
-    # The executor is known from here on only.
+    # What the run makes, and its executor, are known from here on only.
+    if PROGRESS.planned["export_reference"]:
+        with one_line_errors():
+            check_both_kinds(PLAN.devices)
     if PROGRESS.measures() and not workflow.touch:
         with one_line_errors():
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)

@@ -20,6 +20,7 @@ rule render_report:
         closing=kept(f"{RESULTS}/summary.txt"),
         provenance=kept(f"{RESULTS}/provenance.json"),
         columns=kept(f"{RESULTS}/datapackage.json"),
+        rows=kept(f"{RESULTS}/measurements.schema.json"),
         thresholds=kept(f"{RESULTS}/thresholds.json"),
         environment=kept(f"{RESULTS}/thresholds.env"),
     log:

@@ -7,6 +7,7 @@ Each folder is a reference that `snakemake export_reference` made, of studies th
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
@@ -23,9 +24,12 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     found = predictions([read_reference(folder) for folder in options.folders])
     if found.empty:
-        raise UserError("no crossover is known on one of them and foretold by another; name two or more of one study")
+        raise UserError("no two of them have a study in common; name two or more of one study")
     print(found.to_string(index=False, float_format="{:.4g}".format))
-    print(f"{found['holds'].sum()} of {len(found)} hold")
+    known = found.dropna(subset="holds")
+    is_open = (known["foretold_low"] == 0) ^ (known["foretold_high"] == math.inf)
+    counts = f"{is_open.sum()} open to one side; {len(found) - len(known)} more foretell nothing"
+    print(f"{known['holds'].sum()} of {len(known)} hold, {counts}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from crossover.tables.references import write_reference
 from report_pages import CONFIG, study
 
 Row = Callable[..., dict[str, Any]]
-WHERE = {"hostname": "node1", "torch_version": "2.13.0", "python_version": "3.12.1"}
+WHERE = {"hostname": "node1", "torch_version": "2.13.0", "python_version": "3.12.1", "operating_system": "Linux"}
 
 
 def trial(row: Row, size: int, device: str, seconds: float, **values: Any) -> dict[str, Any]:

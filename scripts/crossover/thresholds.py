@@ -14,10 +14,10 @@ from os import PathLike
 from typing import Any
 
 VERSION = 1
-AXES = ("machine", "variant", "protocol", "batch_size", "precision", "execution", "gpu", "cpu")
+AXES = ("machine", "variant", "protocol", "batch_size", "precision", "execution", "device", "gpu", "cpu")
 
 Threshold = Mapping[str, Any]
-"""A line of a study: from where on which device is surely faster, and what was measured on what."""
+"""A line of a study: from where on which device is faster, and what was measured on what."""
 
 
 def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
@@ -34,11 +34,12 @@ def should_use_gpu(
 ) -> bool | None:
     """Whether the GPU is faster at a size, counted as the crossover is; `default` where that is not known.
 
-    It is not known within the 95 % interval of the crossover (without one, between the two sizes that bracket it),
-    beyond the sizes that were measured, and where the devices were not told apart. `axes` pick a line of the study, as
-    batch_size=512 or precision="fp32"; raises ValueError if they leave none, or several.
+    It is not known within the 95 % interval of the crossover (of a single trial, between the two sizes that bracket
+    it), and where the devices were not told apart. Beyond the sizes that were measured, the answer is that at the
+    nearest of them. `axes` pick a line of the study, as batch_size=512 or precision="fp32"; raises ValueError if they
+    leave none, or several. A GPU that was measured elsewhere counts only with gpu_measured_elsewhere=True.
     """
-    wanted = {"study": study, **axes}
+    wanted = {"study": study, "gpu_measured_elsewhere": False, **axes}
     lines = [one for one in thresholds if all(one.get(axis) == value for axis, value in wanted.items())]
     if not lines:
         raise ValueError(f"no line has {wanted}; allowed: studies {sorted({str(one['study']) for one in thresholds})}")
@@ -47,8 +48,9 @@ def should_use_gpu(
         choices = {axis: own for axis, own in values.items() if len(own) > 1}
         raise ValueError(f"{len(lines)} lines have {wanted}; allowed: one; name one of each of {choices}")
     (line,) = lines
-    if line["smallest"] is None or not line["smallest"] <= size <= line["largest"]:
+    if line["smallest"] is None:
         return default
+    size = min(max(size, line["smallest"]), line["largest"])
     if line["until"] is not None and size <= line["until"]:
         return bool(line["faster_below"] == "gpu")
     if line["from"] is not None and size >= line["from"]:

@@ -58,6 +58,8 @@ def _timed(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
     elsewhere = reference_answers(own, accelerated=not alone)
     if alone:
+        if elsewhere:
+            crossovers = [row for row in crossovers if row["status"] != "no_accelerator"]
         known = crossovers + without_accelerator(own, spec["x_axis"])
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in known]
         elsewhere = []

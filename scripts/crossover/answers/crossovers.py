@@ -51,12 +51,32 @@ def _devices_in_all_costs(crossovers: pd.DataFrame) -> set[Any]:
 
 def _answer(row: dict[str, Any], own: RunTables, several: Sequence[str], labelled: bool) -> Row:
     contender, baseline = _sides(row, labelled)
-    behind = row["status"] == "above_range"
-    one_sided = row["status"] in ("below_range", "above_range") and row["cost"] == "time"
+    one_sided = row["status"] in ONE_SIDED and row["cost"] == "time"
+    known = answer_of(row, contender, baseline)
     return {
+        **known,
         "kind": "crossover",
-        "machine": row["machine"],
         "line": name_by(row, [axis for axis in several if axis != row["pair"]]),
+        "doubts": known["doubts"] + _doubts_of_line(row, own.cells),
+        **(reach_of(row, own.ratios) if one_sided else {}),
+    }
+
+
+ONE_SIDED = ("below_range", "above_range")
+"""Statuses of crossovers where one side is ahead at every size."""
+
+
+def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
+    """What every answer says of a crossover: where it is, what it compares, and what is in doubt about it."""
+    decided = row["status"] not in ("incomplete", "undecided")
+    doubts = ["one_trial"] if row["trials"] == 1 else []
+    if row["crossover"] is not None and row["crossover_low"] is None and row["crossover_high"] is None:
+        doubts.append("no_interval")
+    if row["doubt"] and decided:
+        doubts.append(row["doubt"])
+    behind = row["status"] == "above_range"
+    return {
+        "machine": row["machine"],
         "status": row["status"],
         **estimate(row, "crossover", axis_label(row)),
         "winner": baseline if behind else contender,
@@ -65,10 +85,9 @@ def _answer(row: dict[str, Any], own: RunTables, several: Sequence[str], labelle
         "bracket_low": row["bracket_low"],
         "bracket_high": row["bracket_high"],
         "near": row["doubt_at"] if row["doubt"] else row["roots"],
-        "reason": row["doubt"] if row["status"] in ("incomplete", "undecided") else None,
+        "reason": None if decided else row["doubt"],
         "trials": row["trials"],
-        "doubts": _doubts(row, own.cells),
-        **(reach_of(row, own.ratios) if one_sided else {}),
+        "doubts": doubts,
     }
 
 
@@ -99,19 +118,13 @@ def reach_of(row: dict[str, Any], ratios: pd.DataFrame) -> Row:
     return {"reach": sizes.min() if wins else sizes.max(), "ratio_low": ahead.min(), "ratio_high": ahead.max()}
 
 
-def _doubts(row: dict[str, Any], cells: pd.DataFrame) -> list[str]:
-    """What the trials, lost cells of the line, and flags at the sizes beside the crossover leave in doubt."""
-    doubts = ["one_trial"] if row["trials"] == 1 else []
-    if row["crossover"] is not None and row["crossover_low"] is None and row["crossover_high"] is None:
-        doubts.append("no_interval")
-    if row["doubt"] and row["status"] not in ("incomplete", "undecided"):
-        doubts.append(row["doubt"])
+def _doubts_of_line(row: dict[str, Any], cells: pd.DataFrame) -> list[str]:
+    """What lost cells of the line, and flags at the sizes beside the crossover leave in doubt."""
     line = rows_with(cells, [axis for axis in LINE_AXES if axis != row["pair"]], row)
     sides = line[line["device"].isin([row["device"], row["baseline"], row["contender"]])]
-    if (sides["status"] != "ok").any():
-        doubts.append("lost_cells")
+    lost = ["lost_cells"] if (sides["status"] != "ok").any() else []
     beside = sides[sides[row["x_axis"]].isin([row["bracket_low"], row["bracket_high"]])]
-    return doubts + sorted({flag for own in beside["flags"] for flag in own})
+    return lost + sorted({flag for own in beside["flags"] for flag in own})
 
 
 def transfers(own: RunTables) -> list[Row]:
@@ -203,34 +216,18 @@ def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame,
     behind = row["status"] == "above_range"
     plain = _plainest(headlines, row["precision"].partition("+")[0])
     found = plain["status"] == row["status"] == "bracketed"
-    doubts = ["one_trial"] if row["trials"] == 1 else []
-    if row["crossover"] is not None and row["crossover_low"] is None and row["crossover_high"] is None:
-        doubts.append("no_interval")
-    if row["doubt"] and row["status"] not in ("incomplete", "undecided"):
-        doubts.append(row["doubt"])
     winner, loser = ("baseline", "contender") if behind else ("contender", "baseline")
     return {
+        **answer_of(row, side_word(row["contender"]), side_word(row["baseline"])),
         "kind": "best",
         "main": True,
-        "machine": row["machine"],
         "line": name_by(row, several),
-        "status": row["status"],
-        **estimate(row, "crossover", axis_label(row)),
-        "winner": side_word(row[winner]),
-        "loser": side_word(row[loser]),
-        **(_reach_at_best(chosen, row) if row["status"] in ("below_range", "above_range") else {}),
+        **(_reach_at_best(chosen, row) if row["status"] in ONE_SIDED else {}),
         "winner_ways": sides[winner],
         "loser_ways": sides[loser],
         "moved_status": plain["status"],
         "moved_from": plain["crossover"],
         "factor": row["crossover"] / plain["crossover"] if found else None,
-        "cost": row["cost"],
-        "bracket_low": row["bracket_low"],
-        "bracket_high": row["bracket_high"],
-        "near": row["doubt_at"] if row["doubt"] else row["roots"],
-        "reason": row["doubt"] if row["status"] in ("incomplete", "undecided") else None,
-        "trials": row["trials"],
-        "doubts": doubts,
     }
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.crossovers import reach_of
-from crossover.answers.vocabulary import Row, estimate
+from crossover.answers.crossovers import ONE_SIDED, answer_of, reach_of
+from crossover.answers.vocabulary import Row
 from crossover.config.words import is_cpu
 from crossover.statistics.references import PAIR, host_factors
 from crossover.tables.frames import records
-from crossover.tables.labels import axis_label, name_by, short_name, varying
+from crossover.tables.labels import name_by, short_name, varying
 from crossover.tables.registry import LINE_AXES
 from crossover.tables.run_tables import RunTables
 
@@ -33,32 +33,16 @@ def reference_answers(own: RunTables, accelerated: bool) -> list[Row]:
 def _would_pay_off(
     row: dict[str, Any], own: RunTables, several: Sequence[str], factors: Mapping[tuple[object, ...], float]
 ) -> Row:
-    behind = row["status"] == "above_range"
     measured_on = _facts(own, row["machine"])["measured_on"]
-    names = (f"{short_name(row['contender_name'])} (measured elsewhere on {measured_on})", "this CPU")
-    one_sided = row["status"] in ("below_range", "above_range")
-    doubts = ["one_trial"] if row["trials"] == 1 else []
-    if row["crossover"] is not None and row["crossover_low"] is None and row["crossover_high"] is None:
-        doubts.append("no_interval")
+    gpu = f"{short_name(row['contender_name'])} (measured elsewhere on {measured_on})"
     return {
+        **answer_of(row, gpu, "this CPU"),
         "kind": "reference",
-        "main": row["cost"] == "time",
-        "machine": row["machine"],
+        "main": row["cost"] == "time" or row["status"] != "incomplete",
         "line": name_by(row, several),
-        "status": row["status"],
-        **estimate(row, "crossover", axis_label(row)),
-        "winner": names[behind],
-        "loser": names[not behind],
-        "cost": row["cost"],
-        "bracket_low": row["bracket_low"],
-        "bracket_high": row["bracket_high"],
-        "near": row["doubt_at"] if row["doubt"] else row["roots"],
-        "reason": row["doubt"] if row["status"] in ("incomplete", "undecided") else None,
-        "trials": row["trials"],
-        "doubts": doubts,
         "measured_on": measured_on,
         "factor": factors.get(tuple(row[axis] for axis in LINE_AXES)),
-        **(reach_of(row, own.ratios) if one_sided else {}),
+        **(reach_of(row, own.ratios) if row["status"] in ONE_SIDED and row["cost"] == "time" else {}),
     }
 
 

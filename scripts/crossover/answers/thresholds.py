@@ -1,4 +1,4 @@
-"""Crossovers for programs: from where on which device is surely faster, as thresholds.json has it."""
+"""Crossovers for programs: from where on which device is faster, as thresholds.json has it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,19 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "below_range": {"faster_above": GPU, "from": smallest},
         "above_range": {"faster_below": CPU, "until": largest},
     }
-    host = tables.measurements[tables.measurements["machine"] == row["baseline_machine"]].head(1)
+    here, there = (
+        _host(tables, row["baseline_machine"], row["baseline"]),
+        _host(tables, row["machine"], row["contender"]),
+    )
     return {
         **{axis: row[axis] for axis in LINE_AXES},
+        "device": row["contender"],
         "gpu": row["contender_name"],
         "cpu": row["baseline_name"],
-        **{name: records(host)[0][name] if len(host) else None for name in ("physical_cores", "torch_version")},
+        **{name: here.get(name) for name in ("physical_cores", "torch_version")},
         "gpu_measured_elsewhere": row["pair"] == REFERENCE,
+        **{f"gpu_{name}": there.get(name) for name in ("torch_version", "driver_version", "code_version")},
+        "gpu_measured_on": there.get("measured_on") or str(there.get("started_at") or "")[:10] or None,
         "unit": axis_label(row),
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
@@ -57,13 +63,24 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     }
 
 
+def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:
+    """What is known of the machine beside a device, measured here or elsewhere."""
+    own = tables.measurements[tables.measurements["machine"] == machine]
+    found = own[own["device"] == device] if len(own) else tables.references[tables.references["machine"] == machine]
+    return next(iter(records(found.head(1))), {})
+
+
 def as_environment(thresholds: Sequence[Mapping[str, Any]]) -> str:
-    """The same for a shell: a variable for each line that has a crossover, or whose GPU is faster everywhere."""
+    """The same for a shell: a variable for each end of the sizes at which a GPU is faster, `_FROM` and `_UNTIL`."""
     lines = []
     for one in thresholds:
         words = [one["study"], one["machine"], one["variant"], one["protocol"], f"batch {one['batch_size']}"]
-        words += [one["precision"], one["execution"], "gpu from"]
-        if one["faster_above"] == GPU and one["from"] is not None:
-            name = re.sub(r"\W+", "_", " ".join(words)).upper()
-            lines.append(f"{name}={one['from']:g}  # {one['unit']}\n")
+        words += [one["precision"], one["execution"], one["device"], "faster"]
+        place = "measured elsewhere" if one["gpu_measured_elsewhere"] else "measured here"
+        for side, end in (("faster_above", "from"), ("faster_below", "until")):
+            if one[side] == GPU and one[end] is not None:
+                name = re.sub(r"\W+", "_", " ".join([*words, end])).upper()
+                value = int(one[end]) if float(one[end]).is_integer() else one[end]
+                lines.append(f"# {one['unit']}; {one['gpu']}, {place}; {one['status']}; trials: {one['trials']}\n")
+                lines.append(f"{name}={value}\n")
     return "".join(lines)

@@ -11,20 +11,23 @@ import pandas as pd
 
 from crossover.config.words import HERE, is_cpu
 from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.references import agreeing, held_against
+from crossover.statistics.references import agreeing, ends_of, held_against
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.references import Reference
 from crossover.tables.registry import LINE_AXES
 
 LINE = [axis for axis in LINE_AXES if axis != "machine"]
+DECIDED = ("bracketed", "reversed", "below_range", "above_range")
+"""Statuses of crossovers that say on which side of every size it is, or where."""
 SHOWN = ["study", "protocol", "batch_size", "precision", "execution"]
 
 
 def predictions(references: Sequence[Reference]) -> pd.DataFrame:
-    """One row for each line and ordered pair of machines whose own crossover is known.
+    """One row for each line and ordered pair of machines, where the machine itself has a single answer.
 
-    `foretold_low` and `foretold_high` are the interval, or of single trials the bracket; `holds` is whether the
-    crossover measured on the machine itself lies within. All are in sizes.
+    `foretold_low` and `foretold_high` are the interval, or of single trials the bracket, and 0 or infinity where it is
+    open; below or above all sizes measured, both are. `holds` is whether what was `measured` on the machine itself
+    lies within; missing where nothing is foretold. All are in sizes.
     """
     found = []
     for there, here in permutations(references, 2):
@@ -34,22 +37,26 @@ def predictions(references: Sequence[Reference]) -> pd.DataFrame:
         foretold, _ = held_against(cpu, agreeing(cpu, [there]), x_axes, None)
         for row in records(foretold[foretold["cost"] == "time"]):
             measured = records(rows_with(headline_rows(crossovers_of(own, x_axes)), LINE, row))
-            if measured and measured[0]["crossover"] is not None:
+            if measured and measured[0]["status"] in DECIDED:
                 found.append(_compared(row, measured[0], there.facts.name, here.facts.name))
     return pd.DataFrame(found)
 
 
 def _compared(foretold: dict[str, Any], measured: dict[str, Any], there: str, here: str) -> dict[str, Any]:
-    name = "bracket" if foretold["trials"] == 1 else "crossover"
-    low, high = foretold[f"{name}_low"], foretold[f"{name}_high"]
-    within = (low or 0) <= measured["crossover"] <= (high or math.inf)
+    low, high = ends_of(foretold, "bracket" if foretold["trials"] == 1 else "crossover")
+    known = foretold["status"] in (*DECIDED, "edge_tie") and (low, high) != (0, math.inf)
+    if not known:
+        low = high = math.nan
+    truth = measured["crossover"]
+    if truth is None:
+        truth, _ = ends_of(measured, "crossover")
     return {
         "gpu_of": there,
         "cpu_of": here,
         **{axis: foretold[axis] for axis in SHOWN},
-        "measured": measured["crossover"],
+        "measured": truth,
         "foretold": foretold["crossover"],
         "foretold_low": low,
         "foretold_high": high,
-        "holds": within and (low is not None or high is not None),
+        "holds": low <= truth <= high if known else None,
     }

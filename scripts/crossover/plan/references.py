@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crossover.config.configuration import Configuration
-from crossover.config.words import REFERENCE_FILES, is_cpu
+from crossover.config.words import BASELINE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, allowed_names
 from crossover.tables.reference_facts import FACTS_FILE, read_facts
 
@@ -17,16 +17,26 @@ def reference_folders(config: Configuration, devices: Sequence[str], shipped: Pa
     Raises UserError for a name that is neither there nor a folder with a reference, and for one that is damaged.
     """
     known = sorted(path.parent for path in shipped.glob(f"*/{FACTS_FILE}"))
-    if config.reference == "none":
+    if config.reference in ("none", ("none",)):
         return []
     if config.reference == "auto":
         folders = known if all(map(is_cpu, devices)) else []
     else:
         names = [config.reference] if isinstance(config.reference, str) else config.reference
         folders = [_folder(name, known) for name in names]
-    for folder in folders:
-        read_facts(folder)
+    names = [read_facts(folder).name for folder in folders]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise UserError(
+            f"reference: two are called '{doubled[0]}'; allowed: one; export one of them under another name"
+        )
     return folders
+
+
+def check_both_kinds(devices: Sequence[str]) -> None:
+    """Raise UserError unless a run measures what a reference must have: the CPU and an accelerator."""
+    if BASELINE not in devices or all(map(is_cpu, devices)):
+        measured = ", ".join(devices) or "nothing"
+        raise UserError(f"export_reference: the run measures {measured}; allowed: the CPU and an accelerator together")
 
 
 def _folder(name: str, known: Sequence[Path]) -> Path:

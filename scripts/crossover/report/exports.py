@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from rocrate.model import ContextEntity
+from rocrate.rocrate import ROCrate
 
-from crossover.errors import UserError
 from crossover.reading import read_json
+from crossover.tables.columns import arrow_schema
 from crossover.tables.frames import records
-from crossover.tables.labels import name_by, side_word, varying
+from crossover.tables.labels import name_by, side_word
 from crossover.tables.registry import TABLES
 
 NANOSECONDS = 1e9
 TYPES = {"string": "string", "Int64": "integer", "Float64": "number", "boolean": "boolean", "bool": "boolean"}
 """Frictionless types of pandas' ones; lists are words in a CSV file."""
+ARROW_TYPES = {"string": "string", "int64": "integer", "double": "number", "bool": "boolean"}
+"""Frictionless types of Arrow's ones; the others are lists."""
 
 
 def data_package(folder: Path, made_at: str) -> dict[str, Any]:
@@ -37,6 +41,17 @@ def data_package(folder: Path, made_at: str) -> dict[str, Any]:
     ]
     title = "When does the GPU pay off?"
     return {"name": "crossover-run", "title": title, "created": _iso(made_at), "resources": resources}
+
+
+def measurement_schema() -> dict[str, Any]:
+    """The columns of measurements.parquet as a Frictionless Table Schema."""
+    fields = []
+    for column in arrow_schema():
+        known = {key.decode(): value.decode() for key, value in column.metadata.items()}
+        kind = ARROW_TYPES.get(str(column.type), "array")
+        unit = {"unit": known["unit"]} if known["unit"] else {}
+        fields.append({"name": column.name, "type": kind, "description": known["doc"], **unit})
+    return {"fields": fields}
 
 
 def _field(name: str, entry: Any) -> dict[str, Any]:
@@ -76,12 +91,10 @@ def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The cells that have a time, by a name that tells them apart."""
-    axes = ["variant", "protocol", "batch_size", "precision", "execution", "machine"]
-    for study, own in cells.dropna(subset=["step_time_s"]).groupby("study", sort=False):
-        several = ["size", *varying(own, axes)]
-        for cell in records(own):
-            yield f"{study}: {name_by(cell, several)}, {side_word(cell['device'])}", cell
+    """The cells that have a time, by a name of all their axes: it is the same in every run, as a history needs."""
+    axes = ["size", "variant", "protocol", "batch_size", "precision", "execution", "machine"]
+    for cell in records(cells.dropna(subset=["step_time_s"])):
+        yield f"{cell['study']}: {name_by(cell, axes)}, {side_word(cell['device'])}", cell
 
 
 PROFILES = (
@@ -97,6 +110,7 @@ DESCRIPTIONS = {
     "provenance.json": "hardware, versions, config and checksums",
     "thresholds.json": "crossovers for programs",
     "datapackage.json": "what the columns of the tables hold",
+    "measurements.schema.json": "what the columns of measurements.parquet hold",
     "measurements.parquet": "one row a trial",
 }
 """What goes into an RO-Crate beside the derived tables."""
@@ -110,15 +124,10 @@ FORMATS = {
 
 
 def research_object(folder: Path, workflow: Path, output: Path) -> None:
-    """Write the report, the tables and what made them as a Workflow Run RO-Crate; raises UserError without the library.
+    """Write the report, the tables and what made them as a Workflow Run RO-Crate.
 
     `folder` is that of the results, `workflow` the Snakefile.
     """
-    try:
-        from rocrate.model import ContextEntity
-        from rocrate.rocrate import ROCrate
-    except ImportError:
-        raise UserError("an RO-Crate needs the library rocrate; pip install rocrate") from None
     known = read_json(folder / "provenance.json", "provenance")
     crate = ROCrate(version="1.1")
     crate.name = "When does the GPU pay off?"

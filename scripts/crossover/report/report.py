@@ -23,7 +23,7 @@ from crossover.figures.registry import FIGURES
 from crossover.files import atomic_path
 from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
-from crossover.report.exports import data_package
+from crossover.report.exports import data_package, measurement_schema
 from crossover.report.formats import FILTERS
 from crossover.report.machine_facts import DOCS, GROUPS, differing_software
 from crossover.report.page_data import page_data
@@ -75,6 +75,7 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     texts = {
         "thresholds.json": json.dumps(thresholds, indent=1) + "\n",
         "datapackage.json": json.dumps(data_package(folder, made_at), indent=1) + "\n",
+        "measurements.schema.json": json.dumps(measurement_schema(), indent=1) + "\n",
         "thresholds.env": as_environment(thresholds["thresholds"]),
         "provenance.json": json.dumps(known, indent=1, ensure_ascii=False),
         "report.html": _environment(templates, html=True).get_template("page/report.html.j2").render(context),
@@ -120,6 +121,7 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         "note": run.note,
         "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),
         "machines": machines,
+        "references": records(tables.references),
         "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],
         "provenance": known,
         "page_data": Markup(page_data(run.studies, tables)),

@@ -97,8 +97,8 @@ def spanned(there: Row, here: Row) -> Row:
     if base["status"] not in ESTIMATED:
         return base
     of = "bracket" if base["trials"] == 1 else "crossover"
-    lower = min(there, here, key=lambda row: _ends(row, of)[0])
-    upper = max(there, here, key=lambda row: _ends(row, of)[1])
+    lower = min(there, here, key=lambda row: ends_of(row, of)[0])
+    upper = max(there, here, key=lambda row: ends_of(row, of)[1])
     lows = {name: lower[name] for name in base if name.startswith(of) and name.endswith("_low")}
     highs = {name: upper[name] for name in base if name.startswith(of) and name.endswith("_high")}
     known = any(end is not None for end in (*lows.values(), *highs.values()))
@@ -112,8 +112,8 @@ LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATE
 """All statuses, by how little they say."""
 
 
-def _ends(row: Row, of: str) -> tuple[float, float]:
-    """The ends of the interval, or of the bracket; 0 and infinity where it is open."""
+def ends_of(row: Row, of: str) -> tuple[float, float]:
+    """The ends of the interval, or of the bracket; 0 and infinity where it is open, or beyond all sizes."""
     if row["status"] in ESTIMATED:
         return row[f"{of}_low"] or 0, row[f"{of}_high"] or math.inf
     return (0, 0) if row["status"] == "below_range" else (math.inf, math.inf)

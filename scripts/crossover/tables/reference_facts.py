@@ -6,9 +6,9 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
-from crossover.config.words import REFERENCE_FILES
+from crossover.config.words import HERE, REFERENCE_FILES
 from crossover.errors import UserError, shown_path
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
@@ -54,6 +54,15 @@ def read_facts(folder: Path) -> Facts:
         facts, expected = Facts(**found["facts"]), found["files"][TRIALS_FILE]
     except (KeyError, TypeError):
         raise UserError(f"{shown_path(path)}: lacks some of its facts; export it again") from None
+    for name, kind in get_type_hints(Facts).items():
+        if not isinstance(getattr(facts, name), kind):
+            raise UserError(
+                f"{shown_path(path)}: {name} is not of type {getattr(kind, '__name__', kind)}; export it again"
+            )
+    if facts.name == HERE:
+        raise UserError(
+            f"{shown_path(path)}: name is '{HERE}', as reports call the own machine; export it under another"
+        )
     if not trials.is_file():
         raise UnreadableError(trials, "no such table", "export it again")
     if _sha256(trials) != expected:

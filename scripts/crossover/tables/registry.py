@@ -556,7 +556,7 @@ ANSWERS = {
     "moved_from": Column("that crossover"),
     "factor": Column(
         "crossover at their best over that of the plain ways; of a machine measured elsewhere, time of the CPU here "
-        "over time of its CPU, geometric mean over sizes; empty unless both are known"
+        "over time of its CPU, geometric mean over the sizes of small steps; empty unless both are known"
     ),
     "device": _text("the device that it is about"),
     "cost": _text("in what sides are compared: " + ", ".join(COSTS)),

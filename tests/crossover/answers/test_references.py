@@ -74,15 +74,14 @@ def test_a_gpu_elsewhere_is_held_against_the_cpu_here(own: Any, elsewhere: Any) 
     assert answer["value"] == pytest.approx(2000)
     assert 100 < answer["low"] < 500 < 2000 < answer["high"] < 3000
     assert answer["measured_on"] == "2026-11-23"
-    (alone,) = of_kind(found, "crossover")
-    assert (alone["status"], alone["main"]) == ("no_accelerator", False)
+    assert not of_kind(found, "crossover"), "that no GPU was measured here need not be said again"
 
 
 def test_with_prices_it_is_said_in_money_too(own: Any, elsewhere: Any) -> None:
     prices = {"cpu": 1, "cuda": 1.5}
     found = tables_of(pd.DataFrame(own), {STUDY: study()}, prices=prices, references=[elsewhere()])
     values = {answer["cost"]: (answer["value"], answer["main"]) for answer in of_kind(found, "reference")}
-    assert values == {"time": (pytest.approx(2000), True), "money": (pytest.approx(3000), False)}
+    assert values == {"time": (pytest.approx(2000), True), "money": (pytest.approx(3000), True)}
 
 
 @pytest.mark.parametrize("change", [{"model_key": "other"}, {"batch_size": 7}, {"precision": "bf16"}, {"study": "s"}])
@@ -129,6 +128,11 @@ def test_with_a_gpu_here_each_device_is_held_against_its_like(row: Row, own: Any
     }
 
 
+def use_it(known: Any, size: float, **axes: Any) -> bool | None:
+    """The same for a GPU measured elsewhere."""
+    return should_use_gpu(known, STUDY, size, gpu_measured_elsewhere=True, **axes)
+
+
 class TestThresholds:
     @pytest.fixture
     def known(self, own: Any, elsewhere: Any, tmp_path: Path) -> list[Any]:
@@ -139,25 +143,44 @@ class TestThresholds:
     def test_the_device_is_known_outside_of_the_interval(self, known: Any) -> None:
         (line,) = known
         assert (line["unit"], line["gpu"], line["gpu_measured_elsewhere"]) == ("linear layers", "NVIDIA H200", True)
-        assert [should_use_gpu(known, STUDY, size) for size in (100, 450, 3000, 10_000)] == [False, False, True, True]
-        assert should_use_gpu(known, STUDY, 1000) is None
-        assert should_use_gpu(known, STUDY, 1000, default=True) is True
-        assert should_use_gpu(known, STUDY, 20_000) is None
+        assert (line["gpu_torch_version"], line["gpu_measured_on"]) == ("2.13.0", "2026-11-23")
+        sizes = {100: False, 450: False, 3000: True, 10_000: True, 1: False, 20_000: True, 1000: None}
+        assert {size: use_it(known, size) for size in sizes} == sizes
+        assert use_it(known, 1000, default=True) is True
+
+    def test_a_gpu_elsewhere_is_no_reason_to_use_one_here(self, known: Any) -> None:
+        with pytest.raises(ValueError, match=r"no line has .*'gpu_measured_elsewhere': False"):
+            should_use_gpu(known, STUDY, 100)
+
+    def test_a_gpu_here_has_the_facts_of_its_own_host(self, row: Row, own: Any) -> None:
+        host = {"torch_version": "2.12.0", "driver_version": "580", "started_at": "2026-11-22T10:00:00Z"}
+        found = tables(own + trials(row, "cuda", lambda _: 2e-3, **host))
+        (line,) = thresholds_of(found, "today")["thresholds"]
+        facts = {"gpu_torch_version": "2.12.0", "gpu_driver_version": "580", "gpu_measured_on": "2026-11-22"}
+        assert facts.items() <= line.items()
+        assert should_use_gpu([line], STUDY, 100) is False
 
     def test_a_line_must_be_named_where_there_are_several(self, known: Any) -> None:
         both = [*known, {**known[0], "batch_size": 5}]
-        assert should_use_gpu(both, STUDY, 100, batch_size=5) is False
+        assert use_it(both, 100, batch_size=5) is False
         with pytest.raises(ValueError, match=r"allowed: one; name one of each of \{'batch_size': \['100', '5'\]\}"):
-            should_use_gpu(both, STUDY, 100)
+            use_it(both, 100)
         with pytest.raises(ValueError, match=r"no line has .*'precision': 'bf16'.*; allowed: studies \['disc_depth'\]"):
-            should_use_gpu(both, STUDY, 100, precision="bf16")
+            use_it(both, 100, precision="bf16")
 
     def test_a_line_without_a_size_in_common_is_not_known(self, known: Any) -> None:
-        assert should_use_gpu([{**known[0], "smallest": None, "largest": None}], STUDY, 100) is None
+        assert use_it([{**known[0], "smallest": None, "largest": None}], 100) is None
 
     def test_a_shell_has_them_too(self, known: Any) -> None:
-        (line,) = as_environment(known).splitlines()
-        assert line.startswith("DISC_DEPTH_H200_PLAIN_RESIDENT_BATCH_100_FP32_EAGER_GPU_FROM=2")
+        (unit, line) = as_environment(known).splitlines()
+        assert unit == "# linear layers; NVIDIA H200, measured elsewhere; bracketed; trials: 3"
+        name, _, value = line.partition("=")
+        assert name == "DISC_DEPTH_H200_PLAIN_RESIDENT_BATCH_100_FP32_EAGER_CUDA_FASTER_FROM"
+        assert float(value) == known[0]["from"]
+        behind = {"faster_below": "gpu", "until": 1e7, "faster_above": "cpu", "gpu_measured_elsewhere": False}
+        (unit, line) = as_environment([{**known[0], **behind, "status": "reversed"}]).splitlines()
+        assert "measured here; reversed" in unit
+        assert line.endswith("_CUDA_FASTER_UNTIL=10000000")
 
     def test_other_files_are_refused(self, tmp_path: Path) -> None:
         (tmp_path / "t.json").write_text('{"version": 2}')

@@ -17,6 +17,7 @@ from crossover.tables.references import Reference, write_reference
 
 Row = Callable[..., dict[str, Any]]
 FACTS = {"cpu_model": "Xeon", "physical_cores": 16, "torch_version": "2", "python_version": "3", "model_key": "key"}
+FACTS |= {"operating_system": "Linux", "code_version": "abc"}
 
 
 @pytest.fixture
@@ -46,9 +47,21 @@ def test_a_prediction_holds_unless_the_gpu_is_another(machine: Any, cpu: float, 
     assert found["holds"].tolist() == [holds, holds]
 
 
+def test_a_gpu_that_wins_everywhere_is_foretold_too(machine: Any) -> None:
+    found = predictions([machine("a", gpu=0.01), machine("b", gpu=0.01)])
+    assert found[["measured", "foretold_low", "foretold_high"]].values.tolist() == [[0, 0, 0]] * 2
+    assert found["holds"].tolist() == [True, True]
+
+
+def test_where_nothing_is_foretold_nothing_holds(machine: Any) -> None:
+    found = predictions([machine("a", gpu=0.01), machine("b", cpu=0.001, gpu=2)])
+    assert found["holds"].isna().any()
+    assert not found["holds"].eq(True).any()
+
+
 def test_the_command_counts_those_that_hold(machine: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine("a"), machine("b")
     check_references.main([str(tmp_path / "a"), str(tmp_path / "b")])
-    assert capsys.readouterr().out.endswith("\n2 of 2 hold\n")
+    assert capsys.readouterr().out.endswith("\n2 of 2 hold, 0 open to one side; 0 more foretell nothing\n")
     with pytest.raises(UserError, match="name two or more of one study"):
         check_references.main([str(tmp_path / "a")])

@@ -73,8 +73,8 @@ def test_machines_measured_elsewhere_are_dashed(view_of: View, power_laws: Power
 
     shown = labelled(axes)
     assert shown[CPU] == pytest.approx({4: 1e-3, 8: 1e-2})
-    assert shown[f"measured elsewhere: {GPU}"] == pytest.approx({4: 3e-3, 8: 3e-3})
-    assert shown[f"measured elsewhere: {CPU}"] == pytest.approx({4: 3e-3, 8: 3e-2})
+    assert shown[f"measured elsewhere (far): {GPU}"] == pytest.approx({4: 3e-3, 8: 3e-3})
+    assert shown[f"measured elsewhere (far): {CPU}"] == pytest.approx({4: 3e-3, 8: 3e-2})
     assert {line.get_linestyle() for line in axes.lines if "elsewhere" in str(line.get_label())} == {"--"}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crossover.errors import UserError
-from crossover.plan.references import reference_files, reference_folders
+from crossover.plan.references import check_both_kinds, reference_files, reference_folders
 from crossover.tables.reference_facts import Facts, write_facts
 
 FACTS = Facts("h200", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3", None, "Linux", "abc", None)
@@ -35,6 +35,7 @@ def shipped(tmp_path: Path) -> Path:
         ("auto", ["cpu"], ["a100", "h200"]),
         ("auto", ["cpu", "cuda"], []),
         ("none", ["cpu"], []),
+        (("none",), ["cpu"], []),
         (("h200",), ["cpu", "cuda"], ["h200"]),
         ("h200", ["cpu", "cuda"], ["h200"]),
     ],
@@ -52,6 +53,23 @@ def test_a_folder_of_ones_own_counts_and_an_unknown_name_is_one_line(shipped: Pa
     assert reference_folders(Config((own,)), ["cpu"], shipped / "none") == [Path(own)]  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"reference: 'h20' is unknown; allowed: a100, h200 \(did you mean 'h200'\?\)"):
         reference_folders(Config(("h20",)), ["cpu"], shipped)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("devices", [["cpu"], ["cuda"]])
+def test_a_reference_needs_the_cpu_and_an_accelerator(devices: list[str]) -> None:
+    check_both_kinds(["cpu", "cuda"])
+    with pytest.raises(
+        UserError, match=rf"the run measures {devices[0]}; allowed: the CPU and an accelerator together"
+    ):
+        check_both_kinds(devices)
+
+
+def test_two_of_one_name_would_be_one_machine(shipped: Path) -> None:
+    (shipped / "copy").mkdir()
+    for file in (shipped / "h200").iterdir():
+        (shipped / "copy" / file.name).write_bytes(file.read_bytes())
+    with pytest.raises(UserError, match="reference: two are called 'h200'; allowed: one"):
+        reference_folders(Config(("h200", str(shipped / "copy"))), ["cpu"], shipped)  # type: ignore[arg-type]
 
 
 def test_a_damaged_one_ends_a_run_before_it_measures(shipped: Path) -> None:

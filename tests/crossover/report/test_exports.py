@@ -16,7 +16,8 @@ import pytest
 import rocrate
 from rocrate.rocrate import ROCrate
 
-from crossover.report.exports import action_benchmark, bencher, data_package, research_object
+from crossover.report.exports import action_benchmark, bencher, data_package, measurement_schema, research_object
+from crossover.tables.columns import COLUMNS
 from crossover.tables.run_tables import write_run
 from report_pages import Page, write_page
 
@@ -77,10 +78,18 @@ def test_the_tables_are_a_valid_data_package(page: Page) -> None:
     assert all(field["description"] for field in fields.values())
 
 
+def test_the_measurements_have_a_valid_table_schema() -> None:
+    described = measurement_schema()
+    assert list(frictionless.Schema.metadata_validate(described)) == []
+    fields = {field["name"]: field for field in described["fields"]}
+    assert tuple(fields) == COLUMNS
+    assert [fields[name]["type"] for name in ("step_time_s", "size", "flags")] == ["number", "integer", "array"]
+
+
 def test_bencher_takes_times_with_their_intervals(page: Page) -> None:
     found = bencher(page.tables.cells)
     jsonschema.validate(found, BENCHER)
-    latency = found["disc_depth: 2 linear layers, GPU"]["latency"]
+    latency = found["disc_depth: 2 linear layers, plain, resident, batch 100, fp32, eager, here, GPU"]["latency"]
     assert latency["value"] == pytest.approx(1.02e6, rel=1e-3)
     assert latency["lower_value"] < latency["value"] < latency["upper_value"]
     assert len(found) == 4

@@ -61,6 +61,8 @@ def test_a_run_is_written_and_read_back(run: pd.DataFrame, tmp_path: Path) -> No
         (lambda folder: (folder / FACTS_FILE).unlink(), "no such reference"),
         (lambda folder: (folder / FACTS_FILE).write_text("{}"), "not a reference of version 1; export it again"),
         (lambda folder: _without(folder, "cpu_model"), "lacks some of its facts; export it again"),
+        (lambda folder: _with(folder, "cpu_model", 7), "cpu_model is not of type str; export it again"),
+        (lambda folder: _with(folder, "name", "here"), "name is 'here', as reports call the own machine"),
         (lambda folder: _with_other_trials(folder), "is not the file that reference.json names; export both again"),
     ],
 )
@@ -76,6 +78,12 @@ def test_a_damaged_one_is_one_line(
 def _without(folder: Path, fact: str) -> None:
     known = json.loads((folder / FACTS_FILE).read_text())
     del known["facts"][fact]
+    (folder / FACTS_FILE).write_text(json.dumps(known))
+
+
+def _with(folder: Path, fact: str, value: object) -> None:
+    known = json.loads((folder / FACTS_FILE).read_text())
+    known["facts"][fact] = value
     (folder / FACTS_FILE).write_text(json.dumps(known))
 
 

@@ -27,7 +27,7 @@ from crossover.tables.run_tables import RunTables
 
 CAPTION = (
     "How many times as fast as the CPU here, with the 95 % interval over trials; above 1 the accelerator wins. Hollow: "
-    "sizes that refinement added. Grey: published crossover."
+    "sizes that refinement added. Grey: published crossover. Dashed: steps as measured elsewhere over the CPU here."
 )
 
 
@@ -37,10 +37,10 @@ def applies(tables: RunTables) -> bool:
 
 
 def _compared(ratios: pd.DataFrame) -> pd.DataFrame:
-    """Accelerators with the CPU beside them or, without any, those measured elsewhere with the CPU here."""
+    """Accelerators with the CPU beside them, and those measured elsewhere with the CPU here."""
     here = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
     elsewhere = ratios[(ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])]
-    return here if len(here) else elsewhere
+    return pd.concat([here, elsewhere])
 
 
 def draw(view: StudyView) -> Figure:
@@ -53,7 +53,9 @@ def draw(view: StudyView) -> Figure:
         first = first_row(rows)
         baseline = first["baseline"]
         if first["pair"] == REFERENCE:
-            name = ", ".join([f"{short_name(elsewhere[first['machine']])}, measured elsewhere", *name.split(", ")[1:]])
+            gpu = f"measured elsewhere ({first['machine']}): {short_name(elsewhere[first['machine']])}"
+            name = ", ".join([gpu, *name.split(", ")[1:]])
+            look = Look(look.colour, "--", look.marker)
         if several:
             name = f"{name} over the {side_word(baseline)}"
         dashes = look.dashes if baseline == BASELINE else side_look(baseline)[1]

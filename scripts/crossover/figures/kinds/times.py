@@ -116,5 +116,5 @@ def _draw_references(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
             linestyle="--",
             linewidth=1,
             zorder=2,
-            label=f"measured elsewhere: {', '.join(words)}",
+            label=f"measured elsewhere ({first['machine']}): {', '.join(words)}",
         )
