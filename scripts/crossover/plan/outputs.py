@@ -25,6 +25,7 @@ TABLES = (
     "largest_batches",
     "claims",
     "problems",
+    "zones",
     "answers",
 )
 """The tables that are made of the measurements, trainings and searches."""

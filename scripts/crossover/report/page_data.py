@@ -1,4 +1,4 @@
-"""The data behind the page's charts, its table of cells and its size box, as JSON."""
+"""The data behind the page's chart and its table of cells, as JSON."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.config.words import HERE
-from crossover.figures.style import PALETTE, side_look
+from crossover.config.studies import steps_of_run
+from crossover.config.words import BASELINE, HERE
+from crossover.figures.style import PALETTE, SPLIT_COLOURS, side_look
+from crossover.figures.view import published_table
 from crossover.report.formats import amount_text, estimate_text
+from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records
-from crossover.tables.labels import PROTOCOL_WORDS, device_label, line_label, varying
-from crossover.tables.registry import CELL_AXES, CELLS, LINE_AXES, Column
+from crossover.tables.labels import PROTOCOL_WORDS, device_label, side_word
+from crossover.tables.registry import CELL_AXES, CELLS, SPLIT, Column
 from crossover.tables.run_tables import RunTables
 
 DIGITS = 8
@@ -30,14 +33,20 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
 
     A link to a cell names its axes; as a path of its rows, it has no level for the machine where none is named.
     """
-    cells = tables.cells
+    cells, ratios = tables.cells, tables.ratios
+    headlines = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
+    across = ratios[(ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])]
     named = bool((cells["machine"] != HERE).any())
-    labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
-    devices = cells["device"].unique()
+    elsewhere = tables.reference_cells
+    devices = pd.concat([cells["device"], elsewhere["device"]]).unique()
     data = {
         "count": len(cells),
         "axes": [axis for axis in CELL_AXES if axis != "machine" or named],
-        "cells": {name: encoded(plain(cells[name])) for name in CELLS} | {"device_label": encoded(labels)},
+        "cells": _cells(cells, headlines),
+        "repeats": _repeats(tables) if len(tables.measurements) <= MOST_REPEATS else None,
+        "elsewhere": {"count": len(elsewhere), "cells": _cells(elsewhere, across)},
+        "published": {name: _published(spec) for name, spec in studies.items()},
+        "splits": _splits(tables),
         "commands": _commands(tables),
         "columns": [
             {
@@ -50,20 +59,9 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
             }
             for name, column in sorted(CELLS.items(), key=_rank)
         ],
-        "metrics": [
-            {
-                "key": name,
-                "title": column.title_of(name),
-                "unit": column.shown_unit if column.chart == "number" else "",
-                "kind": column.chart,
-                "interval": column.interval,
-            }
-            for name, column in CELLS.items()
-            if column.chart and cells[name].notna().any()
-        ],
+        "metrics": [*_metrics(cells), SPEEDUP],
         "studies": {name: {"title": spec["title"], "x_axis": spec["x_axis"]} for name, spec in studies.items()},
         "crossovers": _crossovers(tables),
-        "lines": _lines(cells),
         "protocols": PROTOCOL_WORDS,
         "colours": {"devices": {side: side_look(side)[0] for side in devices}, "palette": PALETTE},
     }
@@ -116,16 +114,76 @@ def _commands(tables: RunTables) -> list[Any]:
     return [encoded([own[place] if place < len(own) else "" for own in parts]) for place in range(longest)]
 
 
-def _lines(cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """The lines of each device: label, device, and the places of their cells."""
-    several = {study: varying(own, LINE_AXES) for study, own in cells.groupby("study", sort=False)}
-    lines = []
-    for _, own in cells.reset_index(drop=True).groupby(DEVICE_LINE_AXES, sort=False):
-        row = records(own.head(1))[0]
-        label = line_label(row, several[row["study"]])
-        device = device_label(row["device"], row["device_name"])
-        lines.append({"study": row["study"], "line": label, "device": device, "cells": own.index.tolist()})
-    return lines
+MOST_REPEATS = 3000
+"""With more trials the chart has no dots for them."""
+
+SPEEDUP = {
+    "key": "speedup",
+    "title": "speed-up over the CPU",
+    "unit": "times",
+    "kind": "number",
+    "interval": ["speedup_low", "speedup_high"],
+}
+
+
+def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
+    """What the chart can show of a cell."""
+    return [
+        {
+            "key": name,
+            "title": column.title_of(name),
+            "unit": column.shown_unit if column.chart == "number" else "",
+            "kind": column.chart,
+            "interval": column.interval,
+        }
+        for name, column in CELLS.items()
+        if column.chart and cells[name].notna().any()
+    ]
+
+
+def _cells(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Any]:
+    """The columns of cells, with the label of the device and the speed-up over the CPU on all cores."""
+    labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
+    known = ratios[ratios["baseline"] == BASELINE].rename(columns=lambda name: name.replace("ratio", "speedup"))
+    merged = cells[CELL_AXES].merge(known[[*CELL_AXES, *SPEEDUPS]].drop_duplicates(CELL_AXES), on=CELL_AXES, how="left")
+    columns = {name: cells[name] for name in CELLS} | {name: merged[name] for name in SPEEDUPS}
+    return {name: encoded(plain(values)) for name, values in columns.items()} | {"device_label": encoded(labels)}
+
+
+SPEEDUPS = ["speedup", "speedup_low", "speedup_high"]
+
+
+def _repeats(tables: RunTables) -> list[list[float]]:
+    """The times of each cell's trials that ended ok, in seconds."""
+    timed = tables.measurements.dropna(subset=["step_time_s"])
+    timed = timed[timed["status"] == "ok"].assign(step_time_s=lambda own: own["step_time_s"].astype(float))
+    times = timed.groupby(CELL_AXES, dropna=False)["step_time_s"].agg(list).rename("repeats").reset_index()
+    merged = tables.cells[CELL_AXES].merge(times, on=CELL_AXES, how="left")["repeats"]
+    return [plain(own) if isinstance(own, list) else [] for own in merged]
+
+
+def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What the chart marks of a study's source: its crossovers, and its times of a step where it gives a run's."""
+    crossover = (spec["published"] or {}).get("crossover")
+    runs = records(published_table(spec).dropna(subset=["size", "device", "run_time_s"]))
+    times = [
+        [run["size"], run["device"], run["run_time_s"] / steps, f"{side_word(run['device'])}, {run['hardware']}"]
+        for run in runs
+        if run["batch_size"] and (steps := steps_of_run(spec["steps_per_run"], run["batch_size"]))
+    ]
+    return {"crossover": crossover, "times": times}
+
+
+def _splits(tables: RunTables) -> dict[str, Any]:
+    """The parts of a step's time: their words and colours, and each cell's shares by its place."""
+    shares = [f"{part}_share" for part in SPLIT]
+    merged = tables.cells[CELL_AXES].merge(tables.bottlenecks[[*CELL_AXES, *shares]], on=CELL_AXES, how="left")
+    cells = {
+        place: plain(row[name] or 0 for name in shares)
+        for place, row in enumerate(records(merged))
+        if row[shares[0]] is not None
+    }
+    return {"words": list(SPLIT.values()), "colours": [SPLIT_COLOURS[part] for part in SPLIT], "cells": cells}
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import HALF, HERE, PLAIN, is_cpu, threads_of_side
+from crossover.config.words import HALF, HERE, is_cpu, threads_of_side
 from crossover.tables.columns import Measurement
 from crossover.tables.registry import CELLS, QUALITY_METRICS, WAYS
 from crossover.text import cores_text, spaced
@@ -73,16 +73,6 @@ def _value_words(row: Mapping[str, Any], axis: str) -> str:
     if axis == "batch_size":
         return f"batch {value:,}"
     return str(value) if axis == "machine" else spaced(str(value))
-
-
-def line_label(row: Mapping[str, Any], varying: Collection[str] = ()) -> str:
-    """A line's protocol and batch size, and each setting that is not the plain one or varies in the study."""
-    words = [row["machine"]] if "machine" in varying else []
-    words += [PROTOCOL_WORDS[row["protocol"]], f"batch {row['batch_size']:,}"]
-    for axis, plain in (("variant", PLAIN), ("precision", "fp32"), ("execution", "eager")):
-        if row[axis] != plain or axis in varying:
-            words.append(spaced(row[axis]))
-    return ", ".join(words)
 
 
 def axis_label(row: Mapping[str, Any]) -> str:

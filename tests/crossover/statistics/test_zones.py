@@ -1,0 +1,83 @@
+"""Zones of advice, against arithmetic on made-up lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from report_pages import study, tables_of
+
+Row = Callable[..., dict[str, Any]]
+MODELS = {1: 100, 2: 1000, 3: 10_000, 4: 100_000}
+"""Sizes with their parameters."""
+
+
+@pytest.fixture
+def line(row: Row) -> Callable[..., list[dict[str, Any]]]:
+    """A line of a study: a CPU of 1 us a parameter beside a GPU that takes what `gpu_s` says."""
+
+    def build(name: str, gpu_s: float | None, sizes: tuple[int, ...] = (1, 2, 3, 4), trials: int = 1) -> Any:
+        times = {"cpu": lambda size: 1e-6 * MODELS[size], "cuda": lambda _: gpu_s}
+        return [
+            row(study=name, device=device, size=size, parameters=MODELS[size], trial=trial)
+            | {"step_time_s": time(size) * 1.01 ** (trial - 2)}
+            for device, time in times.items()
+            if time(1) is not None
+            for size in sizes
+            for trial in range(1, trials + 1)
+        ]
+
+    return build
+
+
+def zone(*lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """The one row of table `zones`, what is missing left out."""
+    rows = pd.DataFrame([row for own in lines for row in own])
+    found = tables_of(rows, {name: study(x_axis="parameters") for name in rows["study"].unique()}).zones
+    assert len(found) == 1
+    return {
+        name: value for name, value in found.iloc[0].items() if not (pd.api.types.is_scalar(value) and pd.isna(value))
+    }
+
+
+def test_between_the_brackets_of_all_lines_neither_is_named(line: Any) -> None:
+    # One crosses at 500 parameters, between 100 and 1,000; the other at 5,000, between 1,000 and 10,000.
+    found = zone(line("a", 5e-4), line("b", 5e-3))
+    assert (found["smallest"], found["cpu_until"], found["gpu_from"], found["largest"]) == (100, 100, 10_000, 100_000)
+    assert (found["cpu_ratio_low"], found["cpu_ratio_high"]) == pytest.approx((5, 50))
+    assert (found["between_ratio_low"], found["between_ratio_high"]) == pytest.approx((0.2, 2))
+    assert (found["gpu_ratio_low"], found["gpu_ratio_high"]) == pytest.approx((2, 200))
+    assert (list(found["studies"]), found["lines"], found["trials"]) == (["a", "b"], 2, 1)
+
+
+def test_with_several_trials_the_interval_is_between(line: Any) -> None:
+    found = zone(line("a", 5e-4, trials=3))
+    assert 100 < found["cpu_until"] < 500 < found["gpu_from"] < 1000
+    assert "between_ratio_low" not in found
+
+
+@pytest.mark.parametrize(("gpu_s", "until", "since"), [(1e-5, None, 100), (1.0, 100_000, None)])
+def test_one_side_may_be_ahead_everywhere(line: Any, gpu_s: float, until: Any, since: Any) -> None:
+    found = zone(line("a", gpu_s))
+    assert (found.get("cpu_until"), found.get("gpu_from")) == (until, since)
+
+
+def test_a_line_speaks_for_its_own_sizes_alone(line: Any) -> None:
+    # The first has the CPU ahead up to 1,000, where it ends; the second the GPU from 10,000, where it begins.
+    found = zone(line("a", 1.0, sizes=(1, 2)), line("b", 1e-5, sizes=(3, 4)))
+    assert (found["cpu_until"], found["gpu_from"]) == pytest.approx((1000, 10_000))
+
+
+def test_lines_that_contradict_each_other_leave_no_zone(line: Any) -> None:
+    found = zone(line("a", 1.0), line("b", 1e-5))
+    assert "cpu_until" not in found
+    assert "gpu_from" not in found
+    assert (found["between_ratio_low"], found["between_ratio_high"]) == pytest.approx((1e-4, 1e4))
+
+
+def test_without_an_accelerator_there_is_none(line: Any) -> None:
+    rows = pd.DataFrame(line("a", None))
+    assert tables_of(rows).zones.empty
