@@ -10,16 +10,17 @@ window.Crossover = {};
     return encoded.at.map((place) => encoded.values[place]);
   }
 
+  function rowsOf({ count, cells }, more) {
+    const columns = Object.entries(cells).map(([name, encoded]) => [name, column(encoded, count)]);
+    return Array.from({ length: count }, (_, place) => ({ ...Object.fromEntries(columns.map(([name, values]) => [name, values[place]])), ...more(place) }));
+  }
+
   page.data = () => {
     if (known) return known;
     known = JSON.parse(document.getElementById("page-data").textContent);
-    const columns = Object.entries(known.cells).map(([name, encoded]) => [name, column(encoded, known.count)]);
-    known.rows = Array.from({ length: known.count }, (_, place) => {
-      const row = Object.fromEntries(columns.map(([name, values]) => [name, values[place]]));
-      row.key = known.axes.map((axis) => encodeURIComponent(row[axis])).join("/");
-      row.place = place;
-      return row;
-    });
+    known.rows = rowsOf(known, (place) => ({ place }));
+    for (const row of known.rows) row.key = known.axes.map((axis) => encodeURIComponent(row[axis])).join("/");
+    known.elsewhere.rows = rowsOf(known.elsewhere, () => ({ elsewhere: true }));
     known.commands = known.commands.map((encoded) => column(encoded, known.count));
     return known;
   };

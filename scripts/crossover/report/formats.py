@@ -78,6 +78,7 @@ _OF_UNIT: Mapping[str, Callable[[float], str]] = {
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "amount": amount_text,
     "bytes": bytes_text,
+    "capitalised": lambda text: text[:1].upper() + text[1:],
     "code": in_code,
     "cores": cores_text,
     "count": lambda value: f"{value:,.0f}",

@@ -187,24 +187,35 @@ def _splits(tables: RunTables) -> dict[str, Any]:
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
-    """Each crossover in time: a cell of the contender's line, and on each x axis its value, its 95 % set and words."""
-    found = headline_rows(tables.crossovers)
+    """Each crossover in time: a cell of its line here, and on each x axis its value, its 95 % set and words.
+
+    One with a machine elsewhere is a range alone: its value allows for the CPU here, which the times do not.
+    """
+    crossovers = tables.crossovers[tables.crossovers["crossover"].notna()]
+    elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
+    # The CPU's line is the one that is here.
+    elsewhere = elsewhere.assign(machine=elsewhere["baseline_machine"], device=elsewhere["baseline"])
     first: dict[tuple[Any, ...], int] = {}
     for place, row in enumerate(tables.cells[DEVICE_LINE_AXES].itertuples(index=False, name=None)):
         first.setdefault(row, place)
     return [
         {
             "cell": first[tuple(row[axis] for axis in DEVICE_LINE_AXES)],
-            "on": {
-                axis: _on_axis(row, axis) for axis in ("size", "parameters") if not pd.isna(row[f"crossover_{axis}"])
-            },
+            "on": {axis: own for axis in ("size", "parameters") if (own := _on_axis(row, axis))},
         }
-        for row in records(found[found["crossover"].notna()])
+        for row in records(pd.concat([headline_rows(crossovers), elsewhere]))
     ]
 
 
-def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any]:
+def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
     value, low, high = (row[f"crossover_{axis}{end}"] for end in ("", "_low", "_high"))
+    if row["pair"] == REFERENCE:
+        if row["trials"] == 1:
+            low, high = (row[f"bracket_{end}"] if row["x_axis"] == axis else None for end in ("low", "high"))
+        ends = [amount_text(end, axis) for end in (low, high) if end is not None]
+        return [None, *plain([low, high]), " to ".join(ends)] if len(ends) == 2 else None
+    if value is None:
+        return None
     words = estimate_text(value)
     if low is not None and high is not None:
         words += f" ({amount_text(low, axis)} to {amount_text(high, axis)})"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 import yaml
@@ -18,8 +19,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from crossover.answers.thresholds import as_environment, thresholds_of
-from crossover.config.words import FLAGS, STATUSES, is_cpu
+from crossover.config.words import BASELINE, FLAGS, STATUSES, is_cpu
 from crossover.figures.registry import FIGURES
+from crossover.figures.style import SPLIT_COLOURS
 from crossover.files import atomic_path
 from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
@@ -29,15 +31,14 @@ from crossover.report.machine_facts import DOCS, GROUPS, differing_software
 from crossover.report.page_data import page_data
 from crossover.report.provenance import provenance
 from crossover.tables.frames import records
-from crossover.tables.labels import metric_title, name_by, side_word, varying
-from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS
+from crossover.tables.labels import metric_title, name_by, short_name, side_word, varying
+from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS, SPLIT
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
-PLACE_AXES = [axis for axis in CELL_AXES if axis not in ("study", "machine", "device")]
+SAFE = " !'$()*+,-./:;=?@_~"
+"""What an image in the page need not have encoded."""
 MOST_FIRST_ANSWERS = 3
 """Lines that tell of a study while a run goes on."""
-FEWEST_PLACES = 3
-"""Fewer sizes, batches, precisions and so on, whatever the devices, show nothing in a chart that a table does not."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,6 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         answer["doubts"] = [doubt for doubt in answer["doubts"] if doubt not in common]
     figures = [figure_of(path) for path in run.figures]
     studies = [_study(name, spec, tables.of_study(name), answers, figures) for name, spec in run.studies.items()]
-    answered = [study["name"] for study in studies if any(answer["kind"] != "missing" for answer in study["main"])]
     flags = sorted({flag for own in tables.cells["flags"] for flag in own})
     machines = list(tables.measurements["machine"].unique())
     return {
@@ -112,7 +112,7 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         "common_doubts": common,
         "fullest": [answer for answer in answers if answer["kind"] == "memory" and answer["main"]],
         "trust": trust_of(tables.cells),
-        "lead": lead_figure(figures, answered) if answered else None,
+        "zones": [_zone(row) for row in records(tables.zones)],
         "cells": records(tables.cells),
         "claims": len(tables.claims),
         "raised": {flag: FLAGS[flag] for flag in flags},
@@ -137,16 +137,10 @@ def figure_of(path: Path) -> dict[str, Any]:
         "study": path.parent.name,
         "kind": path.stem,
         "caption": FIGURES[path.stem].caption,
-        "source": f"data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}",
+        "source": f"data:image/svg+xml,{quote(text, safe=SAFE)}",
         "width": width,
         "height": height,
     }
-
-
-def lead_figure(figures: Sequence[dict[str, Any]], answered: Iterable[str]) -> dict[str, Any] | None:
-    """The times of the first study with an answer, else the first figure there is."""
-    leading = {figure["study"]: figure for figure in figures if figure["kind"] == "times"}
-    return next((leading[study] for study in answered if study in leading), figures[0] if figures else None)
 
 
 def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
@@ -181,6 +175,8 @@ def _study(
     figures: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     said = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
+    why = [answer for answer in said if answer["kind"] == "bottleneck"]
+    said = [answer for answer in said if answer not in why]
     main = [answer for answer in said if answer["main"]]
     return {
         "name": name,
@@ -190,13 +186,51 @@ def _study(
         # The memory that is fullest of all studies has a card of its own.
         "main": [answer for answer in main if answer["kind"] != "memory"],
         "others": [answer for answer in said if answer not in main],
+        "why": _why(own, why),
         "claims": records(own.claims),
+        "tested": records(own.claims[own.claims["verdict"] != "not_testable"]),
         "figures": [figure for figure in figures if figure["study"] == name],
-        "trust": trust_of(own.cells) if (own.cells["trials"] > 0).any() else None,
         "quality": _quality(own),
         "machines": _machines(own),
-        "explorable": len(own.cells.drop_duplicates(PLACE_AXES)) >= FEWEST_PLACES,
     }
+
+
+def _why(own: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The parts of a step on the accelerator, else on the CPU, at the size where the devices are nearest."""
+    devices = own.bottlenecks["device"]
+    accelerated = [not is_cpu(device) for device in devices]
+    rows = own.bottlenecks[accelerated] if any(accelerated) else own.bottlenecks[devices == BASELINE]
+    if rows.empty:
+        return None
+    ratios = own.ratios[own.ratios["baseline"] == BASELINE]
+    apart = rows[CELL_AXES].merge(ratios[[*CELL_AXES, "ratio"]].drop_duplicates(CELL_AXES), on=CELL_AXES, how="left")
+    distance = apart["ratio"].astype(float).map(lambda ratio: abs(math.log(ratio))).fillna(math.inf).to_numpy()
+    named = rows.merge(own.cells[[*CELL_AXES, "device_name", "size_name", "size_label"]], on=CELL_AXES)
+    row = records(named)[int(distance.argmin())]
+    shares = {part: row[f"{part}_share"] or 0 for part in SPLIT}
+    return {
+        "answers": [answer for answer in answers if is_cpu(row["device"]) or answer["device"] != side_word(BASELINE)],
+        "device": side_word(row["device"]),
+        "place": name_by(row, ["size"]),
+        "parts": [
+            {"words": SPLIT[part], "colour": SPLIT_COLOURS[part], "share": share}
+            for part, share in shares.items()
+            if share > 0.005
+        ],
+    }
+
+
+def _zone(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of `zones` with the parts of its bar: side, ends in parameters, and share of a logarithmic scale."""
+    ends = [row["smallest"], row["cpu_until"], row["gpu_from"], row["largest"]]
+    ends[1], ends[2] = ends[1] or ends[0], ends[2] or ends[3]
+    whole = math.log(ends[3] / ends[0])
+    parts = [
+        {"side": side, "low": low, "high": high, "share": math.log(high / low) / whole if whole else 1}
+        for side, low, high in zip(("cpu", "either", "gpu"), ends, ends[1:], strict=False)
+        if high > low
+    ]
+    return {**row, "gpu": short_name(row["contender_name"]) if row["contender_name"] else "GPU", "parts": parts}
 
 
 def _quality(own: RunTables) -> list[dict[str, Any]]:
