@@ -7,19 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
-
-POINT = """([study, series, at]) => {
-  const plot = document.querySelector(`details.explorer[data-study="${study}"] .plot`);
-  const chart = echarts.getInstanceByDom(plot);
-  const options = chart.getOption().series;
-  const index = options.findIndex((one) => one.name?.startsWith(series));
-  const found = options[index].data.find((one) => one.value[0] === at);
-  const [x, y] = chart.convertToPixel({ seriesIndex: index }, found.value);
-  const box = plot.getBoundingClientRect();
-  return [box.x + x, box.y + y];
-}"""
-"""Where a point of a chart lies on the screen."""
+from playwright.sync_api import Locator, Page
 
 
 @dataclass
@@ -52,32 +40,42 @@ class Opened:
         self.assert_offline()
         assert len([url for url in self.requests if url.startswith("file:")]) == 1
 
-    def explore(self, study: str) -> None:
-        """Open a study's chart."""
-        self.page.click(f'details.explorer[data-study="{study}"] summary')
-        self.page.wait_for_selector(f'details.explorer[data-study="{study}"] svg text')
+    @property
+    def chart(self) -> Locator:
+        """The page's chart with its controls."""
+        return self.page.locator("#chart")
+
+    @property
+    def readout(self) -> str:
+        """What the chart says of the size."""
+        return self.chart.locator(".readout").inner_text()
+
+    @property
+    def texts(self) -> list[str]:
+        """All words in the chart's picture."""
+        return self.chart.locator("svg text").all_text_contents()
+
+    def choices(self, title: str) -> bool:
+        """Whether the chart has a choice of that title."""
+        return self.chart.locator(f"[name={title}]").is_visible()
+
+    def choose(self, title: str, value: str) -> None:
+        """Choose a study, what is shown, a line or an axis."""
+        self.chart.locator(f"[name={title}]").select_option(value)
 
     def table(self) -> None:
         """Have the table of cells drawn."""
+        self.page.evaluate("document.getElementById('data').open = true")
         self.page.locator("#cell-table .table").scroll_into_view_if_needed()
         self.page.wait_for_selector("#cell-table .tabulator-row")
 
     def everything(self) -> None:
         """Have all parts of the page drawn."""
-        self.explore("widths")
-        self.page.fill("#size-box [name=amount]", "3000")
-        self.page.click("#size-box button[type=submit]")
+        self.chart.get_by_role("slider").focus()
+        self.page.keyboard.press("End")
         self.table()
         self.page.click("#cell-table .tabulator-row a[href^='#cell=']")
         self.page.wait_for_selector("#cell-table .cell pre")
-
-    def hover(self, study: str, series: str, at: float) -> str:
-        """The text beside a point of a series, by the beginning of its name, when the mouse is on it."""
-        chart = self.page.locator(f'details.explorer[data-study="{study}"]')
-        chart.locator(".plot").scroll_into_view_if_needed()
-        self.page.mouse.move(*self.page.evaluate(POINT, [study, series, at]))
-        chart.locator(".tip").wait_for()
-        return str(chart.locator(".tip").inner_text())
 
     def serious(self) -> list[tuple[str, list[str]]]:
         """What axe finds serious or critical, each with the first elements concerned."""

@@ -127,9 +127,9 @@
   };
 
   page.showStudyInTable = async (study) => {
+    page.reveal(section);
     await page.clearTable();
     table.setHeaderFilterValue("study", study);
-    section.scrollIntoView();
   };
 
   if (!section) return;

@@ -137,7 +137,10 @@
       const place = at ?? high;
       const right = inside(place) > (scale.left + scale.right) / 2;
       if (at !== null) parts.push(upright(at, "none"));
-      if (rank < 2) parts.push(text(`${at === null ? "would cross at" : "crossover"} ${words}`, inside(place) + (right ? -6 : 6), scale.top + 10 + 16 * rank, { "text-anchor": right ? "end" : "start", fill: ink("ink"), class: "halo" }));
+      const room = right ? inside(place) - scale.left : scale.right - inside(place);
+      const choices = [`${at === null ? "would cross at" : "crossover"} ${words}`, words, words.split(" (")[0]];
+      const label = choices.find((one) => page.widthOf(one) + 10 < room);
+      if (rank < 2 && label) parts.push(text(label, inside(place) + (right ? -6 : 6), scale.top + 10 + 16 * rank, { "text-anchor": right ? "end" : "start", fill: ink("ink"), class: "halo" }));
     }
     const { crossover } = data.published[state.study] ?? {};
     if (state.published && timed && crossover && seen.x.key === data.studies[state.study].x_axis) {
@@ -232,8 +235,9 @@
       const short = (one) => one.label.replace(/ \(.*\)/, one.elsewhere ? "$&" : "");
       const values = found.map(({ one, found: own }) => `${short(one)} ${own ? page.metricText(seen.metric, own.value) : "not measured there"}${own?.measured && own.low !== null && !one.elsewhere ? ` (95 %: ${page.metricText(seen.metric, own.low)} to ${page.metricText(seen.metric, own.high)})` : ""}`);
       const timed = found.filter(({ found: own }) => own).sort((first, second) => first.found.value - second.found.value);
-      const ahead = seen.metric.kind === "seconds" && timed.length > 1
-        ? `: ${short(timed[0].one)} ${format.number(timed.at(-1).found.value / timed[0].found.value)} times as fast as ${short(timed.at(-1).one)}` : "";
+      const ratio = timed.length > 1 ? timed.at(-1).found.value / timed[0].found.value : 1;
+      const ahead = seen.metric.kind !== "seconds" || timed.length < 2 ? "" : ratio < 1.005 ? ": equally fast"
+        : `: ${short(timed[0].one)} ${format.number(ratio)} times as fast as ${short(timed.at(-1).one)}`;
       return `${groups.length > 1 ? `${group}: ` : ""}${values.join(", ")}${ahead}`;
     });
     const measured = seen.sizes.includes(seen.size) ? "" : " (between sizes that were measured)";
@@ -243,7 +247,7 @@
   // --- Controls ---
 
   const choose = (title, act) => {
-    const control = element("select", { change: () => act(control.value) });
+    const control = element("select", { name: title, change: () => act(control.value) });
     return { control, label: element("label", {}, `${title} `, control) };
   };
   const set = (changes) => { Object.assign(state, changes); render(); remember(); };
@@ -251,7 +255,7 @@
   const metric = choose("show", (value) => set({ y: value }));
   const group = choose("line", (value) => set({ line: value }));
   const axis = choose("over", (value) => set({ x: value, size: null }));
-  const typed = element("input", { type: "text", inputmode: "numeric", size: 11, autocomplete: "off" });
+  const typed = element("input", { type: "text", name: "size", inputmode: "numeric", size: 11, autocomplete: "off" });
   const slider = element("input", { type: "range", min: 0, max: STEPS, "aria-label": "my size" });
   const toggles = Object.fromEntries(Object.entries(TOGGLES).map(([key, title]) => {
     const control = element("input", { type: "checkbox", change: () => set({ [key]: control.checked }) });
@@ -322,7 +326,7 @@
     } else {
       scale = scalesOf(seen, width, height, wide ? longest + 12 : 0);
       picture.append(axes(seen, scale), marks(seen, scale), ...seen.shown.map((one) => line(one, looks.get(one), seen, scale)), ...publishedTimes(seen, scale), ...cursor(seen, looks, scale), ...(wide ? names(seen, looks, scale) : []));
-      if (!wide) legend.append(...seen.shown.map((one) => element("li", { style: `color: ${looks.get(one).colour}` }, element("span", { class: "swatch", style: `border-top: 3px ${one.elsewhere ? "dashed" : looks.get(one).dashes === "none" ? "solid" : "dotted"} ${looks.get(one).colour}` }), looks.get(one).name)));
+      if (!wide) legend.append(...seen.shown.map((one) => element("li", {}, element("span", { class: "swatch", style: `border-top: 3px ${one.elsewhere ? "dashed" : looks.get(one).dashes === "none" ? "solid" : "dotted"} ${looks.get(one).colour}` }), looks.get(one).name)));
       const words = reading(seen);
       readout.textContent = words;
       if (document.activeElement !== typed) typed.value = seen.places ? seen.places[seen.size] : format.count(seen.size);

@@ -49,6 +49,14 @@ window.Crossover = {};
     return made;
   };
 
+  // Show an element that may lie in what is folded.
+  page.reveal = (target) => {
+    for (let around = target; around; around = around.parentElement) {
+      if (around.tagName === "DETAILS") around.open = true;
+    }
+    target.scrollIntoView();
+  };
+
   page.studyLink = (study) => `#study-${encodeURIComponent(study)}`;
 
   page.whenSeen = (element, act) => {

@@ -3,16 +3,14 @@
 ((page) => {
   function follow() {
     const hash = location.hash.slice(1);
+    if (hash.startsWith("chart?")) return;
     if (hash.startsWith("cell=")) {
+      page.reveal(document.getElementById("cell-table"));
       page.showCell(hash.slice("cell=".length));
       return;
     }
     const target = document.getElementById(decodeURIComponent(hash));
-    if (!target) return;
-    for (let around = target; around; around = around.parentElement) {
-      if (around.tagName === "DETAILS") around.open = true;
-    }
-    target.scrollIntoView();
+    if (target) page.reveal(target);
   }
   window.addEventListener("hashchange", follow);
   if (location.hash) follow();

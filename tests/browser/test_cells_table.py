@@ -134,7 +134,7 @@ def test_a_link_to_a_cell_that_is_not_there_says_so(run: Page, open_page: Open) 
 
 def test_a_link_opens_what_its_target_lies_in(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
-    opened.page.evaluate("document.querySelector('details.explorer[data-study=widths] summary').id = 'inside & out'")
+    opened.page.evaluate("document.querySelector('#config').id = 'inside & out'")
     opened.page.evaluate(f"location.hash = '#{quote('inside & out')}'")
-    opened.page.wait_for_selector("details.explorer[data-study=widths][open] svg text")
+    opened.page.wait_for_selector("#data[open] details[open] pre")
     opened.page.evaluate("location.hash = '#nowhere'")

@@ -50,7 +50,7 @@ def test_on_paper_there_are_no_controls(run: Page, open_page: Open) -> None:
     opened = open_page(run.path, color_scheme="dark")
     opened.everything()
     opened.page.emulate_media(media="print")
-    for selector in ("#theme", ".explorer", "#size-box", "#cell-table .controls", "#cell-table .tabulator"):
+    for selector in ("#theme", "#chart", "#cell-table .controls", "#cell-table .tabulator"):
         assert not opened.page.locator(selector).first.is_visible()
     assert opened.page.locator("#cell-table .static tbody tr").count() == len(run.tables.cells)
     assert opened.page.locator("#cell-table .static").is_visible()
@@ -59,17 +59,37 @@ def test_on_paper_there_are_no_controls(run: Page, open_page: Open) -> None:
 
 def test_without_scripts_the_cells_are_there(run: Page, open_page: Open) -> None:
     opened = open_page(run.path, java_script_enabled=False)
+    opened.page.click("#data > summary")
     assert opened.page.locator("#cell-table .static").is_visible()
-    assert not opened.page.locator("#size-box").is_visible()
-    assert not opened.page.locator(".explorer").first.is_visible()
+    assert not opened.chart.is_visible()
 
 
 def test_a_run_in_which_nothing_worked_has_a_page_too(failed_run: Page, open_page: Open) -> None:
     opened = open_page(failed_run.path)
-    opened.page.click('details.explorer[data-study="widths"] summary')
-    opened.page.get_by_text("No cell of this study has a value to draw").wait_for()
-    opened.page.fill("#size-box [name=amount]", "3000")
-    opened.page.click("#size-box button[type=submit]")
-    assert "no time was measured" in opened.page.locator("#size-box .answer").inner_text()
+    assert opened.page.get_by_text("No trial has a time, so there is no answer yet.").is_visible()
+    assert opened.readout.startswith("No cell of this study has a value to draw")
     opened.table()
     assert set(opened.column("status")) == {"timeout"}
+
+
+STOPS = """() => {
+  const end = document.querySelector('#data > summary');
+  const stops = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')];
+  const before = stops.filter((one) => one.compareDocumentPosition(end) & Node.DOCUMENT_POSITION_FOLLOWING);
+  return before.filter((one) => one.checkVisibility() && one.tabIndex >= 0).length;
+}"""
+
+
+def test_few_tab_stops_lead_to_the_data(run: Page, open_page: Open) -> None:
+    assert open_page(run.path).page.evaluate(STOPS) <= 30
+
+
+def test_a_phone_shows_the_chart_whole_and_the_data_after_eight_screens(run: Page, open_page: Open) -> None:
+    opened = open_page(run.path, viewport={"width": 390, "height": 844})
+    box = opened.chart.locator("svg").bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    data = opened.page.locator("#data").bounding_box()
+    assert data
+    assert data["y"] <= 8 * 844

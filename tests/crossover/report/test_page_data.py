@@ -33,15 +33,11 @@ def test_values_become_what_json_holds() -> None:
 
 
 @pytest.mark.parametrize("trials", [1, 3])
-def test_cells_lines_and_crossovers(power_laws: Callable[..., pd.DataFrame], trials: int) -> None:
+def test_cells_and_crossovers(power_laws: Callable[..., pd.DataFrame], trials: int) -> None:
     """A CPU of 1 us a parameter beside a GPU of 1 ms: they cross at 1,000 parameters."""
     found = data_of(power_laws({2: 10, 3: 100, 4: 10_000}, trials=trials), x_axis="parameters")
     assert found["count"] == 6
     assert "machine" not in found["axes"]
-    assert [(line["device"], line["cells"]) for line in found["lines"]] == [
-        ("CPU (Brand C1)", [0, 2, 4]),
-        ("GPU (Brand G1)", [1, 3, 5]),
-    ]
     (crossover,) = found["crossovers"]
     value, low, high, words = crossover["on"]["parameters"]
     assert value == pytest.approx(1000)
@@ -50,6 +46,24 @@ def test_cells_lines_and_crossovers(power_laws: Callable[..., pd.DataFrame], tri
     assert words.startswith("1,000")
     assert found["metrics"][0]["key"] == "step_time_s"
     assert found["metrics"][0]["interval"] == ["step_time_low_s", "step_time_high_s"]
+
+
+def test_a_cell_has_its_speed_up_repeats_and_split(power_laws: Callable[..., pd.DataFrame]) -> None:
+    found = data_of(power_laws({2: 10, 3: 100}, trials=2))
+    values = found["cells"]["speedup"]
+    assert values == [None, pytest.approx(0.01, rel=0.1), None, pytest.approx(0.1, rel=0.1)]
+    assert [len(own) for own in found["repeats"]] == [2, 2, 2, 2]
+    assert found["metrics"][-1]["key"] == "speedup"
+    assert found["splits"]["cells"] == {}
+    assert found["elsewhere"]["count"] == 0
+
+
+def test_published_times_are_those_of_a_step(row: Row) -> None:
+    rows = [{"size": 2, "device": "cuda", "batch_size": 100, "run_time_s": 6.0, "hardware": "Tesla T4"}]
+    published = {"crossover": [700, 700], "rows": rows}
+    changes = {"published": published, "steps_per_run": {"samples": 200, "epochs": 3}}
+    found = data_of(pd.DataFrame([row()]), **changes)["published"]["disc_depth"]
+    assert found == {"crossover": [700, 700], "times": [[2, "cuda", 1.0, "GPU, Tesla T4"]]}
 
 
 def test_each_cell_has_the_command_of_its_first_trial(row: Row) -> None:

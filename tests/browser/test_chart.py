@@ -1,0 +1,197 @@
+"""The page's chart in a browser: a size to drag, what it shows and reads out, its address, its downloads."""
+
+from __future__ import annotations
+
+import csv
+import io
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from opened_page import Open, Opened
+from report_pages import Page, write_page
+
+pytestmark = pytest.mark.slow
+
+BETWEEN = "(between sizes that were measured)"
+RESIDENT = "data resident on the device"
+
+
+def ask(opened: Opened, study: str, size: str, over: str = "size") -> str:
+    """What the chart reads out of a study at a size."""
+    opened.choose("study", study)
+    if opened.choices("over"):
+        opened.choose("over", over)
+    opened.chart.locator("[name=size]").fill(size)
+    opened.page.keyboard.press("Enter")
+    return opened.readout
+
+
+# The CPU takes 1 us a neuron; the GPU 0.5 ms, or 0.4 with resident data, whatever the size.
+@pytest.mark.parametrize(
+    ("size", "over", "said"),
+    [
+        ("400", "size", "At 400 neurons: as published: CPU 400 µs (95 %: 390 µs to 410 µs), GPU 500 µs"),
+        (
+            "0.6 k",
+            "size",
+            "At 600 neurons (between sizes that were measured): as published: CPU 600 µs, GPU 500 µs: GPU 1.20",
+        ),
+        (
+            "6,000",
+            "parameters",
+            "At 6,000 parameters (between sizes that were measured): as published: CPU 600 µs, GPU",
+        ),
+    ],
+)
+def test_a_size_is_read_between_those_measured(run: Page, open_page: Open, size: str, over: str, said: str) -> None:
+    assert ask(open_page(run.path), "widths", size, over).startswith(said)
+
+
+def test_beyond_the_sizes_measured_the_last_ones_are_read(run: Page, open_page: Open) -> None:
+    said = ask(open_page(run.path), "depths", "9")
+    assert said.startswith(
+        "Only 2 to 4 linear layers were measured. At 4 linear layers: CPU 160 µs, GPU 240 µs: CPU 1.50"
+    )
+
+
+@pytest.mark.parametrize("typed", ["0", "1 to 2"])
+def test_what_is_no_size_is_said_to_be_none(run: Page, open_page: Open, typed: str) -> None:
+    assert ask(open_page(run.path), "widths", typed) == (
+        f"“{typed}” is no size; type a number above 0, such as 2,000 or 703 k."
+    )
+
+
+def test_the_slider_is_moved_by_keys_and_says_the_answer(run: Page, open_page: Open) -> None:
+    opened = open_page(run.path)
+    slider = opened.chart.get_by_role("slider")
+    slider.focus()
+    opened.page.keyboard.press("Home")
+    assert "At 100 neurons: " in str(slider.get_attribute("aria-valuetext"))
+    opened.page.keyboard.press("End")
+    said = str(slider.get_attribute("aria-valuetext"))
+    assert "At 1,600 neurons: " in said
+    # With resident data the GPU ran out of memory there.
+    assert f"{RESIDENT}: CPU 1.60 ms (95 %: 1.56 ms to 1.64 ms), GPU not measured there" in said
+
+
+def test_the_pointer_reads_what_is_below_it(run: Page, open_page: Open) -> None:
+    opened = open_page(run.path)
+    box = opened.chart.locator("svg").bounding_box()
+    assert box
+    opened.page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.5 * box["height"])
+    first = opened.readout
+    opened.page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"])
+    assert first.startswith("At ")
+    assert opened.readout != first
+
+
+def test_a_line_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None:
+    opened = open_page(run.path)
+    opened.choose("line", RESIDENT)
+    assert "as published" not in opened.readout
+    opened.choose("show", "speedup")
+    assert "equally fast" in opened.texts
+    ask(opened, "widths", "800")
+    assert "GPU 2.00 times" in opened.readout
+    opened.choose("show", "peak_allocated_bytes")
+    assert "GPU 800 MB" in opened.readout
+
+
+def test_repeats_are_dots(run: Page, open_page: Open) -> None:
+    opened = open_page(run.path)
+    opened.choose("line", "as published")
+    dots = opened.chart.locator("svg circle[opacity]")
+    assert dots.count() == 2 * 5 * 3
+    opened.chart.get_by_label("repeats").uncheck()
+    assert dots.count() == 0
+
+
+def test_a_cell_without_a_time_is_a_cross_that_says_why(run: Page, open_page: Open) -> None:
+    opened = open_page(run.path)
+    lost = opened.chart.locator("svg .lost title").all_text_contents()
+    assert [words.rpartition(": ")[2] for words in lost] == ["oom, 8 GB wanted"]
+
+
+def test_crossovers_are_marked_with_their_intervals(run: Page, open_page: Open) -> None:
+    opened = open_page(run.path)
+    marks = [words for words in opened.texts if words.startswith("crossover ")]
+    assert len(marks) == 2
+    assert all(" to " in words for words in marks)
+
+
+def test_the_address_brings_the_same_chart_back(run: Page, open_page: Open) -> None:
+    opened = open_page(run.path)
+    ask(opened, "widths", "700", "parameters")
+    opened.choose("show", "speedup")
+    opened.chart.get_by_label("repeats").uncheck()
+    address, said = opened.page.url, opened.readout
+    again = open_page(run.path, address.partition(".html")[2])
+    assert again.readout == said
+    assert not again.chart.get_by_label("repeats").is_checked()
+
+
+def download(opened: Opened, kind: str) -> bytes:
+    with opened.page.expect_download() as waited:
+        opened.chart.get_by_role("button", name=kind).click()
+    return bytes(waited.value.path().read_bytes())
+
+
+def test_it_is_downloaded_as_pictures_and_numbers(run: Page, open_page: Open) -> None:
+    opened = open_page(run.path)
+    assert download(opened, "SVG").startswith(b"<svg")
+    assert download(opened, "PNG").startswith(b"\x89PNG")
+    rows = list(csv.DictReader(io.StringIO(download(opened, "CSV").decode())))
+    assert len(rows) == 19
+    first = next(row for row in rows if (row["size"], row["line"]) == ("100", "as published"))
+    assert float(first["step_time_s"]) == pytest.approx(1e-4)
+
+
+def test_a_study_without_numbers_is_read_place_by_place(
+    rows: pd.DataFrame, row: Any, tmp_path: Path, open_page: Open
+) -> None:
+    cells = product(("cpu", "cuda"), ("fp32", "bf16"))
+    places = [row(study="places", device=device, precision=precision) for device, precision in cells]
+    opened = open_page(write_page(pd.concat([rows, pd.DataFrame(places)]), tmp_path).path)
+    opened.choose("study", "places")
+    opened.chart.get_by_role("slider").focus()
+    opened.page.keyboard.press("Home")
+    assert opened.readout == "At fp32: CPU 1.00 ms, GPU 1.00 ms: equally fast."
+    opened.page.keyboard.press("ArrowRight")
+    assert opened.readout.startswith("At bf16: ")
+
+
+@pytest.fixture(scope="module")
+def deep_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """Layers that each make the parameters four times as many, up to some 11 million."""
+    plain = rows[(rows["study"] == "widths") & (rows["protocol"] == "resident") & (rows["size"] == 800)]
+    layers = [
+        plain.assign(size=n, size_name="layers", parameters=3 * 4**n, step_time_s=plain["step_time_s"] * n / 5)
+        for n in range(2, 12)
+    ]
+    return write_page(pd.concat(layers), tmp_path_factory.mktemp("deep"))
+
+
+# Words that touch, or that leave the chart.
+CROWDED = """() => {
+  const plot = document.querySelector('#chart .plot');
+  const boxes = [...plot.querySelectorAll('svg text')].map((one) => [one.textContent, one.getBoundingClientRect()]);
+  const { left, right } = plot.getBoundingClientRect();
+  const beside = (a, b) => a.right + 7 <= b.left || b.right + 7 <= a.left;
+  const apart = (a, b) => beside(a, b) || a.bottom <= b.top + 3 || b.bottom <= a.top + 3;
+  const over = boxes.filter(([, a]) => boxes.some(([, b]) => a !== b && !apart(a, b)));
+  const out = boxes.filter(([, a]) => a.left < left - 1 || a.right > right + 1);
+  return [over, out].map((found) => found.map(([text]) => text));
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+@pytest.mark.parametrize("which", ["run", "deep_run"])
+def test_no_words_of_the_chart_touch(which: str, width: int, request: pytest.FixtureRequest, open_page: Open) -> None:
+    opened = open_page(request.getfixturevalue(which).path, viewport={"width": width, "height": 800})
+    for axis in ("parameters", "size"):
+        opened.choose("over", axis)
+        assert opened.page.evaluate(CROWDED) == [[], []], axis
