@@ -5,12 +5,19 @@ import atexit
 from crossover.plan.checks import check_executor
 from crossover.machine.invocation import hand_down_invocation, this_invocation
 from crossover.plan.progress import Progress, cut_paths, failure_words
+from crossover.plan.status_line import StatusLine
 from snakemake.logging import logger
 
-PROGRESS = Progress(logger.info)
+STATUS = StatusLine(sys.stderr)
+PROGRESS = Progress(logger.info, STATUS.show)
 if workflow.is_main_process:
     logger.addHandler(PROGRESS)
     logger.addFilter(cut_paths)
+    asked = workflow.output_settings
+    if not (asked.dryrun or asked.verbose or asked.printshellcmds):
+        for handler in logger.handlers:
+            if handler.name == "DefaultStreamHandler":
+                handler.addFilter(STATUS)
 
 
 def begin():
@@ -18,11 +25,13 @@ def begin():
 
 
 def tell_answers():
+    STATUS.clear()
     if PROGRESS.finished["render_report"] and not workflow.touch:
         print("", Path(RESULTS, "summary.txt").read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
 
 
 def tell_failures():
+    STATUS.clear()
     print(
         "",
         failure_words(PROGRESS.failed, PROGRESS.reasons, house("scripts/report_rows.py"), RESULTS),

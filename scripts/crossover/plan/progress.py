@@ -66,9 +66,17 @@ def _few(paths: Sequence[str]) -> list[str]:
 
 
 class Progress(logging.Handler):
-    """Counts the jobs of a run, and says after each measuring one how long the others take."""
+    """Counts the jobs of a run, and shows after each measuring one how long the others take.
 
-    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    `say` takes answers, `show` the words on progress and what share of the work is done.
+    """
+
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        show: Callable[[str, float], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__()
         self.planned: Counter[str] = Counter()
         """Jobs of the run by rule, as far as they are known at its start."""
@@ -76,7 +84,7 @@ class Progress(logging.Handler):
         self.failed: Counter[str] = Counter()
         self.reasons: list[str] = []
         """The last line of each failed job's log."""
-        self._say, self._clock = say, clock
+        self._say, self._show, self._clock = say, show, clock
         self._running: dict[int, str] = {}
         self._answers: dict[int, str] = {}
         """What a running job of `ANSWERING` writes."""
@@ -127,7 +135,8 @@ class Progress(logging.Handler):
             seconds = left * (self._clock() - self._began) / done
             refines = self.planned["plan_refinement"] > self.finished["plan_refinement"]
             more = ", before what refinement adds" if refines else ""
-            self._say(f"Measured {done} of {planned} {names or 'trials'}; {duration_words(seconds)} left{more}.")
+            words = f"Measured {done} of {planned} {names or 'trials'}; {duration_words(seconds)} left{more}."
+            self._show(words, done / planned)
 
 
 def _last_line(log: str) -> str | None:

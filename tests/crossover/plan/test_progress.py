@@ -15,7 +15,7 @@ class Run:
     def __init__(self, **planned: int) -> None:
         self.now_s = 0.0
         self.said: list[str] = []
-        self.progress = Progress(self.said.append, lambda: self.now_s)
+        self.progress = Progress(self.said.append, lambda words, _: self.said.append(words), lambda: self.now_s)
         self.total = sum(planned.values())
         self.event(LogEvent.RUN_INFO, stats={**planned, "total": self.total})
 
