@@ -84,8 +84,8 @@
   // A grid holds rows of cells and nothing else, and so the words of an empty one are a row, too.
   const NO_CELLS = [{ role: "row", class: "tabulator-placeholder-contents" }, element("div", { role: "gridcell" }, "no cell is left by the filters")];
 
-  function make() {
-    page.library("tabulator");
+  async function make() {
+    await page.library("tabulator");
     const { rows, columns } = page.data();
     const place = section.querySelector(".table");
     return new Promise((resolve) => {

@@ -28,13 +28,15 @@ window.Crossover = {};
   // The command of a cell's first trial; empty where none is recorded.
   page.commandOf = (row) => page.data().commands.map((values) => values[row.place]).join("");
 
-  // A library waits as text until it is wanted; then it runs as the classic script that it is.
-  page.library = (name) => {
+  // A library waits, packed, until it is wanted; then it runs as the classic script that it is.
+  page.library = async (name) => {
     const held = document.getElementById(`library-${name}`);
     if (!held) return;
-    const script = document.createElement("script");
-    script.textContent = held.textContent;
     held.remove();
+    const packed = Uint8Array.from(atob(held.textContent), (letter) => letter.charCodeAt(0));
+    const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(unpacked).text();
     document.head.append(script);
   };
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import math
 import re
@@ -183,7 +185,7 @@ def _study(
         "title": spec["title"],
         "question": spec["question"],
         "published": spec["published"],
-        # The memory that is fullest of all studies has a card of its own.
+        # The memory that is fullest of all studies is told once.
         "main": [answer for answer in main if answer["kind"] != "memory"],
         "others": [answer for answer in said if answer not in main],
         "why": _why(own, why),
@@ -269,6 +271,7 @@ def _environment(templates: Path, html: bool = False) -> Environment:
         "fact_groups": GROUPS,
         "fact_docs": DOCS,
         "inline": lambda name: _asset(templates / "page" / name),
+        "packed": lambda name: _packed(templates / "page" / name),
     }
     return environment
 
@@ -286,6 +289,11 @@ def _asset(path: Path) -> Markup:
     """A style sheet or script as the inside of its element, whose end tag must not stand in it."""
     text = path.read_text(encoding="utf-8")
     return Markup(text.replace("</script", "<\\/script").replace("</style", "<\\/style"))
+
+
+def _packed(path: Path) -> str:
+    """A file as gzip in base64, the same in every page."""
+    return base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode()
 
 
 def as_yaml(values: Any) -> str:

@@ -77,7 +77,7 @@ def _ends(row: Mapping[str, Any], own: pd.DataFrame) -> tuple[float, float]:
         return before, 0
     if row["status"] == "above_range":
         return math.inf, beyond
-    if row["status"] != "bracketed":
+    if row["status"] not in ("bracketed", "edge_tie"):
         return before, beyond
     known = {
         end: row[f"crossover_parameters_{end}"]

@@ -85,7 +85,8 @@ def test_the_summary_says_what_it_said(page: Page) -> None:
 
 def test_the_terminal_gives_the_answers_and_where_the_report_is(page: Page) -> None:
     lines = (page.folder / "summary.txt").read_text().splitlines()
-    assert lines[0].startswith("widths: GPU faster than CPU from 2,000 neurons on (95 %: 1,")
+    assert lines[0].startswith("Use the GPU above 14.2 k parameters, the CPU below 13.8 k. Above, it was 2.00 times")
+    assert lines[1].startswith("widths: GPU faster than CPU from 2,000 neurons on (95 %: 1,")
     assert lines[-2] == f"Report: {page.folder}/report.html (one file; open it in a browser)"
 
 

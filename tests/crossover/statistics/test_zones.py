@@ -65,6 +65,14 @@ def test_one_side_may_be_ahead_everywhere(line: Any, gpu_s: float, until: Any, s
     assert (found.get("cpu_until"), found.get("gpu_from")) == (until, since)
 
 
+def test_a_tie_at_an_end_leaves_the_other_end(line: Any) -> None:
+    """The GPU takes 9 ms, and the CPU 10 ms at its largest size, give or take 1 %: they cross there or beyond."""
+    rows = line("a", 9.99e-3, sizes=(1, 2, 3), trials=3)
+    found = zone(rows)
+    assert 1000 < found["cpu_until"] < 10_000
+    assert "gpu_from" not in found
+
+
 def test_a_line_speaks_for_its_own_sizes_alone(line: Any) -> None:
     # The first has the CPU ahead up to 1,000, where it ends; the second the GPU from 10,000, where it begins.
     found = zone(line("a", 1.0, sizes=(1, 2)), line("b", 1e-5, sizes=(3, 4)))

@@ -1,0 +1,228 @@
+// The chart's picture as SVG: scales, marks of crossovers and publications, lines with their repeats, bars of shares.
+"use strict";
+((page) => {
+  const { format } = page;
+  const data = page.data();
+  const PAD = { left: 14, right: 22, top: 36, bottom: 50 };
+  const ROW = 26; // pixels of a bar
+  const MOST_DOTS = 5; // repeats of a cell that are drawn; above, its interval is
+  const MOST_MARKED = 2; // crossovers with words
+  const MOST_NAME = 260; // pixels beside the plot for the names of lines
+  const MOST_NAMED = 8;
+
+  page.drawn = (tag, attributes = {}, ...children) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  };
+  const { drawn, ink } = page;
+  const text = (words, x, y, attributes = {}) =>
+    drawn("text", { x, y, fill: ink("soft"), "font-size": page.CHART_FONT_PX, ...attributes }, words);
+
+  // A name in two lines: the device, and what it is called.
+  const nameLines = (name) => {
+    const [first, ...rest] = name.split(/ (?=\()/);
+    return [first, rest.join(" ")];
+  };
+
+  const pointsOf = (one, metric) => one.points.flatMap(({ at, row }) => {
+    const point = page.pointOf(row, metric);
+    return point ? [{ ...point, at, row }] : [];
+  });
+
+  // --- Scales ---
+
+  const spread = (values) => {
+    const known = values.filter((value) => value > 0);
+    // Not Math.min(...): cells may be more than a call's arguments.
+    const [low, high] = known.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, 0]);
+    return high ? [low / 1.3, high * 1.3] : [0.1, 10];
+  };
+
+  function scalesOf(seen, width, height, room) {
+    const values = seen.shown.flatMap((one) => pointsOf(one, seen.metric)).map(({ value }) => value);
+    const ys = spread(seen.metric.key === "speedup" ? [...values, 1] : values);
+    const xs = seen.places ? [-0.5, seen.places.length - 0.5] : spread(seen.sizes);
+    const [top, bottom] = [PAD.top, height - PAD.bottom];
+    const yTicks = page.logTicks(ys, bottom - top, () => page.CHART_FONT_PX);
+    const left = PAD.left + Math.max(...yTicks.map((at) => page.widthOf(page.metricText(seen.metric, at))), 30);
+    const right = width - PAD.right - room;
+    const share = (at, [low, high], log) => (log ? Math.log(at / low) / Math.log(high / low) : (at - low) / (high - low));
+    const wordsOf = (at) => page.widthOf(format.count(at));
+    return {
+      left, right, top, bottom, yTicks,
+      xTicks: seen.places ? seen.places.map((_, place) => place) : page.logTicks(xs, right - left, wordsOf),
+      x: (at) => left + share(at, xs, !seen.places) * (right - left),
+      y: (at) => bottom - Math.min(Math.max(share(at, ys, true), 0), 1) * (bottom - top),
+      at: (pixel) => {
+        const part = (pixel - left) / (right - left);
+        return seen.places ? Math.round(xs[0] + part * (xs[1] - xs[0])) : xs[0] * (xs[1] / xs[0]) ** part;
+      },
+    };
+  }
+
+  function axes(seen, scale) {
+    const { left, right, bottom } = scale;
+    const grid = { stroke: ink("line"), "stroke-width": 1 };
+    const xWords = (at) => (seen.places ? seen.places[at] : format.count(at));
+    const yWords = (at) => page.metricText(seen.metric, at);
+    return drawn("g", {},
+      ...scale.yTicks.map((at) => drawn("path", { d: `M${left},${scale.y(at)}H${right}`, ...grid })),
+      ...scale.yTicks.map((at) => text(yWords(at), left - 8, scale.y(at) + 4, { "text-anchor": "end" })),
+      drawn("path", { d: `M${left},${bottom}H${right}`, stroke: ink("soft"), "stroke-width": 1 }),
+      ...scale.xTicks.map((at) => text(xWords(at), scale.x(at), bottom + 18, { "text-anchor": "middle" })),
+      text(seen.x.title, (left + right) / 2, bottom + 40, { "text-anchor": "middle" }),
+      text(seen.metric.title, PAD.left, 14));
+  }
+
+  // --- Behind the lines ---
+
+  const isTime = (metric) => ["seconds", "rate"].includes(metric.kind) || metric.key === "speedup";
+
+  function upright(scale, at, dashes) {
+    const x = page.within(scale.x(at), [scale.left, scale.right]);
+    return drawn("path", { d: `M${x},${scale.top}V${scale.bottom}`, stroke: ink("soft"), "stroke-dasharray": dashes, "stroke-width": 1.2 });
+  }
+
+  function band(scale, low, high, opacity) {
+    const [x, end] = [low, high].map((at) => page.within(scale.x(at), [scale.left, scale.right]));
+    return drawn("rect", { x, y: scale.top, width: Math.max(end - x, 1), height: scale.bottom - scale.top, fill: ink("soft"), opacity });
+  }
+
+  // Crossovers with their intervals; one with a machine elsewhere is a range alone.
+  function crossovers(seen, scale, state) {
+    if (!isTime(seen.metric)) return [];
+    const found = data.crossovers.filter(({ cell, on }) => seen.mine.has(cell) && on[seen.x.key]).map(({ on }) => on[seen.x.key]);
+    return found.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words], rank) => {
+      const parts = at === null ? [] : [upright(scale, at, "none")];
+      if (low !== null || high !== null) parts.push(band(scale, low ?? scale.at(scale.left), high ?? scale.at(scale.right), 0.14));
+      const x = page.within(scale.x(at ?? high), [scale.left, scale.right]);
+      const right = x > (scale.left + scale.right) / 2;
+      const room = right ? x - scale.left : scale.right - x;
+      const choices = [`${at === null ? "would cross at" : "crossover"} ${words}`, words, words.split(" (")[0]];
+      const label = choices.find((one) => page.widthOf(one) + 10 < room);
+      const place = { "text-anchor": right ? "end" : "start", fill: ink("ink"), class: "halo" };
+      if (label && rank < MOST_MARKED) parts.push(text(label, x + (right ? -6 : 6), scale.top + 10 + 16 * rank, place));
+      return parts;
+    });
+  }
+
+  function published(seen, scale, state) {
+    const { crossover, times } = data.published[seen.study];
+    if (!state.published) return [];
+    const parts = [];
+    if (crossover && isTime(seen.metric) && seen.x.key === data.studies[seen.study].x_axis) {
+      const ends = [...new Set(crossover)].sort((one, other) => one - other);
+      parts.push(ends.length > 1 ? band(scale, ...ends, 0.22) : upright(scale, ends[0], "5 4"));
+      const x = page.within(scale.x(ends[0]), [scale.left, scale.right]);
+      parts.push(text(`published ${ends.map(format.count).join(" to ")}`, x + 6, scale.bottom - 8, { class: "halo" }));
+    }
+    if (seen.metric.key !== "step_time_s" || seen.x.key !== "size") return parts;
+    const inside = times.filter(([size]) => scale.x(size) >= scale.left && scale.x(size) <= scale.right);
+    return parts.concat(inside.map(([size, device, seconds, words]) => {
+      const stroke = { fill: "none", stroke: data.colours.devices[device] ?? ink("soft"), "stroke-width": 1.4 };
+      const square = { x: scale.x(size) - 4, y: scale.y(seconds) - 4, width: 8, height: 8 };
+      const said = `published: ${words}, ${format.whole(size)}: ${format.seconds(seconds)}`;
+      return drawn("rect", { ...square, ...stroke }, drawn("title", {}, said));
+    }));
+  }
+
+  function level(scale) {
+    const line = drawn("path", { d: `M${scale.left},${scale.y(1)}H${scale.right}`, stroke: ink("ink"), "stroke-width": 1.2 });
+    return [line, text("equally fast", scale.left + 6, scale.y(1) - 6, { class: "halo" })];
+  }
+
+  // --- Lines ---
+
+  function line(one, look, seen, scale, state) {
+    const points = pointsOf(one, seen.metric);
+    const stroke = { stroke: look.colour, fill: "none" };
+    const repeats = ({ row }) => (one.elsewhere || seen.metric.key !== "step_time_s" ? [] : data.repeats?.[row.place] ?? []);
+    const dotted = (point) => state.repeats && repeats(point).length > 1 && repeats(point).length <= MOST_DOTS;
+    const barred = points.filter((point) => point.low !== null && point.high !== null && !dotted(point) && !one.elsewhere);
+    const lost = one.points.filter(({ row }) => row.status !== "ok" && !page.pointOf(row, seen.metric));
+    const path = points.map(({ at, value }, rank) => `${rank ? "L" : "M"}${scale.x(at)},${scale.y(value)}`).join("");
+    const dot = ({ at, value }) => ({ cx: scale.x(at), cy: scale.y(value) });
+    const mark = one.elsewhere ? { r: 2.5, fill: ink("paper") } : { r: 4, fill: look.colour };
+    return drawn("g", {},
+      ...(seen.places ? [] : [drawn("path", { d: path, ...stroke, "stroke-width": 2, "stroke-dasharray": look.dashes })]),
+      ...barred.map(({ at, low, high }) =>
+        drawn("path", { d: `M${scale.x(at)},${scale.y(low)}V${scale.y(high)}`, ...stroke, "stroke-width": 5, opacity: 0.35 })),
+      ...points.filter(dotted).flatMap((point) => repeats(point).map((value) =>
+        drawn("circle", { ...dot({ at: point.at, value }), r: 2.2, fill: look.colour, opacity: 0.55 }))),
+      ...points.map((point) => drawn("circle", { ...dot(point), ...mark, stroke: look.colour })),
+      ...lost.map(({ at, row }) => {
+        const [x, y] = [scale.x(at), scale.bottom - 8];
+        const cross = `M${x - 4},${y - 4}L${x + 4},${y + 4}M${x - 4},${y + 4}L${x + 4},${y - 4}`;
+        const why = `${look.name}: ${row.status}${row.reason ? `, ${row.reason}` : ""}`;
+        return drawn("path", { class: "lost", d: cross, ...stroke, "stroke-width": 2 }, drawn("title", {}, why));
+      }));
+  }
+
+  // Names at the right ends of lines, pushed apart.
+  function names(seen, looks, scale) {
+    const ends = seen.shown.map((one) => ({ one, y: scale.y(pointsOf(one, seen.metric).at(-1).value) }));
+    ends.sort((first, second) => first.y - second.y);
+    for (const [rank, end] of ends.entries()) if (rank) end.y = Math.max(end.y, ends[rank - 1].y + 32);
+    const over = ends.length ? Math.max(0, ends.at(-1).y - scale.bottom + 16) : 0;
+    return ends.map(({ one, y }) => {
+      const [x, { colour, name }] = [scale.right + 10, looks.get(one)];
+      const [first, rest] = nameLines(name);
+      return drawn("text", { y: y - over + 4, fill: colour, "font-size": page.CHART_FONT_PX },
+        drawn("tspan", { x, "font-weight": 600 }, first),
+        ...(rest ? [drawn("tspan", { x, dy: 15, "font-size": page.CHART_FONT_PX - 2 }, rest)] : []));
+    });
+  }
+
+  function cursor(seen, looks, scale) {
+    const rings = seen.shown.flatMap((one) => {
+      const found = page.valueAt(one, seen.metric, seen.size, !seen.places);
+      const place = found && { cx: scale.x(seen.size), cy: scale.y(found.value), r: 6 };
+      return found ? [drawn("circle", { ...place, fill: "none", stroke: looks.get(one).colour, "stroke-width": 2 })] : [];
+    });
+    const d = `M${scale.x(seen.size)},${scale.top}V${scale.bottom}`;
+    return [drawn("path", { class: "cursor", d, stroke: ink("accent"), "stroke-width": 1.5 }), ...rings];
+  }
+
+  // --- Whole pictures ---
+
+  const canvas = (width, height, label) => drawn("svg", {
+    width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label,
+    "font-family": getComputedStyle(document.body).fontFamily,
+  });
+
+  // Lines over an axis: the picture, its scales, and whether it has the names of its lines.
+  page.drawLines = (seen, looks, state, width, label) => {
+    const longest = Math.max(0, ...seen.shown.flatMap((one) => nameLines(looks.get(one).name).map(page.widthOf)));
+    const named = width >= 700 && seen.shown.length > 0 && seen.shown.length <= MOST_NAMED && longest <= MOST_NAME;
+    const height = Math.max(260, Math.min(400, 0.5 * width));
+    const scale = scalesOf(seen, width, height, named ? longest + 12 : 0);
+    const picture = canvas(width, height, label);
+    picture.append(
+      axes(seen, scale), ...crossovers(seen, scale, state), ...published(seen, scale, state),
+      ...(seen.metric.key === "speedup" ? level(scale) : []),
+      ...seen.shown.map((one) => line(one, looks.get(one), seen, scale, state)),
+      ...cursor(seen, looks, scale), ...(named ? names(seen, looks, scale) : []));
+    return { picture, scale, named };
+  };
+
+  // Where the time goes: a bar a cell.
+  page.drawSplits = (seen, width, label) => {
+    const { words, colours, cells } = data.splits;
+    const name = (row) => `${row.device_label.split(" (")[0]} ${row.size_label ?? format.whole(row.size)}${seen.whose(row)}`;
+    const left = PAD.left + Math.max(...seen.splits.map((row) => page.widthOf(name(row)))) + 8;
+    const length = width - left - PAD.right;
+    const picture = canvas(width, 12 + ROW * seen.splits.length, label);
+    for (const [rank, row] of seen.splits.entries()) {
+      let x = left;
+      picture.append(text(name(row), left - 8, 22 + ROW * rank, { "text-anchor": "end" }));
+      for (const [part, share] of cells[row.place].entries()) {
+        const bar = { x, y: 8 + ROW * rank, width: Math.max(share * length, 0), height: ROW - 6, fill: colours[part] };
+        picture.append(drawn("rect", bar, drawn("title", {}, `${words[part]}: ${Math.round(100 * share)} %`)));
+        x += share * length;
+      }
+    }
+    return picture;
+  };
+})(window.Crossover);
