@@ -81,7 +81,11 @@ class Page:
 def write_page(rows: pd.DataFrame, folder: Path, words: str | None = None, **changes: Any) -> Page:
     """Write the report of plain studies; `words` stand wherever a study's file has text of its author's."""
     names = list(rows["study"].unique())
-    published = {"statement": words or "it starts at 700", "source": words or "Somebody (2019)"}
+    published = {
+        "statement": words or "it starts at 700",
+        "source": words or "Somebody (2019)",
+        "crossover": [700, 700],
+    }
     studies = {
         name: study(
             title=words or f"Study of {name}", question=words or f"From which of the {name} on?", published=published

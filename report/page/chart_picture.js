@@ -90,6 +90,15 @@
     return drawn("rect", { x, y: scale.top, width: Math.max(end - x, 1), height: scale.bottom - scale.top, fill: ink("soft"), opacity });
   }
 
+  // The first of some words that has room beside a place, on the side that has more of it.
+  function beside(scale, at, choices, y, fill) {
+    const x = page.within(scale.x(at), [scale.left, scale.right]);
+    const right = x > (scale.left + scale.right) / 2;
+    const room = right ? x - scale.left : scale.right - x;
+    const words = choices.find((one) => page.widthOf(one) + 10 < room);
+    return words ? [text(words, x + (right ? -6 : 6), y, { "text-anchor": right ? "end" : "start", fill, class: "halo" })] : [];
+  }
+
   // Crossovers with their intervals; one with a machine elsewhere is a range alone.
   function crossovers(seen, scale, state) {
     if (!isTime(seen.metric)) return [];
@@ -97,14 +106,9 @@
     return found.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words], rank) => {
       const parts = at === null ? [] : [upright(scale, at, "none")];
       if (low !== null || high !== null) parts.push(band(scale, low ?? scale.at(scale.left), high ?? scale.at(scale.right), 0.14));
-      const x = page.within(scale.x(at ?? high), [scale.left, scale.right]);
-      const right = x > (scale.left + scale.right) / 2;
-      const room = right ? x - scale.left : scale.right - x;
       const choices = [`${at === null ? "would cross at" : "crossover"} ${words}`, words, words.split(" (")[0]];
-      const label = choices.find((one) => page.widthOf(one) + 10 < room);
-      const place = { "text-anchor": right ? "end" : "start", fill: ink("ink"), class: "halo" };
-      if (label && rank < MOST_MARKED) parts.push(text(label, x + (right ? -6 : 6), scale.top + 10 + 16 * rank, place));
-      return parts;
+      const y = scale.top + 10 + 16 * rank;
+      return rank < MOST_MARKED ? [...parts, ...beside(scale, at ?? high, choices, y, ink("ink"))] : parts;
     });
   }
 
@@ -112,15 +116,14 @@
     const { crossover, times } = data.published[seen.study];
     if (!state.published) return [];
     const parts = [];
-    if (crossover && isTime(seen.metric) && seen.x.key === data.studies[seen.study].x_axis) {
-      const ends = [...new Set(crossover)].sort((one, other) => one - other);
+    const ends = [...new Set(crossover ?? [])].sort((one, other) => one - other);
+    const isInside = (size) => scale.x(size) >= scale.left && scale.x(size) <= scale.right;
+    if (ends.some(isInside) && isTime(seen.metric) && seen.x.key === data.studies[seen.study].x_axis) {
       parts.push(ends.length > 1 ? band(scale, ...ends, 0.22) : upright(scale, ends[0], "5 4"));
-      const x = page.within(scale.x(ends[0]), [scale.left, scale.right]);
-      parts.push(text(`published ${ends.map(format.count).join(" to ")}`, x + 6, scale.bottom - 8, { class: "halo" }));
+      parts.push(...beside(scale, ends[0], [`published ${ends.map(format.count).join(" to ")}`, "published"], scale.bottom - 8, ink("soft")));
     }
     if (seen.metric.key !== "step_time_s" || seen.x.key !== "size") return parts;
-    const inside = times.filter(([size]) => scale.x(size) >= scale.left && scale.x(size) <= scale.right);
-    return parts.concat(inside.map(([size, device, seconds, words]) => {
+    return parts.concat(times.filter(([size]) => isInside(size)).map(([size, device, seconds, words]) => {
       const stroke = { fill: "none", stroke: data.colours.devices[device] ?? ink("soft"), "stroke-width": 1.4 };
       const square = { x: scale.x(size) - 4, y: scale.y(seconds) - 4, width: 8, height: 8 };
       const said = `published: ${words}, ${format.whole(size)}: ${format.seconds(seconds)}`;

@@ -118,6 +118,7 @@ def test_a_cell_without_a_time_is_a_cross_that_says_why(run: Page, open_page: Op
 
 def test_crossovers_are_marked_with_their_intervals(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
+    assert "published 700" in opened.texts
     marks = [words for words in opened.texts if words.startswith("crossover ")]
     assert len(marks) == 2
     assert all(" to " in words for words in marks)
