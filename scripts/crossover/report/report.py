@@ -180,6 +180,8 @@ def _study(
     why = [answer for answer in said if answer["kind"] == "bottleneck"]
     said = [answer for answer in said if answer not in why]
     main = [answer for answer in said if answer["main"]]
+    # That there is no GPU is said once, for the whole page.
+    main = [answer for answer in main if answer["status"] != "no_accelerator"] or main
     return {
         "name": name,
         "title": spec["title"],
@@ -187,7 +189,7 @@ def _study(
         "published": spec["published"],
         # The memory that is fullest of all studies is told once.
         "main": [answer for answer in main if answer["kind"] != "memory"],
-        "others": [answer for answer in said if answer not in main],
+        "others": [answer for answer in said if not answer["main"]],
         "why": _why(own, why),
         "claims": records(own.claims),
         "tested": records(own.claims[own.claims["verdict"] != "not_testable"]),
