@@ -4,6 +4,9 @@ import atexit
 
 from crossover.plan.checks import check_executor
 from crossover.machine.invocation import hand_down_invocation, this_invocation
+from crossover.machine.threads import threads_for, usable_cores
+from crossover.measurement.process.children import start_early
+from crossover.measurement.process.holding import choose_isolation
 from crossover.plan.progress import Progress, cut_paths, failure_words
 from crossover.plan.status_line import StatusLine
 from snakemake.logging import logger
@@ -52,9 +55,15 @@ onstart:
     if PROGRESS.planned["export_reference"]:
         with one_line_errors():
             check_both_kinds(PLAN.devices)
+    if workflow.local_exec:
+        # What limits the rate of jobs (Snakemake 9.27) also looks for jobs anew a while after each time it looked, on
+        # and on: that takes a core in a run of a thousand trials, and ends each run late (snakemake/snakemake#3744).
+        workflow.scheduler.job_rate_limiter = None
     if PROGRESS.measures() and not workflow.touch:
         with one_line_errors():
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)
+        if workflow.local_exec and choose_isolation("auto") == "server":
+            start_early(threads_for("cpu", CONFIG.cpu_threads, usable_cores()))
 
 
 onsuccess:

@@ -8,7 +8,7 @@ from crossover.answers.analysis import analyse
 from crossover.errors import logged
 from crossover.files import atomic_path
 from crossover.plan import plan_file
-from crossover.report.report import first_answer
+from crossover.report.templates import first_answer
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.guards import matching_rows
 from crossover.tables.references import read_reference

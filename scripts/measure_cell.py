@@ -38,15 +38,13 @@ from crossover.config.options import (
     tolerance,
     whole_number,
 )
-from crossover.config.studies import Effort
+from crossover.config.studies import LATENCY_STEPS_MIN, Effort
 from crossover.errors import one_line_errors
 from crossover.machine.invocation import code_version
 
 if TYPE_CHECKING:
     from crossover.measurement.process.jobs import Outcome
 
-LATENCY_STEPS_MIN = 300
-"""Fewer say nothing about a 99th percentile."""
 LATENCY_STEPS_MAX = 1_000_000
 """A row holds them all."""
 

@@ -26,9 +26,11 @@ from crossover.statistics.references import agreeing, held_against
 from crossover.statistics.roofs import with_roofs
 from crossover.statistics.zones import zones_of
 from crossover.tables.finished import MissingResult
-from crossover.tables.references import Reference
+from crossover.tables.references import KEPT, Reference
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables, run_tables
+
+COMPARED = ["machine", *KEPT]
 
 
 def analyse(
@@ -53,7 +55,9 @@ def analyse(
     nothing else; `references`, machines measured elsewhere, in pairs `reference` and their answers.
     """
     ways = {name: own for name, study in studies.items() if (own := Ways.of(study))}
-    every, measurements = measurements, of_own_grid(measurements, ways)
+    measurements, every = of_own_grid(measurements, ways), measurements
+    # Each pair is cut out of these: of all hundred columns that takes seconds.
+    compared, every_compared = measurements[COMPARED], every[COMPARED]
     sizes = {name: study["sizes"] for name, study in studies.items()} if grids_known else {}
     roofs = table_of("roofs") if roofs is None else roofs
     cells = with_roofs(summarise(measurements, sizes, prices), measurements, roofs)
@@ -61,16 +65,16 @@ def analyse(
     quality = quality_table(trainings, classes)
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
     elsewhere = agreeing(measurements, references)
-    across, ratios_across = held_against(measurements, elsewhere, x_axes, prices)
+    across, ratios_across = held_against(compared, elsewhere, x_axes, prices)
     on_fewer_cores = cells.loc[[threads_of_side(device) is not None for device in cells["device"]], "study"]
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
         cells=cells,
         bottlenecks=bottlenecks_of(measurements, cells),
-        ratios=_joined(ratios_of(measurements), ratios_across),
-        crossovers=_joined(crossovers_of(every, x_axes, prices, ways), across),
-        best_ways=best_ways_of(every, ways),
+        ratios=_joined(ratios_of(compared), ratios_across),
+        crossovers=_joined(crossovers_of(every_compared, x_axes, prices, ways), across),
+        best_ways=best_ways_of(every_compared, ways),
         latencies=latencies_of(measurements),
         cores_worth=cores_worth_of(measurements[measurements["study"].isin(on_fewer_cores)]),
         quality=quality,

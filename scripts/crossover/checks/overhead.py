@@ -1,4 +1,4 @@
-"""What the workflow takes beside the measuring: seconds between trials, and runs with many cells that do nothing."""
+"""What the workflow itself takes: runs with many cells that do nothing."""
 
 from __future__ import annotations
 
@@ -16,10 +16,6 @@ import yaml
 
 from crossover.config.workloads import NULL
 from crossover.errors import UserError
-from crossover.tables.registry import CELL_AXES
-
-MEASURING = ("warmup_s", "timed_s", "memory_pass_s")
-"""Columns with the seconds that a trial exists for."""
 
 PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "CITATION.cff")
 """What a copy of the workflow needs."""
@@ -30,22 +26,6 @@ STUDY = "null_grid"
 
 LAST_LINES = 5
 """Lines of a failed command's output that an error shows."""
-
-
-def trial_costs(measurements: pd.DataFrame) -> pd.DataFrame:
-    """One row a trial: seconds until the next trial started, and those of them that were not measuring.
-
-    Left out are trials that did not end ok, and those after which the run paused (more than a minute without
-    measuring). The cost includes Snakemake's share.
-    """
-    ordered = measurements.assign(start=pd.to_datetime(measurements["started_at"])).sort_values("start")
-    following = ordered["start"].shift(-1) - ordered["start"]
-    ordered["from_start_to_start_s"] = following.dt.total_seconds()
-    ordered["measuring_s"] = ordered[list(MEASURING)].sum(axis=1)
-    ordered["cost_s"] = ordered["from_start_to_start_s"] - ordered["measuring_s"]
-    whole = (ordered["status"] == "ok") & (ordered["cost_s"] < 60)
-    columns = [*CELL_AXES, "trial", "isolation", "from_start_to_start_s", "measuring_s", "cost_s"]
-    return ordered.loc[whole, columns].reset_index(drop=True)
 
 
 def copy_workflow(source: Path, folder: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crossover.config.studies import Study
+from crossover.config.studies import LATENCY_STEPS_MIN, Study
 from crossover.config.words import AXES, BASELINE, DEVICES
 from crossover.errors import UserError, allowed_names
 
@@ -205,7 +205,7 @@ def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], s
         if side.metric == "run_time_s" and study.steps_per_run is None:
             yield ": run_time_s needs the steps of the published run; set steps_per_run"
         if side.metric.startswith("latenc") and not study.latency_steps:
-            yield f": {side.metric} needs latency_steps, which is 0; allowed: at least 300"
+            yield f": {side.metric} needs latency_steps, which is 0; allowed: at least {LATENCY_STEPS_MIN}"
         if side.metric in MISTAKES and not study.latency_mistakes:
             yield f": {side.metric} needs latency_mistakes, which is false; set it to true"
     of, over = ([cell for cell in cells if selects(side.axes, cell)] for side in (form.of, form.over))

@@ -31,6 +31,7 @@ class Effort:
     timed_min_s: float = 1.0
     timed_max_s: float = 2.0
     timed_tolerance: float = 0.02
+    latencies_max_s: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,15 @@ PRESETS = {
         effort=Effort(
             warmup_min_steps=20,
             warmup_min_s=0.2,
-            warmup_long_s=1.0,
+            warmup_long_s=0.5,
             warmup_max_s=3.0,
+            warmup_tolerance=0.03,
+            block_min_s=0.01,
             blocks_min=5,
-            timed_min_s=0.5,
-            timed_max_s=1.0,
+            timed_min_s=0.3,
+            timed_max_s=0.5,
             timed_tolerance=0.03,
+            latencies_max_s=3.0,
         ),
         refinement=Refinement(bisections=1, extra_trials=0),  # one trial has no interval to narrow
     ),
@@ -78,7 +82,10 @@ PRESETS = {
     "thorough": Preset(trials=5),
 }
 
-CAPS = ("warmup_max_s", "timed_max_s")
+LATENCY_STEPS_MIN = 300
+"""Fewer say nothing about a 99th percentile."""
+
+CAPS = ("warmup_max_s", "timed_max_s", "latencies_max_s")
 """The smaller value counts, the study's or the run's, so that a study cannot make a short run longer."""
 
 ENDS = (("warmup_min_s", "warmup_max_s"), ("timed_min_s", "timed_max_s"))
@@ -338,13 +345,18 @@ def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int)
 def in_rounds(cells: Sequence[Cell], trials: int, seed: int, once: Sequence[Cell] = ()) -> Iterator[tuple[int, Cell]]:
     """Yield (trial, cell) round by round, shuffled within each; some cells only once, in the first round.
 
-    The first round goes study by study, so that each can be answered as soon as it has been measured once. The order
-    within a round depends on the seed, the round and the cells alone: more trials leave it as it is.
+    Cells that differ in their device alone follow each other, since they are compared. The first round goes study by
+    study, so that each can be answered as soon as it has been measured once. The order within a round depends on the
+    seed, the round and the cells alone: more trials leave it as it is.
     """
     studies = list(dict.fromkeys(cell.study for cell in cells))
     for trial in range(1, trials + 1):
         order = sorted([*cells, *(once if trial == 1 else ())], key=lambda cell: cell.path)
         random.Random(f"{seed}/{trial}").shuffle(order)
+        places: dict[Cell, int] = {}
+        for place, cell in enumerate(order):
+            places.setdefault(replace(cell, device=""), place)
+        order.sort(key=lambda cell: places[replace(cell, device="")])
         if trial == 1:
             order.sort(key=lambda cell: studies.index(cell.study))
         for cell in order:

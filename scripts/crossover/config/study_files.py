@@ -12,7 +12,7 @@ from typing import Any
 from crossover.config.claim_forms import check_claims_of
 from crossover.config.models import DEFAULT_SIZES, Model, own_sizes, read_model, read_table
 from crossover.config.published_rows import read_published_rows
-from crossover.config.studies import Study, Ways, cells_of_ways
+from crossover.config.studies import LATENCY_STEPS_MIN, Study, Ways, cells_of_ways
 from crossover.config.validation import Locator, check, read_mapping
 from crossover.config.words import DEVICES
 from crossover.config.workloads import NULL, OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
@@ -148,7 +148,7 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
         if kind not in kinds:
             yield f"figures: '{kind}' is unknown; {allowed_names(kind, kinds)}"
     if (study.latency_mistakes or "latency" in study.figures) and not study.latency_steps:
-        yield "latency_steps: latency needs steps to time; allowed: at least 300"
+        yield f"latency_steps: latency needs steps to time; allowed: at least {LATENCY_STEPS_MIN}"
     if study.largest_batch and not study.timed:
         yield "largest_batch: true, but the study times nothing; allowed: false, or timed: true"
     if study.largest_batch and study.workload == NULL:

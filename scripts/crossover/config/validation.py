@@ -11,6 +11,10 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError, best_match
+from yaml.composer import Composer
+from yaml.constructor import SafeConstructor
+from yaml.cyaml import CParser  # type: ignore[attr-defined]
+from yaml.resolver import Resolver
 
 from crossover.errors import UserError, allowed_names, shown_path, shown_text, shown_value
 
@@ -32,7 +36,7 @@ _Yaml12.add_implicit_resolver(FLOAT, re.compile(r"([-+]?\.(inf|Inf|INF)|\.(nan|N
 _Yaml12.add_implicit_resolver(MERGE, re.compile(r"<<$"), None)
 
 
-class _StrictLoader(yaml.SafeLoader):
+class _StrictLoader(Composer, CParser, SafeConstructor, Resolver):
     """The safe loader (YAML 1.1), which refuses what YAML 1.2 reads differently, tags, and repeated keys.
 
     So 2:30 (150), 010 (8), 2020-01-01 (a date), yes and no (booleans), 1_000 (1000) and 1e3 (a text) are errors.
@@ -40,11 +44,16 @@ class _StrictLoader(yaml.SafeLoader):
 
     yaml12 = _Yaml12()
 
+    def __init__(self, text: str) -> None:
+        CParser.__init__(self, text)  # ten times as fast as Python's
+        for part in (Composer, SafeConstructor, Resolver):
+            part.__init__(self)
+
     def compose_node(self, parent: Any, index: Any) -> Any:
         node: Any = super().compose_node(parent, index)
         resolve: Any = self.resolve
         resolve_as_12: Any = self.yaml12.resolve
-        implicit = (getattr(node, "style", None) is None, True)
+        implicit = (not getattr(node, "style", None), True)
         if node.tag != resolve(type(node), node.value, implicit):
             self._refuse(node, f"tag '{node.tag}' is not allowed; write the value without it")
         if node.tag != resolve_as_12(type(node), node.value, implicit):
@@ -93,7 +102,7 @@ def read_yaml(path: Path) -> Any:
 
 def _load(text: str, where: str) -> Any:
     try:
-        return yaml.load(text, Loader=_StrictLoader)
+        return yaml.load(text, Loader=_StrictLoader)  # type: ignore[arg-type]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

@@ -22,11 +22,15 @@ from crossover.figures.panels import blank_figure
 from crossover.figures.style import use_style
 from crossover.figures.view import StudyView, study_view
 from crossover.files import atomic_path
+from crossover.machine.threads import usable_cores
 from crossover.tables.run_tables import RunTables
 
 SUFFIXES = (".svg", ".pdf", ".png")
 NO_DATE: Mapping[str, Mapping[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 """Keeps a file from holding the time at which it was written."""
+
+WORKERS = 8
+"""Most processes that draw at once; each holds the whole run's tables."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def draw_run(
     use_style()
     save = partial(_save, views, folder)
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(2, mp_context=context) as pool:
+    with ProcessPoolExecutor(max(1, min(len(todo), usable_cores(), WORKERS)), mp_context=context) as pool:
         return [path for paths in pool.map(save, todo) for path in paths]
 
 

@@ -238,15 +238,16 @@ def _read_once(file: Path, _size: int, _changed_ns: int) -> _Source:
             imports.append((0, name, ()))
         elif isinstance(body := getattr(node, "body", None), list):
             node.body = [statement for statement in body if not _is_text(statement)]  # type: ignore[attr-defined]
-    return _Source(hashlib.sha256(repr(_plain(tree)).encode()).hexdigest(), tuple(dict.fromkeys(imports)))
+    return _Source(hashlib.sha256(_text(tree).encode()).hexdigest(), tuple(dict.fromkeys(imports)))
 
 
-def _plain(node: object) -> object:
-    """A syntax tree without its empty fields, of which each version of Python has others."""
+def _text(node: object) -> str:
+    """A syntax tree as a text, without its empty fields, of which each version of Python has others."""
     if isinstance(node, ast.AST):
-        fields = [(name, _plain(value)) for name, value in ast.iter_fields(node) if value is not None and value != []]
-        return type(node).__name__, fields
-    return [_plain(one) for one in node] if isinstance(node, list) else node
+        fields = ((name, getattr(node, name, None)) for name in node._fields if name != "ctx")
+        known = [f"{name}={_text(value)}" for name, value in fields if value is not None and value != []]
+        return f"{type(node).__name__}({','.join(known)})"
+    return f"[{','.join(map(_text, node))}]" if isinstance(node, list) else repr(node)
 
 
 def _imported_by_name(call: ast.Call) -> str | None:

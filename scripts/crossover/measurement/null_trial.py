@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crossover.config.studies import Effort
+from crossover.measurement.clock.phases import Phases
 from crossover.measurement.clock.timing import Stopwatch, time_steps
 from crossover.measurement.host.description import describe_machine, process_age_s
 from crossover.measurement.process.jobs import TrialJob
@@ -42,4 +43,4 @@ def run_null_trial(job: TrialJob, tell: Callable[[dict[str, Any]], None] = lambd
     tell({"begun": facts})
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, synchronise=lambda: None)
     timed, _ = time_steps(lambda: None, 1, NO_EFFORT, watch)
-    return Measurement(**facts, **timed, status="ok", flags=[], process_s=process_age_s())
+    return Measurement(**facts, **timed, status="ok", flags=[], spent_s=Phases(process_age_s()).to_json())

@@ -27,6 +27,10 @@ from crossover.measurement.step.tasks import Task
 Inputs = tuple[torch.Tensor, ...]
 
 
+LONGEST_STEP_S = 1.0
+"""Longer steps have no remedies tried, which would take half a minute."""
+TURN_S = 0.01
+"""Length of a block of a remedy; the median of three needs no more."""
 FEWER_THREADS_S = 0.05
 """Longer steps have no use for fewer threads, and would take long on them."""
 
@@ -78,7 +82,7 @@ def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: f
     return statistics.median(found)
 
 
-WORKING_S = 0.1
+WORKING_S = 0.05
 WORKING_STEPS = (3, 200)
 """Fewest and most of these steps."""
 

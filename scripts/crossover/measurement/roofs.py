@@ -26,8 +26,8 @@ from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.precision import PURE, arithmetic_of
 
 REPEATS = 7
-"""Blocks of each probe."""
-BLOCK_S = 0.03
+"""Blocks of the best probe of each roof."""
+BLOCK_S = 0.02
 LONGEST_STEP_S = 0.2
 """A probe that takes longer ends the growing of its sizes."""
 
@@ -96,20 +96,18 @@ def _matrix_products(
     """The best rate over the sizes, in FLOP/s: 2 n^3 operations over a product's time."""
     set_switches(precision, threads)
     dtype = PURE.get(precision, arithmetic_of(precision, device).dtype)
-    best: dict[str, Any] | None = None
+    probes: list[Probe] = []
     for rows in sizes:
         if 3 * rows**2 * dtype.itemsize > MOST_BYTES:
             break
         left, right = (torch.randn(rows, rows, device=device).to(dtype) for _ in range(2))
         out = torch.empty_like(left)
-        times_s = _times_s(lambda: torch.mm(left, right, out=out), watch)  # noqa: B023 - run before the next one
-        found = _row("matmul", times_s, 2 * rows**3, "FLOP/s", precision=precision, working_set_bytes=3 * out.nbytes)
-        if best is None or found["value"] > best["value"]:
-            best = found
-        if statistics.median(times_s) > LONGEST_STEP_S / 8:  # twice the rows take eight times as long
+        step = partial(torch.mm, left, right, out=out)
+        probes.append(_tried(step, watch, 2 * rows**3, working_set_bytes=3 * out.nbytes))
+        if probes[-1].step_s > LONGEST_STEP_S / 8:  # twice the rows take eight times as long
             break
-    assert best is not None
-    return best
+    best = max(probes, key=lambda probe: probe.rate)
+    return _row("matmul", best.times_s(watch), best.count, "FLOP/s", precision=precision, **best.more)
 
 
 def _streaming(device: torch.device, working_set: int, watch: Stopwatch) -> dict[str, Any]:
@@ -123,11 +121,9 @@ def _streaming(device: torch.device, working_set: int, watch: Stopwatch) -> dict
         (whole.sum, whole.nbytes),
     )
     times = PASSES if device.type == "cuda" else 1
-    found = []
-    for step, count in passes:
-        times_s = _times_s(_replayed(partial(_repeat, step, times), device), watch)
-        found.append(_row("memory", times_s, times * count, "B/s"))
-    return max(found, key=lambda row: row["value"]) | {"working_set_bytes": working_set}
+    probes = [_tried(_replayed(partial(_repeat, step, times), device), watch, times * count) for step, count in passes]
+    best = max(probes, key=lambda probe: probe.rate)
+    return _row("memory", best.times_s(watch), best.count, "B/s", working_set_bytes=working_set)
 
 
 def _repeat(step: Step, times: int) -> None:
@@ -147,10 +143,10 @@ def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]
             torch.sum(other, 0, out=line)
             torch.add(other, line, out=one)
 
-    yield _row("launch", [time_s / LAUNCHES for time_s in _times_s(many, watch)], None, "s")
+    yield _row("launch", [time_s / LAUNCHES for time_s in _tried(many, watch).times_s(watch)], None, "s")
     if device.type == "cuda":
         replay = _replayed(many, device)
-        replayed_s = [time_s / LAUNCHES for time_s in _times_s(replay, watch)]
+        replayed_s = [time_s / LAUNCHES for time_s in _tried(replay, watch).times_s(watch)]
         yield _row("graph_launch", replayed_s, None, "s")
         busy = profile_device(replay, device, watch.synchronise, LAUNCHES * replayed_s[0], most_steps=2)
         if busy is not None:
@@ -162,7 +158,7 @@ def _copies(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
     for memory in ("pageable", "pinned"):
         here = torch.ones(COPY_BYTES, dtype=torch.uint8, pin_memory=memory == "pinned")
         for roof, target, source in (("host_to_device", there, here), ("device_to_host", here, there)):
-            times_s = _times_s(lambda: target.copy_(source), watch)  # noqa: B023 - run before the next one
+            times_s = _tried(partial(target.copy_, source), watch).times_s(watch)
             yield _row(f"{roof}_{memory}", times_s, COPY_BYTES, "B/s", working_set_bytes=COPY_BYTES)
 
 
@@ -181,14 +177,31 @@ def _replayed(step: Step, device: torch.device) -> Step:
     return graph.replay
 
 
-def _times_s(step: Step, watch: Stopwatch) -> list[float]:
-    """Seconds of a step in each of REPEATS blocks, after a warm-up of as long as one."""
+@dataclass(frozen=True)
+class Probe:
+    """A step that was tried in one block."""
+
+    step: Step
+    step_s: float
+    count: int
+    """What the step does, in the unit of its roof."""
+    more: dict[str, Any]
+
+    @property
+    def rate(self) -> float:
+        return self.count / self.step_s
+
+    def times_s(self, watch: Stopwatch) -> list[float]:
+        """Seconds of the step in each of REPEATS blocks."""
+        steps = max(1, math.ceil(BLOCK_S / max(self.step_s, 1e-9)))
+        return [time_block(self.step, steps, watch).wall_s / steps for _ in range(REPEATS)]
+
+
+def _tried(step: Step, watch: Stopwatch, count: int = 1, **more: Any) -> Probe:
+    """Try a step for as long as a block, after a step of its own."""
     step()
-    one_s = time_block(step, 1, watch).wall_s
-    steps = max(1, math.ceil(BLOCK_S / max(one_s, 1e-9)))
-    one_s = time_block(step, steps, watch).wall_s / steps
-    steps = max(1, math.ceil(BLOCK_S / max(one_s, 1e-9)))
-    return [time_block(step, steps, watch).wall_s / steps for _ in range(REPEATS)]
+    steps = max(1, math.ceil(BLOCK_S / max(time_block(step, 1, watch).wall_s, 1e-9)))
+    return Probe(step, time_block(step, steps, watch).wall_s / steps, count, more)
 
 
 def _row(roof: str, times_s: list[float], count: int | None, unit: str, **more: Any) -> dict[str, Any]:

@@ -19,21 +19,30 @@ from crossover.errors import InvalidError
 from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.measurement.cell import Columns, OpenCell, open_cell
-from crossover.measurement.clock.latency import Way, measure_latencies, mistaken_ways, right_ways, time_cold
+from crossover.measurement.clock.latency import (
+    TURN_STEPS,
+    Way,
+    fitting,
+    measure_latencies,
+    mistaken_ways,
+    right_ways,
+    time_cold,
+)
+from crossover.measurement.clock.phases import Phases
 from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
-from crossover.measurement.clock.turns import time_in_turns
+from crossover.measurement.clock.turns import LONG_STEP_S, time_in_turns
 from crossover.measurement.host.description import process_age_s
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory
 from crossover.measurement.memory.memory_split import Subject
 from crossover.measurement.process.jobs import TrialJob
-from crossover.measurement.remedies import remedies_of, working_s
+from crossover.measurement.remedies import LONGEST_STEP_S, TURN_S, remedies_of, working_s
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import early_end, unless_out_of_memory
 from crossover.measurement.step.execution import Execution, prepare
-from crossover.measurement.step.flops import SLOW_STEP_S, count_work
+from crossover.measurement.step.flops import count_work
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.tables.columns import Measurement
@@ -49,6 +58,7 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
     device or a dataset that is not there.
     """
     with session(pynvml) if job.uuid else nullcontext():  # opening NVML anew for each reading would cost time
+        phases = Phases(process_age_s())
         surroundings = Surroundings(job.cell.device, job.uuid, pynvml)
         cell = open_cell(job)
         facts = cell.columns | {
@@ -57,8 +67,9 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
             "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "load_before": surroundings.counters_before.load,
         }
+        phases.end("context")
         tell({"begun": facts})
-        trial = Trial(job, cell, facts, surroundings)
+        trial = Trial(job, cell, facts, surroundings, phases)
         try:
             trial.measure_time()
             trial.run_passes(tell)
@@ -67,7 +78,7 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
             if (end := early_end(error)) is None:
                 raise
             outcome = {**trial.columns, "status": end[0], "reason": end[1]}  # keeps what was measured before
-    return Measurement(**{**facts, **outcome, "process_s": process_age_s()})
+    return Measurement(**{**facts, **outcome, "spent_s": phases.to_json()})
 
 
 @dataclass
@@ -78,6 +89,7 @@ class Trial:
     cell: OpenCell
     facts: Columns
     surroundings: Surroundings
+    phases: Phases
     task: Task = field(init=False)
     execution: Execution = field(init=False)
     watch: Stopwatch = field(init=False)
@@ -106,20 +118,26 @@ class Trial:
             between_s=target.between_s,
             counts=lambda: {"recompiles": execution.compilations(), **self.surroundings.counts()},
         )
+        self.phases.end("build")
+        later_steps = min(job.latency_steps, TURN_STEPS)  # as many at least
         if job.latency_mistakes:
-            ran_s = time_cold(execution.step, job.latency_steps, watch, job.time_limit_s, job.latency_steps)
+            longest_s = job.effort.latencies_max_s
+            ran_s = time_cold(execution.step, job.latency_steps, watch, longest_s, job.time_limit_s, later_steps)
             self.columns["latencies_cold_s"] = list(ran_s)
         else:
             ran_s = first_updates(task, execution.step, watch)
-        limits = (job.time_limit_s, ran_s, job.latency_steps)
+        self.phases.end("first steps")
+        limits = (job.time_limit_s, ran_s, later_steps)
         timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort, watch, *limits)
-        for _ in range(timed["block_steps"]):  # keeps the device at work until its clock is read
-            execution.step()
+        if not is_cpu(job.cell.device):  # keeps the device at work until its clock is read
+            for _ in range(timed["block_steps"]):
+                execution.step()
         self.surroundings.read_under_load()
         target.synchronise()
         self.columns |= timed | {"compile_s": execution.compile_s()}
         cores = (self.facts["threads"], self.facts["physical_cores"])
         self.columns |= self.surroundings.columns(timed["timed_s"], timed["timed_steps"], *cores)
+        self.phases.end("warm-up and timing")
         self._read_back()  # the steps may have moved the model, or have set something
         if not unless_out_of_memory(lambda: has_finite_weights(task), True):
             self.flags.append("diverged")
@@ -150,25 +168,26 @@ class Trial:
                 if end is None or end[0] == "invalid":
                     raise
                 self.undone.append(f"{name}: {end[1]}")
+            self.phases.end(name)
             pending = pending[1:]
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
+        """What says the same in every trial is asked in the first alone; what gives a time, in every one."""
         passes: dict[str, Callable[[], Columns]] = {}
         if self.job.latency_steps:
             passes["latencies"] = self._latencies
-        passes |= {"numerical check": self._check, "memory pass": self._memory}
-        if self.job.trial == 1:  # the profiler takes a second to start, and its answer varies little between trials
-            passes["profile"] = self._profile
-        if self.job.trial == 1 or self.columns["step_time_s"] < SLOW_STEP_S:
-            passes["count of operations"] = self._count
-        if self.columns["step_time_s"] < SLOW_STEP_S:
+        if self.job.trial == 1:
+            passes |= {"numerical check": self._check, "memory pass": self._memory}
+            passes |= {"profile": self._profile, "count of operations": self._count}
+        if self.columns["step_time_s"] < (LONGEST_STEP_S if self.job.trial == 1 else LONG_STEP_S):
             passes["remedies"] = self._split  # last, since it leaves other weights and holds memory
         return passes
 
     def row(self) -> Columns:
         """The columns so far with flags, status and reason."""
         reason = self.wrong or why_invalid(self.columns)
-        more = {"unchecked": not self.checked, "incomplete": bool(self.undone)}
+        unchecked = self.job.trial == 1 and not self.checked
+        more = {"unchecked": unchecked, "incomplete": bool(self.undone)}
         return {
             **self.columns,
             "flags": [*self.flags, *host_flags({**self.facts, **self.columns}), *(flag for flag in more if more[flag])],
@@ -181,24 +200,25 @@ class Trial:
         if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # nothing to wait for, nothing to move
             transferring = step_with_transfers(self.task, self.job.cell.execution)
             ways |= mistaken_ways(self.execution.step, transferring, self.watch)
-        found = measure_latencies(ways, self.job.latency_steps, self.job.seed + self.job.trial)
+        longest_s = self.job.effort.latencies_max_s
+        steps = fitting(self.job.latency_steps, self.columns["step_time_s"], longest_s)
+        found = measure_latencies(ways, steps, self.job.seed + self.job.trial)
         self._read_back()
         return found
 
     def _check(self) -> Columns:
         """The numerical check, and the workload's own, which is left out if it does not fit into memory."""
-        start_s, cell = time.perf_counter(), self.job.cell
+        cell = self.job.cell
         answer = compare_with_reference(self.task, lambda: build_model(cell), cell.precision, cell.execution)
         own = unless_out_of_memory(self.task.own_errors, None) or {}
         self.wrong = self.wrong or answer.wrong
         self.checked = answer.unchecked is None or (cell.model is not None and not cell.model.checked)
         self.notes += [answer.unchecked] if answer.unchecked else []
         found = {"relative_error": answer.errors.get("result"), "gradient_error": answer.errors.get("gradient"), **own}
-        finite = {name: error if error is None or math.isfinite(error) else None for name, error in found.items()}
-        return {**finite, "check_s": time.perf_counter() - start_s}
+        return {name: error if error is None or math.isfinite(error) else None for name, error in found.items()}
 
     def _memory(self) -> Columns:
-        start_s, task, step = time.perf_counter(), self.task, self.execution.step
+        task, step = self.task, self.execution.step
         task.arithmetic.run_until_updated(step)  # the check has left fresh weights, whose gradients may overflow
         subject = Subject(
             step=step,
@@ -207,8 +227,7 @@ class Trial:
             resident=task.resident,
             eager_step=task.step if self.job.cell.execution == "eager" else None,
         )
-        found = measure_memory(subject, self.cell.target.device, self.cell.target.uuid)
-        return {**found, "memory_pass_s": time.perf_counter() - start_s}
+        return measure_memory(subject, self.cell.target.device, self.cell.target.uuid)
 
     def _profile(self) -> Columns:
         """Device time with a kernel running, and the share of a step without."""
@@ -226,7 +245,7 @@ class Trial:
         step_time_s = self.columns["step_time_s"]
         alone_s = working_s(self.task, self.execution, self.watch, step_time_s)
         ways = remedies_of(self.task, self.execution, cell.execution, step_time_s, self._build_anew)
-        return {"working_s": alone_s, **time_in_turns(ways, self.job.effort.block_min_s, self.watch)}
+        return {"working_s": alone_s, **time_in_turns(ways, TURN_S, self.watch)}
 
     def _build_anew(self) -> Task:
         """The task once more, as a CUDA graph takes it."""

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rocrate.model import ContextEntity
-from rocrate.rocrate import ROCrate
 
 from crossover.reading import read_json
 from crossover.tables.columns import arrow_schema
@@ -128,6 +126,9 @@ def research_object(folder: Path, workflow: Path, output: Path) -> None:
 
     `folder` is that of the results, `workflow` the Snakefile.
     """
+    from rocrate.model import ContextEntity  # here alone, since every report imports this module
+    from rocrate.rocrate import ROCrate
+
     known = read_json(folder / "provenance.json", "provenance")
     crate = ROCrate(version="1.1")
     crate.name = "When does the GPU pay off?"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,31 +14,27 @@ from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
-import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from crossover.answers.thresholds import as_environment, thresholds_of
-from crossover.config.words import BASELINE, FLAGS, STATUSES, is_cpu
+from crossover.config.words import BASELINE, FLAGS, is_cpu
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import SPLIT_COLOURS
 from crossover.files import atomic_path
 from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
 from crossover.report.exports import data_package, measurement_schema
-from crossover.report.formats import FILTERS
-from crossover.report.machine_facts import DOCS, GROUPS, differing_software
+from crossover.report.machine_facts import differing_software
 from crossover.report.page_data import page_data
 from crossover.report.provenance import provenance
+from crossover.report.templates import environment_of
 from crossover.tables.frames import records
-from crossover.tables.labels import metric_title, name_by, short_name, side_word, varying
+from crossover.tables.labels import name_by, short_name, side_word, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS, SPLIT
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
 SAFE = " !'$()*+,-./:;=?@_~"
 """What an image in the page need not have encoded."""
-MOST_FIRST_ANSWERS = 3
-"""Lines that tell of a study while a run goes on."""
 
 
 @dataclass(frozen=True)
@@ -81,20 +75,13 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
         "measurements.schema.json": json.dumps(measurement_schema(), indent=1) + "\n",
         "thresholds.env": as_environment(thresholds["thresholds"]),
         "provenance.json": json.dumps(known, indent=1, ensure_ascii=False),
-        "report.html": _environment(templates, html=True).get_template("page/report.html.j2").render(context),
-        "summary.md": _environment(templates).get_template("summary.md.j2").render(context),
-        "summary.txt": _environment(templates).get_template("summary.txt.j2").render(context | {"folder": folder}),
+        "report.html": environment_of(templates, html=True).get_template("page/report.html.j2").render(context),
+        "summary.md": environment_of(templates).get_template("summary.md.j2").render(context),
+        "summary.txt": environment_of(templates).get_template("summary.txt.j2").render(context | {"folder": folder}),
     }
     for name, text in texts.items():
         with atomic_path(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
-
-
-def first_answer(answers: pd.DataFrame, templates: Path) -> str:
-    """The lines for a study whose cells have one trial each: its main answers, without the doubt that they share."""
-    main = [row for row in records(answers) if row["main"] and row["kind"] != "memory"]
-    told = [row | {"doubts": [doubt for doubt in row["doubts"] if doubt != "one_trial"]} for row in main]
-    return _environment(templates).get_template("first_answer.txt.j2").render(answers=told[:MOST_FIRST_ANSWERS])
 
 
 def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,49 +242,3 @@ def _machines(own: RunTables) -> list[dict[str, Any]]:
         row | {"line": name_by(row, several), "device": side_word(row["device"])}
         for row in records(own.ratios[own.ratios["pair"] == "machine"])
     ]
-
-
-def _environment(templates: Path, html: bool = False) -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(templates),
-        autoescape=html,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {**FILTERS, "alike": alike, "metric": metric_title, "yaml": as_yaml}
-    environment.globals |= {
-        "flags": {name: word.count for name, word in FLAGS.items()},
-        "statuses": {name: word.count for name, word in STATUSES.items()},
-        "fact_groups": GROUPS,
-        "fact_docs": DOCS,
-        "inline": lambda name: _asset(templates / "page" / name),
-        "packed": lambda name: _packed(templates / "page" / name),
-    }
-    return environment
-
-
-def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """The answers in groups that have kind, status, cost and sides in common."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for answer in answers:
-        key = tuple(answer[name] for name in ("kind", "status", "cost", "winner", "loser", "device"))
-        groups.setdefault(key, []).append(answer)
-    return list(groups.values())
-
-
-def _asset(path: Path) -> Markup:
-    """A style sheet or script as the inside of its element, whose end tag must not stand in it."""
-    text = path.read_text(encoding="utf-8")
-    return Markup(text.replace("</script", "<\\/script").replace("</style", "<\\/style"))
-
-
-def _packed(path: Path) -> str:
-    """A file as gzip in base64, the same in every page."""
-    return base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode()
-
-
-def as_yaml(values: Any) -> str:
-    """Plain values as a file of the config has them."""
-    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)

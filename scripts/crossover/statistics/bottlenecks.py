@@ -27,6 +27,9 @@ LEAST = 0.2
 PREDICTABLE = 0.1
 """Share of a step that must remain: after a long wait a shorter rest runs at another pace than from warm caches."""
 
+OF_FIRST = ["device_busy_s", "products_s", "others_s"]
+"""What the first trial alone is asked, for all of them."""
+
 PIN_ENOUGH = 1.05
 """Gain from which pinned memory is the remedy for copies; else the batch must stay on the device."""
 
@@ -49,14 +52,15 @@ def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFr
 
     `measurements` has one row a trial; `cells` has the columns of ROOF_TIMES.
     """
-    tried = measurements[(measurements["status"] == "ok") & measurements["split_step_s"].notna()]
+    is_tried = (measurements["status"] == "ok") & measurements["split_step_s"].notna()
+    tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, *OF_FIRST])
     roofs = {
         tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(_number(row[name]) for name in ROOF_TIMES))
         for row in cells.to_dict("records")
     }
     rows = []
     for key, own in tried.groupby(CELL_AXES, sort=False):
-        trials = own.assign(device_busy_s=own["device_busy_s"].bfill().ffill())  # the first trial alone is profiled
+        trials = own.assign(**own[OF_FIRST].bfill().ffill())
         rows.append(dict(zip(CELL_AXES, key, strict=True)) | bottleneck_of(trials.to_dict("records"), roofs[key]))
     return table_of("bottlenecks", rows)
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.interpolate import PchipInterpolator
 
 from crossover.config.words import is_cpu
 from crossover.statistics.crossover_curve import Floats, t_errors, weighed
@@ -64,6 +63,8 @@ class _Curve:
 
 
 def _curve_of(sides: Mapping[int, LogMean], accelerator: LogMean) -> _Curve:
+    from scipy.interpolate import PchipInterpolator  # a third of a second, which most runs need not wait for
+
     logs, means = np.log(list(sides)), np.array([side.mean for side in sides.values()])
     last = len(logs) - 1
     places = np.unique([np.linspace(few, many, PLACES) for few, many in pairwise(logs)]) if last else logs

@@ -7,13 +7,13 @@ interpolants", 1984), which neither overshoots nor adds a crossing between two s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import interpolate, optimize, special
+from scipy import special
 
 Floats = NDArray[np.float64]
 
@@ -129,7 +129,7 @@ class Curve:
         sign = np.sign(cubic[3])
         if _cubic(cubic, end - start) * sign >= 0:  # by rounding only
             return end
-        return start + float(optimize.brentq(lambda x: float(_cubic(cubic, x)), 0, end - start, xtol=1e-12))
+        return start + _root(lambda x: float(_cubic(cubic, x)), 0, end - start, 1e-12)
 
     def excess(self, gap: int, share: Floats) -> Floats:
         """|L~| less its error, at shares of the way through a gap; the set is where this is at most 0.
@@ -201,13 +201,21 @@ class Curve:
             return inside
         if math.isinf(at_inside):  # uncertainty unknown next to a size where it is known
             return outside
-        return float(optimize.brentq(excess, inside, outside, xtol=1e-10))
+        return _root(excess, inside, outside, 1e-10)
 
 
 def curve_through(advantages: Advantages) -> Curve:
     """The curve through the advantages, at two sizes or more."""
+    from scipy import interpolate  # a third of a second, which a table without two sizes need not wait for
+
     log_sizes = np.log(advantages.sizes)
     return Curve(advantages, log_sizes, interpolate.PchipInterpolator(log_sizes, advantages.mean).c)
+
+
+def _root(function: Callable[[float], float], start: float, end: float, tolerance: float) -> float:
+    from scipy import optimize  # a third of a second, which a line without a crossover need not wait for
+
+    return float(optimize.brentq(function, start, end, xtol=tolerance))
 
 
 def _cubic(coefficients: Floats, x: float | Floats) -> Floats:

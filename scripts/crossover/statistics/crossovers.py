@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any
@@ -65,10 +66,10 @@ class Interpolation:
     """Log-log interpolation from x to y, exact at the points themselves; None stays None."""
 
     def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
-        points = pd.DataFrame({"x": np.asarray(x, float), "y": np.asarray(y, float)}).dropna().drop_duplicates("x")
-        points = points.sort_values("x")
-        self.known: dict[float, float] = dict(zip(points["x"].tolist(), points["y"].tolist(), strict=True))
-        self.log_x, self.log_y = np.log(points["x"].to_numpy()), np.log(points["y"].to_numpy())
+        points = np.stack([np.asarray(x, float), np.asarray(y, float)], axis=1)
+        points = points[~np.isnan(points).any(axis=1)]
+        self.known: dict[float, float] = dict(sorted(dict(points[::-1].tolist()).items()))  # the first of equal x
+        self.log_x, self.log_y = np.log([*self.known]), np.log([*self.known.values()])
 
     def __call__(self, x: float | None) -> float | None:
         if x is None or len(self.log_x) == 0:
@@ -125,9 +126,9 @@ def _unknown_side(pairing: Pairing, cost: str) -> str | None:
 
 
 def _fewest_trials(sides: pd.DataFrame, cost: str) -> int:
-    counts = sides.dropna(subset=[cost]).groupby(["size", "side"]).size()
-    return int(counts.min()) if len(counts) else 0
+    known = sides[cost].notna()
+    return min(Counter(zip(sides["size"][known], sides["side"][known], strict=True)).values(), default=0)
 
 
 def _device_name(line: pd.DataFrame, machine: object, device: str | None) -> str | None:
-    return device_name_of(line[(line["machine"] == machine) & (line["device"] == device)])
+    return device_name_of(line.loc[(line["machine"] == machine) & (line["device"] == device), ["device_name"]])

@@ -7,12 +7,13 @@ measured ones, and is added to the chosen way's trials.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 Floats = NDArray[np.float64]
 
@@ -73,8 +74,9 @@ def choice(means: Floats, errors: Floats) -> tuple[Floats, float]:
     if len(means) == 1 or not errors.any():
         return np.eye(len(means))[means.argmin()], 0.0
     x = means.min() + np.linspace(-REACH, REACH, POINTS) * errors.max()
-    density = stats.norm.logpdf(x, means[:, None], errors[:, None])
-    others = np.asarray(stats.norm.logsf(x, means[:, None], errors[:, None]))
+    scores = (x - means[:, None]) / errors[:, None]
+    density = -(scores**2) / 2 - np.log(errors[:, None] * math.sqrt(2 * math.pi))
+    others = np.asarray(special.log_ndtr(-scores))
     drawn = np.exp(density + others.sum(axis=0) - others) * (x[1] - x[0])
     chances = np.sum(drawn, axis=1)
     return chances, float(chances @ means - np.sum(drawn * x))

@@ -98,9 +98,7 @@ class Measurement(Row):
     compile_s: float | None = column("compilation (part of the first step), or capture of a CUDA graph", "s")
     warmup_s: float | None = column("warm-up after the first step", "s")
     warmup_steps: int | None = column("steps of the warm-up, the first one included")
-    memory_pass_s: float | None = column("the memory pass", "s")
-    check_s: float | None = column("the numerical check", "s")
-    process_s: float | None = column("from the start of the process (or its fork) to the writing of this row", "s")
+    spent_s: str | None = column("seconds of each phase of the process, from its start (or its fork) on, JSON", "s")
 
     device_time_s: float | None = column("median of the device samples", "s")
     device_samples_s: list[float] | None = column("span of each block between two device events, over its steps", "s")

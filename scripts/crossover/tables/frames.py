@@ -193,13 +193,15 @@ def device_name_of(rows: pd.DataFrame) -> str | None:
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as plain dictionaries; a missing value is None, an array is a list."""
-    return [{str(key): _plain(value) for key, value in row.items()} for row in table.to_dict("records")]
+    # Column by column: pandas' own way takes ten times as long for a few rows of a hundred columns.
+    columns = {str(name): [_plain(value) for value in column.array] for name, column in table.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    return None if value is None or value is pd.NA or value is pd.NaT or value != value else value
 
 
 def first_row(table: pd.DataFrame) -> dict[str, Any]:

@@ -636,7 +636,8 @@ def table_of(table: str, rows: Iterable[Mapping[str, Any]] | pd.DataFrame = ()) 
     """
     columns = TABLES[table]
     if not isinstance(rows, pd.DataFrame):
-        rows = pd.DataFrame(list(rows), dtype=object)
-        if unknown := set(rows.columns) - columns.keys():
+        rows = list(rows)
+        if unknown := {name for row in rows for name in row} - columns.keys():
             raise KeyError(f"table {table} has no column {', '.join(sorted(unknown))}")
+        rows = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in columns})
     return rows.reindex(columns=list(columns)).astype({name: column.dtype for name, column in columns.items()})

@@ -66,8 +66,8 @@ DERIVED = TABLE_NAMES[1:]
 
 def run_tables(**known: pd.DataFrame) -> RunTables:
     """The tables of a run; those that are not given are empty, with their columns."""
-    empty = {"measurements": pd.DataFrame(columns=list(COLUMNS))} | {name: table_of(name) for name in DERIVED}
-    return RunTables(**(empty | known))
+    known = {"measurements": pd.DataFrame(columns=list(COLUMNS)), **known}
+    return RunTables(**{name: known[name] if name in known else table_of(name) for name in TABLE_NAMES})
 
 
 def read_run(folder: Path) -> RunTables:

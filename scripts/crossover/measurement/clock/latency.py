@@ -18,6 +18,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from crossover.config.studies import LATENCY_STEPS_MIN
 from crossover.measurement.clock.timing import NANO, Step, Stopwatch, time_block, too_slow, without_garbage_collection
 
 Way = Callable[[int], list[float]]
@@ -27,8 +28,16 @@ TURN_STEPS = 50
 """Enough for a deep network to fill a GPU's queue early in the turn: most steps show what a full queue does."""
 
 
+def fitting(steps: int, step_s: float, longest_s: float) -> int:
+    """As many of `steps` as fit into `longest_s`, but a turn at least."""
+    return min(steps, max(TURN_STEPS, int(longest_s / step_s)))
+
+
 def measure_latencies(ways: Mapping[str, Way], steps: int, seed: int) -> dict[str, Any]:
-    """Columns of `steps` steps measured in each way, in turns whose order the seed sets, with percentiles."""
+    """Columns of `steps` steps measured in each way, in turns whose order the seed sets, with percentiles.
+
+    Fewer than LATENCY_STEPS_MIN have no 99th percentile.
+    """
     order, random = list(ways), Random(seed)
     found: dict[str, list[float]] = {way: [] for way in ways}
     with without_garbage_collection():
@@ -41,7 +50,8 @@ def measure_latencies(ways: Mapping[str, Way], steps: int, seed: int) -> dict[st
                 ways[way](1)
                 found[way] += ways[way](min(TURN_STEPS, steps - done))
     cuts = statistics.quantiles(found["latencies_s"], n=100, method="inclusive")
-    return {**found, "latency_p50_s": cuts[49], "latency_p95_s": cuts[94], "latency_p99_s": cuts[98]}
+    p99_s = cuts[98] if steps >= LATENCY_STEPS_MIN else None
+    return {**found, "latency_p50_s": cuts[49], "latency_p95_s": cuts[94], "latency_p99_s": p99_s}
 
 
 def right_ways(step: Step, watch: Stopwatch) -> dict[str, Way]:
@@ -73,15 +83,22 @@ def time_device_latencies(step: Step, steps: int, watch: Stopwatch) -> list[floa
 
 
 def time_cold(
-    step: Step, steps: int, watch: Stopwatch, time_limit_s: float = math.inf, later_steps: int = 0
+    step: Step,
+    steps: int,
+    watch: Stopwatch,
+    longest_s: float = math.inf,
+    time_limit_s: float = math.inf,
+    later_steps: int = 0,
 ) -> tuple[float, ...]:
     """Seconds of the very first `steps` steps of the process, at least two, each synchronised: no warm-up.
 
-    Raises TooSlowError if the second step shows that these and `later_steps` would outlast `time_limit_s`.
+    Only as many as fit into `longest_s`. Raises TooSlowError if the second step shows that these and `later_steps`
+    would outlast `time_limit_s`.
     """
     first_s = time_latencies(step, 1, watch)
     with without_garbage_collection():
         second_s = time_latencies(step, 1, watch)
+        steps = fitting(steps, second_s[0], longest_s)
         if slow := too_slow(first_s[0] + second_s[0], second_s[0], steps - 2 + later_steps, time_limit_s):
             raise slow
         return (*first_s, *second_s, *time_latencies(step, steps - 2, watch))

@@ -13,6 +13,9 @@ from crossover.measurement.clock.timing import Step, Stopwatch, time_block, with
 ROUNDS = 3
 """Blocks of each way."""
 
+LONG_STEP_S = 0.05
+"""A longer step is timed alone, and no step that does not count goes before: caches and threads matter little to it."""
+
 
 @dataclass(frozen=True)
 class Way:
@@ -26,20 +29,25 @@ class Way:
 def time_in_turns(ways: Mapping[str, Way], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
     """Seconds of a step in each way: the median of synchronised blocks that last about `block_min_s` each.
 
-    A block begins with a step that does not count. Every second round runs backwards, so that a steady drift adds as
-    much to each way.
+    A block begins with a step that does not count, but for long steps. Every second round runs backwards, so that a
+    steady drift adds as much to each way.
     """
 
-    def block_s(way: Way, steps: int) -> float:
+    def block_s(way: Way, steps: int, at_once: bool = False) -> float:
         with way.setting():
-            way.step()
+            if not at_once:
+                way.step()
             return time_block(way.step, steps, watch).wall_s
 
-    found: dict[str, list[float]] = {name: [] for name in ways}
     with without_garbage_collection():
-        first_s = {name: min(block_s(way, 1), block_s(way, 1)) for name, way in ways.items()}
-        steps = {name: max(1, math.ceil(block_min_s / max(one_s, 1e-9))) for name, one_s in first_s.items()}
+        first_s = {name: [block_s(way, 1)] for name, way in ways.items()}
+        for name in reversed(list(ways)):
+            first_s[name].append(block_s(ways[name], 1, at_once=True))
+        steps = {name: max(1, math.ceil(block_min_s / max(min(own), 1e-9))) for name, own in first_s.items()}
+        long = {name for name, own in first_s.items() if min(own) >= max(LONG_STEP_S, block_min_s)}
+        found: dict[str, list[float]] = {name: first_s[name] if name in long else [] for name in ways}
         for number in range(ROUNDS):
             for name in list(ways)[:: -1 if number % 2 else 1]:
-                found[name].append(block_s(ways[name], steps[name]) / steps[name])
+                if len(found[name]) < ROUNDS:
+                    found[name].append(block_s(ways[name], steps[name], name in long) / steps[name])
     return {name: statistics.median(samples_s) for name, samples_s in found.items()}

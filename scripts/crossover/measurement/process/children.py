@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crossover.machine.code_key import LIBRARY, work_of
+from crossover.machine.code_key import LIBRARY, NULL_TRIAL, WORK, work_of
+from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process.jobs import Job
 from crossover.measurement.process.messages import Inbox, send_order
 from crossover.measurement.process.server import server_key
@@ -111,7 +112,7 @@ class ForkedProcess(Child):
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
         if sys.platform != "linux":
             raise NoServerError("it needs Linux")
-        preloaded, _ = work_of("trial", job.cell.workload)
+        preloaded, _ = NULL_TRIAL if work_of(job.kind, job.cell.workload) == NULL_TRIAL else WORK["trial"]
         key = server_key(environment, preloaded)
         path = server_folder() / key
         super().__init__()
@@ -214,6 +215,26 @@ def _start(path: Path, key: str, preloaded: str, environment: dict[str, str]) ->
         if server.poll() is not None:
             raise NoServerError(f"it did not start; see {path}.log")
         time.sleep(0.01)
+
+
+def start_early(threads: int) -> None:
+    """Have the trial server of this host start in the background, so that its first trial need not wait for all of it.
+
+    `threads` are those of the trials.
+    """
+    environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
+    quiet = subprocess.DEVNULL
+    subprocess.Popen(
+        entry("children"), stdin=quiet, stdout=quiet, stderr=quiet, env=environment, start_new_session=True
+    )
+
+
+def main() -> None:
+    """Entry of the process that `start_early` starts: as the first trial would, but asks for nothing."""
+    preloaded, _ = WORK["trial"]
+    key = server_key(os.environ, preloaded)
+    with suppress(NoServerError):
+        _connect(server_folder() / key, key, preloaded, dict(os.environ)).close()
 
 
 def entry(module: str) -> list[str]:

@@ -33,7 +33,8 @@ from crossover.machine.code_key import LIBRARY, SERVER, code_of, digests_of
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
 from crossover.measurement.process.messages import receive_order, send
-from crossover.tables.columns import arrow_schema
+from crossover.tables.columns import Measurement
+from crossover.tables.rows import write_record
 
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
@@ -212,11 +213,8 @@ def preload(module: str) -> None:
 
     What only a workload needs is imported by its own trials: it may start threads, open the GPU or set variables.
     """
-    import pyarrow.json
-    import pyarrow.parquet  # noqa: F401
-
     importlib.import_module(module)
-    arrow_schema()
+    write_record(Measurement(), Path(os.devnull))  # the first one takes longest
     code_of("trial", NULL)  # so that a fork finds its own key sooner
     if "torch" in sys.modules:
         from torch import nn, optim, zeros

@@ -24,9 +24,6 @@ from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_backwa
 
 from crossover.measurement.step.devices import OpenDevice
 
-SLOW_STEP_S = 1.0
-"""Steps longer than this are counted in the first trial of a cell only: the number is the same in all of them."""
-
 FORWARD = (
     "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_fused_attention_overrideable",

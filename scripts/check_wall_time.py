@@ -1,0 +1,41 @@
+"""Runs Snakemake and shows where the wall time of the run went.
+
+What is not an option here is passed on: check_wall_time.py --results=results/quick --configfile config/quick.yaml
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+
+from crossover.checks.overhead import run_measured
+from crossover.checks.wall_time import breakdown, job_seconds
+from crossover.config.options import new_parser
+from crossover.errors import one_line_errors
+from crossover.tables.frames import read_table, write_csv
+
+
+def main(arguments: list[str]) -> None:
+    """Run Snakemake with the options that are left, then print each part's seconds and percent."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--results", default=Path("results"), type=Path, help="results folder of the run")
+    parser.add_argument("--output", type=Path, help="CSV file to write")
+    options, more = parser.parse_known_args(arguments)
+    since = time.time()
+    wall_s = run_measured([sys.executable, "-m", "snakemake", "--cores", "1", *more], Path.cwd(), os.environ)["wall_s"]
+    rows = read_table(options.results / "measurements.parquet")
+    rows = rows[pd.to_datetime(rows["started_at"]).map(pd.Timestamp.timestamp) >= since]
+    table = breakdown(wall_s, job_seconds(Path(".snakemake/metadata"), since), rows["spent_s"], rows["timed_s"].sum())
+    if options.output:
+        write_csv(table, options.output)
+    print(f"{wall_s:.1f} s, {len(rows)} trials")
+    print(table.to_string(index=False, float_format="%.1f"))
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        main(sys.argv[1:])

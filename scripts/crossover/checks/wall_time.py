@@ -1,0 +1,66 @@
+"""Where the wall time of a run goes: Snakemake's own records of its jobs, and the phases in the rows of its trials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from crossover.reading import read_json
+
+PARTS = {
+    "write_plan": "plan",
+    "make_dataset": "datasets",
+    "train_model": "trainings",
+    "find_largest_batch": "searches",
+    "probe_roofs": "roofs",
+    "plan_refinement": "refinement",
+    "give_first_answer": "first answers",
+    "collect_measurements": "collecting",
+    "analyse_run": "tables",
+    "plot_figures": "figures",
+    "render_report": "page",
+}
+"""What a rule's jobs are called here; those of `measure_cell` are told apart by phase."""
+TRIALS = "measure_cell"
+
+
+def job_seconds(records: Path, since: float) -> dict[str, float]:
+    """Seconds that the jobs of each rule took, of those that started after a time, from a `.snakemake/metadata` folder.
+
+    A job ends as its last output is written.
+    """
+    spans: dict[tuple[str, tuple[str, ...]], tuple[float, float]] = {}
+    for path in records.rglob("*"):
+        record = read_json(path, "Snakemake's record") if path.is_file() else {}
+        if record.get("endtime") and record["starttime"] >= since:
+            job = record["rule"], tuple(record["log"])
+            _, end = spans.get(job, (0.0, 0.0))
+            spans[job] = record["starttime"], max(end, record["endtime"])
+    found: dict[str, float] = {}
+    for (rule, _), (start, end) in spans.items():
+        found[rule] = found.get(rule, 0.0) + end - start
+    return found
+
+
+def breakdown(wall_s: float, jobs_s: dict[str, float], phases: Iterable[str], timed_s: float) -> pd.DataFrame:
+    """One row for each `part` of a run, with its `seconds` and its `share` of the wall time in percent.
+
+    `phases` holds the column `spent_s` of its trials, `timed_s` the sum of their timings. Jobs that ran side by side
+    make the shares exceed 100 together.
+    """
+    spent: dict[str, float] = {}
+    for text in phases:
+        for phase, seconds in json.loads(text).items():
+            spent[phase] = spent.get(phase, 0.0) + seconds
+    trials_s = jobs_s.get(TRIALS, 0.0)
+    if "warm-up and timing" in spent:
+        spent = {"timing": timed_s, "warm-up": spent.pop("warm-up and timing") - timed_s} | spent
+    parts = {"process": trials_s - sum(spent.values())} | spent
+    parts |= {PARTS.get(rule, rule): seconds for rule, seconds in jobs_s.items() if rule != TRIALS}
+    parts["Snakemake"] = wall_s - sum(jobs_s.values())
+    table = pd.DataFrame({"part": parts.keys(), "seconds": parts.values()})
+    table["share"] = 100 * table["seconds"] / wall_s
+    return table.sort_values("seconds", ascending=False, ignore_index=True)
