@@ -55,10 +55,6 @@ onstart:
     if PROGRESS.planned["export_reference"]:
         with one_line_errors():
             check_both_kinds(PLAN.devices)
-    if workflow.local_exec:
-        # What limits the rate of jobs (Snakemake 9.27) also looks for jobs anew a while after each time it looked, on
-        # and on: that takes a core in a run of a thousand trials, and ends each run late (snakemake/snakemake#3744).
-        workflow.scheduler.job_rate_limiter = None
     if PROGRESS.measures() and not workflow.touch:
         with one_line_errors():
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)

@@ -54,7 +54,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     trial = parser.add_argument_group("trial")
-    trial.add_argument("--trial", default=1, type=positive)
+    number = "number of the trial; memory, operations, profile and the numerical check are of trial 1 only"
+    trial.add_argument("--trial", default=1, type=positive, help=number)
     add_process_options(trial)
     latency_steps = whole_number(LATENCY_STEPS_MIN, LATENCY_STEPS_MAX, 0)
     trial.add_argument(

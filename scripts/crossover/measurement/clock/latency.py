@@ -30,6 +30,8 @@ TURN_STEPS = 50
 
 def fitting(steps: int, step_s: float, longest_s: float) -> int:
     """As many of `steps` as fit into `longest_s`, but a turn at least."""
+    if steps * step_s <= longest_s:
+        return steps
     return min(steps, max(TURN_STEPS, int(longest_s / step_s)))
 
 

@@ -12,6 +12,7 @@ import pytest
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.latency import (
     TURN_STEPS,
+    fitting,
     measure_latencies,
     mistaken_ways,
     right_ways,
@@ -87,12 +88,26 @@ def test_the_first_steps_of_all_are_slow() -> None:
 def test_cold_steps_that_would_outlast_the_limit_are_given_up() -> None:
     """Two steps have run, 298 are to come, and 600 after them."""
     slow = partial(FakeDevice, SECOND)
-    assert len(time_cold((device := slow()).step, 300, device.watch(), 900, 600)) == 300
+    assert len(time_cold((device := slow()).step, 300, device.watch(), time_limit_s=900, later_steps=600)) == 300
     device = slow()
     with pytest.raises(TooSlowError, match=r"a step takes 1 s, .* at least 900 s"):
-        time_cold(device.step, 300, device.watch(), 899.999, 600)
+        time_cold(device.step, 300, device.watch(), time_limit_s=899.999, later_steps=600)
     assert device.steps == 2
     assert gc.isenabled()
+
+
+def test_only_as_many_cold_steps_run_as_fit() -> None:
+    """The second of a second each tells; the limit of time sees what is left of them."""
+    device = FakeDevice(SECOND)
+    assert len(time_cold(device.step, 300, device.watch(), longest_s=200, time_limit_s=260, later_steps=60)) == 200
+
+
+@pytest.mark.parametrize(
+    ("steps", "step_s", "longest_s", "fits"),
+    [(300, 0.5, 150, 300), (300, 0.5, 149.9, 299), (300, 10, 60, TURN_STEPS), (30, 10, 60, 30), (300, 0, 60, 300)],
+)
+def test_as_many_steps_as_fit_but_a_turn_at_least(steps: int, step_s: float, longest_s: float, fits: int) -> None:
+    assert fitting(steps, step_s, longest_s) == fits
 
 
 def test_a_host_clock_that_does_not_wait_shows_the_launch_alone() -> None:
@@ -138,7 +153,7 @@ def test_columns_of_the_right_ways() -> None:
         "latencies_s": pytest.approx([6.01e-3] * 4),
         "latency_p50_s": pytest.approx(6.01e-3),
         "latency_p95_s": pytest.approx(6.01e-3),
-        "latency_p99_s": pytest.approx(6.01e-3),
+        "latency_p99_s": None,  # of so few
         "latencies_device_s": pytest.approx([1.01e-3] * 4),
     }
     assert device.steps == 2 * (4 + 1)
@@ -146,10 +161,12 @@ def test_columns_of_the_right_ways() -> None:
 
 
 def test_percentiles_by_hand() -> None:
-    """Of 0, 1, ..., 100 the p-th percentile is p."""
-    numbers = iter([0.0, *range(50), 0.0, *range(50, 100), 0.0, 100])
-    found = measure_latencies({"latencies_s": lambda steps: [float(next(numbers)) for _ in range(steps)]}, 101, seed=0)
-    assert [found[f"latency_p{percent}_s"] for percent in (50, 95, 99)] == [50, 95, 99]
+    """Of 0, 1, ..., 300 the p-th percentile is 3 p; of 300 steps there is one, of 299 no 99th."""
+    numbers = iter(number for start in range(0, 301, 50) for number in (0.0, *range(start, start + 50)))
+    found = measure_latencies({"latencies_s": lambda steps: [float(next(numbers)) for _ in range(steps)]}, 301, seed=0)
+    assert [found[f"latency_p{percent}_s"] for percent in (50, 95, 99)] == [150, 285, 297]
+    alike = {"latencies_s": lambda steps: [1.0] * steps}
+    assert [measure_latencies(alike, steps, seed=0)["latency_p99_s"] for steps in (300, 299)] == [1.0, None]
 
 
 def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:

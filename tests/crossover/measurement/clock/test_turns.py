@@ -49,13 +49,28 @@ def test_each_way_takes_its_own_time_and_its_setting_none() -> None:
 
 def test_every_second_round_runs_backwards() -> None:
     machine = Machine()
-    time_in_turns({"a": machine.way("a", 1), "b": machine.way("b", 900)}, 0.001, machine.watch())
-    after_the_first_look = "".join(machine.ran)[8:]
-    assert after_the_first_look == "aabb" + "bbaa" + "aabb"  # a step that does not count, and one that does
-    assert len(after_the_first_look) == ROUNDS * 4
+    time_in_turns({"a": machine.way("a", 1), "b": machine.way("b", 40)}, 0.001, machine.watch())
+    order = "".join(machine.ran)
+    assert order[:6] == "aabb" + "ba"  # the first look, whose way back is warm
+    assert order[6:] == "aabb" + "bbaa" + "aabb"  # a step that does not count, and one that does
+    assert len(order[6:]) == ROUNDS * 4
+
+
+def test_a_long_step_counts_from_the_first_look_on_and_runs_once_more() -> None:
+    """The median of its three: 1 s, 4 s and 2 s; a step that does not count comes before the first alone."""
+    machine = Machine()
+    lasts_ms = iter([9000, 1000, 4000, 2000])
+
+    def step() -> None:
+        machine.now_ns += round(next(lasts_ms) * 1e6)
+        machine.ran.append("b")
+
+    found = time_in_turns({"a": machine.way("a", 1), "b": Way(step)}, 0.001, machine.watch())
+    assert found == pytest.approx({"a": 0.001, "b": 2.0})
+    assert "".join(machine.ran) == "aabb" + "ba" + "aab" + "aa" + "aa"
 
 
 def test_a_block_lasts_as_long_as_asked_for() -> None:
     machine = Machine()
     time_in_turns({"a": machine.way("a", 1)}, 0.02, machine.watch())
-    assert len(machine.ran) == 4 + ROUNDS * (1 + 20)
+    assert len(machine.ran) == 3 + ROUNDS * (1 + 20)
