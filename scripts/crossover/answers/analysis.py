@@ -31,6 +31,7 @@ from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables, run_tables
 
 COMPARED = ["machine", *KEPT]
+"""Columns that pairs are computed from."""
 
 
 def analyse(
@@ -55,7 +56,7 @@ def analyse(
     nothing else; `references`, machines measured elsewhere, in pairs `reference` and their answers.
     """
     ways = {name: own for name, study in studies.items() if (own := Ways.of(study))}
-    measurements, every = of_own_grid(measurements, ways), measurements
+    every, measurements = measurements, of_own_grid(measurements, ways)
     # Each pair is cut out of these: of all hundred columns that takes seconds.
     compared, every_compared = measurements[COMPARED], every[COMPARED]
     sizes = {name: study["sizes"] for name, study in studies.items()} if grids_known else {}

@@ -172,7 +172,7 @@ class Trial:
             pending = pending[1:]
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
-        """What says the same in every trial is asked in the first alone; what gives a time, in every one."""
+        """The passes of this trial: the first has all, later ones what gives a time, unless their steps are long."""
         passes: dict[str, Callable[[], Columns]] = {}
         if self.job.latency_steps:
             passes["latencies"] = self._latencies
