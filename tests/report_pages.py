@@ -78,7 +78,13 @@ class Page:
         return self.path.parent
 
 
-def write_page(rows: pd.DataFrame, folder: Path, words: str | None = None, **changes: Any) -> Page:
+def write_page(
+    rows: pd.DataFrame,
+    folder: Path,
+    words: str | None = None,
+    references: Sequence[Reference] = (),
+    **changes: Any,
+) -> Page:
     """Write the report of plain studies; `words` stand wherever a study's file has text of its author's."""
     names = list(rows["study"].unique())
     published = {
@@ -98,7 +104,7 @@ def write_page(rows: pd.DataFrame, folder: Path, words: str | None = None, **cha
     figure = folder / "figures" / names[0] / "times.svg"
     figure.parent.mkdir(parents=True, exist_ok=True)
     figure.write_text(SVG)
-    tables = tables_of(rows, studies)
+    tables = tables_of(rows, studies, references=references)
     run = Run(tables, studies, **{"config": CONFIG, "figures": [figure], "note": words} | changes)
     write_report(run, folder, TEMPLATES, INVOCATION)
     return Page(folder / "report.html", tables)

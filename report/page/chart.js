@@ -2,7 +2,7 @@
 "use strict";
 ((page) => {
   const box = document.getElementById("chart");
-  if (!box || !page.chartStudies.length) return;
+  if (!page.chartStudies.length) return;
   const { element, format, SPLIT, chartStudies: studies } = page;
   const data = page.data();
   const STEPS = 400; // of the slider
@@ -14,31 +14,72 @@
 
   // --- Words ---
 
+  const percent = (share) => `${Math.round(100 * share)} %`;
+  const placeText = (at) => (seen.places ? seen.places[at] : `${format.count(at)} ${seen.metric === SPLIT ? seen.rows[0].size_name : seen.x.title}`);
+
+  // How many times as fast as the CPU, whichever is ahead.
+  function speedText(name, { value, low, high }) {
+    const [ahead, behind] = value >= 1 ? [name, "the CPU"] : ["the CPU", name];
+    const times = (ratio) => format.number(value >= 1 ? ratio : 1 / ratio);
+    const ends = low === null || high === null ? "" : ` (95 %: ${[low, high].map(times).sort((one, other) => one - other).join(" to ")})`;
+    return `${ahead} ${times(value)} times as fast as ${behind}${ends}`;
+  }
+
+  // What one line says at the size; a cell without a value says how it ended.
+  function lineText({ name, one, at }) {
+    const text = (value) => page.metricText(seen.metric, value);
+    if (!at) {
+      const lost = one.points.find((point) => point.at === seen.size && point.row.status !== "ok");
+      return `${name} ${lost ? data.statuses[lost.row.status] : "not measured there"}`;
+    }
+    const [low, high] = at.measured && !one.elsewhere ? [at.low, at.high] : [null, null];
+    if (seen.metric.key === "speedup") return speedText(name, { value: at.value, low, high });
+    return `${name} ${text(at.value)}${low !== null && high !== null ? ` (95 %: ${text(low)} to ${text(high)})` : ""}`;
+  }
+
+  // The range in which a GPU elsewhere may cross this CPU, where the size lies within.
+  function unsettled(lines) {
+    const places = new Set(lines.flatMap(({ points }) => points.map(({ row }) => row.place)));
+    const found = data.crossovers.find(({ cell, on }) => {
+      const [at, low, high] = on[seen.x.key] ?? [0];
+      return places.has(cell) && at === null && low <= seen.size && seen.size <= high;
+    });
+    return found ? ` as they were measured; beside this CPU not settled from ${found.on[seen.x.key][3]}` : "";
+  }
+
   // What the lines of a group say at the size, and which device is how far ahead.
   function groupText(lines) {
     const short = (one) => one.label.replace(/ \(.*\)/, one.elsewhere ? "$&" : "");
     const found = lines.map((one) => ({ name: short(one), one, at: page.valueAt(one, seen.metric, seen.size, !seen.places) }));
-    const text = (value) => page.metricText(seen.metric, value);
-    const values = found.map(({ name, one, at }) => {
-      const interval = at?.measured && at.low !== null && at.high !== null && !one.elsewhere;
-      return `${name} ${at ? text(at.value) : "not measured there"}${interval ? ` (95 %: ${text(at.low)} to ${text(at.high)})` : ""}`;
-    });
-    const timed = found.filter(({ at }) => at).sort((first, second) => first.at.value - second.at.value);
-    if (seen.metric.kind !== "seconds" || timed.length < 2) return values.join(", ");
+    const values = found.map(lineText).join(", ");
+    // A GPU elsewhere is held against this CPU where none is here.
+    const [own, all] = [({ one, at }) => at && !one.elsewhere, ({ at }) => at].map((wanted) => found.filter(wanted));
+    const timed = (own.length > 1 ? own : all).sort((first, second) => first.at.value - second.at.value);
+    if (seen.metric.kind !== "seconds" || timed.length < 2) return values;
     const [fast, slow] = [timed[0], timed.at(-1)];
     const ratio = slow.at.value / fast.at.value;
     const ahead = ratio < 1.005 ? "equally fast" : `${fast.name} ${format.number(ratio)} times as fast as ${slow.name}`;
-    return `${values.join(", ")}: ${ahead}`;
+    return `${values}: ${ahead}${unsettled(lines)}`;
+  }
+
+  function splitText() {
+    const rows = seen.splits.filter(({ size }) => size === seen.size);
+    return rows.map((row) => {
+      const parts = data.splits.cells[row.place].map((share, rank) => ({ share, words: data.splits.words[rank] }));
+      const said = parts.filter(({ share }) => share >= 0.005).sort((one, other) => other.share - one.share);
+      return `${row.device_label.split(" (")[0]}${seen.whose(row)}: ${said.map(({ share, words }) => `${words} ${percent(share)}`).join(", ")}`;
+    }).join("; ");
   }
 
   function reading() {
     if (!seen.metric) return "No cell of this study has a value to draw; the table of cells says why.";
-    if (seen.metric === SPLIT) return "Shares of a step's time.";
-    const place = seen.places ? seen.places[seen.size] : `${format.count(seen.size)} ${seen.x.title}`;
+    const place = placeText(seen.size);
+    if (seen.metric === SPLIT) return `At ${place}: ${splitText()}.`;
     // The CPU elsewhere is to be seen, but compared with nothing.
     const told = Map.groupBy(seen.shown.filter((one) => !(one.elsewhere && one.device === "cpu")), ({ group }) => group);
     const said = [...told].map(([group, lines]) => `${told.size > 1 ? `${group}: ` : ""}${groupText(lines)}`);
-    return `At ${place}${seen.sizes.includes(seen.size) ? "" : " (between sizes that were measured)"}: ${said.join("; ")}.`;
+    const beyond = seen.between && seen.asked !== seen.size ? `Only ${format.count(seen.sizes[0])} to ${placeText(seen.sizes.at(-1))} were measured. ` : "";
+    return `${beyond}At ${place}${seen.sizes.includes(seen.size) ? "" : " (between sizes that were measured)"}: ${said.join("; ")}.`;
   }
 
   // --- Controls ---
@@ -69,15 +110,15 @@
     label.hidden = options.length < 2;
   }
 
-  // The slider goes over the sizes as the axis does.
+  // The slider goes over the sizes as the axis does, or from one that was measured to the next.
   function fromStep(step) {
     const [low, high] = [seen.sizes[0], seen.sizes.at(-1)];
-    if (seen.places) return step;
+    if (!seen.between) return seen.sizes[step];
     return step === 0 ? low : step === STEPS ? high : low * (high / low) ** (step / STEPS);
   }
   function toStep() {
     const [low, high] = [seen.sizes[0], seen.sizes.at(-1)];
-    if (seen.places) return seen.size;
+    if (!seen.between) return seen.sizes.indexOf(seen.size);
     return high > low ? Math.round((STEPS * Math.log(seen.size / low)) / Math.log(high / low)) : 0;
   }
 
@@ -85,14 +126,15 @@
     seen = page.viewOf(state);
     fill(study, studies.map((key) => ({ key, title: data.studies[key].title })), state.study);
     fill(metric, seen.metrics, seen.metric?.key);
-    fill(group, [...(seen.groups.length <= 7 ? [{ key: "", title: "all" }] : []), ...seen.groups.map((key) => ({ key, title: key }))], seen.line);
-    group.label.hidden = seen.groups.length < 2;
-    fill(axis, seen.axes, seen.x.key);
-    const { crossover, times } = data.published[state.study];
+    fill(group, seen.lines.map((key) => ({ key, title: key })), seen.line);
+    group.label.hidden = new Set(seen.groupOf.values()).size < 2;
+    fill(axis, seen.metric === SPLIT ? [] : seen.axes, seen.x.key);
+    const { crossover, marks } = data.published[state.study];
+    const isTime = seen.metric?.key === "step_time_s";
     const possible = {
-      repeats: data.repeats !== null,
-      published: Boolean(crossover || times.length),
-      elsewhere: data.elsewhere.rows.some((row) => row.study === state.study),
+      repeats: isTime && seen.rows.some(({ place }) => data.repeats?.[place].length > 1),
+      published: seen.metric !== SPLIT && Boolean(crossover || marks.some(({ metric: own }) => own === seen.metric?.key)),
+      elsewhere: seen.metric !== SPLIT && data.elsewhere.rows.some((row) => row.study === state.study),
     };
     for (const { key, control, label } of toggles) {
       control.checked = state[key];
@@ -107,16 +149,22 @@
     const width = plot.clientWidth;
     if (!width) return;
     const words = reading();
-    const label = `${data.studies[state.study].title}: ${seen.metric?.title ?? "nothing"}. ${words}`;
+    const label = `${data.studies[state.study].title}: ${seen.metric?.title ?? "nothing"}`;
     readout.textContent = words;
-    mine.hidden = !seen.metric || seen.metric === SPLIT;
+    mine.hidden = seen.sizes.length < 2;
+    if (document.activeElement !== typed) typed.value = seen.places ? seen.places[seen.size] : format.count(seen.size ?? 0);
+    slider.max = seen.between ? STEPS : Math.max(seen.sizes.length - 1, 0);
+    slider.value = toStep();
+    slider.setAttribute("aria-valuetext", seen.metric ? placeText(seen.size) : "");
     legend.replaceChildren();
     plot.replaceChildren();
     scale = null;
     if (!seen.metric) return;
     if (seen.metric === SPLIT) {
       plot.append(page.drawSplits(seen, width, label));
-      legend.append(...data.splits.words.map((part, rank) => entry(`background: ${data.splits.colours[rank]}`, part)));
+      const isThere = (rank) => seen.splits.some(({ place }) => data.splits.cells[place][rank] > 0);
+      const parts = data.splits.words.map((part, rank) => [part, rank]).filter(([, rank]) => isThere(rank));
+      legend.append(...parts.map(([part, rank]) => entry(`background: ${data.splits.colours[rank]}`, part)));
       return;
     }
     const looks = page.looksOf(seen.shown);
@@ -127,25 +175,27 @@
       const kind = ({ dashes }) => ({ none: "solid", "7 5": "dashed" })[dashes] ?? "dotted";
       legend.append(...[...looks.values()].map((look) => entry(`border-top: 3px ${kind(look)} ${look.colour}`, look.name)));
     }
-    if (document.activeElement !== typed) typed.value = seen.places ? seen.places[seen.size] : format.count(seen.size);
-    slider.max = seen.places ? seen.places.length - 1 : STEPS;
-    slider.value = toStep();
-    slider.setAttribute("aria-valuetext", words);
   }
 
+  const nearest = (asked) => seen.sizes.reduce((best, size) => (Math.abs(size - asked) < Math.abs(best - asked) ? size : best));
   typed.addEventListener("change", () => {
     const asked = page.readNumber(typed.value)?.value;
     if (!(asked > 0)) {
       readout.textContent = `“${typed.value}” is no size; type a number above 0, such as 2,000 or 703 k.`;
       return;
     }
-    set({ size: asked });
-    const [low, high] = [seen.sizes[0], seen.sizes.at(-1)];
-    const only = `Only ${format.count(low)} to ${format.count(high)} ${seen.x.title} were measured.`;
-    if (asked < low || asked > high) readout.textContent = `${only} ${readout.textContent}`;
+    set({ size: seen.between ? asked : nearest(asked) });
   });
   slider.addEventListener("input", () => { state.size = fromStep(Number(slider.value)); render(); });
   slider.addEventListener("change", remember);
+  // Keys go from one size that was measured to the next.
+  slider.addEventListener("keydown", (event) => {
+    const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
+    if (!(event.key in steps) || !seen.between) return;
+    event.preventDefault();
+    const next = steps[event.key] > 0 ? seen.sizes.find((size) => size > seen.size) : seen.sizes.findLast((size) => size < seen.size);
+    if (next) set({ size: next });
+  });
   plot.addEventListener("pointermove", (event) => {
     const pixel = event.clientX - plot.getBoundingClientRect().left;
     if (!scale || pixel < scale.left || pixel > scale.right) return;
@@ -186,6 +236,9 @@
     const copy = plot.querySelector("svg").cloneNode(true);
     copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
     copy.prepend(page.drawn("rect", { width: "100%", height: "100%", fill: page.ink("paper") }));
+    copy.prepend(page.drawn("title", {}, copy.getAttribute("aria-label")));
+    const heading = copy.querySelector(".metric");
+    if (heading) heading.textContent = copy.getAttribute("aria-label");
     return new XMLSerializer().serializeToString(copy);
   }
 
@@ -228,6 +281,8 @@
   recall();
   render();
   for (const link of document.querySelectorAll("[data-chart]")) {
+    if (studies.includes(link.dataset.chart)) link.append(page.drawSmall(link.dataset.chart));
+    else link.remove();
     link.addEventListener("click", (event) => {
       event.preventDefault();
       set({ study: link.dataset.chart, line: null, x: null, size: null });

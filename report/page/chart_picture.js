@@ -40,8 +40,9 @@
     return high ? [low / 1.3, high * 1.3] : [0.1, 10];
   };
 
-  function scalesOf(seen, width, height, room) {
-    const values = seen.shown.flatMap((one) => pointsOf(one, seen.metric)).map(({ value }) => value);
+  function scalesOf(seen, state, width, height, room) {
+    const marks = state.published ? publishedMarks(seen, data.published[seen.study].marks) : [];
+    const values = [...seen.shown.flatMap((one) => pointsOf(one, seen.metric)), ...marks].map(({ value }) => value);
     const ys = spread(seen.metric.key === "speedup" ? [...values, 1] : values);
     const xs = seen.places ? [-0.5, seen.places.length - 0.5] : spread(seen.sizes);
     const [top, bottom] = [PAD.top, height - PAD.bottom];
@@ -73,7 +74,7 @@
       drawn("path", { d: `M${left},${bottom}H${right}`, stroke: ink("soft"), "stroke-width": 1 }),
       ...scale.xTicks.map((at) => text(xWords(at), scale.x(at), bottom + 18, { "text-anchor": "middle" })),
       text(seen.x.title, (left + right) / 2, bottom + 40, { "text-anchor": "middle" }),
-      text(seen.metric.title, PAD.left, 14));
+      text(seen.metric.title, PAD.left, 14, { class: "metric" }));
   }
 
   // --- Behind the lines ---
@@ -102,18 +103,29 @@
   // Crossovers with their intervals; one with a machine elsewhere is a range alone.
   function crossovers(seen, scale, state) {
     if (!isTime(seen.metric)) return [];
-    const found = data.crossovers.filter(({ cell, on }) => seen.mine.has(cell) && on[seen.x.key]).map(({ on }) => on[seen.x.key]);
-    return found.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words], rank) => {
+    const found = data.crossovers.filter(({ cell, on }) => seen.mine.has(cell) && on[seen.x.key]);
+    const whose = ({ cell }) => { const words = seen.whose(data.rows[cell]); return words && `${words.slice(2)}: `; };
+    const ends = found.map((one) => [...one.on[seen.x.key], whose(one)]);
+    return ends.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words, line], rank) => {
       const parts = at === null ? [] : [upright(scale, at, "none")];
       if (low !== null || high !== null) parts.push(band(scale, low ?? scale.at(scale.left), high ?? scale.at(scale.right), 0.14));
-      const choices = [`${at === null ? "would cross at" : "crossover"} ${words}`, words, words.split(" (")[0]];
+      const named = `${line}${at === null ? "would cross at" : "crossover"} ${words}`;
+      const choices = [named, `${line}${words}`, `${line}${words.split(" (")[0]}`, words.split(" (")[0]];
       const y = scale.top + 10 + 16 * rank;
       return rank < MOST_MARKED ? [...parts, ...beside(scale, at ?? high, choices, y, ink("ink"))] : parts;
     });
   }
 
+  // What a source measured, beside lines that agree with it on every axis that it states.
+  function publishedMarks(seen, marks) {
+    const rows = seen.shown.flatMap(({ points }) => points.map(({ row }) => row));
+    const agree = ({ on }, row) => Object.entries(on).every(([axis, value]) => axis === seen.x.key || row[axis] === value);
+    const fitting = marks.filter((mark) => mark.metric === seen.metric.key && rows.some((row) => agree(mark, row)));
+    return fitting.map((mark) => ({ ...mark, at: mark.on[seen.x.key] })).filter(({ at }) => at !== undefined);
+  }
+
   function published(seen, scale, state) {
-    const { crossover, times } = data.published[seen.study];
+    const { crossover, marks } = data.published[seen.study];
     if (!state.published) return [];
     const parts = [];
     const ends = [...new Set(crossover ?? [])].sort((one, other) => one - other);
@@ -122,11 +134,10 @@
       parts.push(ends.length > 1 ? band(scale, ...ends, 0.22) : upright(scale, ends[0], "5 4"));
       parts.push(...beside(scale, ends[0], [`published ${ends.map(format.count).join(" to ")}`, "published"], scale.bottom - 8, ink("soft")));
     }
-    if (seen.metric.key !== "step_time_s" || seen.x.key !== "size") return parts;
-    return parts.concat(times.filter(([size]) => isInside(size)).map(([size, device, seconds, words]) => {
-      const stroke = { fill: "none", stroke: data.colours.devices[device] ?? ink("soft"), "stroke-width": 1.4 };
-      const square = { x: scale.x(size) - 4, y: scale.y(seconds) - 4, width: 8, height: 8 };
-      const said = `published: ${words}, ${format.whole(size)}: ${format.seconds(seconds)}`;
+    return parts.concat(publishedMarks(seen, marks).filter(({ at }) => isInside(at)).map(({ at, device, value, words }) => {
+      const stroke = { fill: "none", stroke: page.tone(data.colours.devices[device] ?? ink("soft")), "stroke-width": 1.4 };
+      const square = { x: scale.x(at) - 4, y: scale.y(value) - 4, width: 8, height: 8, class: "published" };
+      const said = `published: ${words}, ${format.count(at)} ${seen.x.title}: ${page.metricText(seen.metric, value)}`;
       return drawn("rect", { ...square, ...stroke }, drawn("title", {}, said));
     }));
   }
@@ -170,11 +181,13 @@
     for (const [rank, end] of ends.entries()) if (rank) end.y = Math.max(end.y, ends[rank - 1].y + 32);
     const over = ends.length ? Math.max(0, ends.at(-1).y - scale.bottom + 16) : 0;
     return ends.map(({ one, y }) => {
-      const [x, { colour, name }] = [scale.right + 10, looks.get(one)];
+      const [x, { colour, name }] = [scale.right + 16, looks.get(one)];
       const [first, rest] = nameLines(name);
-      return drawn("text", { y: y - over + 4, fill: colour, "font-size": page.CHART_FONT_PX },
-        drawn("tspan", { x, "font-weight": 600 }, first),
-        ...(rest ? [drawn("tspan", { x, dy: 15, "font-size": page.CHART_FONT_PX - 2 }, rest)] : []));
+      return drawn("g", {},
+        drawn("path", { d: `M${x - 8},${y - over - 8}V${y - over + (rest ? 24 : 8)}`, stroke: colour, "stroke-width": 3 }),
+        drawn("text", { y: y - over + 4, fill: ink("ink"), "font-size": page.CHART_FONT_PX },
+          drawn("tspan", { x, "font-weight": 600 }, first),
+          ...(rest ? [drawn("tspan", { x, dy: 15, "font-size": page.CHART_FONT_PX - 2 }, rest)] : [])));
     });
   }
 
@@ -200,26 +213,48 @@
     const longest = Math.max(0, ...seen.shown.flatMap((one) => nameLines(looks.get(one).name).map(page.widthOf)));
     const named = width >= 700 && seen.shown.length > 0 && seen.shown.length <= MOST_NAMED && longest <= MOST_NAME;
     const height = Math.max(260, Math.min(400, 0.5 * width));
-    const scale = scalesOf(seen, width, height, named ? longest + 12 : 0);
+    const scale = scalesOf(seen, state, width, height, named ? longest + 18 : 0);
     const picture = canvas(width, height, label);
     picture.append(
-      axes(seen, scale), ...crossovers(seen, scale, state), ...published(seen, scale, state),
+      axes(seen, scale), ...cursor(seen, looks, scale), ...crossovers(seen, scale, state), ...published(seen, scale, state),
       ...(seen.metric.key === "speedup" ? level(scale) : []),
       ...seen.shown.map((one) => line(one, looks.get(one), seen, scale, state)),
-      ...cursor(seen, looks, scale), ...(named ? names(seen, looks, scale) : []));
+      ...(named ? names(seen, looks, scale) : []));
     return { picture, scale, named };
+  };
+
+  // A study in small, beside its sentence: lines without words.
+  page.drawSmall = (study) => {
+    const seen = page.viewOf({ study, y: null, x: null, line: null, size: null, elsewhere: true });
+    const [width, height, margin] = [180, 64, 6];
+    const picture = drawn("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
+    if (!seen.metric) return picture;
+    const found = [...page.looksOf(seen.shown)].map(([one, look]) => ({ look, points: pointsOf(one, seen.metric) }));
+    const reach = (values, log) => { const [low, high] = [Math.min(...values), Math.max(...values)]; return log ? [low, high].map(Math.log) : [low, high]; };
+    const place = (value, [low, high], length) => margin + (high > low ? (value - low) / (high - low) : 0.5) * (length - 2 * margin);
+    const points = found.flatMap((one) => one.points);
+    const [xs, ys] = [reach(points.map(({ at }) => at), !seen.places), reach(points.map(({ value }) => value), true)];
+    for (const { look, points: own } of found) {
+      const ats = own.map(({ at, value }) => [place(seen.places ? at : Math.log(at), xs, width), height - place(Math.log(value), ys, height)]);
+      if (!seen.places) picture.append(drawn("path", { d: `M${ats.join("L")}`, fill: "none", stroke: look.colour, "stroke-width": 2, "stroke-dasharray": look.dashes }));
+      picture.append(...ats.map(([cx, cy]) => drawn("circle", { cx, cy, r: 2.4, fill: look.colour })));
+    }
+    return picture;
   };
 
   // Where the time goes: a bar a cell.
   page.drawSplits = (seen, width, label) => {
     const { words, colours, cells } = data.splits;
-    const name = (row) => `${row.device_label.split(" (")[0]} ${row.size_label ?? format.whole(row.size)}${seen.whose(row)}`;
-    const left = PAD.left + Math.max(...seen.splits.map((row) => page.widthOf(name(row)))) + 8;
+    const place = (row) => row.size_label ?? `${format.whole(row.size)} ${row.size_name}`;
+    const name = (row) => `${row.device_label.split(" (")[0]}, ${place(row)}${seen.whose(row)}`;
+    // Those that are read are bold, and so take more room.
+    const left = PAD.left + 1.12 * Math.max(...seen.splits.map((row) => page.widthOf(name(row)))) + 8;
     const length = width - left - PAD.right;
     const picture = canvas(width, 12 + ROW * seen.splits.length, label);
     for (const [rank, row] of seen.splits.entries()) {
       let x = left;
-      picture.append(text(name(row), left - 8, 22 + ROW * rank, { "text-anchor": "end" }));
+      const read = row.size === seen.size ? { fill: ink("ink"), "font-weight": 600 } : {};
+      picture.append(text(name(row), left - 8, 22 + ROW * rank, { "text-anchor": "end", ...read }));
       for (const [part, share] of cells[row.place].entries()) {
         const bar = { x, y: 8 + ROW * rank, width: Math.max(share * length, 0), height: ROW - 6, fill: colours[part] };
         picture.append(drawn("rect", bar, drawn("title", {}, `${words[part]}: ${Math.round(100 * share)} %`)));

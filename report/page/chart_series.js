@@ -11,6 +11,7 @@
   };
   const word = (row, axis) => (WORDS[axis] ? WORDS[axis](row) : row[axis].replaceAll("_", " "));
   const named = (row, axes) => axes.map((axis) => word(row, axis)).join(", ");
+  const placeName = (row, axes) => named(row, axes) || word(row, "size");
 
   // What a chart can be drawn over; one place for each cell where no number varies.
   page.xChoices = (rows) => {
@@ -24,7 +25,7 @@
   page.seriesOf = (rows, elsewhere, x) => {
     const axes = page.data().axes.filter((axis) => axis !== "study" && axis !== "device" && distinct(rows, axis).size > 1);
     const apart = axes.filter((axis) => axis !== x && !(x === "parameters" && axis === "size"));
-    const places = x ? null : [...new Set(rows.map((row) => named(row, apart)))];
+    const places = x ? null : [...new Set(rows.map((row) => placeName(row, apart)))];
     const found = new Map();
     for (const row of [...rows, ...elsewhere]) {
       const known = row.elsewhere ? apart.filter((axis) => axis !== "machine") : apart;
@@ -32,7 +33,7 @@
       const device = row.elsewhere ? `${row.device_label} elsewhere` : row.device_label;
       const key = [device, row.elsewhere ? row.machine : "", group].join("|");
       if (!found.has(key)) found.set(key, { device: row.device, label: device, group, elsewhere: Boolean(row.elsewhere), points: [] });
-      const at = x ? row[x] : places.indexOf(named(row, known));
+      const at = x ? row[x] : places.indexOf(placeName(row, known));
       if (at !== null && at >= 0) found.get(key).points.push({ at, row });
     }
     const series = [...found.values()];

@@ -2,18 +2,23 @@
 "use strict";
 ((page) => {
   const MOST_GROUPS = 3; // of lines that a study begins with
+  const MOST_TOGETHER = 7; // that are shown all at once
+  const MOST_DASHED = 3; // that dashes tell apart; more take a colour each
+  const DASHES = ["none", "2 4", "9 3 2 3"];
   const MOST_BARS = 24;
   const data = page.data();
 
+  page.ALL = "all lines";
   page.SPLIT = { key: "split", title: "where the time goes" };
   page.chartStudies = Object.keys(data.studies).filter((name) => data.rows.some((row) => row.study === name));
 
-  // Where a chart begins: at its first crossover, else at the middle size.
+  // Where a chart begins: at the size nearest to its first crossover, else at the middle one.
   function beginning(sizes, mine, x) {
     const crossover = data.crossovers.find(({ cell, on }) => mine.has(cell) && on[x.key]);
     if (!crossover) return sizes[Math.floor(sizes.length / 2)];
     const [at, low, high] = crossover.on[x.key];
-    return at ?? Math.sqrt(low * high);
+    const apart = (size) => Math.abs(Math.log(size / (at ?? Math.sqrt(low * high))));
+    return sizes.reduce((best, size) => (apart(size) < apart(best) ? size : best));
   }
 
   // The study's metrics, axes and groups of lines, those shown, the sizes that they have, and the size that is read.
@@ -33,18 +38,24 @@
     const own = series.filter((one) => !one.elsewhere);
     const groupOf = new Map(own.flatMap(({ group, points }) => points.map(({ row }) => [row, group])));
     const groups = [...new Set(groupOf.values())];
-    const line = groups.includes(state.line) ? state.line : groups.length > MOST_GROUPS ? groups[0] : "";
-    const isMine = (group) => line === "" || group === line;
+    const lines = [...(groups.length <= MOST_TOGETHER ? [page.ALL] : []), ...groups];
+    const line = lines.includes(state.line) ? state.line : groups.length > MOST_GROUPS ? groups[0] : page.ALL;
+    const isMine = (group) => line === page.ALL || group === line;
     const mine = new Set(rows.filter((row) => isMine(groupOf.get(row))).map(({ place }) => place));
     const hasValue = (one) => one.points.some(({ row }) => page.pointOf(row, metric));
     const shown = !metric || metric === page.SPLIT ? []
       : series.filter((one) => isMine(one.group) && (state.elsewhere || !one.elsewhere) && hasValue(one));
 
-    const sizes = [...new Set(shown.flatMap(({ points }) => points.map(({ at }) => at)))].sort((one, other) => one - other);
-    const size = sizes.length ? page.within(state.size ?? beginning(sizes, mine, x), sizes) : null;
     const splits = split.filter((row) => isMine(groupOf.get(row))).slice(0, MOST_BARS);
-    const whose = (row) => (line === "" && groups.length > 1 ? `, ${groupOf.get(row)}` : "");
-    return { study: state.study, rows, mine, metrics, metric, axes, x, places, groups, line, shown, sizes, size, splits, whose };
+    const whose = (row) => (line === page.ALL && groups.length > 1 ? `, ${groupOf.get(row)}` : "");
+    const isSplit = metric === page.SPLIT;
+    const found = isSplit ? splits.map(({ size: own }) => own) : shown.flatMap(({ points }) => points.map(({ at }) => at));
+    const sizes = [...new Set(found)].sort((one, other) => one - other);
+    // Only lines over a number have values between their sizes.
+    const between = !places && !isSplit;
+    const asked = sizes.length ? state.size ?? beginning(sizes, mine, isSplit ? { key: "size" } : x) : null;
+    const size = asked === null ? null : between || sizes.includes(asked) ? page.within(asked, sizes) : beginning(sizes, mine, {});
+    return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, groupOf, shown, sizes, asked, size, between, splits, whose };
   };
 
   // A size, or the nearest of those measured.
@@ -52,19 +63,29 @@
 
   page.ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-  // Colour, dashes and name of each line: a device's colour where there is one group of them, else a group's.
+  const hex = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+
+  // A colour of the palette as this page shows it: lighter in the dark, and black as the page's ink.
+  page.tone = (colour) => {
+    if (colour === "#111111") return page.ink("ink");
+    if (Math.max(...hex(page.ink("paper"))) > 128) return colour;
+    return `#${hex(colour).map((part) => Math.round(0.6 * part + 0.4 * 255).toString(16).padStart(2, "0")).join("")}`;
+  };
+
+  // Colour, dashes and name of each line: a device's colour, with dashes for its groups; a colour for each of many groups.
   page.looksOf = (shown) => {
     const groups = [...new Set(shown.map(({ group }) => group))];
     const devices = new Set(shown.map(({ device }) => device));
     const { palette, devices: own } = data.colours;
     const several = groups.length > 1;
+    const dashed = devices.size > 1 && groups.length <= MOST_DASHED;
     return new Map(shown.map((one) => {
-      const colour = several ? palette[groups.indexOf(one.group) % palette.length] : own[one.device];
+      const rank = groups.indexOf(one.group);
+      const colour = several && !dashed ? palette[rank % palette.length] : own[one.device];
       const dotted = several && devices.size > 1 && one.device.startsWith("cpu");
       return [one, {
-        // The palette's black is the page's ink, so that it shows on a dark page too.
-        colour: colour === "#111111" ? page.ink("ink") : colour,
-        dashes: one.elsewhere ? "7 5" : dotted ? "2 3" : "none",
+        colour: page.tone(colour),
+        dashes: one.elsewhere ? "7 5" : dashed ? DASHES[rank] : dotted ? "2 4" : "none",
         name: several ? `${one.label}, ${one.group}` : one.label,
       }];
     }));

@@ -42,12 +42,11 @@ SPLIT_COLOURS = {
     "transfer": "#CC79A7",
     "launch": "#D55E00",
     "threads": "#F0E442",
-    "overhead": "#D55E00",
+    "overhead": "#009E73",
     "memory": "#56B4E9",
     "compute": "#0072B2",
     "unexplained": "#BBBBBB",
 }
-"""Starting kernels and calling operators are the same on two kinds of device."""
 PUBLISHED_COLOUR = "#666666"
 MISTAKE_COLOUR = "#CC79A7"
 GUIDE_COLOUR = "#e3e3e3"

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crossover.config.published_rows import AXES_OF_RESULTS
 from crossover.config.studies import steps_of_run
-from crossover.config.words import BASELINE, HERE
+from crossover.config.words import BASELINE, HERE, STATUSES
 from crossover.figures.style import PALETTE, SPLIT_COLOURS, side_look
 from crossover.figures.view import published_table
 from crossover.report.formats import amount_text, estimate_text
@@ -63,6 +64,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "studies": {name: {"title": spec["title"], "x_axis": spec["x_axis"]} for name, spec in studies.items()},
         "crossovers": _crossovers(tables),
         "protocols": PROTOCOL_WORDS,
+        "statuses": {name: word.count for name, word in STATUSES.items()},
         "colours": {"devices": {side: side_look(side)[0] for side in devices}, "palette": PALETTE},
     }
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -121,6 +123,7 @@ SPEEDUP = {
     "key": "speedup",
     "title": "speed-up over the CPU",
     "unit": "times",
+    "factor": 1,
     "kind": "number",
     "interval": ["speedup_low", "speedup_high"],
 }
@@ -133,6 +136,7 @@ def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
             "key": name,
             "title": column.title_of(name),
             "unit": column.shown_unit if column.chart == "number" else "",
+            "factor": column.factor if column.chart == "number" else 1,
             "kind": column.chart,
             "interval": column.interval,
         }
@@ -163,27 +167,55 @@ def _repeats(tables: RunTables) -> list[list[float]]:
 
 
 def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What the chart marks of a study's source: its crossovers, and its times of a step where it gives a run's."""
+    """What the chart marks of a study's source: its crossovers, and what it measured, with the axes that it states."""
     crossover = (spec["published"] or {}).get("crossover")
-    runs = records(published_table(spec).dropna(subset=["size", "device", "run_time_s"]))
-    times = [
-        [run["size"], run["device"], run["run_time_s"] / steps, f"{side_word(run['device'])}, {run['hardware']}"]
-        for run in runs
-        if run["batch_size"] and (steps := steps_of_run(spec["steps_per_run"], run["batch_size"]))
+    marks = [
+        {
+            "metric": metric,
+            "value": value,
+            "device": run["device"],
+            "words": ", ".join(filter(None, [side_word(run["device"]), run["hardware"]])),
+            "on": {axis: run[axis] for axis in AXES_OF_RESULTS if axis != "device" and run[axis] is not None},
+        }
+        for run in records(published_table(spec).dropna(subset=["size", "device"]))
+        for metric, value in _published_values(run, spec)
     ]
-    return {"crossover": crossover, "times": times}
+    return {"crossover": crossover, "marks": marks}
+
+
+PUBLISHED_AS = {
+    "step_time_s": "step_time_s",
+    "samples_per_s": "samples_per_s",
+    "peak_allocated_bytes": "peak_bytes",
+    "device_used_bytes": "device_used_bytes",
+}
+"""A published metric, and the column of cells that it is drawn beside."""
+
+
+def _published_values(run: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
+    """Columns of cells with what a published run gives of them; of a run's time, that of its steps."""
+    yield from ((own, run[name]) for name, own in PUBLISHED_AS.items() if run[name] is not None)
+    sizes = [run["batch_size"]] if run["batch_size"] else spec["batch_sizes"]
+    if run["run_time_s"] is not None and len(sizes) == 1 and (steps := steps_of_run(spec["steps_per_run"], sizes[0])):
+        yield "step_time_s", run["run_time_s"] / steps
 
 
 def _splits(tables: RunTables) -> dict[str, Any]:
     """The parts of a step's time: their words and colours, and each cell's shares by its place."""
     shares = [f"{part}_share" for part in SPLIT]
-    merged = tables.cells[CELL_AXES].merge(tables.bottlenecks[[*CELL_AXES, *shares]], on=CELL_AXES, how="left")
+    analysed = tables.bottlenecks[is_analysed(tables.bottlenecks)]
+    merged = tables.cells[CELL_AXES].merge(analysed[[*CELL_AXES, *shares]], on=CELL_AXES, how="left")
     cells = {
         place: plain(row[name] or 0 for name in shares)
         for place, row in enumerate(records(merged))
         if row[shares[0]] is not None
     }
     return {"words": list(SPLIT.values()), "colours": [SPLIT_COLOURS[part] for part in SPLIT], "cells": cells}
+
+
+def is_analysed(bottlenecks: pd.DataFrame) -> pd.Series:
+    """Of which cells more than the whole is known of where the time of a step goes."""
+    return bottlenecks["unexplained_share"].fillna(0) < 0.99
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:

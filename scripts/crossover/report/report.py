@@ -25,7 +25,7 @@ from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
 from crossover.report.exports import data_package, measurement_schema
 from crossover.report.machine_facts import differing_software
-from crossover.report.page_data import page_data
+from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import provenance
 from crossover.report.templates import environment_of
 from crossover.tables.frames import records
@@ -101,16 +101,16 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         "common_doubts": common,
         "fullest": [answer for answer in answers if answer["kind"] == "memory" and answer["main"]],
         "trust": trust_of(tables.cells),
-        "zones": [_zone(row) for row in records(tables.zones)],
+        "zones": [_zone(row, run.studies) for row in records(tables.zones)],
         "cells": records(tables.cells),
-        "claims": len(tables.claims),
+        "not_testable": int((tables.claims["verdict"] == "not_testable").sum()),
         "raised": {flag: FLAGS[flag] for flag in flags},
         "problems": records(tables.problems),
         "progress": run.progress,
         "note": run.note,
         "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),
         "machines": machines,
-        "references": records(tables.references),
+        "references": _drawn_references(tables),
         "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],
         "provenance": known,
         "page_data": Markup(page_data(run.studies, tables)),
@@ -169,6 +169,9 @@ def _study(
     main = [answer for answer in said if answer["main"]]
     # That there is no GPU is said once, for the whole page.
     main = [answer for answer in main if answer["status"] != "no_accelerator"] or main
+    shown = [figure for figure in figures if figure["study"] == name]
+    others = [answer for answer in said if not answer["main"]]
+    quality, machines = _quality(own), _machines(own)
     return {
         "name": name,
         "title": spec["title"],
@@ -176,21 +179,47 @@ def _study(
         "published": spec["published"],
         # The memory that is fullest of all studies is told once.
         "main": [answer for answer in main if answer["kind"] != "memory"],
-        "others": [answer for answer in said if not answer["main"]],
+        "others": others,
         "why": _why(own, why),
         "claims": records(own.claims),
-        "tested": records(own.claims[own.claims["verdict"] != "not_testable"]),
-        "figures": [figure for figure in figures if figure["study"] == name],
-        "quality": _quality(own),
-        "machines": _machines(own),
+        "tested": [
+            claim | {"strip": _strip(claim)} for claim in records(own.claims[own.claims["verdict"] != "not_testable"])
+        ],
+        "figures": shown,
+        "quality": quality,
+        "machines": machines,
+        "more": bool(others or shown or quality or machines),
     }
+
+
+STRIP_MARGIN = 0.12
+"""Of a strip's length, on each side."""
+
+
+def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
+    """Where the range that a claim is tested on, and what was measured, lie on a strip from 0 to 1.
+
+    On a logarithmic scale, if all of them are above 0; None without a range or a measured value.
+    """
+    names = ("tested_low", "tested_high", "measured_low", "measured", "measured_high")
+    known = {name: claim[name] for name in names if claim[name] is not None}
+    if (
+        not {"tested_low", "tested_high"} & known.keys()
+        or not {"measured", "measured_low", "measured_high"} & known.keys()
+    ):
+        return None
+    scaled = {name: math.log(value) for name, value in known.items()} if min(known.values()) > 0 else known
+    low, high = min(scaled.values()), max(scaled.values())
+    length = (high - low) or 1
+    places = {name: STRIP_MARGIN + (1 - 2 * STRIP_MARGIN) * (value - low) / length for name, value in scaled.items()}
+    return {name: places.get(name) for name in names}
 
 
 def _why(own: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The parts of a step on the accelerator, else on the CPU, at the size where the devices are nearest."""
-    devices = own.bottlenecks["device"]
-    accelerated = [not is_cpu(device) for device in devices]
-    rows = own.bottlenecks[accelerated] if any(accelerated) else own.bottlenecks[devices == BASELINE]
+    known = own.bottlenecks[is_analysed(own.bottlenecks)]
+    accelerated = [not is_cpu(device) for device in known["device"]]
+    rows = known[accelerated] if any(accelerated) else known[known["device"] == BASELINE]
     if rows.empty:
         return None
     ratios = own.ratios[own.ratios["baseline"] == BASELINE]
@@ -211,8 +240,8 @@ def _why(own: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]
     }
 
 
-def _zone(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of `zones` with the parts of its bar: side, ends in parameters, and share of a logarithmic scale."""
+def _zone(row: Mapping[str, Any], studies: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """A row of `zones` with its studies' titles and its bar: sides, ends in parameters, shares of a log scale."""
     ends = [row["smallest"], row["cpu_until"], row["gpu_from"], row["largest"]]
     ends[1], ends[2] = ends[1] or ends[0], ends[2] or ends[3]
     whole = math.log(ends[3] / ends[0])
@@ -221,7 +250,14 @@ def _zone(row: Mapping[str, Any]) -> dict[str, Any]:
         for side, low, high in zip(("cpu", "either", "gpu"), ends, ends[1:], strict=False)
         if high > low
     ]
-    return {**row, "gpu": short_name(row["contender_name"]) if row["contender_name"] else "GPU", "parts": parts}
+    gpu = short_name(row["contender_name"]) if row["contender_name"] else "GPU"
+    return {**row, "gpu": gpu, "titles": [studies[name]["title"] for name in row["studies"]], "parts": parts}
+
+
+def _drawn_references(tables: RunTables) -> list[dict[str, Any]]:
+    """The machines elsewhere whose cells stand beside those here; several references may be of one machine."""
+    drawn = tables.references[tables.references["machine"].isin(tables.reference_cells["machine"])]
+    return records(drawn.drop_duplicates(["device_name", "physical_cores", "measured_on", "torch_version"]))
 
 
 def _quality(own: RunTables) -> list[dict[str, Any]]:

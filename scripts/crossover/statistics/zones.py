@@ -51,6 +51,8 @@ def _zones(lines: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Any] | None:
         "baseline_name": first["baseline_name"],
         "contender_name": first["contender_name"],
         "studies": list(dict.fromkeys(row["study"] for row, _ in found)),
+        "precisions": list(dict.fromkeys(row["precision"] for row, _ in found)),
+        "batch_sizes": sorted({int(row["batch_size"]) for row, _ in found}),
         "lines": len(found),
         "trials": min(row["trials"] for row, _ in found),
         "smallest": smallest,

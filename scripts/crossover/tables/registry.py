@@ -205,7 +205,7 @@ CELLS = _axes(CELL_AXES) | {
         "achieved_tflops{}",
         "the same over the time of a step",
         "TFLOP/s",
-        title="achieved",
+        title="operations per second",
         shown_unit="TFLOP/s",
         chart="number",
     ),
@@ -238,9 +238,7 @@ CELLS = _axes(CELL_AXES) | {
         "price of a million steps, in the currency of the config's prices; empty without a price of the device",
         trials=MEAN,
     ),
-    "peak_allocated_bytes": _bytes(
-        "peak of what tensors needed", title="peak memory of tensors", trials=MEDIAN, chart="bytes"
-    ),
+    "peak_allocated_bytes": _bytes("peak of what tensors needed", title="peak memory of tensors", trials=MEDIAN),
     "device_used_bytes": _bytes(
         "memory in use on the whole device after the step",
         title="memory used on the device",
@@ -251,12 +249,13 @@ CELLS = _axes(CELL_AXES) | {
         "peak resident memory of the process less that before the step",
         title="growth of the process",
         trials=MEDIAN,
-        chart="bytes",
     ),
     "peak_bytes": _bytes(
         "what tensors needed at a step's peak; on the CPU the sum of the parts, or without them the growth of the "
         "process",
+        title="memory of a step",
         trials=MIDDLE,
+        chart="bytes",
     ),
     **{name: _bytes(f"{words} at that peak", trials=MIDDLE) for name, words in MEMORY_PARTS.items()},
     "capacity_bytes": _bytes("all the memory of the GPU; of the host for the CPU", shown_unit="GB", factor=1e-9),
@@ -269,7 +268,7 @@ CELLS = _axes(CELL_AXES) | {
     **_estimate(
         "roof_share{}",
         "the longer of what memory and operations take at least, over the time of a step",
-        title="of its roof",
+        title="share of the roof reached",
         shown_unit="%",
         factor=100,
         chart="number",
@@ -546,6 +545,8 @@ ZONES = {
     "baseline_name": _text("name of the CPU"),
     "contender_name": _text("name of the accelerator"),
     "studies": _many("studies whose lines it rests on"),
+    "precisions": _many("precisions of these lines"),
+    "batch_sizes": _many("batch sizes of these lines"),
     "lines": _count("lines that it rests on"),
     "trials": _count("fewest ok trials behind a line's crossover"),
     "smallest": Column("trainable parameters of the smallest model measured"),

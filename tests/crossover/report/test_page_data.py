@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.report.page_data import encoded, page_data, plain
+from crossover.report.page_data import encoded, is_analysed, page_data, plain
 from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
@@ -58,12 +58,27 @@ def test_a_cell_has_its_speed_up_repeats_and_split(power_laws: Callable[..., pd.
     assert found["elsewhere"]["count"] == 0
 
 
-def test_published_times_are_those_of_a_step(row: Row) -> None:
-    rows = [{"size": 2, "device": "cuda", "batch_size": 100, "run_time_s": 6.0, "hardware": "Tesla T4"}]
-    published = {"crossover": [700, 700], "rows": rows}
-    changes = {"published": published, "steps_per_run": {"samples": 200, "epochs": 3}}
+@pytest.mark.parametrize("batch", [100, None])
+def test_a_published_run_is_the_time_of_its_steps(row: Row, batch: int | None) -> None:
+    """Three epochs of 200 samples in batches of 100 are six steps; where a source gives no batch, it is the study's."""
+    run = {"protocol": "resident", "size": 2, "device": "cuda", "batch_size": batch, "run_time_s": 6.0}
+    published = {"crossover": [700, 700], "rows": [run | {"hardware": "Tesla T4"}]}
+    changes = {"published": published, "steps_per_run": {"samples": 200, "epochs": 3}, "batch_sizes": [100]}
     found = data_of(pd.DataFrame([row()]), **changes)["published"]["disc_depth"]
-    assert found == {"crossover": [700, 700], "times": [[2, "cuda", 1.0, "GPU, Tesla T4"]]}
+    (mark,) = found["marks"]
+    assert (mark["metric"], mark["value"], mark["words"]) == ("step_time_s", 1.0, "GPU, Tesla T4")
+    assert mark["on"] == {"protocol": "resident", "size": 2} | ({"batch_size": batch} if batch else {})
+
+
+def test_published_memory_stands_beside_memory(row: Row) -> None:
+    rows = [{"size": 2, "device": "cuda", "peak_allocated_bytes": 3e9, "device_used_bytes": 4e9}]
+    found = data_of(pd.DataFrame([row()]), published={"rows": rows})["published"]["disc_depth"]
+    assert {mark["metric"]: mark["value"] for mark in found["marks"]} == {"peak_bytes": 3e9, "device_used_bytes": 4e9}
+
+
+def test_what_is_not_analysed_is_no_split() -> None:
+    shares = pd.DataFrame({"unexplained_share": [1.0, 0.4, None]}, dtype="Float64")
+    assert list(is_analysed(shares)) == [False, True, True]
 
 
 def test_each_cell_has_the_command_of_its_first_trial(row: Row) -> None:

@@ -16,6 +16,7 @@ from crossover.answers.vocabulary import DOUBTS, KINDS
 from crossover.claims.findings import REASONS
 from crossover.config.words import FLAGS
 from crossover.report.report import Run, trust_of, write_report
+from crossover.report.templates import environment_of
 from crossover.tables.columns import COLUMNS
 from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, write_page
 
@@ -85,7 +86,7 @@ def test_the_summary_says_what_it_said(page: Page) -> None:
 
 def test_the_terminal_gives_the_answers_and_where_the_report_is(page: Page) -> None:
     lines = (page.folder / "summary.txt").read_text().splitlines()
-    assert lines[0].startswith("Use the GPU above 14.2 k parameters, the CPU below 13.8 k. Above, it was 2.00 times")
+    assert lines[0].startswith("Use the GPU above 14.2 k parameters, the CPU below 13.8 k. Above, the GPU was 2.00")
     assert lines[1].startswith("widths: GPU faster than CPU from 2,000 neurons on (95 %: 1,")
     assert lines[-2] == f"Report: {page.folder}/report.html (one file; open it in a browser)"
 
@@ -118,6 +119,72 @@ def test_more_lines_than_a_card_has_room_for_are_counted(rows: pd.DataFrame, tmp
     said = "GPU faster than CPU from 2,000 to 3,600 neurons on, by line"
     assert f"<em>5 of 5 lines:</em> <strong>{said}</strong>" in (tmp_path / "report.html").read_text()
     assert f"| 5 of 5 lines: {said} |" in (tmp_path / "summary.md").read_text()
+
+
+ZONE: dict[str, Any] = {
+    "pair": "device",
+    "gpu": "GPU",
+    "smallest": 100,
+    "largest": 10_000,
+    **{f"{zone}_ratio_{end}": None for zone in ("cpu", "between", "gpu") for end in ("low", "high")},
+}
+
+
+@pytest.mark.parametrize(
+    ("ends", "ratios", "advice", "margins"),
+    [
+        (
+            (200, 3000),
+            {"cpu_ratio": (2, 4), "between_ratio": (0.5, 1.5), "gpu_ratio": (3, 9)},
+            "Use the GPU above 3,000 parameters, the CPU below 200.",
+            "Above, the GPU was 3.00 to 9.00 times as fast; below, the CPU was 2.00 to 4.00 times as fast; "
+            "between, the CPU was up to 2.00 times as fast, the GPU up to 1.50 times.",
+        ),
+        (
+            (None, 100),
+            {"gpu_ratio": (3, 9)},
+            "Use the GPU for every model measured, from 100 to 10 k parameters.",
+            "The GPU was 3.00 to 9.00 times as fast.",
+        ),
+        (
+            (10_000, None),
+            {"cpu_ratio": (3, 9)},
+            "Use the CPU for any model measured, from 100 to 10 k parameters.",
+            "The CPU was 3.00 to 9.00 times as fast.",
+        ),
+        (
+            (200, None),
+            {"cpu_ratio": (2, 4), "between_ratio": (0.25, 0.5)},
+            "Use the CPU below 200 parameters; above, it is not settled.",
+            "Below, the CPU was 2.00 to 4.00 times as fast; above, the CPU was 2.00 to 4.00 times as fast.",
+        ),
+        (
+            (None, 200),
+            {"between_ratio": (0.5, 2), "gpu_ratio": (3, 9)},
+            "Use the GPU above 200 parameters; below, it is not settled.",
+            "Above, the GPU was 3.00 to 9.00 times as fast; "
+            "below, the CPU was up to 2.00 times as fast, the GPU up to 2.00 times.",
+        ),
+        (
+            (None, None),
+            {"between_ratio": (1.5, 2)},
+            "GPU or CPU is not settled: at no size is one side ahead in every line measured, from 100 to 10 k "
+            "parameters.",
+            "The GPU was 1.50 to 2.00 times as fast.",
+        ),
+    ],
+)
+def test_advice_names_the_zones_and_the_side_ahead_in_each(
+    ends: tuple[Any, Any], ratios: dict[str, tuple[float, float]], advice: str, margins: str
+) -> None:
+    known = {
+        f"{name}_{end}": value
+        for name, both in ratios.items()
+        for end, value in zip(("low", "high"), both, strict=True)
+    }
+    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    zone = ZONE | known | {"cpu_until": ends[0], "gpu_from": ends[1]}
+    assert (words.advice(zone), words.margins(zone)) == (advice, margins)
 
 
 def test_words_of_others_are_text_in_the_page_and_in_markdown(rows: pd.DataFrame, tmp_path: Path) -> None:
@@ -161,9 +228,9 @@ def test_a_run_without_rows_has_a_report(tmp_path: Path) -> None:
 def test_machines_side_by_side(rows: pd.DataFrame, tmp_path: Path) -> None:
     slow = rows.assign(machine="laptop", step_time_s=2 * rows["step_time_s"], torch_version="2.12.0")
     html = write_page(pd.concat([rows.assign(machine="h200"), slow]), tmp_path).path.read_text()
-    assert "This report holds 2 machines: h200, laptop." in html
+    assert "This report holds 2 machines: " in html
     assert "2.13.0 on h200, 2.12.0 on laptop" in html
-    beside = html[html.index("Machines side by side") :]
+    beside = html[html.index("Time of a step on two machines") :]
     assert re.search(r"<bdi>laptop</bdi></td><td><bdi>h200</bdi></td>.*<td>0\.500 \(", beside)
 
 

@@ -120,7 +120,8 @@ def _error(row: Mapping[str, Any]) -> str:
     if row["ratio"] is None:
         return ""
     off = row["ratio"]
-    return f", {100 * (off - 1):+.0f} %" if 0.5 < off < 2 else f", × {number_text(off)}"
+    digits = 1 if abs(off - 1) < 0.1 else 0
+    return f", {100 * (off - 1):+.{digits}f} %" if 0.5 < off < 2 else f", × {number_text(off)}"
 
 
 def _write(axes: Axes, place: int, words: str, colour: str = INK) -> None:

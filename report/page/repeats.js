@@ -1,0 +1,45 @@
+// How far repeats of a cell lie apart: a dot a trial, beside the middle of its cell.
+"use strict";
+((page) => {
+  const box = document.getElementById("repeats");
+  if (!box) return;
+  const { element, drawn, format } = page;
+  const data = page.data();
+  const [ROW, LEFT, MARGIN] = [30, 60, 50]; // pixels
+
+  const offs = data.rows.flatMap((row) => {
+    const times = data.repeats?.[row.place] ?? [];
+    if (times.length < 2) return [];
+    const middle = times.reduce((sum, time) => sum + Math.log(time), 0) / times.length;
+    return times.map((time) => ({ off: Math.log(time) - middle, device: row.device, side: row.device_label.split(" (")[0] }));
+  });
+  if (!offs.length) return;
+
+  const sorted = offs.map(({ off }) => Math.exp(Math.abs(off))).sort((one, other) => one - other);
+  const [half, most] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
+  const sides = [...new Set(offs.map(({ side }) => side))];
+  const words = `Each dot is a trial beside the middle of its cell: half of them lie within ${format.number(100 * (half - 1))} %, the farthest is ${format.number(most)} times off.`;
+
+  function draw() {
+    const width = box.clientWidth;
+    if (!width) return;
+    const height = ROW * sides.length + 24;
+    const [left, right] = [LEFT + MARGIN, width - MARGIN];
+    const x = (off) => (left + right) / 2 + (off / Math.log(Math.max(most, 1.01))) * ((right - left) / 2);
+    const text = (said, at, y, anchor) => drawn("text", { x: at, y, "text-anchor": anchor, fill: page.ink("soft"), "font-size": page.CHART_FONT_PX }, said);
+    const picture = drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words });
+    picture.append(
+      drawn("path", { d: `M${x(0)},0V${ROW * sides.length}`, stroke: page.ink("line") }),
+      ...sides.map((side, rank) => text(side, 0, ROW * (rank + 0.5) + 4, "start")),
+      // Dots are moved up and down in turn, so that those of one time are seen.
+      ...offs.map(({ off, device, side }, rank) => drawn("circle", {
+        cx: x(off), cy: ROW * (sides.indexOf(side) + 0.5) + ((rank % 5) - 2) * 4, r: 2.5, fill: page.tone(data.colours.devices[device]), opacity: 0.6,
+      })),
+      text(`${format.number(most)} times faster`, x(-Math.log(most)), height - 4, "middle"), text("middle", x(0), height - 4, "middle"),
+      text("slower", x(Math.log(most)), height - 4, "middle"));
+    box.replaceChildren(element("p", {}, words), picture);
+  }
+  box.hidden = false;
+  new ResizeObserver(draw).observe(box);
+  document.addEventListener("crossover:theme", draw);
+})(window.Crossover);
