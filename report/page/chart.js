@@ -19,7 +19,7 @@
 
   // How many times as fast as the CPU, whichever is ahead.
   function speedText(name, { value, low, high }) {
-    const [ahead, behind] = value >= 1 ? [name, "the CPU"] : ["the CPU", name];
+    const [ahead, behind] = value >= 1 ? [name, "CPU"] : ["CPU", name];
     const times = (ratio) => format.number(value >= 1 ? ratio : 1 / ratio);
     const ends = low === null || high === null ? "" : ` (95 %: ${[low, high].map(times).sort((one, other) => one - other).join(" to ")})`;
     return `${ahead} ${times(value)} times as fast as ${behind}${ends}`;
