@@ -11,13 +11,15 @@ import pandas as pd
 import pytest
 
 from crossover.answers.thresholds import as_environment, thresholds_of
+from crossover.report.formats import amount_text
+from crossover.report.templates import environment_of
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
 from crossover.tables.reference_facts import Facts
 from crossover.tables.references import Reference
 from crossover.tables.run_tables import RunTables
 from crossover.thresholds import read_thresholds, should_use_gpu
-from report_pages import study, tables_of
+from report_pages import TEMPLATES, study, tables_of
 
 Row = Callable[..., dict[str, Any]]
 SIZES = (100, 1000, 10_000)
@@ -75,6 +77,19 @@ def test_a_gpu_elsewhere_is_held_against_the_cpu_here(own: Any, elsewhere: Any) 
     assert 100 < answer["low"] < 500 < 2000 < answer["high"] < 3000
     assert answer["measured_on"] == "2026-11-23"
     assert not of_kind(found, "crossover"), "that no GPU was measured here need not be said again"
+
+
+def test_of_a_gpu_elsewhere_the_range_alone_is_said(own: Any, elsewhere: Any) -> None:
+    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    (answer,) = of_kind(tables(own, elsewhere()), "reference")
+    low, high = (amount_text(answer[end], answer["unit"]) for end in ("low", "high"))
+    assert f" faster than this CPU from somewhere between {low} and {high} linear layers on" in words.said(answer)
+    assert words.notes(answer).startswith(
+        "95 %; both beside its own CPU and beside this one, which in small steps takes 4"
+    )
+    other = answer | {"low": answer["low"] / 2}
+    lowest = amount_text(other["low"], answer["unit"])
+    assert f" from {lowest} to {high} linear layers on, by line" in words.summed([answer, other])
 
 
 def test_with_prices_it_is_said_in_money_too(own: Any, elsewhere: Any) -> None:

@@ -51,6 +51,7 @@ def test_between_the_brackets_of_all_lines_neither_is_named(line: Any) -> None:
     assert (found["between_ratio_low"], found["between_ratio_high"]) == pytest.approx((0.2, 2))
     assert (found["gpu_ratio_low"], found["gpu_ratio_high"]) == pytest.approx((2, 200))
     assert (list(found["studies"]), found["lines"], found["trials"]) == (["a", "b"], 2, 1)
+    assert (list(found["precisions"]), list(found["batch_sizes"])) == (["fp32"], [100])
 
 
 def test_with_several_trials_the_interval_is_between(line: Any) -> None:
