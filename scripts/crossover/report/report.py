@@ -201,12 +201,10 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
     On a logarithmic scale, if all of them are above 0; None without a range or a measured value.
     """
-    names = ("tested_low", "tested_high", "measured_low", "measured", "measured_high")
+    tested, measured = ("tested_low", "tested_high"), ("measured_low", "measured", "measured_high")
+    names = (*tested, *measured)
     known = {name: claim[name] for name in names if claim[name] is not None}
-    if (
-        not {"tested_low", "tested_high"} & known.keys()
-        or not {"measured", "measured_low", "measured_high"} & known.keys()
-    ):
+    if known.keys().isdisjoint(tested) or known.keys().isdisjoint(measured):
         return None
     scaled = {name: math.log(value) for name, value in known.items()} if min(known.values()) > 0 else known
     low, high = min(scaled.values()), max(scaled.values())

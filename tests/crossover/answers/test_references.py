@@ -84,9 +84,8 @@ def test_of_a_gpu_elsewhere_the_range_alone_is_said(own: Any, elsewhere: Any) ->
     (answer,) = of_kind(tables(own, elsewhere()), "reference")
     low, high = (amount_text(answer[end], answer["unit"]) for end in ("low", "high"))
     assert f" faster than this CPU from somewhere between {low} and {high} linear layers on" in words.said(answer)
-    assert words.notes(answer).startswith(
-        "95 %; both beside its own CPU and beside this one, which in small steps takes 4"
-    )
+    beside = "95 %; both beside its own CPU and beside this one, which takes 4.00 times as long over small steps"
+    assert words.notes(answer) == beside
     other = answer | {"low": answer["low"] / 2}
     lowest = amount_text(other["low"], answer["unit"])
     assert f" from {lowest} to {high} linear layers on, by line" in words.summed([answer, other])
