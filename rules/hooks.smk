@@ -51,6 +51,10 @@ if IS_MODULE and workflow.is_main_process:
 
 onstart:
     begin()
+    if workflow.local_exec:
+        # Here the limit has no use, and with one Snakemake (9.27) looks for jobs every second while a trial runs, and
+        # ends a second late (snakemake/snakemake#3744). The scheduler is made after the rules are read.
+        workflow.scheduler.job_rate_limiter = None
     # What the run makes, and its executor, are known from here on only.
     if PROGRESS.planned["export_reference"]:
         with one_line_errors():
