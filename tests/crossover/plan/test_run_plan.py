@@ -103,9 +103,7 @@ def test_a_study_is_answered_after_its_preview_unless_the_run_ends_with_it() -> 
 
 def test_a_study_is_measured_at_a_few_sizes_first_and_on_all_devices_in_a_row() -> None:
     found = plan(devices=["cpu", "cuda"])
-    order = sorted(
-        found.trials_of_grid, key=lambda trial: -found.priority(trial[0].values | {"trial": str(trial[1])})
-    )
+    order = sorted(found.trials_of_grid, key=lambda trial: -found.priority(trial[0].values | {"trial": str(trial[1])}))
     sizes = {"disc_depth": {2, 4, 7, 10, 12}, "hsf_width": {5, 10, 100, 1000, 2000}}
     for study, looked_at in sizes.items():
         of_study = [trial for trial in order if trial[0].study == study]
