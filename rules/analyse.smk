@@ -41,6 +41,8 @@ rule collect_measurements:
         measurements=kept(f"{RESULTS}/measurements.parquet"),
     log:
         f"{RESULTS}/logs/collect_measurements.log",
+    # Before the roofs, which the table does not need.
+    priority: PLAN.first_priority
     localrule: True
     conda:
         "../envs/analysis.yaml"
