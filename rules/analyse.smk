@@ -41,6 +41,8 @@ rule collect_measurements:
         measurements=kept(f"{RESULTS}/measurements.parquet"),
     log:
         f"{RESULTS}/logs/collect_measurements.log",
+    # Before the roofs, which the table does not need.
+    priority: PLAN.first_priority
     localrule: True
     conda:
         "../envs/analysis.yaml"
@@ -53,12 +55,12 @@ rule collect_measurements:
         "../scripts/collect_measurements.py"
 
 
-# While a run measures, each study is answered as soon as all of its cells have one trial.
+# While a run measures, each study is answered as soon as a few of its cells have one trial.
 rule give_first_answer:
     input:
         # Not as the output of write_plan, which `ancient` would mark for all rules.
         plan=ancient(f"{RESULTS}/plan.json"),
-        rows=lambda wildcards: PLAN.rows(PLAN.first_round(wildcards.study)),
+        rows=lambda wildcards: PLAN.rows(PLAN.preview(wildcards.study)),
         references=reference_files(REFERENCES),
         template=ancient(house("report/first_answer.txt.j2")),
     output:
@@ -73,7 +75,7 @@ rule give_first_answer:
     params:
         several_hosts=SEVERAL_HOSTS,
     message:
-        "Answering {wildcards.study} from one trial a cell"
+        "Answering {wildcards.study} from its first trials"
     script:
         "../scripts/give_first_answer.py"
 

@@ -72,10 +72,6 @@ with one_line_errors():
     else:
         MACHINE = handed_down()
     hand_down(MACHINE)
-    if workflow.resource_settings.nodes is None and workflow.scheduling_settings:
-        # Here the limit has no use, and with one Snakemake (9.27) looks for jobs over and over: that takes a core in a
-        # run of a thousand trials, and delays the end of each run by a second (snakemake/snakemake#3744).
-        workflow.scheduling_settings.max_jobs_per_timespan = None
     if CONFIG.check_devices and not MACHINE.elsewhere and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)

@@ -4,6 +4,7 @@ import atexit
 
 from crossover.plan.checks import check_executor
 from crossover.machine.invocation import hand_down_invocation, this_invocation
+from crossover.machine.lease import hand_down_gpus
 from crossover.machine.threads import threads_for, usable_cores
 from crossover.measurement.process.children import start_early
 from crossover.measurement.process.holding import choose_isolation
@@ -51,6 +52,10 @@ if IS_MODULE and workflow.is_main_process:
 
 onstart:
     begin()
+    if workflow.local_exec:
+        # Here the limit has no use, and with one Snakemake (9.27) looks for jobs every second while a trial runs, and
+        # ends a second late (snakemake/snakemake#3744). The scheduler is made after the rules are read.
+        workflow.scheduler.job_rate_limiter = None
     # What the run makes, and its executor, are known from here on only.
     if PROGRESS.planned["export_reference"]:
         with one_line_errors():
@@ -58,6 +63,8 @@ onstart:
     if PROGRESS.measures() and not workflow.touch:
         with one_line_errors():
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)
+            if workflow.local_exec and "cuda" in PLAN.devices:
+                hand_down_gpus()
         if workflow.local_exec and choose_isolation("auto") == "server":
             start_early(threads_for("cpu", CONFIG.cpu_threads, usable_cores()))
 

@@ -1,4 +1,4 @@
-"""Answers a study from the first trial of its cells, while the run goes on."""
+"""Answers a study from the first trial of a few of its cells, while the run goes on."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,8 +36,10 @@ def give_first_answer(
     studies = {study: plan.studies[study]}
     searches = table_of("largest_batches")
     tables = analyse(rows, trainings, searches, studies, plan.config["prices"], references=references)
+    measured, sizes = rows["size"].nunique(), len(plan.studies[study]["sizes"])
     with atomic_path(path_to_answer) as temporary:
-        temporary.write_text(first_answer(tables.answers, path_to_template.parent), encoding="utf-8")
+        text = first_answer(tables.answers, measured, sizes, path_to_template.parent)
+        temporary.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -36,8 +36,6 @@ class House:
     def __init__(self, path: Path) -> None:
         self.path = path
         copy_workflow(ROOT, path)
-        profile = path / "profiles" / "default" / "profile.yaml"
-        profile.write_text(profile.read_text().replace("1000/2s", "100/1s"))  # which is how long a run takes to end
         self.edit("studies/disc_depth", sizes=[2, 3], ways=None, figures=["times", "speedups"])
         self.edit("studies/hsf_width", sizes=[5, 10], ways=None)
         datasets = {"higgs": {"rows": 500}}

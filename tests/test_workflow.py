@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -81,6 +82,13 @@ def test_a_run_tells_the_time_left_its_answers_its_command_and_config(finished: 
     assert told["run"]["command"] == "snakemake --cores 1 --resources gpu=1"
     assert told["run"]["folder"] == str(house.path)
     assert told["config"]["datasets"]["higgs"]["rows"] == 500
+
+
+def test_a_first_answer_waits_for_a_few_sizes_alone(fresh: House) -> None:
+    fresh.edit("studies/disc_depth", sizes=[2, 3, 4, 5, 6, 7, 8])
+    said = fresh.run("--dry-run", "results/first_answers/disc_depth.txt")
+    waited_for = re.findall(r"Measuring (\w+): size (\d+) ", said)
+    assert sorted(waited_for) == [("disc_depth", size) for size in "24568"]
 
 
 def test_a_second_run_does_nothing(finished: tuple[House, str]) -> None:

@@ -342,12 +342,37 @@ def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int)
     return steps_per_run
 
 
-def in_rounds(cells: Sequence[Cell], trials: int, seed: int, once: Sequence[Cell] = ()) -> Iterator[tuple[int, Cell]]:
+PREVIEW_SIZES = 5
+"""Sizes that a study's first answer needs: both ends, the middle, and the quarters."""
+
+
+def preview(study: Study) -> Study:
+    """The part of a study that its first answer is given from.
+
+    Of many sizes these are a few, evenly spread, in the first of the study's ways; a study of few sizes is taken whole.
+    """
+    sizes, gaps = sorted(study.sizes), PREVIEW_SIZES - 1
+    if len(sizes) <= PREVIEW_SIZES:
+        return study
+    return replace(
+        study,
+        sizes=tuple(sizes[round(number * (len(sizes) - 1) / gaps)] for number in range(PREVIEW_SIZES)),
+        batch_sizes=study.batch_sizes[:1],
+        protocols=study.protocols[:1],
+        precisions=study.precisions[:1],
+        executions=study.executions[:1],
+        variants=study.variants[:1],
+    )
+
+
+def in_rounds(
+    cells: Sequence[Cell], trials: int, seed: int, once: Sequence[Cell] = (), first: Collection[Cell] = ()
+) -> Iterator[tuple[int, Cell]]:
     """Yield (trial, cell) round by round, shuffled within each; some cells only once, in the first round.
 
     Cells that differ in their device alone follow each other, since they are compared. The first round goes study by
-    study, so that each can be answered as soon as it has been measured once. The order within a round depends on the
-    seed, the round and the cells alone: more trials leave it as it is.
+    study, and in each begins with the cells in `first`, so that each can be answered soon. The order within a round
+    depends on the seed, the round and the cells alone: more trials leave it as it is.
     """
     studies = list(dict.fromkeys(cell.study for cell in cells))
     for trial in range(1, trials + 1):
@@ -358,6 +383,6 @@ def in_rounds(cells: Sequence[Cell], trials: int, seed: int, once: Sequence[Cell
             places.setdefault(replace(cell, device=""), place)
         order.sort(key=lambda cell: places[replace(cell, device="")])
         if trial == 1:
-            order.sort(key=lambda cell: studies.index(cell.study))
+            order.sort(key=lambda cell: (studies.index(cell.study), cell not in first))
         for cell in order:
             yield trial, cell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -33,6 +34,23 @@ class Gpus:
     """All GPUs that the driver shows, in the order of the PCI bus."""
     visible: tuple[str, ...] = ()
     """The GPUs and MIG instances that this process may use, in CUDA's order."""
+
+    def to_json(self) -> str:
+        return json.dumps({"installed": [vars(gpu) for gpu in self.installed], "visible": self.visible}, default=list)
+
+    @classmethod
+    def from_json(cls, text: str) -> Gpus:
+        """The GPUs that `to_json` wrote."""
+        found = json.loads(text)
+        installed = (
+            InstalledGpu(
+                usable=tuple(gpu["usable"]),
+                names={name: tuple(meant) for name, meant in gpu["names"].items()},
+                near=frozenset(gpu["near"]),
+            )
+            for gpu in found["installed"]
+        )
+        return cls(tuple(installed), tuple(found["visible"]))
 
 
 def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:

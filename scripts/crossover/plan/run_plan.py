@@ -19,6 +19,7 @@ from crossover.config.studies import (
     Ways,
     cells_of_ways,
     in_rounds,
+    preview,
     quality_of,
     trained_cells,
 )
@@ -107,7 +108,7 @@ class RunPlan:
 
     @property
     def first_answers(self) -> list[str]:
-        """Names of the studies that are answered after their first round; the last round ends with all answers."""
+        """Names of the studies that are answered after their previews; the last round ends with all answers."""
         return self.measured if self.trials > 1 else self.measured[:-1]
 
     @cached_property
@@ -184,9 +185,9 @@ class RunPlan:
         """The rows of trials, each once, though two stages may ask for it."""
         return [f"{self.results}/cells/{cell.path}/trial-{trial}.parquet" for cell, trial in dict.fromkeys(trials)]
 
-    def first_round(self, study: str) -> list[Trial]:
-        """The first trial of each cell of a study's own grid."""
-        return [(cell, 1) for cell in self.cells if cell.study == study]
+    def preview(self, study: str) -> list[Trial]:
+        """The trials that a study's first answer is given from."""
+        return [(cell, 1) for cell in self._placed(preview(self.study[study]).cells(self.devices))]
 
     def refined_trials(self) -> list[Trial]:
         """Trials of the first grid that refinement starts from."""
@@ -214,7 +215,8 @@ class RunPlan:
 
     @cached_property
     def _priorities(self) -> dict[Trial, int]:
-        rounds = list(in_rounds(self.cells, self.trials, self.seed, once=self.cells_of_ways))
+        first = {cell for study in self.measured for cell, _ in self.preview(study)}
+        rounds = list(in_rounds(self.cells, self.trials, self.seed, self.cells_of_ways, first))
         return {(cell, trial): len(rounds) - turn for turn, (trial, cell) in enumerate(rounds)}
 
     def _placed(self, cells: Iterable[Cell]) -> list[Cell]:

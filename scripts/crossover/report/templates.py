@@ -23,11 +23,15 @@ MOST_FIRST_ANSWERS = 3
 """Lines that tell of a study while a run goes on."""
 
 
-def first_answer(answers: pd.DataFrame, templates: Path) -> str:
-    """The lines for a study whose cells have one trial each: its main answers, without the doubt that they share."""
+def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
+    """The lines for a study that has one trial a cell at `measured` of its `sizes`.
+
+    These are its main answers, without the doubt that they share.
+    """
     main = [row for row in records(answers) if row["main"] and row["kind"] != "memory"]
     told = [row | {"doubts": [doubt for doubt in row["doubts"] if doubt != "one_trial"]} for row in main]
-    return environment_of(templates).get_template("first_answer.txt.j2").render(answers=told[:MOST_FIRST_ANSWERS])
+    template = environment_of(templates).get_template("first_answer.txt.j2")
+    return template.render(answers=told[:MOST_FIRST_ANSWERS], measured=measured, sizes=sizes)
 
 
 def environment_of(templates: Path, html: bool = False) -> Environment:

@@ -15,6 +15,7 @@ from crossover.config.studies import (
     check_any_for,
     effort_of,
     in_rounds,
+    preview,
     quality_of,
     steps_of_run,
     trained_cells,
@@ -75,6 +76,35 @@ def test_the_first_round_goes_study_by_study_and_the_others_mix_them() -> None:
     assert first == [STUDY.name] * 8 + ["another"] * 8
     assert sorted(second) == sorted(first)
     assert second != first
+
+
+@pytest.mark.parametrize(
+    ("sizes", "looked_at"),
+    [
+        ((3,), {3}),
+        ((1, 2, 3, 4, 5), {1, 2, 3, 4, 5}),
+        ((6, 1, 2, 3, 4, 5), {1, 2, 3, 5, 6}),
+        (tuple(range(1, 10)), {1, 3, 5, 7, 9}),
+        (tuple(range(100)), {0, 25, 50, 74, 99}),
+    ],
+)
+def test_a_preview_has_the_ends_the_middle_and_the_quarters(sizes: tuple[int, ...], looked_at: set[int]) -> None:
+    assert set(preview(replace(STUDY, sizes=sizes)).sizes) == looked_at
+
+
+def test_a_preview_of_many_sizes_is_of_the_first_way_on_all_sides_and_of_few_sizes_of_all() -> None:
+    ways = {"protocols": ("resident", "loaded"), "precisions": ("fp32", "tf32"), "executions": ("eager", "compile")}
+    more = {"batch_sizes": (32, 64), "variants": ("plain", "other"), "cpu_threads": (1,)}
+    study = replace(STUDY, sizes=tuple(range(1, 8)), **{**ways, **more})
+    cells = preview(study).cells(["cpu", "cuda"])
+    assert len(cells) == 5 * 3
+    assert {cell.device for cell in cells} == {"cpu", "cpu-1", "cuda"}
+    assert {(cell.protocol, cell.precision, cell.execution, cell.batch_size, cell.variant) for cell in cells} == {
+        ("resident", "fp32", "eager", 32, "plain")
+    }
+    assert set(cells) <= set(study.cells(["cpu", "cuda"]))
+    few = replace(study, sizes=(1, 2))
+    assert preview(few) == few
 
 
 @pytest.mark.parametrize(("batch_size", "steps"), [(512, 20 * 118), (1024, 20 * 59), (60000, 20), (70000, 20)])
@@ -166,6 +196,15 @@ def test_ways_are_measured_by_the_protocols_that_they_name() -> None:
     named = replace(study, ways={**(study.ways or {}), "protocols": ["resident"]})
     assert {cell.protocol for cell in cells_of_ways(study, ["cpu", "cuda"], 3)} == {"resident", "as_published"}
     assert {cell.protocol for cell in cells_of_ways(named, ["cpu", "cuda"], 3)} == {"resident"}
+
+
+def test_a_studys_first_round_begins_with_the_cells_that_come_first() -> None:
+    cells = [*STUDY.cells(["cpu", "cuda"]), *replace(STUDY, name="another").cells(["cpu", "cuda"])]
+    first = {cell for cell in cells if cell.batch_size == 200}
+    turns = list(in_rounds(cells, trials=2, seed=7, first=first))
+    names = [(cell.study, cell in first) for trial, cell in turns if trial == 1]
+    assert names == [(study, early) for study in (STUDY.name, "another") for early in (True, False) for _ in range(4)]
+    assert turns[16:] == list(in_rounds(cells, trials=2, seed=7))[16:]
 
 
 def test_cells_that_are_measured_once_are_in_the_first_round() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from crossover.errors import UserError
-from crossover.machine.lease import LEASES, Lease, lease, others_held
+from crossover.machine.lease import HANDED_DOWN, LEASES, Lease, hand_down_gpus, lease, others_held
 from fake_nvml import FakeGpu, FakeNvml
 from processes import PATIENCE_S
 
@@ -50,6 +50,25 @@ def test_a_lease_names_its_gpu_to_the_measuring_process(leaser: Leaser) -> None:
         assert leased == Lease("GPU-1", {"CUDA_VISIBLE_DEVICES": "GPU-1"}, leased.waited_s, leased.gpus)
         assert leased.gpus.visible == ("GPU-1", "GPU-2")
     assert TWO.opened == 0
+
+
+def test_gpus_that_are_handed_down_are_leased_without_nvml(leaser: Leaser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the CPUs near them, which measuring processes share."""
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-1", near=(0, 3)), FakeGpu("GPU-2")))  # type: ignore[arg-type]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
+    monkeypatch.setenv(HANDED_DOWN, "")
+    hand_down_gpus()
+    with leaser(environment={HANDED_DOWN: os.environ[HANDED_DOWN]}, nvml=FakeNvml(there=False)) as leased:
+        assert leased.uuid == "GPU-2"
+        assert [(gpu.usable, gpu.near) for gpu in leased.gpus.installed] == [(("GPU-1",), {0, 3}), (("GPU-2",), set())]
+        assert leased.gpus.installed[0].names == {"GPU-1": ("GPU-1",)}
+
+
+def test_a_machine_without_nvml_hands_nothing_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(there=False))  # type: ignore[arg-type]
+    monkeypatch.setenv(HANDED_DOWN, "")
+    hand_down_gpus()
+    assert not os.environ[HANDED_DOWN]
 
 
 def test_others_that_are_leased_are_counted_by_their_holders_notes(leaser: Leaser, folder: Path) -> None:

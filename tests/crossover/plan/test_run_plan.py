@@ -94,13 +94,30 @@ def test_rounds_come_one_by_one_and_what_refinement_adds_comes_last() -> None:
     assert ordered != sorted(found.cells, key=lambda cell: -grid[cell, 2])
 
 
-def test_a_study_is_answered_after_its_first_round_unless_the_run_ends_with_it() -> None:
+def test_a_study_is_answered_after_its_preview_unless_the_run_ends_with_it() -> None:
     found = plan()
     assert found.first_answers == ["disc_depth", "hsf_width"]
     assert replace(found, trials=1).first_answers == ["disc_depth"]
-    first = found.first_round("hsf_width")
-    assert {(cell.study, trial) for cell, trial in first} == {("hsf_width", 1)}
-    assert [cell for cell, _ in first] == [cell for cell in found.cells if cell.study == "hsf_width"]
+    assert {(cell.study, trial) for cell, trial in found.preview("hsf_width")} == {("hsf_width", 1)}
+
+
+def test_a_study_is_measured_at_a_few_sizes_first_and_on_all_devices_in_a_row() -> None:
+    found = plan(devices=["cpu", "cuda"])
+    order = sorted(found.trials_of_grid, key=lambda trial: -found.priority(trial[0].values | {"trial": str(trial[1])}))
+    sizes = {"disc_depth": {2, 4, 7, 10, 12}, "hsf_width": {5, 10, 100, 1000, 2000}}
+    for study, looked_at in sizes.items():
+        of_study = [trial for trial in order if trial[0].study == study]
+        first = of_study[: 2 * len(looked_at)]
+        assert set(first) == set(found.preview(study))
+        assert {cell.size for cell, _ in first} == looked_at
+        assert {(cell.precision, cell.execution, number) for cell, number in first} == {("fp32", "eager", 1)}
+        for (one, _), (other, _) in zip(first[::2], first[1::2], strict=True):
+            assert (one.size, {one.device, other.device}) == (other.size, {"cpu", "cuda"})
+    assert {cell.protocol for cell, _ in found.preview("hsf_width")} == {"as_published"}
+    on_classes = replace(found, classes=CLASSES)
+    assert {cell for cell, _ in on_classes.preview("disc_depth")} == {
+        cell for cell in on_classes.cells if cell.study == "disc_depth" and cell.size in sizes["disc_depth"]
+    }
 
 
 def test_a_plan_is_made_of_its_values() -> None:

@@ -16,7 +16,7 @@ from crossover.answers.vocabulary import DOUBTS, KINDS
 from crossover.claims.findings import REASONS
 from crossover.config.words import FLAGS
 from crossover.report.report import Run, trust_of, write_report
-from crossover.report.templates import environment_of
+from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS
 from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, write_page
 
@@ -55,6 +55,15 @@ def rows(row: Row) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def page(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
     return write_page(rows, tmp_path_factory.mktemp("page"))
+
+
+@pytest.mark.parametrize(("sizes", "rests_on"), [(4, "one trial a cell"), (11, "one trial at 4 of 11 sizes")])
+def test_a_first_answer_says_what_it_rests_on(rows: pd.DataFrame, sizes: int, rests_on: str) -> None:
+    first = rows[(rows["study"] == "widths") & (rows["trial"] == 1)]
+    answers = tables_of(first, {"widths": study()}).answers
+    said = first_answer(answers, measured=4, sizes=sizes, templates=TEMPLATES).splitlines()
+    assert said
+    assert all(line.startswith(f"First answer, from {rests_on}: widths: ") for line in said)
 
 
 def visible(html: str) -> str:

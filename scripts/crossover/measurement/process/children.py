@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -218,23 +219,19 @@ def _start(path: Path, key: str, preloaded: str, environment: dict[str, str]) ->
 
 
 def start_early(threads: int) -> None:
-    """Have the trial server of this host start in the background, so that its first trial need not wait for all of it.
+    """Start the trial server of this host in the background, so that the first trial need not wait for all of it.
 
     `threads` are those of the trials.
     """
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
-    quiet = subprocess.DEVNULL
-    subprocess.Popen(
-        entry("children"), stdin=quiet, stdout=quiet, stderr=quiet, env=environment, start_new_session=True
-    )
-
-
-def main() -> None:
-    """Entry of the process that `start_early` starts: as the first trial would, but asks for nothing."""
     preloaded, _ = WORK["trial"]
-    key = server_key(os.environ, preloaded)
-    with suppress(NoServerError):
-        _connect(server_folder() / key, key, preloaded, dict(os.environ)).close()
+
+    def start() -> None:
+        key = server_key(environment, preloaded)
+        with suppress(NoServerError):
+            _connect(server_folder() / key, key, preloaded, environment).close()
+
+    threading.Thread(target=start, daemon=True).start()  # it holds the lock that a trial would start a server under
 
 
 def entry(module: str) -> list[str]:

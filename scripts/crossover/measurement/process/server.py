@@ -228,11 +228,13 @@ def main() -> None:
     environment = dict(os.environ)  # what is imported may add to it
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # or to ask for a GPU would open it, and no fork could use it
     imported = digests_of(SERVER, preloaded)
+    gc.disable()  # to look for garbage among what is being imported takes a tenth of the time
     preload(preloaded)
     if server_key(environment, preloaded) != key:  # something changed while the imports ran
         sys.exit("the packages or the environment changed while the trial server started")
     gc.collect()
     gc.freeze()  # the children share these pages
+    gc.enable()
     with socket.socket(socket.AF_UNIX) as listener:
         beside = place.with_name(f"{place.name}.{os.getpid()}")
         listener.bind(str(beside))

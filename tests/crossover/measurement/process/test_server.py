@@ -22,6 +22,7 @@ import pytest
 from crossover.config.studies import Cell
 from crossover.config.workloads import NULL
 from crossover.machine.code_key import LIBRARY, NULL_TRIAL
+from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process import children
 from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.children import ForkedProcess, NoServerError
@@ -101,6 +102,19 @@ def test_one_server_serves_all_trials_of_its_user_alone(runtime: Path, job: Tria
     assert servers(runtime) == first
     (folder,) = runtime.iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_server_that_was_started_early_serves_the_first_trial(
+    runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(children.WORK, "trial", NULL_TRIAL)
+    for name in THREAD_VARIABLES:
+        monkeypatch.setenv(name, "2")
+    children.start_early(threads=2)
+    assert until(lambda: servers(runtime))
+    early = servers(runtime)
+    measured(job)
+    assert servers(runtime) == early
 
 
 @pytest.mark.parametrize("isolation", ["server", "process"])
