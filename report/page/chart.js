@@ -15,7 +15,10 @@
   // --- Words ---
 
   const percent = (share) => `${Math.round(100 * share)} %`;
-  const placeText = (at) => (seen.places ? seen.places[at] : `${format.count(at)} ${seen.metric === SPLIT ? seen.rows[0].size_name : seen.x.title}`);
+  function placeText(at) {
+    if (seen.metric === SPLIT) return `${format.count(at)} ${seen.rows[0].size_name}`;
+    return seen.places ? seen.places[at] : `${format.count(at)} ${seen.x.title}`;
+  }
 
   // How many times as fast as the CPU, whichever is ahead.
   function speedText(name, { value, low, high }) {
@@ -25,12 +28,12 @@
     return `${ahead} ${times(value)} times as fast as ${behind}${ends}`;
   }
 
-  // What one line says at the size; a cell without a value says how it ended.
+  // What one line says at the size; where a cell there, or the next one, has no value, how that ended.
   function lineText({ name, one, at }) {
     const text = (value) => page.metricText(seen.metric, value);
     if (!at) {
-      const lost = one.points.find((point) => point.at === seen.size && point.row.status !== "ok");
-      return `${name} ${lost ? data.statuses[lost.row.status] : "not measured there"}`;
+      const next = one.points.find((point) => point.at >= seen.size);
+      return `${name} ${next && next.row.status !== "ok" ? data.statuses[next.row.status] : "not measured there"}`;
     }
     const [low, high] = at.measured && !one.elsewhere ? [at.low, at.high] : [null, null];
     if (seen.metric.key === "speedup") return speedText(name, { value: at.value, low, high });
@@ -94,7 +97,7 @@
   const group = choose("line", (value) => set({ line: value }));
   const axis = choose("over", (value) => set({ x: value, size: null }));
   const typed = element("input", { type: "text", name: "size", inputmode: "numeric", size: 11, autocomplete: "off" });
-  const slider = element("input", { type: "range", min: 0, "aria-label": "my size" });
+  const slider = element("input", { type: "range", min: 0, "aria-label": "size" });
   const toggles = Object.entries(TOGGLES).map(([key, title]) => {
     const control = element("input", { type: "checkbox", change: () => set({ [key]: control.checked }) });
     return { key, control, label: element("label", {}, control, ` ${title}`) };
@@ -130,11 +133,10 @@
     group.label.hidden = new Set(seen.groupOf.values()).size < 2;
     fill(axis, seen.metric === SPLIT ? [] : seen.axes, seen.x.key);
     const { crossover, marks } = data.published[state.study];
-    const isTime = seen.metric?.key === "step_time_s";
     const possible = {
-      repeats: isTime && seen.rows.some(({ place }) => data.repeats?.[place].length > 1),
-      published: seen.metric !== SPLIT && Boolean(crossover || marks.some(({ metric: own }) => own === seen.metric?.key)),
-      elsewhere: seen.metric !== SPLIT && data.elsewhere.rows.some((row) => row.study === state.study),
+      repeats: seen.metric?.key === "step_time_s" && seen.rows.some(({ place }) => data.repeats?.[place].length > 1),
+      published: Boolean(crossover && page.isTime(seen.metric)) || marks.some(({ metric: own }) => own === seen.metric?.key),
+      elsewhere: seen.hasElsewhere,
     };
     for (const { key, control, label } of toggles) {
       control.checked = state[key];
@@ -159,10 +161,11 @@
     legend.replaceChildren();
     plot.replaceChildren();
     scale = null;
+    for (const one of pictures) one.hidden = !seen.metric;
     if (!seen.metric) return;
     if (seen.metric === SPLIT) {
       plot.append(page.drawSplits(seen, width, label));
-      const isThere = (rank) => seen.splits.some(({ place }) => data.splits.cells[place][rank] > 0);
+      const isThere = (rank) => seen.splits.some(({ place }) => data.splits.cells[place][rank] >= 0.005);
       const parts = data.splits.words.map((part, rank) => [part, rank]).filter(([, rank]) => isThere(rank));
       legend.append(...parts.map(([part, rank]) => entry(`background: ${data.splits.colours[rank]}`, part)));
       return;
@@ -177,14 +180,13 @@
     }
   }
 
-  const nearest = (asked) => seen.sizes.reduce((best, size) => (Math.abs(size - asked) < Math.abs(best - asked) ? size : best));
   typed.addEventListener("change", () => {
     const asked = page.readNumber(typed.value)?.value;
     if (!(asked > 0)) {
       readout.textContent = `“${typed.value}” is no size; type a number above 0, such as 2,000 or 703 k.`;
       return;
     }
-    set({ size: seen.between ? asked : nearest(asked) });
+    set({ size: asked });
   });
   slider.addEventListener("input", () => { state.size = fromStep(Number(slider.value)); render(); });
   slider.addEventListener("change", remember);
@@ -200,7 +202,7 @@
     const pixel = event.clientX - plot.getBoundingClientRect().left;
     if (!scale || pixel < scale.left || pixel > scale.right) return;
     state.size = seen.sizes.find((size) => Math.abs(scale.x(size) - pixel) < SNAP) ?? scale.at(pixel);
-    seen.size = page.within(state.size, seen.sizes);
+    seen.asked = seen.size = page.within(state.size, seen.sizes);
     draw();
   });
   plot.addEventListener("pointerleave", remember);
@@ -216,12 +218,13 @@
   }
 
   function recall() {
-    if (!location.hash.startsWith("#chart?")) return;
+    if (!location.hash.startsWith("#chart?")) return false;
     const known = Object.fromEntries(new URLSearchParams(location.hash.slice("#chart?".length)));
     if (studies.includes(known.study)) state.study = known.study;
     for (const key of ["y", "x", "line"]) state[key] = known[key] ?? null;
-    if (Number(known.size) > 0) state.size = Number(known.size);
+    state.size = Number(known.size) > 0 ? Number(known.size) : null;
     for (const { key } of toggles) state[key] = known[key] !== "off";
+    return true;
   }
 
   // --- Downloads ---
@@ -271,15 +274,16 @@
     save("csv", rows.map((cells) => cells.map(quoted).join(",")).join("\n"), "text/csv");
   }
 
+  const pictures = [button("SVG", () => save("svg", source(), "image/svg+xml")), button("PNG", savePng), button("CSV", saveCsv)];
   box.append(
     element("div", { class: "controls" }, study.label, metric.label, group.label, axis.label),
     mine, readout, plot, legend,
     element("div", { class: "controls small" },
       ...toggles.map(({ label }) => label),
-      button("SVG", () => save("svg", source(), "image/svg+xml")), button("PNG", savePng), button("CSV", saveCsv),
-      button("these cells as a table", () => page.showStudyInTable(state.study))));
+      ...pictures, button("these cells as a table", () => page.showStudyInTable(state.study))));
   recall();
   render();
+  window.addEventListener("hashchange", () => { if (recall()) render(); });
   for (const link of document.querySelectorAll("[data-chart]")) {
     if (studies.includes(link.dataset.chart)) link.append(page.drawSmall(link.dataset.chart));
     else link.remove();
@@ -287,6 +291,7 @@
       event.preventDefault();
       set({ study: link.dataset.chart, line: null, x: null, size: null });
       box.scrollIntoView();
+      study.control.focus({ preventScroll: true });
     });
   }
   new ResizeObserver(draw).observe(plot);

@@ -26,10 +26,19 @@
     return [first, rest.join(" ")];
   };
 
-  const pointsOf = (one, metric) => one.points.flatMap(({ at, row }) => {
-    const point = page.pointOf(row, metric);
-    return point ? [{ ...point, at, row }] : [];
-  });
+  const { pointsOf } = page;
+  const BENDS = 8; // pieces of a line between two points
+
+  // The points of a series' curve, those measured among them.
+  function bent(points) {
+    const curve = page.curveOf(points);
+    return points.flatMap((point, rank) => {
+      const next = points[rank + 1];
+      if (!next) return [point];
+      const between = Array.from({ length: BENDS - 1 }, (_, piece) => point.at * (next.at / point.at) ** ((piece + 1) / BENDS));
+      return [point, ...between.map((at) => ({ at, value: curve(at) }))];
+    });
+  }
 
   // --- Scales ---
 
@@ -79,7 +88,9 @@
 
   // --- Behind the lines ---
 
-  const isTime = (metric) => ["seconds", "rate"].includes(metric.kind) || metric.key === "speedup";
+  // What a crossover in time has a meaning for.
+  page.isTime = (metric) => ["seconds", "rate"].includes(metric?.kind) || metric?.key === "speedup";
+  const { isTime } = page;
 
   function upright(scale, at, dashes) {
     const x = page.within(scale.x(at), [scale.left, scale.right]);
@@ -156,7 +167,7 @@
     const dotted = (point) => state.repeats && repeats(point).length > 1 && repeats(point).length <= MOST_DOTS;
     const barred = points.filter((point) => point.low !== null && point.high !== null && !dotted(point) && !one.elsewhere);
     const lost = one.points.filter(({ row }) => row.status !== "ok" && !page.pointOf(row, seen.metric));
-    const path = points.map(({ at, value }, rank) => `${rank ? "L" : "M"}${scale.x(at)},${scale.y(value)}`).join("");
+    const path = (seen.places ? points : bent(points)).map(({ at, value }, rank) => `${rank ? "L" : "M"}${scale.x(at)},${scale.y(value)}`).join("");
     const dot = ({ at, value }) => ({ cx: scale.x(at), cy: scale.y(value) });
     const mark = one.elsewhere ? { r: 2.5, fill: ink("paper") } : { r: 4, fill: look.colour };
     return drawn("g", {},

@@ -6,7 +6,6 @@
   const WORDS = {
     size: (row) => row.size_label ?? `${page.format.whole(row.size)} ${row.size_name}`,
     batch_size: (row) => `batch ${page.format.whole(row.batch_size)}`,
-    protocol: (row) => page.data().protocols[row.protocol],
     device: (row) => row.device_label,
   };
   const word = (row, axis) => (WORDS[axis] ? WORDS[axis](row) : row[axis].replaceAll("_", " "));
@@ -48,18 +47,52 @@
     return value === null || value <= 0 ? null : { value, low: low ?? null, high: high ?? null };
   };
 
-  // A series' value at a place, log-log between its neighbours and exact at its points; null outside of them.
-  page.valueAt = (series, metric, x, logX) => {
-    const known = series.points.flatMap(({ at, row }) => {
-      const point = page.pointOf(row, metric);
-      return point ? [{ at, row, ...point }] : [];
+  // Slopes of the curve that neither overshoots nor turns between two points (PCHIP, Fritsch and Butland 1984), which
+  // crossovers are read off, too. `gaps` are the distances of the points, `rises` the slopes between them.
+  function slopesOf(gaps, rises) {
+    if (rises.length < 2) return [rises[0], rises[0]];
+    const end = (gap, next, rise, after) => {
+      const slope = ((2 * gap + next) * rise - gap * after) / (gap + next);
+      if (slope * rise <= 0) return 0;
+      return rise * after <= 0 && Math.abs(slope) > 3 * Math.abs(rise) ? 3 * rise : slope;
+    };
+    const inner = rises.slice(1).map((rise, rank) => {
+      const [before, gap, next] = [rises[rank], gaps[rank], gaps[rank + 1]];
+      const [one, other] = [2 * next + gap, next + 2 * gap];
+      return before * rise <= 0 ? 0 : (one + other) / (one / before + other / rise);
     });
+    const last = rises.length - 1;
+    return [end(gaps[0], gaps[1], rises[0], rises[1]), ...inner, end(gaps[last], gaps[last - 1], rises[last], rises[last - 1])];
+  }
+
+  // The curve through points {at, value} in the order of `at`, on logarithmic scales: a value within their range.
+  page.curveOf = (points) => {
+    const [xs, ys] = [points.map(({ at }) => Math.log(at)), points.map(({ value }) => Math.log(value))];
+    const gaps = xs.slice(1).map((x, rank) => x - xs[rank]);
+    const rises = gaps.map((gap, rank) => (ys[rank + 1] - ys[rank]) / gap);
+    const slopes = points.length > 1 ? slopesOf(gaps, rises) : [];
+    return (at) => {
+      const next = xs.findIndex((x) => x > Math.log(at));
+      const rank = next < 0 ? gaps.length - 1 : Math.max(next - 1, 0);
+      const [gap, share] = [gaps[rank], (Math.log(at) - xs[rank]) / gaps[rank]];
+      const [rest, bend] = [1 - share, share * (1 - share)];
+      const line = ys[rank] * rest * rest * (1 + 2 * share) + ys[rank + 1] * share * share * (3 - 2 * share);
+      return Math.exp(line + gap * bend * (slopes[rank] * rest - slopes[rank + 1] * share));
+    };
+  };
+
+  // The points of a series that have a value of a metric.
+  page.pointsOf = (series, metric) => series.points.flatMap(({ at, row }) => {
+    const point = page.pointOf(row, metric);
+    return point ? [{ at, row, ...point }] : [];
+  });
+
+  // A series' value at a place, on the curve between its points and exact at them; null outside of them.
+  page.valueAt = (series, metric, x, logX) => {
+    const known = page.pointsOf(series, metric);
     const exact = known.find(({ at }) => at === x);
     if (exact) return { ...exact, measured: true };
-    const next = known.findIndex(({ at }) => at > x);
-    if (next <= 0 || !logX) return null;
-    const [before, after] = [known[next - 1], known[next]];
-    const share = Math.log(x / before.at) / Math.log(after.at / before.at);
-    return { value: before.value * (after.value / before.value) ** share, measured: false };
+    if (!logX || known.length < 2 || x < known[0].at || x > known.at(-1).at) return null;
+    return { value: page.curveOf(known)(x), measured: false };
   };
 })(window.Crossover);

@@ -12,13 +12,17 @@
   page.SPLIT = { key: "split", title: "where the time goes" };
   page.chartStudies = Object.keys(data.studies).filter((name) => data.rows.some((row) => row.study === name));
 
+  function nearest(asked, sizes) {
+    const apart = (size) => Math.abs(Math.log(size / asked));
+    return sizes.reduce((best, size) => (apart(size) < apart(best) ? size : best));
+  }
+
   // Where a chart begins: at the size nearest to its first crossover, else at the middle one.
   function beginning(sizes, mine, x) {
     const crossover = data.crossovers.find(({ cell, on }) => mine.has(cell) && on[x.key]);
     if (!crossover) return sizes[Math.floor(sizes.length / 2)];
     const [at, low, high] = crossover.on[x.key];
-    const apart = (size) => Math.abs(Math.log(size / (at ?? Math.sqrt(low * high))));
-    return sizes.reduce((best, size) => (apart(size) < apart(best) ? size : best));
+    return nearest(at ?? Math.sqrt(low * high), sizes);
   }
 
   // The study's metrics, axes and groups of lines, those shown, the sizes that they have, and the size that is read.
@@ -46,6 +50,7 @@
     const shown = !metric || metric === page.SPLIT ? []
       : series.filter((one) => isMine(one.group) && (state.elsewhere || !one.elsewhere) && hasValue(one));
 
+    const hasElsewhere = Boolean(metric) && elsewhere.some((row) => page.pointOf(row, metric));
     const splits = split.filter((row) => isMine(groupOf.get(row))).slice(0, MOST_BARS);
     const whose = (row) => (line === page.ALL && groups.length > 1 ? `, ${groupOf.get(row)}` : "");
     const isSplit = metric === page.SPLIT;
@@ -54,8 +59,8 @@
     // Only lines over a number have values between their sizes.
     const between = !places && !isSplit;
     const asked = sizes.length ? state.size ?? beginning(sizes, mine, isSplit ? { key: "size" } : x) : null;
-    const size = asked === null ? null : between || sizes.includes(asked) ? page.within(asked, sizes) : beginning(sizes, mine, {});
-    return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, groupOf, shown, sizes, asked, size, between, splits, whose };
+    const size = asked === null ? null : between ? page.within(asked, sizes) : places && !isSplit ? page.within(Math.round(asked), sizes) : nearest(asked, sizes);
+    return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, groupOf, shown, sizes, asked, size, between, splits, whose, hasElsewhere };
   };
 
   // A size, or the nearest of those measured.

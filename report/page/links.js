@@ -9,7 +9,7 @@
       page.showCell(hash.slice("cell=".length));
       return;
     }
-    const target = document.getElementById(decodeURIComponent(hash));
+    const target = [...document.querySelectorAll("[id]")].find(({ id }) => [id, encodeURIComponent(id)].includes(hash));
     if (target) page.reveal(target);
   }
   window.addEventListener("hashchange", follow);

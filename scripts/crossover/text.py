@@ -65,7 +65,7 @@ def rate_text(samples_per_s: float) -> str:
 
 def percent_text(share: float) -> str:
     """A share in per cent with two digits, or all before the point: 0.11 %, 9.2 %, 153 %."""
-    return f"{number_text(100 * share, 2)} %"
+    return f"{'-' if share < 0 else ''}{number_text(abs(100 * share), 2)} %"
 
 
 def share_text(share: float) -> str:

@@ -8,8 +8,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.interpolate import PchipInterpolator
 
 from crossover.tables.columns import COLUMNS
 from crossover.tables.reference_facts import Facts
@@ -20,7 +22,7 @@ from report_pages import Page, write_page
 pytestmark = pytest.mark.slow
 
 BETWEEN = "(between sizes that were measured)"
-RESIDENT = "data resident on the device"
+RESIDENT = "resident"
 
 
 def ask(opened: Opened, study: str, size: str, over: str = "size") -> str:
@@ -86,6 +88,22 @@ def test_a_cell_without_a_time_is_read_as_it_ended(run: Page, open_page: Open) -
     assert f"{RESIDENT}: CPU 1.60 ms (95 %: 1.56 ms to 1.64 ms), GPU out of memory" in said
 
 
+def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, open_page: Open) -> None:
+    """Held against SciPy's PCHIP on logarithms: a line that rises, turns and is flat, one of two points."""
+    opened = open_page(run.path)
+    for ats, values in [((1, 10, 20, 400, 500), (3, 2, 9, 9, 40)), ((1, 2, 3), (1, 5, 4)), ((5, 50), (1, 7))]:
+        asked = np.geomspace(ats[0], ats[-1], 40)
+        found = opened.page.evaluate(
+            "([points, asked]) => asked.map(Crossover.curveOf(points))",
+            [[{"at": at, "value": value} for at, value in zip(ats, values, strict=True)], asked.tolist()],
+        )
+        if len(ats) == 2:
+            expected = np.interp(np.log(asked), np.log(ats), np.log(values))
+        else:
+            expected = PchipInterpolator(np.log(ats), np.log(values))(np.log(asked))
+        np.testing.assert_allclose(np.log(found), expected, atol=1e-12)
+
+
 def test_the_pointer_reads_what_is_below_it(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     box = opened.chart.locator("svg").bounding_box()
@@ -94,6 +112,7 @@ def test_the_pointer_reads_what_is_below_it(run: Page, open_page: Open) -> None:
     first = opened.readout
     opened.page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"])
     assert first.startswith("At ")
+    assert opened.readout.startswith("At ")
     assert opened.readout != first
 
 
@@ -218,6 +237,12 @@ def test_the_address_brings_the_same_chart_back(run: Page, open_page: Open) -> N
     assert again.chart.locator("[name=line]").input_value() == "all lines"
     assert again.readout == said
     assert not again.chart.get_by_role("checkbox", name="published").is_checked()
+
+
+def test_an_address_that_changes_changes_the_chart(run: Page, open_page: Open) -> None:
+    opened = open_page(run.path)
+    opened.page.evaluate("location.hash = '#chart?study=depths&size=3'")
+    opened.page.wait_for_function("document.querySelector('#chart .readout').textContent.startsWith('At 3 linear')")
 
 
 def download(opened: Opened, kind: str) -> bytes:

@@ -18,7 +18,7 @@ from crossover.figures.view import published_table
 from crossover.report.formats import amount_text, estimate_text
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records
-from crossover.tables.labels import PROTOCOL_WORDS, device_label, side_word
+from crossover.tables.labels import device_label, side_word
 from crossover.tables.registry import CELL_AXES, CELLS, SPLIT, Column
 from crossover.tables.run_tables import RunTables
 
@@ -63,7 +63,6 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "metrics": [*_metrics(cells), SPEEDUP],
         "studies": {name: {"title": spec["title"], "x_axis": spec["x_axis"]} for name, spec in studies.items()},
         "crossovers": _crossovers(tables),
-        "protocols": PROTOCOL_WORDS,
         "statuses": {name: word.count for name, word in STATUSES.items()},
         "colours": {"devices": {side: side_look(side)[0] for side in devices}, "palette": PALETTE},
     }

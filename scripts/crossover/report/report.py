@@ -88,7 +88,7 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
     """What the templates know of a run; `known` is its provenance."""
     tables = run.tables
     answers = records(tables.answers)
-    common = _common_doubts(answers)
+    common = _common_doubts(answers, trust_of(tables.cells))
     for answer in answers:
         answer["doubts"] = [doubt for doubt in answer["doubts"] if doubt not in common]
     figures = [figure_of(path) for path in run.figures]
@@ -99,6 +99,7 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         "studies": studies,
         "answers": answers,
         "common_doubts": common,
+        "moved_at_best": any(_moved(answer) for answer in answers),
         "fullest": [answer for answer in answers if answer["kind"] == "memory" and answer["main"]],
         "trust": trust_of(tables.cells),
         "zones": [_zone(row, run.studies) for row in records(tables.zones)],
@@ -149,11 +150,18 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _common_doubts(answers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A single trial and flags, where more than half of the answers have them: said once, not behind each answer."""
+def _common_doubts(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
+    """A single trial and flags, where more than half of the answers or cells have them: said once, not each time."""
     known = [answer["doubts"] for answer in answers if answer["trials"] is not None]
     counts = Counter(doubt for doubts in known for doubt in doubts if doubt in ("one_trial", *FLAGS))
-    return [doubt for doubt, count in counts.items() if count > len(known) / 2]
+    often = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
+    return [doubt for doubt, count in counts.items() if count > len(known) / 2 or doubt in often]
+
+
+def _moved(answer: Mapping[str, Any]) -> bool:
+    """Whether a study has another answer with each device at its best than in the plain ways."""
+    decided = answer["kind"] == "best" and answer["status"] in ("bracketed", "reversed", "below_range", "above_range")
+    return decided and (answer["factor"] is not None or answer["status"] != answer["moved_status"])
 
 
 def _study(

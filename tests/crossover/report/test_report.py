@@ -165,14 +165,15 @@ ZONE: dict[str, Any] = {
             (200, None),
             {"cpu_ratio": (2, 4), "between_ratio": (0.25, 0.5)},
             "Use the CPU below 200 parameters; above, it is not settled.",
-            "Below, the CPU was 2.00 to 4.00 times as fast; above, the CPU was 2.00 to 4.00 times as fast.",
+            "Below, the CPU was 2.00 to 4.00 times as fast; above, as far as measured, the CPU was 2.00 to 4.00 "
+            "times as fast.",
         ),
         (
             (None, 200),
             {"between_ratio": (0.5, 2), "gpu_ratio": (3, 9)},
             "Use the GPU above 200 parameters; below, it is not settled.",
             "Above, the GPU was 3.00 to 9.00 times as fast; "
-            "below, the CPU was up to 2.00 times as fast, the GPU up to 2.00 times.",
+            "below, as far as measured, the CPU was up to 2.00 times as fast, the GPU up to 2.00 times.",
         ),
         (
             (None, None),
