@@ -100,7 +100,7 @@ def test_what_has_finished_is_held_against_a_reference_that_is_still_there(
         write_trial(one, tmp_path / "run")
     report_rows.main([str(tmp_path / "run")])
     assert (
-        "disc_depth: Brand G1 (measured elsewhere on 2026-11-23) faster than this CPU from about "
+        "disc_depth: Brand G1 (measured elsewhere on 2026-11-23) faster than this CPU from somewhere between "
         in capsys.readouterr().out
     )
 

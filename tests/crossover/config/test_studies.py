@@ -147,7 +147,7 @@ def test_the_smaller_cap_counts_and_else_the_studys_own_number(
 
 def test_seconds_are_written_with_a_point_however_the_file_writes_them() -> None:
     """A command line is made of them, and another spelling would measure everything again."""
-    assert repr(effort_of(replace(STUDY, effort={"timed_max_s": 2}), Effort()).timed_max_s) == "2.0"
+    assert repr(effort_of(replace(STUDY, effort={"timed_max_s": 1}), Effort()).timed_max_s) == "1.0"
 
 
 def test_what_changes_no_model_is_trained_once() -> None:
