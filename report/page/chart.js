@@ -1,9 +1,9 @@
-// The page's chart: what is shown and at which size, in words and as a picture. Its state is in the address.
+// The page's chart: its controls, what it shows of which size, and its downloads. Its state is in the address.
 "use strict";
 ((page) => {
   const box = document.getElementById("chart");
   if (!page.chartStudies.length) return;
-  const { element, format, SPLIT, chartStudies: studies } = page;
+  const { element, format, SPLIT, placeText, chartStudies: studies } = page;
   const data = page.data();
   const STEPS = 400; // of the slider
   const SNAP = 9; // pixels within which a measured size attracts the pointer
@@ -11,79 +11,6 @@
   const state = { study: studies[0], y: null, x: null, line: null, size: null, repeats: true, published: true, elsewhere: true };
   let seen = null;
   let scale = null;
-
-  // --- Words ---
-
-  const percent = (share) => `${Math.round(100 * share)} %`;
-  function placeText(at) {
-    if (seen.metric === SPLIT) return `${format.count(at)} ${seen.rows[0].size_name}`;
-    return seen.places ? seen.places[at] : `${format.count(at)} ${seen.x.title}`;
-  }
-
-  // How many times as fast as the CPU, whichever is ahead.
-  function speedText(name, { value, low, high }) {
-    const [ahead, behind] = value >= 1 ? [name, "CPU"] : ["CPU", name];
-    const times = (ratio) => format.number(value >= 1 ? ratio : 1 / ratio);
-    const ends = low === null || high === null ? "" : ` (95 %: ${[low, high].map(times).sort((one, other) => one - other).join(" to ")})`;
-    return `${ahead} ${times(value)} times as fast as ${behind}${ends}`;
-  }
-
-  // What one line says at the size; where a cell there, or the next one, has no value, how that ended.
-  function lineText({ name, one, at }) {
-    const text = (value) => page.metricText(seen.metric, value);
-    if (!at) {
-      const next = one.points.find((point) => point.at >= seen.size);
-      return `${name} ${next && next.row.status !== "ok" ? data.statuses[next.row.status] : "not measured there"}`;
-    }
-    const [low, high] = at.measured && !one.elsewhere ? [at.low, at.high] : [null, null];
-    if (seen.metric.key === "speedup") return speedText(name, { value: at.value, low, high });
-    return `${name} ${text(at.value)}${low !== null && high !== null ? ` (95 %: ${text(low)} to ${text(high)})` : ""}`;
-  }
-
-  // The range in which a GPU elsewhere may cross this CPU, where the size lies within.
-  function unsettled(lines) {
-    const places = new Set(lines.flatMap(({ points }) => points.map(({ row }) => row.place)));
-    const found = data.crossovers.find(({ cell, on }) => {
-      const [at, low, high] = on[seen.x.key] ?? [0];
-      return places.has(cell) && at === null && low <= seen.size && seen.size <= high;
-    });
-    return found ? ` as they were measured; beside this CPU not settled from ${found.on[seen.x.key][3]}` : "";
-  }
-
-  // What the lines of a group say at the size, and which device is how far ahead.
-  function groupText(lines) {
-    const short = (one) => one.label.replace(/ \(.*\)/, one.elsewhere ? "$&" : "");
-    const found = lines.map((one) => ({ name: short(one), one, at: page.valueAt(one, seen.metric, seen.size, !seen.places) }));
-    const values = found.map(lineText).join(", ");
-    // A GPU elsewhere is held against this CPU where none is here.
-    const [own, all] = [({ one, at }) => at && !one.elsewhere, ({ at }) => at].map((wanted) => found.filter(wanted));
-    const timed = (own.length > 1 ? own : all).sort((first, second) => first.at.value - second.at.value);
-    if (seen.metric.kind !== "seconds" || timed.length < 2) return values;
-    const [fast, slow] = [timed[0], timed.at(-1)];
-    const ratio = slow.at.value / fast.at.value;
-    const ahead = ratio < 1.005 ? "equally fast" : `${fast.name} ${format.number(ratio)} times as fast as ${slow.name}`;
-    return `${values}: ${ahead}${unsettled(lines)}`;
-  }
-
-  function splitText() {
-    const rows = seen.splits.filter(({ size }) => size === seen.size);
-    return rows.map((row) => {
-      const parts = data.splits.cells[row.place].map((share, rank) => ({ share, words: data.splits.words[rank] }));
-      const said = parts.filter(({ share }) => share >= 0.005).sort((one, other) => other.share - one.share);
-      return `${row.device_label.split(" (")[0]}${seen.whose(row)}: ${said.map(({ share, words }) => `${words} ${percent(share)}`).join(", ")}`;
-    }).join("; ");
-  }
-
-  function reading() {
-    if (!seen.metric) return "No cell of this study has a value to draw; the table of cells says why.";
-    const place = placeText(seen.size);
-    if (seen.metric === SPLIT) return `At ${place}: ${splitText()}.`;
-    // The CPU elsewhere is to be seen, but compared with nothing.
-    const told = Map.groupBy(seen.shown.filter((one) => !(one.elsewhere && one.device === "cpu")), ({ group }) => group);
-    const said = [...told].map(([group, lines]) => `${told.size > 1 ? `${group}: ` : ""}${groupText(lines)}`);
-    const beyond = seen.between && seen.asked !== seen.size ? `Only ${format.count(seen.sizes[0])} to ${placeText(seen.sizes.at(-1))} were measured. ` : "";
-    return `${beyond}At ${place}${seen.sizes.includes(seen.size) ? "" : " (between sizes that were measured)"}: ${said.join("; ")}.`;
-  }
 
   // --- Controls ---
 
@@ -132,10 +59,9 @@
     fill(group, seen.lines.map((key) => ({ key, title: key })), seen.line);
     group.label.hidden = new Set(seen.groupOf.values()).size < 2;
     fill(axis, seen.metric === SPLIT ? [] : seen.axes, seen.x.key);
-    const { crossover, marks } = data.published[state.study];
     const possible = {
       repeats: seen.metric?.key === "step_time_s" && seen.rows.some(({ place }) => data.repeats?.[place].length > 1),
-      published: Boolean(crossover && page.isTime(seen.metric)) || marks.some(({ metric: own }) => own === seen.metric?.key),
+      published: seen.shown.length > 0 && page.publishedCrossover(seen).length + page.publishedMarks(seen).length > 0,
       elsewhere: seen.hasElsewhere,
     };
     for (const { key, control, label } of toggles) {
@@ -150,14 +76,14 @@
   function draw() {
     const width = plot.clientWidth;
     if (!width) return;
-    const words = reading();
+    const words = page.readingOf(seen);
     const label = `${data.studies[state.study].title}: ${seen.metric?.title ?? "nothing"}`;
     readout.textContent = words;
     mine.hidden = seen.sizes.length < 2;
-    if (document.activeElement !== typed) typed.value = seen.places ? seen.places[seen.size] : format.count(seen.size ?? 0);
+    if (document.activeElement !== typed) typed.value = seen.places?.[seen.size] ?? format.count(seen.size ?? 0);
     slider.max = seen.between ? STEPS : Math.max(seen.sizes.length - 1, 0);
     slider.value = toStep();
-    slider.setAttribute("aria-valuetext", seen.metric ? placeText(seen.size) : "");
+    slider.setAttribute("aria-valuetext", seen.metric ? placeText(seen, seen.size) : "");
     legend.replaceChildren();
     plot.replaceChildren();
     scale = null;
@@ -174,6 +100,7 @@
     const { picture, scale: own, named } = page.drawLines(seen, looks, state, width, label);
     scale = own;
     plot.append(picture);
+    if (state.published && page.publishedMarks(seen).length) legend.append(entry("width: .7rem; height: .7rem; border: 1.5px solid", "published"));
     if (!named) {
       const kind = ({ dashes }) => ({ none: "solid", "7 5": "dashed" })[dashes] ?? "dotted";
       legend.append(...[...looks.values()].map((look) => entry(`border-top: 3px ${kind(look)} ${look.colour}`, look.name)));
@@ -182,7 +109,7 @@
 
   typed.addEventListener("change", () => {
     const asked = page.readNumber(typed.value)?.value;
-    if (!(asked > 0)) {
+    if (!(asked > 0 && Number.isFinite(asked))) {
       readout.textContent = `“${typed.value}” is no size; type a number above 0, such as 2,000 or 703 k.`;
       return;
     }
@@ -198,6 +125,8 @@
     const next = steps[event.key] > 0 ? seen.sizes.find((size) => size > seen.size) : seen.sizes.findLast((size) => size < seen.size);
     if (next) set({ size: next });
   });
+  // What the pointer passes is not called out.
+  plot.addEventListener("pointerenter", () => readout.setAttribute("aria-live", "off"));
   plot.addEventListener("pointermove", (event) => {
     const pixel = event.clientX - plot.getBoundingClientRect().left;
     if (!scale || pixel < scale.left || pixel > scale.right) return;
@@ -205,7 +134,10 @@
     seen.asked = seen.size = page.within(state.size, seen.sizes);
     draw();
   });
-  plot.addEventListener("pointerleave", remember);
+  plot.addEventListener("pointerleave", () => {
+    readout.setAttribute("aria-live", "polite");
+    remember();
+  });
 
   // --- Address ---
 
@@ -220,7 +152,7 @@
   function recall() {
     if (!location.hash.startsWith("#chart?")) return false;
     const known = Object.fromEntries(new URLSearchParams(location.hash.slice("#chart?".length)));
-    if (studies.includes(known.study)) state.study = known.study;
+    state.study = studies.includes(known.study) ? known.study : studies[0];
     for (const key of ["y", "x", "line"]) state[key] = known[key] ?? null;
     state.size = Number(known.size) > 0 ? Number(known.size) : null;
     for (const { key } of toggles) state[key] = known[key] !== "off";

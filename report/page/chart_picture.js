@@ -5,6 +5,7 @@
   const data = page.data();
   const PAD = { left: 14, right: 22, top: 36, bottom: 50 };
   const ROW = 26; // pixels of a bar
+  const MOST_BARS = 60;
   const MOST_DOTS = 5; // repeats of a cell that are drawn; above, its interval is
   const MOST_MARKED = 2; // crossovers with words
   const MOST_NAME = 260; // pixels beside the plot for the names of lines
@@ -27,7 +28,7 @@
   };
 
   const { pointsOf } = page;
-  const BENDS = 8; // pieces of a line between two points
+  const BENDS = 16; // pieces of a line between two points
 
   // The points of a series' curve, those measured among them.
   function bent(points) {
@@ -50,7 +51,7 @@
   };
 
   function scalesOf(seen, state, width, height, room) {
-    const marks = state.published ? publishedMarks(seen, data.published[seen.study].marks) : [];
+    const marks = state.published ? page.publishedMarks(seen) : [];
     const values = [...seen.shown.flatMap((one) => pointsOf(one, seen.metric)), ...marks].map(({ value }) => value);
     const ys = spread(seen.metric.key === "speedup" ? [...values, 1] : values);
     const xs = seen.places ? [-0.5, seen.places.length - 0.5] : spread(seen.sizes);
@@ -128,24 +129,32 @@
   }
 
   // What a source measured, beside lines that agree with it on every axis that it states.
-  function publishedMarks(seen, marks) {
+  page.publishedMarks = (seen) => {
+    const { marks } = data.published[seen.study];
     const rows = seen.shown.flatMap(({ points }) => points.map(({ row }) => row));
     const agree = ({ on }, row) => Object.entries(on).every(([axis, value]) => axis === seen.x.key || row[axis] === value);
     const fitting = marks.filter((mark) => mark.metric === seen.metric.key && rows.some((row) => agree(mark, row)));
     return fitting.map((mark) => ({ ...mark, at: mark.on[seen.x.key] })).filter(({ at }) => at !== undefined);
-  }
+  };
+
+  // The ends of the published crossover, where the chart has a place for one of them.
+  page.publishedCrossover = (seen) => {
+    const ends = [...new Set(data.published[seen.study].crossover ?? [])].sort((one, other) => one - other);
+    const isThere = isTime(seen.metric) && seen.x.key === data.studies[seen.study].x_axis && seen.sizes.length;
+    const [low, high] = spread(seen.sizes);
+    return isThere && ends.some((end) => low <= end && end <= high) ? ends : [];
+  };
 
   function published(seen, scale, state) {
-    const { crossover, marks } = data.published[seen.study];
     if (!state.published) return [];
     const parts = [];
-    const ends = [...new Set(crossover ?? [])].sort((one, other) => one - other);
     const isInside = (size) => scale.x(size) >= scale.left && scale.x(size) <= scale.right;
-    if (ends.some(isInside) && isTime(seen.metric) && seen.x.key === data.studies[seen.study].x_axis) {
+    const ends = page.publishedCrossover(seen);
+    if (ends.length) {
       parts.push(ends.length > 1 ? band(scale, ...ends, 0.22) : upright(scale, ends[0], "5 4"));
       parts.push(...beside(scale, ends[0], [`published ${ends.map(format.count).join(" to ")}`, "published"], scale.bottom - 8, ink("soft")));
     }
-    return parts.concat(publishedMarks(seen, marks).filter(({ at }) => isInside(at)).map(({ at, device, value, words }) => {
+    return parts.concat(page.publishedMarks(seen).filter(({ at }) => isInside(at)).map(({ at, device, value, words }) => {
       const stroke = { fill: "none", stroke: page.tone(data.colours.devices[device] ?? ink("soft")), "stroke-width": 1.4 };
       const square = { x: scale.x(at) - 4, y: scale.y(value) - 4, width: 8, height: 8, class: "published" };
       const said = `published: ${words}, ${format.count(at)} ${seen.x.title}: ${page.metricText(seen.metric, value)}`;
@@ -259,15 +268,23 @@
     const place = (row) => row.size_label ?? `${format.whole(row.size)} ${row.size_name}`;
     const name = (row) => `${row.device_label.split(" (")[0]}, ${place(row)}${seen.whose(row)}`;
     // Those that are read are bold, and so take more room.
-    const left = PAD.left + 1.12 * Math.max(...seen.splits.map((row) => page.widthOf(name(row)))) + 8;
+    const named = PAD.left + 1.12 * Math.max(...seen.splits.map((row) => page.widthOf(name(row)))) + 8;
+    // Where names would take most of the width, each stands above its bar.
+    const above = named > width / 2;
+    const [left, step] = above ? [PAD.left, ROW + 16] : [named, ROW];
     const length = width - left - PAD.right;
-    const picture = canvas(width, 12 + ROW * seen.splits.length, label);
-    for (const [rank, row] of seen.splits.entries()) {
+    const rows = seen.splits.slice(0, MOST_BARS);
+    const more = seen.splits.length - rows.length;
+    const picture = canvas(width, 12 + step * rows.length + (more ? 24 : 0), label);
+    if (more) picture.append(text(`${more} more are in the CSV`, PAD.left, 24 + step * rows.length));
+    for (const [rank, row] of rows.entries()) {
       let x = left;
+      const y = 8 + step * rank + (above ? 16 : 0);
       const read = row.size === seen.size ? { fill: ink("ink"), "font-weight": 600 } : {};
-      picture.append(text(name(row), left - 8, 22 + ROW * rank, { "text-anchor": "end", ...read }));
+      const place = above ? [left, y - 4, read] : [left - 8, y + 14, { "text-anchor": "end", ...read }];
+      picture.append(text(name(row), ...place));
       for (const [part, share] of cells[row.place].entries()) {
-        const bar = { x, y: 8 + ROW * rank, width: Math.max(share * length, 0), height: ROW - 6, fill: colours[part] };
+        const bar = { x, y, width: Math.max(share * length, 0), height: ROW - 6, fill: colours[part] };
         picture.append(drawn("rect", bar, drawn("title", {}, `${words[part]}: ${Math.round(100 * share)} %`)));
         x += share * length;
       }

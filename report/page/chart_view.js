@@ -4,8 +4,7 @@
   const MOST_GROUPS = 3; // of lines that a study begins with
   const MOST_TOGETHER = 7; // that are shown all at once
   const MOST_DASHED = 3; // that dashes tell apart; more take a colour each
-  const DASHES = ["none", "2 4", "9 3 2 3"];
-  const MOST_BARS = 24;
+  const DASHES = [["none", "7 5"], ["2 4", "7 4 2 4"], ["9 3 2 3", "12 4"]]; // of lines here, and elsewhere
   const data = page.data();
 
   page.ALL = "all lines";
@@ -30,7 +29,8 @@
     const rows = data.rows.filter((row) => row.study === state.study);
     // Of a machine elsewhere its accelerators count, and its CPU on all cores.
     const elsewhere = data.elsewhere.rows.filter((row) => row.study === state.study && !row.device.startsWith("cpu-"));
-    const metrics = data.metrics.filter((metric) => [...rows, ...elsewhere].some((row) => page.pointOf(row, metric)));
+    const known = state.elsewhere ? [...rows, ...elsewhere] : rows;
+    const metrics = data.metrics.filter((metric) => known.some((row) => page.pointOf(row, metric)));
     const split = rows.filter((row) => data.splits.cells[row.place]);
     if (split.length) metrics.push(page.SPLIT);
     const metric = metrics.find(({ key }) => key === state.y) ?? metrics[0];
@@ -51,14 +51,16 @@
       : series.filter((one) => isMine(one.group) && (state.elsewhere || !one.elsewhere) && hasValue(one));
 
     const hasElsewhere = Boolean(metric) && elsewhere.some((row) => page.pointOf(row, metric));
-    const splits = split.filter((row) => isMine(groupOf.get(row))).slice(0, MOST_BARS);
+    const splits = split.filter((row) => isMine(groupOf.get(row)));
     const whose = (row) => (line === page.ALL && groups.length > 1 ? `, ${groupOf.get(row)}` : "");
     const isSplit = metric === page.SPLIT;
     const found = isSplit ? splits.map(({ size: own }) => own) : shown.flatMap(({ points }) => points.map(({ at }) => at));
     const sizes = [...new Set(found)].sort((one, other) => one - other);
     // Only lines over a number have values between their sizes.
     const between = !places && !isSplit;
-    const asked = sizes.length ? state.size ?? beginning(sizes, mine, isSplit ? { key: "size" } : x) : null;
+    const wish = sizes.length ? state.size ?? beginning(sizes, mine, isSplit ? { key: "size" } : x) : null;
+    // Between whole sizes, a size is a whole number too.
+    const asked = wish !== null && between && sizes.every(Number.isInteger) ? Math.max(Math.round(wish), 1) : wish;
     const size = asked === null ? null : between ? page.within(asked, sizes) : places && !isSplit ? page.within(Math.round(asked), sizes) : nearest(asked, sizes);
     return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, groupOf, shown, sizes, asked, size, between, splits, whose, hasElsewhere };
   };
@@ -90,7 +92,7 @@
       const dotted = several && devices.size > 1 && one.device.startsWith("cpu");
       return [one, {
         colour: page.tone(colour),
-        dashes: one.elsewhere ? "7 5" : dashed ? DASHES[rank] : dotted ? "2 4" : "none",
+        dashes: dashed ? DASHES[rank][Number(one.elsewhere)] : one.elsewhere ? "7 5" : dotted ? "2 4" : "none",
         name: several ? `${one.label}, ${one.group}` : one.label,
       }];
     }));

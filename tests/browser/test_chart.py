@@ -164,6 +164,7 @@ def test_what_a_source_measured_is_a_square_beside_the_lines_that_it_agrees_with
     opened.page.evaluate("marks => { Crossover.data().published.widths.marks = marks }", marks)
     opened.choose("study", "depths")
     opened.choose("study", "widths")
+    assert "published: GPU, T4 200 µs" in ask(opened, "widths", "400")
     squares = opened.chart.locator("svg .published title")
     assert squares.all_text_contents() == ["published: GPU, T4, 400 neurons: 200 µs"] * 2
     opened.choose("line", RESIDENT)
@@ -216,6 +217,9 @@ def test_within_the_range_of_a_gpu_elsewhere_no_side_is_said_to_win(
     settled = ask(opened, "widths", "1600")
     assert settled.endswith("elsewhere 3.20 times as fast as CPU.")
     assert "as they were measured; beside this CPU not settled from " in ask(opened, "widths", "700")
+    opened.choose("show", "speedup")
+    opened.chart.get_by_role("checkbox", name="measured elsewhere").uncheck()
+    assert opened.readout.startswith("At 700 neurons (between sizes that were measured): CPU 700 µs")
 
 
 def test_repeats_of_all_cells_are_dots_beside_the_middle_of_each(run: Page, open_page: Open) -> None:
@@ -229,7 +233,7 @@ def test_repeats_of_all_cells_are_dots_beside_the_middle_of_each(run: Page, open
 
 def test_the_address_brings_the_same_chart_back(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
-    ask(opened, "widths", "700", "parameters")
+    ask(opened, "widths", "700")
     opened.choose("show", "speedup")
     opened.chart.get_by_role("checkbox", name="published").uncheck()
     address, said = opened.page.url, opened.readout

@@ -88,7 +88,8 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
     """What the templates know of a run; `known` is its provenance."""
     tables = run.tables
     answers = records(tables.answers)
-    common = _common_doubts(answers, trust_of(tables.cells))
+    trust = trust_of(tables.cells)
+    common = _common_doubts(answers, trust)
     for answer in answers:
         answer["doubts"] = [doubt for doubt in answer["doubts"] if doubt not in common]
     figures = [figure_of(path) for path in run.figures]
@@ -99,9 +100,10 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         "studies": studies,
         "answers": answers,
         "common_doubts": common,
+        "headline": _headline(studies) if tables.zones.empty and trust["timed"] else [],
         "moved_at_best": any(_moved(answer) for answer in answers),
         "fullest": [answer for answer in answers if answer["kind"] == "memory" and answer["main"]],
-        "trust": trust_of(tables.cells),
+        "trust": trust,
         "zones": [_zone(row, run.studies) for row in records(tables.zones)],
         "cells": records(tables.cells),
         "not_testable": int((tables.claims["verdict"] == "not_testable").sum()),
@@ -148,6 +150,13 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
         "lost": sum(statuses.values()),
         "statuses": statuses.most_common(),
     }
+
+
+def _headline(studies: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The answers that the page begins with where no zones are known: a first study's, or its times of a step."""
+    main = next((study["main"] for study in studies if study["main"]), [])
+    times = [answer for answer in main if answer["kind"] == "step_time"]
+    return times if times[:1] == main[:1] else main[:1]
 
 
 def _common_doubts(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:

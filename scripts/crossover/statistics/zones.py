@@ -79,6 +79,8 @@ def _ends(row: Mapping[str, Any], own: pd.DataFrame) -> tuple[float, float]:
         return before, 0
     if row["status"] == "above_range":
         return math.inf, beyond
+    if row["status"] in ("multiple", "undecided") and row["pair"] != REFERENCE:
+        return _sure_ends(own, before, beyond)
     if row["status"] not in ("bracketed", "edge_tie"):
         return before, beyond
     known = {
@@ -88,6 +90,15 @@ def _ends(row: Mapping[str, Any], own: pd.DataFrame) -> tuple[float, float]:
         for end in ("low", "high")
     }
     return float(known["low"] or before), float(known["high"] or beyond)
+
+
+def _sure_ends(own: pd.DataFrame, before: float, beyond: float) -> tuple[float, float]:
+    """Where no single crossover is known: up to where the CPU is surely ahead from the smallest size on, and so on."""
+    one_trial = own["ratio_low"].isna()
+    behind = own["ratio_high"].where(~one_trial, own["ratio"]) < 1
+    ahead = own["ratio_low"].where(~one_trial, own["ratio"]) > 1
+    head, tail = int(behind.cumprod().sum()), int(ahead[::-1].cumprod().sum())
+    return (own["parameters"].iloc[head - 1] if head else before, own["parameters"].iloc[-tail] if tail else beyond)
 
 
 def _span(name: str, values: pd.Series) -> dict[str, float]:

@@ -178,8 +178,7 @@ ZONE: dict[str, Any] = {
         (
             (None, None),
             {"between_ratio": (1.5, 2)},
-            "GPU or CPU is not settled: at no size is one side ahead in every line measured, from 100 to 10 k "
-            "parameters.",
+            "GPU or CPU is not settled at any size measured, from 100 to 10 k parameters.",
             "The GPU was 1.50 to 2.00 times as fast.",
         ),
     ],

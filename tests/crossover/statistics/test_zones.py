@@ -11,7 +11,7 @@ import pytest
 from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
-MODELS = {1: 100, 2: 1000, 3: 10_000, 4: 100_000}
+MODELS = {1: 100, 2: 1000, 3: 10_000, 4: 100_000, 5: 1_000_000}
 """Sizes with their parameters."""
 
 
@@ -85,6 +85,19 @@ def test_lines_that_contradict_each_other_leave_no_zone(line: Any) -> None:
     assert "cpu_until" not in found
     assert "gpu_from" not in found
     assert (found["between_ratio_low"], found["between_ratio_high"]) == pytest.approx((1e-4, 1e4))
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_a_line_that_crosses_more_than_once_speaks_for_its_ends(line: Any, trials: int) -> None:
+    """The CPU is ahead at 100 parameters, the GPU at 1,000, the CPU at 10,000, the GPU from 100,000 on."""
+    rows = line("a", 5e-4, sizes=(1, 2, 3, 4, 5), trials=trials)
+    for one in rows:
+        if one["device"] == "cuda" and one["size"] == 3:
+            one["step_time_s"] *= 40
+    found = zone(rows)
+    assert (found["cpu_until"], found["gpu_from"]) == (100, 100_000)
+    assert found["between_ratio_low"] == pytest.approx(0.5, rel=0.05)
+    assert found["between_ratio_high"] == pytest.approx(2, rel=0.05)
 
 
 def test_without_an_accelerator_there_is_none(line: Any) -> None:
