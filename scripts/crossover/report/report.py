@@ -69,15 +69,16 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     known |= {"runs": list(run.merged), "progress": run.progress}
     context = context_of(run, known)
     thresholds = thresholds_of(run.tables, made_at)
+    page, plain = environment_of(templates, html=True), environment_of(templates)
     texts = {
         "thresholds.json": json.dumps(thresholds, indent=1) + "\n",
         "datapackage.json": json.dumps(data_package(folder, made_at), indent=1) + "\n",
         "measurements.schema.json": json.dumps(measurement_schema(), indent=1) + "\n",
         "thresholds.env": as_environment(thresholds["thresholds"]),
         "provenance.json": json.dumps(known, indent=1, ensure_ascii=False),
-        "report.html": environment_of(templates, html=True).get_template("page/report.html.j2").render(context),
-        "summary.md": environment_of(templates).get_template("summary.md.j2").render(context),
-        "summary.txt": environment_of(templates).get_template("summary.txt.j2").render(context | {"folder": folder}),
+        "report.html": page.get_template("page/report.html.j2").render(context),
+        "summary.md": plain.get_template("summary.md.j2").render(context),
+        "summary.txt": plain.get_template("summary.txt.j2").render(context | {"folder": folder}),
     }
     for name, text in texts.items():
         with atomic_path(folder / name) as temporary:
