@@ -155,7 +155,7 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 def _headline(studies: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The answers that the page begins with where no zones are known: a first study's, or its times of a step."""
-    main = next((study["main"] for study in studies if study["main"]), [])
+    main: list[Mapping[str, Any]] = next((study["main"] for study in studies if study["main"]), [])
     times = [answer for answer in main if answer["kind"] == "step_time"]
     return times if times[:1] == main[:1] else main[:1]
 

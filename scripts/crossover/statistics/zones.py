@@ -93,7 +93,10 @@ def _ends(row: Mapping[str, Any], own: pd.DataFrame) -> tuple[float, float]:
 
 
 def _sure_ends(own: pd.DataFrame, before: float, beyond: float) -> tuple[float, float]:
-    """Where no single crossover is known: up to where the CPU is surely ahead from the smallest size on, and so on."""
+    """The same of a line without a single crossover: up to where the CPU is ahead at every size, from where on the GPU.
+
+    Ahead is by the interval over trials; with one trial, by the ratio.
+    """
     one_trial = own["ratio_low"].isna()
     behind = own["ratio_high"].where(~one_trial, own["ratio"]) < 1
     ahead = own["ratio_low"].where(~one_trial, own["ratio"]) > 1
