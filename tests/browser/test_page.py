@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from opened_page import Open, Opened
-from report_pages import Page
+from report_pages import Page, write_page
 
 pytestmark = pytest.mark.slow
 
@@ -19,6 +21,12 @@ def test_nothing_is_wider_than_the_screen(run: Page, open_page: Open, width: int
     opened.everything()
     opened.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_no_title_makes_the_page_wider(rows: pd.DataFrame, tmp_path: Path, open_page: Open) -> None:
+    long = write_page(rows, tmp_path, f"{'A title of many words ' * 5}{'andanamewithoutspaces' * 5}")
+    opened = open_page(long.path, viewport={"width": 390, "height": 800})
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 390)])
