@@ -104,6 +104,23 @@ def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, o
         np.testing.assert_allclose(np.log(found), expected, atol=1e-12)
 
 
+def test_at_a_crossover_between_sizes_the_sides_are_read_as_equally_fast(
+    row: Any, tmp_path: Path, open_page: Open
+) -> None:
+    """Times that bend, of which no single curve crosses where that of their ratios does."""
+    times = {"cpu": (1, 2, 40, 50, 900), "cuda": (9, 10, 11, 45, 100)}
+    rows = [
+        row(study="bent", size=size, parameters=size, device=device, step_time_s=1e-4 * seconds)
+        for device, own in times.items()
+        for size, seconds in zip((10, 30, 1000, 1200, 90_000), own, strict=True)
+    ]
+    page = write_page(pd.DataFrame(rows), tmp_path)
+    crossover = page.tables.crossovers["crossover"].dropna().iloc[0]
+    opened = open_page(page.path)
+    said = ask(opened, "bent", f"{crossover:.0f}")
+    assert said.endswith(": equally fast.")
+
+
 def test_the_pointer_reads_what_is_below_it(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     box = opened.chart.locator("svg").bounding_box()
