@@ -31,8 +31,8 @@
   const BENDS = 16; // pieces of a line between two points
 
   // The points of a series' curve, those measured among them.
-  function bent(points) {
-    const curve = page.curveOf(points);
+  function bent(one, metric) {
+    const [points, curve] = [pointsOf(one, metric), page.curveOfSeries(one, metric)];
     return points.flatMap((point, rank) => {
       const next = points[rank + 1];
       if (!next) return [point];
@@ -176,7 +176,7 @@
     const dotted = (point) => state.repeats && repeats(point).length > 1 && repeats(point).length <= MOST_DOTS;
     const barred = points.filter((point) => point.low !== null && point.high !== null && !dotted(point) && !one.elsewhere);
     const lost = one.points.filter(({ row }) => row.status !== "ok" && !page.pointOf(row, seen.metric));
-    const path = (seen.places ? points : bent(points)).map(({ at, value }, rank) => `${rank ? "L" : "M"}${scale.x(at)},${scale.y(value)}`).join("");
+    const path = (seen.places ? points : bent(one, seen.metric)).map(({ at, value }, rank) => `${rank ? "L" : "M"}${scale.x(at)},${scale.y(value)}`).join("");
     const dot = ({ at, value }) => ({ cx: scale.x(at), cy: scale.y(value) });
     const mark = one.elsewhere ? { r: 2.5, fill: ink("paper") } : { r: 4, fill: look.colour };
     return drawn("g", {},

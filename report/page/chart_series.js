@@ -87,12 +87,22 @@
     return point ? [{ at, row, ...point }] : [];
   });
 
-  // A series' value at a place, on the curve between its points and exact at them; null outside of them.
+  // The curve of a series. Beside its CPU, `base`, it is made of that of their ratio: crossovers are read off that one.
+  page.curveOfSeries = (series, metric) => {
+    const points = page.pointsOf(series, metric);
+    const others = series.base ? page.pointsOf(series.base, metric) : [];
+    const isPaired = points.length === others.length && points.every(({ at }, rank) => at === others[rank].at);
+    if (!isPaired) return page.curveOf(points);
+    const [curve, ratio] = [page.curveOf(others), page.curveOf(points.map(({ at, value }, rank) => ({ at, value: value / others[rank].value })))];
+    return (at) => curve(at) * ratio(at);
+  };
+
+  // A series' value at a place, on its curve between its points and exact at them; null outside of them.
   page.valueAt = (series, metric, x, logX) => {
     const known = page.pointsOf(series, metric);
     const exact = known.find(({ at }) => at === x);
     if (exact) return { ...exact, measured: true };
     if (!logX || known.length < 2 || x < known[0].at || x > known.at(-1).at) return null;
-    return { value: page.curveOf(known)(x), measured: false };
+    return { value: page.curveOfSeries(series, metric)(x), measured: false };
   };
 })(window.Crossover);

@@ -51,6 +51,9 @@
       : series.filter((one) => isMine(one.group) && (state.elsewhere || !one.elsewhere) && hasValue(one));
 
     const hasElsewhere = Boolean(metric) && elsewhere.some((row) => page.pointOf(row, metric));
+    for (const one of shown) {
+      one.base = shown.find((other) => other !== one && other.group === one.group && other.device === "cpu" && !other.elsewhere);
+    }
     const splits = split.filter((row) => isMine(groupOf.get(row)));
     const whose = (row) => (line === page.ALL && groups.length > 1 ? `, ${groupOf.get(row)}` : "");
     const isSplit = metric === page.SPLIT;

@@ -41,15 +41,6 @@
     return found ? ` as they were measured; beside this CPU not settled from ${found.on[seen.x.key][3]}` : "";
   }
 
-  // One line's value over another's on the curve that crossovers are read off, which is through their ratios.
-  function ratioAt(seen, one, other) {
-    if (!seen.between) return null;
-    const values = new Map(page.pointsOf(other, seen.metric).map(({ at, value }) => [at, value]));
-    const shared = page.pointsOf(one, seen.metric).filter(({ at }) => values.has(at));
-    if (shared.length < 2 || seen.size < shared[0].at || seen.size > shared.at(-1).at) return null;
-    return page.curveOf(shared.map(({ at, value }) => ({ at, value: value / values.get(at) })))(seen.size);
-  }
-
   // What the lines of a group say at the size, and which device is how far ahead.
   function groupText(seen, lines) {
     const short = (one) => one.label.replace(/ \(.*\)/, one.elsewhere ? "$&" : "");
@@ -59,9 +50,8 @@
     const [own, all] = [({ one, at }) => at && !one.elsewhere, ({ at }) => at].map((wanted) => found.filter(wanted));
     const timed = (own.length > 1 ? own : all).sort((first, second) => first.at.value - second.at.value);
     if (seen.metric.kind !== "seconds" || timed.length < 2) return values;
-    const [first, last] = [timed[0], timed.at(-1)];
-    const times = ratioAt(seen, last.one, first.one) ?? last.at.value / first.at.value;
-    const [fast, slow, ratio] = times >= 1 ? [first, last, times] : [last, first, 1 / times];
+    const [fast, slow] = [timed[0], timed.at(-1)];
+    const ratio = slow.at.value / fast.at.value;
     const ahead = ratio < 1.005 ? "equally fast" : `${fast.name} ${format.number(ratio)} times as fast as ${slow.name}`;
     return `${values}: ${ahead}${unsettled(seen, lines)}`;
   }
