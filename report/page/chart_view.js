@@ -54,7 +54,7 @@
     for (const one of shown) {
       one.base = shown.find((other) => other !== one && other.group === one.group && other.device === "cpu" && !other.elsewhere);
     }
-    const splits = split.filter((row) => isMine(groupOf.get(row)));
+    const splits = split.filter((row) => isMine(groupOf.get(row))).sort((one, other) => one.size - other.size);
     const whose = (row) => (line === page.ALL && groups.length > 1 ? `, ${groupOf.get(row)}` : "");
     const isSplit = metric === page.SPLIT;
     const found = isSplit ? splits.map(({ size: own }) => own) : shown.flatMap(({ points }) => points.map(({ at }) => at));
