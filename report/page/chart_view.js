@@ -64,7 +64,7 @@
     const wish = sizes.length ? state.size ?? beginning(sizes, mine, isSplit ? { key: "size" } : x) : null;
     // Between whole sizes, a size is a whole number too.
     const asked = wish !== null && between && sizes.every(Number.isInteger) ? Math.max(Math.round(wish), 1) : wish;
-    const size = asked === null ? null : between ? page.within(asked, sizes) : places && !isSplit ? page.within(Math.round(asked), sizes) : nearest(asked, sizes);
+    const size = asked === null ? null : isSplit ? nearest(asked, sizes) : page.within(places ? Math.round(asked) : asked, sizes);
     return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, groupOf, shown, sizes, asked, size, between, splits, whose, hasElsewhere };
   };
 
