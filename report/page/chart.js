@@ -57,7 +57,6 @@
     fill(study, studies.map((key) => ({ key, title: data.studies[key].title })), state.study);
     fill(metric, seen.metrics, seen.metric?.key);
     fill(group, seen.lines.map((key) => ({ key, title: key })), seen.line);
-    group.label.hidden = new Set(seen.groupOf.values()).size < 2;
     fill(axis, seen.metric === SPLIT ? [] : seen.axes, seen.x.key);
     const possible = {
       repeats: seen.metric?.key === "step_time_s" && seen.rows.some(({ place }) => data.repeats?.[place].length > 1),

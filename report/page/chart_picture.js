@@ -18,7 +18,7 @@
     return made;
   };
   const { drawn, ink } = page;
-  const text = (words, x, y, attributes = {}) =>
+  const text = page.chartText = (words, x, y, attributes = {}) =>
     drawn("text", { x, y, fill: ink("soft"), "font-size": page.CHART_FONT_PX, ...attributes }, words);
 
   // A name in two lines: the device, and what it is called.
@@ -90,8 +90,7 @@
   // --- Behind the lines ---
 
   // What a crossover in time has a meaning for.
-  page.isTime = (metric) => ["seconds", "rate"].includes(metric?.kind) || metric?.key === "speedup";
-  const { isTime } = page;
+  const isTime = (metric) => ["seconds", "rate"].includes(metric.kind) || metric.key === "speedup";
 
   function upright(scale, at, dashes) {
     const x = page.within(scale.x(at), [scale.left, scale.right]);
@@ -116,9 +115,9 @@
   function crossovers(seen, scale, state) {
     if (!isTime(seen.metric)) return [];
     const found = data.crossovers.filter(({ cell, on }) => seen.mine.has(cell) && on[seen.x.key]);
-    const whose = ({ cell }) => { const words = seen.whose(data.rows[cell]); return words && `${words.slice(2)}: `; };
-    const ends = found.map((one) => [...one.on[seen.x.key], whose(one)]);
-    return ends.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words, line], rank) => {
+    const ends = found.map(({ cell, on }) => [...on[seen.x.key], seen.whose(data.rows[cell])]);
+    return ends.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words, whose], rank) => {
+      const line = whose && `${whose}: `;
       const parts = at === null ? [] : [upright(scale, at, "none")];
       if (low !== null || high !== null) parts.push(band(scale, low ?? scale.at(scale.left), high ?? scale.at(scale.right), 0.14));
       const named = `${line}${at === null ? "would cross at" : "crossover"} ${words}`;
@@ -223,7 +222,7 @@
 
   // --- Whole pictures ---
 
-  const canvas = (width, height, label) => drawn("svg", {
+  const canvas = page.canvas = (width, height, label) => drawn("svg", {
     width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label,
     "font-family": getComputedStyle(document.body).fontFamily,
   });
@@ -265,8 +264,7 @@
   // Where the time goes: a bar a cell.
   page.drawSplits = (seen, width, label) => {
     const { words, colours, cells } = data.splits;
-    const place = (row) => row.size_label ?? `${format.whole(row.size)} ${row.size_name}`;
-    const name = (row) => `${row.device_label.split(" (")[0]}, ${place(row)}${seen.whose(row)}`;
+    const name = (row) => [page.sideText(row), page.sizeText(row), seen.whose(row)].filter(Boolean).join(", ");
     // Those that are read are bold, and so take more room.
     const named = PAD.left + 1.12 * Math.max(...seen.splits.map((row) => page.widthOf(name(row)))) + 8;
     // Where names would take most of the width, each stands above its bar.

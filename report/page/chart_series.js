@@ -3,14 +3,18 @@
 ((page) => {
   const distinct = (rows, key) => new Set(rows.map((row) => row[key]).filter((value) => value !== null));
 
+  page.sizeText = (row) => row.size_label ?? `${page.format.whole(row.size)} ${row.size_name}`;
+  // A device without its product name.
+  page.sideText = (row) => row.device_label.split(" (")[0];
+
   const WORDS = {
-    size: (row) => row.size_label ?? `${page.format.whole(row.size)} ${row.size_name}`,
+    size: page.sizeText,
     batch_size: (row) => `batch ${page.format.whole(row.batch_size)}`,
     device: (row) => row.device_label,
   };
   const word = (row, axis) => (WORDS[axis] ? WORDS[axis](row) : row[axis].replaceAll("_", " "));
   const named = (row, axes) => axes.map((axis) => word(row, axis)).join(", ");
-  const placeName = (row, axes) => named(row, axes) || word(row, "size");
+  const placeName = (row, axes) => named(row, axes) || page.sizeText(row);
 
   // What a chart can be drawn over; one place for each cell where no number varies.
   page.xChoices = (rows) => {

@@ -42,7 +42,7 @@
     const own = series.filter((one) => !one.elsewhere);
     const groupOf = new Map(own.flatMap(({ group, points }) => points.map(({ row }) => [row, group])));
     const groups = [...new Set(groupOf.values())];
-    const lines = [...(groups.length <= MOST_TOGETHER ? [page.ALL] : []), ...groups];
+    const lines = groups.length < 2 ? [] : [...(groups.length <= MOST_TOGETHER ? [page.ALL] : []), ...groups];
     const line = lines.includes(state.line) ? state.line : groups.length > MOST_GROUPS ? groups[0] : page.ALL;
     const isMine = (group) => line === page.ALL || group === line;
     const mine = new Set(rows.filter((row) => isMine(groupOf.get(row))).map(({ place }) => place));
@@ -55,7 +55,7 @@
       one.base = shown.find((other) => other !== one && other.group === one.group && other.device === "cpu" && !other.elsewhere);
     }
     const splits = split.filter((row) => isMine(groupOf.get(row))).sort((one, other) => one.size - other.size);
-    const whose = (row) => (line === page.ALL && groups.length > 1 ? `, ${groupOf.get(row)}` : "");
+    const whose = (row) => (line === page.ALL && groups.length > 1 ? groupOf.get(row) : "");
     const isSplit = metric === page.SPLIT;
     const found = isSplit ? splits.map(({ size: own }) => own) : shown.flatMap(({ points }) => points.map(({ at }) => at));
     const sizes = [...new Set(found)].sort((one, other) => one - other);
@@ -65,7 +65,7 @@
     // Between whole sizes, a size is a whole number too.
     const asked = wish !== null && between && sizes.every(Number.isInteger) ? Math.max(Math.round(wish), 1) : wish;
     const size = asked === null ? null : isSplit ? nearest(asked, sizes) : page.within(places ? Math.round(asked) : asked, sizes);
-    return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, groupOf, shown, sizes, asked, size, between, splits, whose, hasElsewhere };
+    return { study: state.study, rows, mine, metrics, metric, axes, x, places, lines, line, shown, sizes, asked, size, between, splits, whose, hasElsewhere };
   };
 
   // A size, or the nearest of those measured.

@@ -61,7 +61,8 @@
     return rows.map((row) => {
       const parts = data.splits.cells[row.place].map((share, rank) => ({ share, words: data.splits.words[rank] }));
       const said = parts.filter(({ share }) => share >= 0.005).sort((one, other) => other.share - one.share);
-      return `${row.device_label.split(" (")[0]}${seen.whose(row)}: ${said.map(({ share, words }) => `${words} ${percent(share)}`).join(", ")}`;
+      const whose = [page.sideText(row), seen.whose(row)].filter(Boolean).join(", ");
+      return `${whose}: ${said.map(({ share, words }) => `${words} ${percent(share)}`).join(", ")}`;
     }).join("; ");
   }
 

@@ -11,7 +11,7 @@
     const times = data.repeats?.[row.place] ?? [];
     if (times.length < 2) return [];
     const middle = times.reduce((sum, time) => sum + Math.log(time), 0) / times.length;
-    return times.map((time) => ({ off: Math.log(time) - middle, device: row.device, side: row.device_label.split(" (")[0] }));
+    return times.map((time) => ({ off: Math.log(time) - middle, device: row.device, side: page.sideText(row) }));
   });
   if (!offs.length) return;
 
@@ -26,17 +26,16 @@
     const height = ROW * sides.length + 24;
     const [left, right] = [LEFT + MARGIN, width - MARGIN];
     const x = (off) => (left + right) / 2 + (off / Math.log(Math.max(most, 1.01))) * ((right - left) / 2);
-    const text = (said, at, y, anchor) => drawn("text", { x: at, y, "text-anchor": anchor, fill: page.ink("soft"), "font-size": page.CHART_FONT_PX }, said);
-    const picture = drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words });
+    const below = (said, off) => page.chartText(said, x(off), height - 4, { "text-anchor": "middle" });
+    const picture = page.canvas(width, height, words);
     picture.append(
       drawn("path", { d: `M${x(0)},0V${ROW * sides.length}`, stroke: page.ink("line") }),
-      ...sides.map((side, rank) => text(side, 0, ROW * (rank + 0.5) + 4, "start")),
+      ...sides.map((side, rank) => page.chartText(side, 0, ROW * (rank + 0.5) + 4)),
       // Dots are moved up and down in turn, so that those of one time are seen.
       ...offs.map(({ off, device, side }, rank) => drawn("circle", {
         cx: x(off), cy: ROW * (sides.indexOf(side) + 0.5) + ((rank % 5) - 2) * 4, r: 2.5, fill: page.tone(data.colours.devices[device]), opacity: 0.6,
       })),
-      text(`${format.number(most)} times faster`, x(-Math.log(most)), height - 4, "middle"), text("middle", x(0), height - 4, "middle"),
-      text("slower", x(Math.log(most)), height - 4, "middle"));
+      below(`${format.number(most)} times faster`, -Math.log(most)), below("middle", 0), below("slower", Math.log(most)));
     box.replaceChildren(element("p", {}, words), picture);
   }
   box.hidden = false;
