@@ -129,7 +129,7 @@ class Devices:
             wanted = {(size, way): trials for size, own in device.logs.items() for way in own}
             wanted = {(size, way): count for (size, way), count in wanted.items() if device.in_play(way, size)}
             for way, size in product(device.ways, plan.sizes):
-                if any(device.in_play(way, round(end)) for end in found.bracket or ()):
+                if any(device.in_play(way, round(end)) for end in found.bracket or () if end is not None):
                     wanted[size, way] = trials
             for size, most in plan.trials.items():
                 wanted |= {(size, way): most for way in device.ways if device.in_play(way, size)}

@@ -29,6 +29,8 @@ Inputs = tuple[torch.Tensor, ...]
 
 LONGEST_STEP_S = 1.0
 """Longer steps have no remedies tried, which would take half a minute."""
+LONGEST_TWICE_S = 0.05
+"""Longer steps have them tried in a cell's first trial alone."""
 TURN_S = 0.01
 """Length of a block of a remedy; the median of three needs no more."""
 FEWER_THREADS_S = 0.05

@@ -31,13 +31,13 @@ from crossover.measurement.clock.latency import (
 from crossover.measurement.clock.phases import Phases
 from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
-from crossover.measurement.clock.turns import LONG_STEP_S, time_in_turns
+from crossover.measurement.clock.turns import time_in_turns
 from crossover.measurement.host.description import process_age_s
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory
 from crossover.measurement.memory.memory_split import Subject
 from crossover.measurement.process.jobs import TrialJob
-from crossover.measurement.remedies import LONGEST_STEP_S, TURN_S, remedies_of, working_s
+from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, TURN_S, remedies_of, working_s
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import early_end, unless_out_of_memory
@@ -179,7 +179,7 @@ class Trial:
         if self.job.trial == 1:
             passes |= {"numerical check": self._check, "memory pass": self._memory}
             passes |= {"profile": self._profile, "count of operations": self._count}
-        if self.columns["step_time_s"] < (LONGEST_STEP_S if self.job.trial == 1 else LONG_STEP_S):
+        if self.columns["step_time_s"] < (LONGEST_STEP_S if self.job.trial == 1 else LONGEST_TWICE_S):
             passes["remedies"] = self._split  # last, since it leaves other weights and holds memory
         return passes
 

@@ -29,8 +29,11 @@ class Crossover:
     """Lower end of the 95 % set, in its connected part around the crossover; None: open, or not known."""
     high: float | None = None
     """Upper end. With `edge_tie` a crossover, if there is one, lies below `high`, or above `low`."""
-    bracket: tuple[float, float] | None = None
-    """Neighbouring sizes between which the sign changes."""
+    bracket: tuple[float | None, float | None] | None = None
+    """Neighbouring sizes between which the sign changes; without an interval, the nearest where a lead counts.
+
+    With `edge_tie`, and without an interval, one end of it or both are None.
+    """
     roots: tuple[float, ...] = ()
     """One for each crossing that is beyond doubt."""
     doubt: str | None = None
@@ -81,7 +84,7 @@ def crossover_of(advantages: Advantages) -> Crossover:
         holes = [size for size in advantages.incomplete if _spans(advantages, crossings, size)]
         return Crossover("multiple", roots=roots, **_doubt("lost_between", holes[:1]))
     status = "bracketed" if sure[decided[0]] < 0 else "reversed"
-    return _single_crossing(status, curve, crossings[0], zeros)
+    return _single_crossing(status, curve, crossings[0], zeros, changes[0])
 
 
 def _doubt(word: str, sizes: Sequence[float]) -> dict[str, Any]:
@@ -115,9 +118,12 @@ def _root(own: Advantages, zero: _Zero) -> float:
     return float(np.clip(math.exp(zero.log_size), own.sizes[zero.below], own.sizes[zero.above]))
 
 
-def _single_crossing(status: str, curve: Curve, zeros: list[_Zero], all_zeros: list[_Zero]) -> Crossover:
+def _single_crossing(
+    status: str, curve: Curve, zeros: list[_Zero], all_zeros: list[_Zero], change: tuple[int, int]
+) -> Crossover:
     own, zero = curve.advantages, _middle(zeros)
-    bracket = float(own.sizes[zero.below]), float(own.sizes[zero.above])
+    below, above = (zero.below, zero.above) if own.known else change
+    bracket = float(own.sizes[below]), float(own.sizes[above])
     ends = own.sizes[zeros[0].below], own.sizes[zeros[-1].above]
     if missing := [size for size in own.incomplete if ends[0] < size < ends[1]]:
         return Crossover("incomplete", bracket=bracket, **_doubt("lost_between", missing[:1]))
@@ -167,10 +173,16 @@ def _no_crossing(own: Advantages, sure: Floats, decided: list[int]) -> Crossover
 
 
 def _edge_tie(own: Advantages, first: int, last: int) -> Crossover:
-    """The bound that the set gives where the smallest or the largest size is in doubt; none where both are."""
+    """The bound that the set gives where the smallest or the largest size is in doubt; none where both are.
+
+    Without an interval, the bracket: between the ends of what is sure and what is not measured.
+    """
     at_start, at_end = first > 0, last < len(own.sizes) - 1
+    if not own.known:
+        ends = float(own.sizes[last]) if at_end else None, float(own.sizes[first]) if at_start else None
+        return Crossover("edge_tie", bracket=None if at_start and at_end else ends)
     low = high = None
-    if own.known and at_start != at_end:
+    if at_start != at_end:
         curve = curve_through(own)
         # The set has a milder level: where it leaves no doubt, the edge itself is the bound.
         high = (_size(curve.enters_set(first, -1)) or float(own.sizes[0])) if at_start else None

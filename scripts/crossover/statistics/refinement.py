@@ -60,7 +60,7 @@ def plan_refinement(
     """
     if found.status not in REFINED or found.bracket is None:
         return Plan("no_bracket")
-    low, high = (round(end) for end in found.bracket)
+    low, high = (round(end) for end in found.bracket if end is not None)
     if stage <= refinement.bisections:
         offered = _around(low, high, granularity) if sizes is None else sizes
         middle = _nearest_to_middle(low, high, set(offered).difference(measured))
@@ -160,7 +160,7 @@ def _of_device(device: Device, plan: Plan, found: Crossover, trials: int) -> dic
     """The trials that a plan adds to a device's ways, and those that ways in play lack of the run's."""
     added = {key: set(numbers) for key, numbers in device.unfinished(trials).items()}
     for size, numbers in plan.numbers(trials).items():
-        near = [round(end) for end in found.bracket or ()] if size in plan.sizes else [size]
+        near = [round(end) for end in found.bracket or () if end is not None] if size in plan.sizes else [size]
         for way in device.ways:
             if any(device.in_play(way, end) for end in near):
                 new = set(numbers).difference(device.numbers(way, size))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.statistics.crossover_curve import ONE_TRIAL_LEAD
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.registry import LINE_AXES, table_of
@@ -95,11 +96,11 @@ def _ends(row: Mapping[str, Any], own: pd.DataFrame) -> tuple[float, float]:
 def _sure_ends(own: pd.DataFrame, before: float, beyond: float) -> tuple[float, float]:
     """The same of a line without a single crossover: up to where the CPU is ahead at every size, from where on the GPU.
 
-    Ahead is by the interval over trials; with one trial, by the ratio.
+    Ahead is by the interval over trials; with one trial, by a ratio that counts.
     """
     one_trial = own["ratio_low"].isna()
-    behind = own["ratio_high"].where(~one_trial, own["ratio"]) < 1
-    ahead = own["ratio_low"].where(~one_trial, own["ratio"]) > 1
+    behind = own["ratio_high"].where(~one_trial, own["ratio"] * ONE_TRIAL_LEAD) < 1
+    ahead = own["ratio_low"].where(~one_trial, own["ratio"] / ONE_TRIAL_LEAD) > 1
     head, tail = int(behind.cumprod().sum()), int(ahead[::-1].cumprod().sum())
     return (own["parameters"].iloc[head - 1] if head else before, own["parameters"].iloc[-tail] if tail else beyond)
 

@@ -325,7 +325,9 @@ CROSSOVERS = _axes(LINE_AXES) | {
     "doubt": _text("what is in doubt, or keeps the crossover from being given: " + ", ".join(DOUBTS)),
     "doubt_at": _many("places on the x axis that the doubt is about"),
     **_estimate("crossover{}", "the crossover on the x axis; empty unless one is found", ends=END_OF_SET),
-    "bracket_low": Column("largest measured point on the x axis before the sign changes"),
+    "bracket_low": Column(
+        "largest measured point on the x axis before the sign changes; with one trial, before the lead is in doubt"
+    ),
     "bracket_high": Column("smallest measured point after it"),
     **_estimate("crossover_size{}", "the crossover as a size, interpolated", ends=END_OF_SET),
     **_estimate("crossover_parameters{}", "the crossover in trainable parameters, interpolated", ends=END_OF_SET),

@@ -74,9 +74,9 @@ def test_missing_keys_take_the_schemas_defaults(folder: Any) -> None:
     ("before", "after", "trials", "effort", "bisections"),
     [
         ("thorough", None, 5, Effort(), 2),
-        ("quick", None, 1, PRESETS["quick"].effort, 1),
+        ("quick", None, 1, PRESETS["quick"].effort, 0),
         ({"preset": "thorough", "refinement": {"bisections": 0}}, None, 5, Effort(), 0),
-        ({"blocks_min": 7}, "quick", 1, PRESETS["quick"].effort, 1),
+        ({"blocks_min": 7}, "quick", 1, PRESETS["quick"].effort, 0),
         ({"blocks_min": 7}, {"preset": "thorough", "timed_max_s": 9}, 5, Effort(timed_max_s=9.0), 2),
         ("thorough", {"blocks_min": 7}, 5, Effort(blocks_min=7), 2),
         ({"blocks_min": 7}, {"refinement": {"bisections": 1}}, 3, Effort(blocks_min=7), 1),

@@ -57,7 +57,7 @@ def ratio(*ratios: float | None) -> Crossover:
 
 @given(
     exponent=st.floats(0.3, 3),
-    crossing=st.floats(1.01, 1000),
+    crossing=st.floats(2.2, 450),
     scale=st.floats(1e-7, 1e3),
 )
 def test_power_laws_cross_where_algebra_says(exponent: float, crossing: float, scale: float) -> None:
@@ -77,7 +77,9 @@ def test_power_laws_cross_where_algebra_says(exponent: float, crossing: float, s
         ((0.5, 1, 2, 4), "bracketed"),  # a tie is the root
         ((0.5, 1, 0.5, 0.2), "above_range"),  # one that is only touched is no crossing
         ((2, 3, 4, 5), "below_range"),
-        ((0.1, 0.2, 0.3, 0.9), "above_range"),
+        ((0.1, 0.2, 0.3, 0.7), "above_range"),
+        ((0.1, 0.2, 0.3, 0.9), "edge_tie"),  # of one trial each, that is no lead
+        ((0.9, 1.1, 0.9, 1.1), "undecided"),
         ((4, 2, 0.8, 0.5), "reversed"),
         ((0.5, 2, 0.5, 2), "multiple"),
         ((1, 1, 1, 1), "undecided"),
@@ -90,13 +92,32 @@ def test_power_laws_cross_where_algebra_says(exponent: float, crossing: float, s
         ((0.5, 2, 3, None), "bracketed"),
         ((0.2, 0.4, 1, None), "incomplete"),
         ((2, 3, 4, None), "below_range"),
-        ((None, 0.2, 0.3, 0.9), "above_range"),
+        ((None, 0.2, 0.3, 0.7), "above_range"),
     ],
 )
 def test_statuses(ratios: tuple[float | None, ...], status: str) -> None:
     result = ratio(*ratios)
     assert result.status == status
     assert (result.size is not None) == (status in ("bracketed", "reversed"))
+
+
+@pytest.mark.parametrize(
+    ("ratios", "bracket"),
+    [
+        ((0.5, 0.79, 1.26, 2), (2, 4)),
+        ((0.5, 0.9, 1.26, 2), (1, 4)),
+        ((0.5, 0.79, 1.1, 2), (2, 8)),
+        ((0.5, 1.1, 0.9, 2), (1, 8)),
+        ((2, 1.3, 0.9, 0.5), (2, 8)),
+        ((0.5, 0.6, 0.9, 1.1), (2, None)),
+        ((0.9, 1.1, 2, 4), (None, 4)),
+        ((1.1, 2, 4, 1.1), None),
+    ],
+)
+def test_one_trial_brackets_by_leads_that_count(
+    ratios: tuple[float, ...], bracket: tuple[float | None, float | None] | None
+) -> None:
+    assert ratio(*ratios).bracket == bracket
 
 
 def test_all_roots_of_several_crossings_are_given() -> None:

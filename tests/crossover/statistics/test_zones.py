@@ -66,6 +66,17 @@ def test_one_side_may_be_ahead_everywhere(line: Any, gpu_s: float, until: Any, s
     assert (found.get("cpu_until"), found.get("gpu_from")) == (until, since)
 
 
+def test_one_trial_says_nothing_where_its_lead_does_not_count(line: Any) -> None:
+    """The GPU takes 0.9 ms: at 1,000 parameters it is 1.11 times as fast as the CPU."""
+    found = zone(line("a", 9e-4))
+    assert (found["cpu_until"], found["gpu_from"]) == (100, 10_000)
+    rows = line("a", 9e-4)
+    for one in rows:  # and where it is ahead at 10,000 parameters, behind at 100,000
+        if one["device"] == "cuda" and one["size"] == 4:
+            one["step_time_s"] = 0.5
+    assert (zone(rows)["cpu_until"], zone(rows).get("gpu_from")) == (100, None)
+
+
 def test_a_tie_at_an_end_leaves_the_other_end(line: Any) -> None:
     """The GPU takes 9 ms, and the CPU 10 ms at its largest size, give or take 1 %: they cross there or beyond."""
     rows = line("a", 9.99e-3, sizes=(1, 2, 3), trials=3)

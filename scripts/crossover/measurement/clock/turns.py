@@ -13,9 +13,6 @@ from crossover.measurement.clock.timing import Step, Stopwatch, time_block, with
 ROUNDS = 3
 """Blocks of each way."""
 
-LONG_STEP_S = 0.05
-"""A longer step is timed alone, and no step that does not count goes before: caches and threads matter little to it."""
-
 
 @dataclass(frozen=True)
 class Way:
@@ -29,25 +26,25 @@ class Way:
 def time_in_turns(ways: Mapping[str, Way], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
     """Seconds of a step in each way: the median of synchronised blocks that last about `block_min_s` each.
 
-    A block begins with a step that does not count, but for long steps. Every second round runs backwards, so that a
+    A block begins with a step that does not count. A step as long as a block is one, caches and threads matter little to
+    it, and the two steps that showed its length are two of its blocks. Every second round runs backwards, so that a
     steady drift adds as much to each way.
     """
 
-    def block_s(way: Way, steps: int, at_once: bool = False) -> float:
+    def block_s(way: Way, steps: int) -> float:
         with way.setting():
-            if not at_once:
+            if steps > 1:
                 way.step()
             return time_block(way.step, steps, watch).wall_s
 
     with without_garbage_collection():
         first_s = {name: [block_s(way, 1)] for name, way in ways.items()}
         for name in reversed(list(ways)):
-            first_s[name].append(block_s(ways[name], 1, at_once=True))
+            first_s[name].append(block_s(ways[name], 1))
         steps = {name: max(1, math.ceil(block_min_s / max(min(own), 1e-9))) for name, own in first_s.items()}
-        long = {name for name, own in first_s.items() if min(own) >= max(LONG_STEP_S, block_min_s)}
-        found: dict[str, list[float]] = {name: first_s[name] if name in long else [] for name in ways}
+        found = {name: first_s[name] if steps[name] == 1 else [] for name in ways}
         for number in range(ROUNDS):
             for name in list(ways)[:: -1 if number % 2 else 1]:
                 if len(found[name]) < ROUNDS:
-                    found[name].append(block_s(ways[name], steps[name], name in long) / steps[name])
+                    found[name].append(block_s(ways[name], steps[name]) / steps[name])
     return {name: statistics.median(samples_s) for name, samples_s in found.items()}
