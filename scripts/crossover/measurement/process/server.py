@@ -232,8 +232,7 @@ def main() -> None:
     preload(preloaded)
     if server_key(environment, preloaded) != key:  # something changed while the imports ran
         sys.exit("the packages or the environment changed while the trial server started")
-    gc.collect()
-    gc.freeze()  # the children share these pages
+    gc.freeze()  # the children share these pages; to look for garbage among them first takes a fifth of a second
     gc.enable()
     with socket.socket(socket.AF_UNIX) as listener:
         beside = place.with_name(f"{place.name}.{os.getpid()}")
