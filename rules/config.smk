@@ -16,6 +16,10 @@ IS_MODULE = HOUSE != Path(workflow.basedir)
 """Whether another workflow uses this one as a module."""
 sys.path.insert(0, str(HOUSE / "scripts"))
 
+# Where the environment forbids bytecode, as in many containers, each process of a run would compile the library anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 from crossover.config.configuration import read_configuration, real_files
 from crossover.config.studies import check_any_for
 from crossover.config.words import HERE, REFERENCE_FILES

@@ -29,7 +29,7 @@ class Effort:
     block_min_s: float = 0.02
     blocks_min: int = 30
     timed_min_s: float = 1.0
-    timed_max_s: float = 1.5
+    timed_max_s: float = 1.0
     timed_tolerance: float = 0.02
     latencies_max_s: float = 60.0
 
