@@ -53,7 +53,7 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ({"effort": {"warmup_max_s": 0.5}}, "effort.warmup_min_s: 1 is more than effort.warmup_max_s, 0.5, with the"),
         (
             {"effort": {"timed_min_s": 10, "timed_max_s": 20}},
-            "effort.timed_min_s: 10 is more than effort.timed_max_s, 1.5",
+            "effort.timed_min_s: 10 is more than effort.timed_max_s, 1",
         ),
         ({"refinement": {"bisection": 1}}, "refinement.bisection: unknown key; allowed: bisections,"),
         ({"cpu_threads": [0]}, "cpu_threads.0: 0 is not allowed; allowed: half, or a whole number"),
