@@ -32,7 +32,7 @@ class Crossover:
     bracket: tuple[float | None, float | None] | None = None
     """Neighbouring sizes between which the sign changes; without an interval, the nearest where a lead counts.
 
-    With `edge_tie`, and without an interval, one end of it or both are None.
+    With `edge_tie`, and without an interval, the end beyond the sizes measured is None.
     """
     roots: tuple[float, ...] = ()
     """One for each crossing that is beyond doubt."""
@@ -175,7 +175,7 @@ def _no_crossing(own: Advantages, sure: Floats, decided: list[int]) -> Crossover
 def _edge_tie(own: Advantages, first: int, last: int) -> Crossover:
     """The bound that the set gives where the smallest or the largest size is in doubt; none where both are.
 
-    Without an interval, the bracket: between the ends of what is sure and what is not measured.
+    Without an interval, it is the last size at which the lead counts.
     """
     at_start, at_end = first > 0, last < len(own.sizes) - 1
     if not own.known:

@@ -26,8 +26,8 @@ class Way:
 def time_in_turns(ways: Mapping[str, Way], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
     """Seconds of a step in each way: the median of synchronised blocks that last about `block_min_s` each.
 
-    A block begins with a step that does not count. A step as long as a block is one, caches and threads matter little to
-    it, and the two steps that showed its length are two of its blocks. Every second round runs backwards, so that a
+    A block begins with a step that does not count. Caches and threads matter little to a step as long as a block, so it
+    is a block by itself, and the two runs that showed its length count. Every second round runs backwards, so that a
     steady drift adds as much to each way.
     """
 
