@@ -17,8 +17,9 @@ IS_MODULE = HOUSE != Path(workflow.basedir)
 sys.path.insert(0, str(HOUSE / "scripts"))
 
 # Where the environment forbids bytecode, as in many containers, each process of a run would compile the library anew.
-sys.dont_write_bytecode = False
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+if not IS_MODULE:
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from crossover.config.configuration import read_configuration, real_files
 from crossover.config.studies import check_any_for

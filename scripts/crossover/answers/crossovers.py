@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -123,8 +124,14 @@ def _doubts_of_line(row: dict[str, Any], cells: pd.DataFrame) -> list[str]:
     line = rows_with(cells, [axis for axis in LINE_AXES if axis != row["pair"]], row)
     sides = line[line["device"].isin([row["device"], row["baseline"], row["contender"]])]
     lost = ["lost_cells"] if (sides["status"] != "ok").any() else []
-    beside = sides[sides[row["x_axis"]].isin([row["bracket_low"], row["bracket_high"]])]
+    beside = sides[in_bracket(sides[row["x_axis"]], row)]
     return lost + sorted({flag for own in beside["flags"] for flag in own})
+
+
+def in_bracket(places: pd.Series, row: Mapping[str, Any]) -> pd.Series:
+    """Which places on the x axis lie between the ends of a crossover's bracket; none where it lacks an end."""
+    low, high = row["bracket_low"], row["bracket_high"]
+    return places.between(math.nan if low is None else low, math.nan if high is None else high)
 
 
 def transfers(own: RunTables) -> list[Row]:
@@ -252,7 +259,7 @@ def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
 def _ways_that_won(chosen: pd.DataFrame, ways: pd.DataFrame, row: Mapping[str, Any]) -> list[str]:
     """A device's fastest ways at the sizes beside the crossover, or at both ends of the sizes measured."""
     x = row["x_axis"]
-    beside = chosen[chosen[x].isin([row["bracket_low"], row["bracket_high"]])]
+    beside = chosen[in_bracket(chosen[x], row)]
     ends = beside if len(beside) else chosen.iloc[[0, -1]] if len(chosen) else chosen
     return list(dict.fromkeys(_way_words(way, ways) for way in records(ends)))
 

@@ -30,13 +30,18 @@ def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
 def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     pairs = tables.ratios[tables.ratios["pair"] == row["pair"]]
     axes = [*LINE_AXES, "baseline", "baseline_machine", "contender"]
-    sizes = rows_with(pairs, axes, row)[row["x_axis"]].dropna()
-    smallest, largest = (float(sizes.min()), float(sizes.max())) if len(sizes) else (None, None)
+    own = rows_with(pairs, axes, row).dropna(subset=row["x_axis"]).sort_values(row["x_axis"])
+    smallest, largest = own[row["x_axis"]].astype(float).iloc[[0, -1]] if len(own) else (None, None)
+    first, last = (GPU if ratio > 1 else CPU for ratio in own["ratio"].iloc[[0, -1]]) if len(own) else (None, None)
     indicative = row["crossover_low"] is None and row["crossover_high"] is None
     low, high = (row[f"{'bracket' if indicative else 'crossover'}_{end}"] for end in ("low", "high"))
     known = {
         "bracketed": {"faster_below": CPU, "until": low, "faster_above": GPU, "from": high},
         "reversed": {"faster_below": GPU, "until": low, "faster_above": CPU, "from": high},
+        "edge_tie": {
+            **({} if low is None else {"faster_below": first, "until": low}),
+            **({} if high is None else {"faster_above": last, "from": high}),
+        },
         "below_range": {"faster_above": GPU, "from": smallest},
         "above_range": {"faster_below": CPU, "until": largest},
     }

@@ -70,10 +70,8 @@ PRESETS = {
             warmup_max_s=3.0,
             warmup_tolerance=0.03,
             block_min_s=0.01,
-            blocks_min=5,
             timed_min_s=0.3,
             timed_max_s=0.3,
-            timed_tolerance=0.03,
             latencies_max_s=3.0,
         ),
         refinement=Refinement(bisections=0, extra_trials=0),  # single trials differ by more than it would narrow

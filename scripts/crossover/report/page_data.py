@@ -218,7 +218,7 @@ def is_analysed(bottlenecks: pd.DataFrame) -> pd.Series:
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
-    """Each crossover in time: a cell of its line here, and on each x axis its value, its 95 % set or bracket, and words.
+    """Each crossover in time: a cell of its line here, and on each x axis its value, 95 % set or bracket, and words.
 
     One with a machine elsewhere is a range alone: its value allows for the CPU here, which the times do not.
     """
@@ -240,7 +240,7 @@ def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
 
 def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
     value, low, high = (row[f"crossover_{axis}{end}"] for end in ("", "_low", "_high"))
-    if row["trials"] == 1:
+    if low is None and high is None:
         low, high = (row[f"bracket_{end}"] if row["x_axis"] == axis else None for end in ("low", "high"))
     if row["pair"] == REFERENCE:
         ends = [amount_text(end, axis) for end in (low, high) if end is not None]

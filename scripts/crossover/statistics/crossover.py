@@ -56,8 +56,8 @@ def estimate_crossover(measurements: pd.DataFrame, baseline: str, contender: str
 
     `measurements` has columns size, side, trial and step_time_s (in seconds, or any other cost; NaN where a trial gave
     none). A size counts where both sides have a time; one that lacks a side is never filled in. Where fewer than two
-    sizes have two trials on both sides, no interval is given and the status rests on signs alone. Several rows of one
-    trial count as one. Raises ValueError for a size that is unknown, infinite or not above 0.
+    sizes have two trials on both sides, no interval is given and the status rests on leads of ONE_TRIAL_LEAD. Several
+    rows of one trial count as one. Raises ValueError for a size that is unknown, infinite or not above 0.
     """
     sizes = measurements["size"].to_numpy(float, na_value=np.nan)
     if not (np.isfinite(sizes) & (sizes > 0)).all():

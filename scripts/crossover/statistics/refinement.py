@@ -52,9 +52,10 @@ def plan_refinement(
 ) -> Plan:
     """Plan a stage, from 1, on the crossover that the stages before it left.
 
-    Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket, unless the
-    interval is wider than the bracket, so that it is the trials that leave the crossover in doubt; the one after them
-    adds trials at both ends of the bracket if the interval is wider than the target. `found` is on the size axis,
+    Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket, unless it is the
+    trials that leave the crossover in doubt: the interval is wider than the bracket, or, where there is none, a
+    measured size lies within. The stage after them adds trials at both ends of the bracket if the interval is wider
+    than the target. `found` is on the size axis,
     `measured` are the sizes that need no measuring, `trials` is the run's number of trials per cell. New sizes are
     multiples of `granularity`, or taken from `sizes` if the workload can build only these. `to_x` maps a size to what
     the crossover is read over, where the target holds.
@@ -63,7 +64,11 @@ def plan_refinement(
         return Plan("no_bracket")
     low, high = (round(end) for end in found.bracket if end is not None)
     if stage <= refinement.bisections:
-        if found.low is not None and found.high is not None and found.high / found.low > high / low:
+        if found.low is None or found.high is None:
+            noisy = any(low < size < high for size in measured)
+        else:
+            noisy = found.high / found.low > high / low
+        if noisy:
             return Plan("noisy")
         offered = _around(low, high, granularity) if sizes is None else sizes
         middle = _nearest_to_middle(low, high, set(offered).difference(measured))

@@ -84,13 +84,13 @@ def _ends(row: Mapping[str, Any], own: pd.DataFrame) -> tuple[float, float]:
         return _sure_ends(own, before, beyond)
     if row["status"] not in ("bracketed", "edge_tie"):
         return before, beyond
-    known = {
-        end: row[f"crossover_parameters_{end}"]
-        if row["trials"] > 1
-        else dict(zip(own[row["x_axis"]], own["parameters"], strict=True)).get(row[f"bracket_{end}"])
-        for end in ("low", "high")
-    }
-    return float(known["low"] or before), float(known["high"] or beyond)
+    low, high = (row[f"crossover_parameters_{end}"] for end in ("low", "high"))
+    if low is None and high is None:
+        parameters = dict(zip(own[row["x_axis"]], own["parameters"], strict=True))
+        low, high = (parameters.get(row[f"bracket_{end}"]) for end in ("low", "high"))
+    # Of a line that has a tie at an end, either side may be the one that is ahead.
+    cpu_first, gpu_last = own["ratio"].iloc[0] < 1, own["ratio"].iloc[-1] > 1
+    return float(low if low and cpu_first else before), float(high if high and gpu_last else beyond)
 
 
 def _sure_ends(own: pd.DataFrame, before: float, beyond: float) -> tuple[float, float]:

@@ -107,6 +107,17 @@ def test_flags_count_only_beside_the_crossover_and_lost_cells_on_the_line(line: 
     assert "lost_cells" in only(answers(lost), "crossover")["doubts"]
 
 
+def test_flags_within_the_bracket_of_one_trial_count(line: Row) -> None:
+    """At 1000 the GPU is 1.11 times as fast, which one trial does not count as a lead."""
+    rows = line(0.9e-3, count=1)
+    for one in rows:
+        if one["device"] == "cuda" and one["size"] == 1000:
+            one["flags"] = ["drift"]
+    answer = only(answers(rows), "crossover")
+    assert (answer["bracket_low"], answer["bracket_high"]) == (100, 10_000)
+    assert "drift" in answer["doubts"]
+
+
 def test_precisions_stand_beside_the_devices_and_answer_without_a_cpu(line: Row) -> None:
     rows = line(2e-3) + [one for one in line(1e-3, precision="tf32") if one["device"] == "cuda"]
     pairs = [answer for answer in of_kind(answers(rows), "crossover") if answer["loser"] == "fp32 on the GPU"]

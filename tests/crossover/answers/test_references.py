@@ -174,6 +174,20 @@ class TestThresholds:
         assert facts.items() <= line.items()
         assert should_use_gpu([line], STUDY, 100) is False
 
+    @pytest.mark.parametrize("tie", [100, 10_000])
+    def test_beyond_a_tie_at_an_end_the_side_ahead_is_known(self, row: Row, own: Any, tie: int) -> None:
+        """The GPU is behind below a tie at the largest size, and ahead above one at the smallest."""
+        factor = 4 if tie == 10_000 else 0.25
+
+        def seconds(size: int) -> float:
+            return 4e-6 * size * (1 if size == tie else factor)
+
+        (line,) = thresholds_of(tables(own + trials(row, "cuda", seconds)), "today")["thresholds"]
+        assert line["status"] == "edge_tie"
+        far = 100 if tie == 10_000 else 10_000
+        assert should_use_gpu([line], STUDY, far) is (tie == 100)
+        assert should_use_gpu([line], STUDY, tie) is None
+
     def test_a_line_must_be_named_where_there_are_several(self, known: Any) -> None:
         both = [*known, {**known[0], "batch_size": 5}]
         assert use_it(both, 100, batch_size=5) is False

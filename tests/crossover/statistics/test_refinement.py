@@ -58,7 +58,7 @@ def test_without_one_bracket_nothing_is_planned(status: str, stage: int) -> None
         (90.0, 359.0, Plan("bisect", sizes=(200,))),
         (90.0, 361.0, Plan("noisy")),  # more than four times as much, as are the ends of the bracket
         (150.0, 250.0, Plan("bisect", sizes=(200,))),
-        (None, None, Plan("bisect", sizes=(200,))),
+        (None, None, Plan("bisect", sizes=(200,))),  # of one trial
     ],
 )
 def test_a_bracket_that_is_narrower_than_the_interval_is_not_halved(
@@ -67,6 +67,11 @@ def test_a_bracket_that_is_narrower_than_the_interval_is_not_halved(
     found = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
     assert plan_refinement(found, {100, 400}, 2, 3, Refinement()) == expected
     assert plan_refinement(found, {100, 400}, 3, 3, Refinement()).decision == "add_trials"
+
+
+def test_a_size_that_left_a_bracket_of_one_trial_in_doubt_has_no_neighbour_measured() -> None:
+    found = Crossover("bracketed", size=200.0, bracket=(100.0, 400.0), roots=(200.0,))
+    assert plan_refinement(found, {100, 210, 400}, 2, 1, Refinement()) == Plan("noisy")
 
 
 MORE = Plan("add_trials", trials={100: 6, 400: 6})

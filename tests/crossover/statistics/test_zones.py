@@ -77,6 +77,30 @@ def test_one_trial_says_nothing_where_its_lead_does_not_count(line: Any) -> None
     assert (zone(rows)["cpu_until"], zone(rows).get("gpu_from")) == (100, None)
 
 
+@pytest.mark.parametrize("trials", [1, 3])
+@pytest.mark.parametrize(
+    ("ratios", "end", "between"),
+    [
+        ((0.2, 0.3, 0.5, 1.0), "cpu_until", (10_000, 100_000)),
+        ((1.0, 2, 3, 4), "gpu_from", (100, 1000)),
+        ((4, 3, 2, 1.0), None, None),  # the GPU is ahead up to 10,000 parameters, and beyond nobody knows
+        ((1.0, 0.5, 0.3, 0.2), None, None),
+    ],
+)
+def test_of_a_line_with_a_tie_the_side_ahead_has_the_zone(
+    line: Any, ratios: tuple[float, ...], end: str | None, between: Any, trials: int
+) -> None:
+    rows = line("a", 1.0, trials=trials)
+    for one in rows:
+        if one["device"] == "cuda":
+            one["step_time_s"] *= 1e-6 * MODELS[one["size"]] / ratios[one["size"] - 1]
+    found = zone(rows)
+    assert {"cpu_until", "gpu_from"} & found.keys() == ({end} if end else set())
+    if end:
+        assert between[0] <= found[end] <= between[1]
+        assert found[f"{end[:3]}_ratio_low"] > 1
+
+
 def test_a_tie_at_an_end_leaves_the_other_end(line: Any) -> None:
     """The GPU takes 9 ms, and the CPU 10 ms at its largest size, give or take 1 %: they cross there or beyond."""
     rows = line("a", 9.99e-3, sizes=(1, 2, 3), trials=3)
