@@ -120,15 +120,15 @@ def reach_of(row: dict[str, Any], ratios: pd.DataFrame) -> Row:
 
 
 def _doubts_of_line(row: dict[str, Any], cells: pd.DataFrame) -> list[str]:
-    """What lost cells of the line, and flags at the sizes beside the crossover leave in doubt."""
+    """What lost cells of the line, and flags at the sizes of the crossover's bracket leave in doubt."""
     line = rows_with(cells, [axis for axis in LINE_AXES if axis != row["pair"]], row)
     sides = line[line["device"].isin([row["device"], row["baseline"], row["contender"]])]
     lost = ["lost_cells"] if (sides["status"] != "ok").any() else []
-    beside = sides[in_bracket(sides[row["x_axis"]], row)]
+    beside = sides[_in_bracket(sides[row["x_axis"]], row)]
     return lost + sorted({flag for own in beside["flags"] for flag in own})
 
 
-def in_bracket(places: pd.Series, row: Mapping[str, Any]) -> pd.Series:
+def _in_bracket(places: pd.Series, row: Mapping[str, Any]) -> pd.Series:
     """Which places on the x axis lie between the ends of a crossover's bracket; none where it lacks an end."""
     low, high = row["bracket_low"], row["bracket_high"]
     return places.between(math.nan if low is None else low, math.nan if high is None else high)
@@ -259,7 +259,7 @@ def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
 def _ways_that_won(chosen: pd.DataFrame, ways: pd.DataFrame, row: Mapping[str, Any]) -> list[str]:
     """A device's fastest ways at the sizes beside the crossover, or at both ends of the sizes measured."""
     x = row["x_axis"]
-    beside = chosen[in_bracket(chosen[x], row)]
+    beside = chosen[_in_bracket(chosen[x], row)]
     ends = beside if len(beside) else chosen.iloc[[0, -1]] if len(chosen) else chosen
     return list(dict.fromkeys(_way_words(way, ways) for way in records(ends)))
 

@@ -23,8 +23,8 @@ MOST_WRONG = 0.04
 ONE_TRIAL_LEAD = 1.25
 """How many times as fast a side must be to count as ahead where fewer than two sizes were measured twice.
 
-Trials of a cell differ: on an H200 host, single trials put the crossover of three trials outside of the two sizes where
-the sign changes in 32 to 45 % of the cases, and outside of the nearest two with this lead in 0 to 11 %.
+Trials of a cell differ. On an H200 host the crossover of three trials a cell lay outside of the two sizes between which
+single trials change their sign in 32 to 45 % of the cases, and outside of the nearest two with this lead in 0 to 11 %.
 """
 
 LEVEL = 0.96

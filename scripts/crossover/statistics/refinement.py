@@ -55,10 +55,9 @@ def plan_refinement(
     Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket, unless it is the
     trials that leave the crossover in doubt: the interval is wider than the bracket, or, where there is none, a
     measured size lies within. The stage after them adds trials at both ends of the bracket if the interval is wider
-    than the target. `found` is on the size axis,
-    `measured` are the sizes that need no measuring, `trials` is the run's number of trials per cell. New sizes are
-    multiples of `granularity`, or taken from `sizes` if the workload can build only these. `to_x` maps a size to what
-    the crossover is read over, where the target holds.
+    than the target. `found` is on the size axis, `measured` are the sizes that need no measuring, `trials` is the run's
+    number of trials per cell. New sizes are multiples of `granularity`, or taken from `sizes` if the workload can build
+    only these. `to_x` maps a size to what the crossover is read over, where the target holds.
     """
     if found.status not in REFINED or found.bracket is None:
         return Plan("no_bracket")
