@@ -60,7 +60,7 @@ def plan_refinement(
     sizes are multiples of `granularity`, or taken from `sizes` if the workload can build only these. `to_x` maps a size
     to what the crossover is read over, where the target holds.
     """
-    ends = _in_doubt(found, measured)
+    ends = _in_doubt(found)
     if not ends:
         return Plan("no_bracket")
     if stage <= refinement.bisections:
@@ -86,13 +86,11 @@ def plan_refinement(
     return Plan("add_trials", trials=dict.fromkeys(ends, trials + refinement.extra_trials))
 
 
-def _in_doubt(found: Crossover, measured: Collection[int]) -> tuple[int, ...]:
-    """Both ends of the one bracket; the one end of the sizes that is a tie, where there is a bound; else nothing."""
+def _in_doubt(found: Crossover) -> tuple[int, ...]:
+    """Both ends of the one bracket, or the one end of the sizes that is a tie; else nothing."""
     if found.status in REFINED and found.bracket is not None:
         return tuple(round(end) for end in found.bracket if end is not None)
-    if found.status == "edge_tie" and (found.low is None) != (found.high is None):
-        return (min(measured) if found.low is None else max(measured),)
-    return ()
+    return tuple(map(round, found.tied)) if len(found.tied) == 1 else ()
 
 
 def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
