@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from crossover.checks.best_coverage import NO_DEVICE, best_cases, best_coverage_rows
-from crossover.checks.coverage import INSIDE, LAST_GAP, cases, coverage_rows
+from crossover.checks.coverage import INSIDE, cases, coverage_rows
 from crossover.config.options import new_parser, positive, seed
 from crossover.errors import one_line_errors
 from crossover.tables.frames import write_csv
@@ -37,11 +37,9 @@ def main(arguments: list[str]) -> None:
         best = pd.concat(pool.map(best_rows_of, best_cases()), ignore_index=True)
     write_csv(coverage, options.output)
     write_csv(best, options.output.with_name(f"best_{options.output.name}"))
-    inside = coverage["crossing"].isin([INSIDE, LAST_GAP])
-    found = coverage["status"].isin(["bracketed", "reversed", "multiple"])
+    inside, found = coverage["crossing"] == INSIDE, coverage["status"].isin(["bracketed", "reversed", "multiple"])
     columns = ["share", "coverage", "half_width", "error"]
-    cases_of = ["crossing", "shape", "trials", "method"]
-    by_shape = coverage[inside & (coverage["status"] == "bracketed")].groupby(cases_of)[columns]
+    by_shape = coverage[inside & (coverage["status"] == "bracketed")].groupby(["shape", "trials", "method"])[columns]
     invented = coverage[~inside & (coverage["method"] == "ours")].assign(share=coverage["share"].where(found, 0))
     print("Crossings within the range\n", by_shape.mean().round(3).to_string(), "\n", sep="")
     print("Crossings that are not there: largest share of simulations that found one")

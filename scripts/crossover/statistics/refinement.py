@@ -1,4 +1,4 @@
-"""What to measure next to settle a crossover: sizes within its bracket first, then further trials."""
+"""What to measure next so that a crossover becomes narrower: sizes within its bracket first, then further trials."""
 
 from __future__ import annotations
 
@@ -54,19 +54,15 @@ def plan_refinement(
 
     Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket, unless it is the
     trials that leave the crossover in doubt: the interval is wider than the bracket, or, where there is none, a
-    measured size lies within. The stage after them adds trials: at both ends of the bracket if the interval is wider
-    than the target, or at the smallest or largest size if the trials do not tell there who is ahead. `found` is on the
-    size axis, `measured` are the sizes that need no measuring, `trials` is the run's number of trials per cell. New
-    sizes are multiples of `granularity`, or taken from `sizes` if the workload can build only these. `to_x` maps a size
-    to what the crossover is read over, where the target holds.
+    measured size lies within. The stage after them adds trials at both ends of the bracket if the interval is wider
+    than the target. `found` is on the size axis, `measured` are the sizes that need no measuring, `trials` is the run's
+    number of trials per cell. New sizes are multiples of `granularity`, or taken from `sizes` if the workload can build
+    only these. `to_x` maps a size to what the crossover is read over, where the target holds.
     """
-    ends = _in_doubt(found)
-    if not ends:
+    if found.status not in REFINED or found.bracket is None:
         return Plan("no_bracket")
+    low, high = (round(end) for end in found.bracket if end is not None)
     if stage <= refinement.bisections:
-        if len(ends) == 1:
-            return Plan("no_bracket")  # trials come with the last stage
-        low, high = ends
         if found.low is None or found.high is None:
             noisy = any(low < size < high for size in measured)
         else:
@@ -83,14 +79,7 @@ def plan_refinement(
     width = half_width(found, to_x)
     if width is not None and width <= refinement.target_width:
         return Plan("narrow_enough")
-    return Plan("add_trials", trials=dict.fromkeys(ends, trials + refinement.extra_trials))
-
-
-def _in_doubt(found: Crossover) -> tuple[int, ...]:
-    """Both ends of the one bracket, or the one end of the sizes that is a tie; else nothing."""
-    if found.status in REFINED and found.bracket is not None:
-        return tuple(round(end) for end in found.bracket if end is not None)
-    return tuple(map(round, found.tied)) if len(found.tied) == 1 else ()
+    return Plan("add_trials", trials=dict.fromkeys((low, high), trials + refinement.extra_trials))
 
 
 def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:

@@ -98,38 +98,6 @@ def test_the_last_stage_adds_trials_where_the_interval_is_wide(
     assert plan_refinement(found, {100, 400}, stage, trials, refinement) == expected
 
 
-@pytest.mark.parametrize(("tied", "trials"), [((400.0,), {400: 6}), ((100.0,), {100: 6}), ((100.0, 400.0), {})])
-def test_the_last_stage_adds_trials_at_the_one_end_of_the_sizes_where_nobody_is_ahead(
-    tied: tuple[float, ...], trials: dict[int, int]
-) -> None:
-    """With a tie at both ends nothing says that there is a crossover."""
-    found = Crossover("edge_tie", tied=tied)
-    more = Plan("add_trials", trials=trials) if trials else Plan("no_bracket")
-    assert plan_refinement(found, {100, 200, 400}, 2, 3, Refinement()) == Plan("no_bracket")
-    assert plan_refinement(found, {100, 200, 400}, 3, 3, Refinement()) == more
-
-
-@pytest.mark.parametrize(("doubtful", "ahead"), [(400, "cuda"), (50, "cpu")])
-def test_a_tie_at_an_end_gets_more_trials_on_both_sides(rows: Rows, doubtful: int, ahead: str) -> None:
-    """Trials that differ by a factor of 1.3 to either side leave 1.6 times in doubt: three more are planned there.
-
-    Where the GPU has no time, beyond it, nothing is.
-    """
-    cpu_s, cuda_s = (1.6, 1.0) if ahead == "cuda" else (1.0, 1.6)
-    table = rows({50, 200, 400} - {doubtful}, {"cpu": 1.0, "cuda": 2.0 if ahead == "cuda" else 0.5}, trials=3)
-    noise = (1 / 1.3, 1.3, 1.0)
-    for trial in range(1, 4):
-        for side, time in (("cpu", cpu_s), ("cuda", cuda_s * noise[trial - 1])):
-            table += [one | {"trial": trial} for one in rows((doubtful,), {side: time}, trials=1)]
-    table += rows((800,) if ahead == "cuda" else (20,), {"cpu": 1.0}, trials=3)
-    refinements = {"mine": Refinement()}
-    cells, why = plan_stage(pd.DataFrame(table), 3, refinements, {"mine": "size"}, 3)
-    assert why[0]["status"] == "edge_tie"
-    assert {(cell.size, cell.device): numbers for cell, numbers in cells.items()} == {
-        (doubtful, side): [4, 5, 6] for side in ("cpu", "cuda")
-    }
-
-
 @pytest.fixture
 def rows(row: Row) -> Rows:
     """Builds rows of sides, each a device and perhaps a precision; odd and even trials are 2 % apart.
