@@ -178,13 +178,14 @@ def _edge_tie(own: Advantages, first: int, last: int) -> Crossover:
     Without an interval, it is the last size at which the lead counts.
     """
     at_start, at_end = first > 0, last < len(own.sizes) - 1
+    tied = _doubt("unsure_sizes", [*own.sizes[:first], *own.sizes[last + 1 :]])
     if not own.known:
         ends = float(own.sizes[last]) if at_end else None, float(own.sizes[first]) if at_start else None
-        return Crossover("edge_tie", bracket=None if at_start and at_end else ends)
+        return Crossover("edge_tie", bracket=None if at_start and at_end else ends, **tied)
     low = high = None
     if at_start != at_end:
         curve = curve_through(own)
         # The set has a milder level: where it leaves no doubt, the edge itself is the bound.
         high = (_size(curve.enters_set(first, -1)) or float(own.sizes[0])) if at_start else None
         low = (_size(curve.enters_set(last, 1)) or float(own.sizes[-1])) if at_end else None
-    return Crossover("edge_tie", low=low, high=high)
+    return Crossover("edge_tie", low=low, high=high, **tied)
