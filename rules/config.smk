@@ -12,7 +12,7 @@ gc.freeze()
 gc.set_threshold(100_000, 50, 100)
 
 HOUSE = Path(str(workflow.current_basedir)).parent
-IS_MODULE = HOUSE != Path(workflow.basedir)
+IS_MODULE = HOUSE.resolve() != Path(workflow.basedir).resolve()
 """Whether another workflow uses this one as a module."""
 sys.path.insert(0, str(HOUSE / "scripts"))
 

@@ -42,6 +42,9 @@ def main(arguments: list[str]) -> None:
     by_shape = coverage[inside & (coverage["status"] == "bracketed")].groupby(["shape", "trials", "method"])[columns]
     invented = coverage[~inside & (coverage["method"] == "ours")].assign(share=coverage["share"].where(found, 0))
     print("Crossings within the range\n", by_shape.mean().round(3).to_string(), "\n", sep="")
+    tied = coverage[inside & (coverage["status"] == "edge_tie") & (coverage["method"] == "ours")]
+    print("Ties at an end, with a crossing within the range: how often it lies beyond the bound")
+    print(tied.groupby(["shape", "trials"])[["share", "coverage"]].mean().round(3).to_string(), "\n", sep="")
     print("Crossings that are not there: largest share of simulations that found one")
     print(invented.groupby(["crossing", "trials"])["share"].max().unstack().round(3).to_string())
     bracketed = best[best["status"] == "bracketed"].groupby(["differ", "ways", "trials", "method"])[columns]

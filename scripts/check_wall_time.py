@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from crossover.checks.wall_time import breakdown, job_seconds
+from crossover.checks.wall_time import TRIALS, breakdown, job_seconds
 from crossover.config.options import new_parser
-from crossover.errors import one_line_errors
+from crossover.errors import UserError, one_line_errors
 from crossover.tables.frames import read_table, write_csv
 
 
@@ -32,7 +32,10 @@ def main(arguments: list[str]) -> None:
         sys.exit(done.returncode)  # Snakemake has said why
     rows = read_table(options.results / "measurements.parquet")
     rows = rows[pd.to_datetime(rows["started_at"]).map(pd.Timestamp.timestamp) >= since]
-    table = breakdown(wall_s, job_seconds(Path(".snakemake/metadata"), since), rows["spent_s"], rows["timed_s"].sum())
+    jobs_s = job_seconds(Path(".snakemake/metadata"), since)
+    if rows.empty and TRIALS in jobs_s:
+        raise UserError(f"--results {options.results}: none of its trials is of this run; give the run's own folder")
+    table = breakdown(wall_s, jobs_s, rows["spent_s"].dropna(), rows["timed_s"].sum())
     if options.output:
         write_csv(table, options.output)
     print(f"{wall_s:.1f} s, {len(rows)} trials")

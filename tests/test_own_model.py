@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -50,7 +51,8 @@ def test_a_file_with_a_function_is_enough(project: Path) -> None:
     assert rows[["size", "status"]].values.tolist() == [[8, "ok"], [64, "ok"]]
     assert rows["parameters"].tolist() == [32 * size + size + 10 * size + 10 for size in (8, 64)]
     assert rows["model"].tolist() == ["my_net.py:build"] * 2
-    again = snakemake(project, *WORKFLOW, "-n", "--config", *config)
+    workflow = ("-s", os.path.relpath(f"{ROOT}/Snakefile", project))
+    again = snakemake(project, *workflow, "-n", "--config", *config)
     assert "Nothing to be done" in again
     file = project / "my_net.py"
     file.write_text(file.read_text().replace("nn.ReLU", "nn.Tanh"))

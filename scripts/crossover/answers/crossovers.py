@@ -52,19 +52,18 @@ def _devices_in_all_costs(crossovers: pd.DataFrame) -> set[Any]:
 
 def _answer(row: dict[str, Any], own: RunTables, several: Sequence[str], labelled: bool) -> Row:
     contender, baseline = _sides(row, labelled)
-    one_sided = row["status"] in ONE_SIDED and row["cost"] == "time"
     known = answer_of(row, contender, baseline)
     return {
         **known,
         "kind": "crossover",
         "line": name_by(row, [axis for axis in several if axis != row["pair"]]),
         "doubts": known["doubts"] + _doubts_of_line(row, own.cells),
-        **(reach_of(row, own.ratios) if one_sided else {}),
+        **reach_of(row, own.ratios, contender, baseline),
     }
 
 
-ONE_SIDED = ("below_range", "above_range")
-"""Statuses of crossovers where one side is ahead at every size."""
+ONE_SIDED = ("below_range", "above_range", "edge_tie")
+"""Statuses of crossovers where one side is ahead at every size that leaves no doubt."""
 
 
 def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
@@ -73,7 +72,7 @@ def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
     doubts = ["one_trial"] if row["trials"] == 1 else []
     if row["crossover"] is not None and row["crossover_low"] is None and row["crossover_high"] is None:
         doubts.append("no_interval")
-    if row["doubt"] and decided:
+    if row["doubt"] and decided and row["status"] != "edge_tie":  # whose sizes are part of the answer
         doubts.append(row["doubt"])
     behind = row["status"] == "above_range"
     return {
@@ -108,15 +107,34 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
     return name + whose[0], side_word(row["baseline"]) + whose[1]
 
 
-def reach_of(row: dict[str, Any], ratios: pd.DataFrame) -> Row:
-    """How far the side ahead is ahead at the sizes measured on both, and at which end of them it is least sure."""
+def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
+    """Of a side that is ahead in time: how far at the sizes measured on both, and at which end it is least sure.
+
+    With a tie at one end of the sizes, the others count; with ties at both, none do.
+    """
+    if row["status"] not in ONE_SIDED or row["cost"] != "time":
+        return {}
     own = rows_with(ratios, [*LINE_AXES, "pair", "baseline", "baseline_machine", "contender"], row)
     own = own.dropna(subset=[row["x_axis"]])
+    least = wins = row["status"] == "below_range"
+    if row["status"] == "edge_tie":
+        low, high = (row[f"crossover_{end}"] or row[f"bracket_{end}"] for end in ("low", "high"))
+        if (low is None) == (high is None):
+            return {}
+        own = own[own[row["x_axis"]] <= low] if high is None else own[own[row["x_axis"]] >= high]
+        least, wins = low is None, bool((own["ratio"] > 1).all())
+        if not wins and (own["ratio"] > 1).any():
+            return {}
     if own.empty:
         return {}
-    wins = row["status"] == "below_range"
     sizes, ahead = own[row["x_axis"]], own["ratio"] if wins else 1 / own["ratio"]
-    return {"reach": sizes.min() if wins else sizes.max(), "ratio_low": ahead.min(), "ratio_high": ahead.max()}
+    return {
+        "winner": contender if wins else baseline,
+        "loser": baseline if wins else contender,
+        "reach": sizes.min() if least else sizes.max(),
+        "ratio_low": ahead.min(),
+        "ratio_high": ahead.max(),
+    }
 
 
 def _doubts_of_line(row: dict[str, Any], cells: pd.DataFrame) -> list[str]:
@@ -229,7 +247,7 @@ def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame,
         "kind": "best",
         "main": True,
         "line": name_by(row, several),
-        **(_reach_at_best(chosen, row) if row["status"] in ONE_SIDED else {}),
+        **(_reach_at_best(chosen, row) if row["status"] in ("below_range", "above_range") else {}),
         "winner_ways": sides[winner],
         "loser_ways": sides[loser],
         "moved_status": plain["status"],

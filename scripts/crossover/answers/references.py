@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.crossovers import ONE_SIDED, answer_of, reach_of
+from crossover.answers.crossovers import answer_of, reach_of
 from crossover.answers.vocabulary import Row
 from crossover.config.words import is_cpu
 from crossover.statistics.references import PAIR, host_factors
@@ -42,7 +42,7 @@ def _would_pay_off(
         "line": name_by(row, several),
         "measured_on": measured_on,
         "factor": factors.get(tuple(row[axis] for axis in LINE_AXES)),
-        **(reach_of(row, own.ratios) if row["status"] in ONE_SIDED and row["cost"] == "time" else {}),
+        **reach_of(row, own.ratios, gpu, "this CPU"),
     }
 
 

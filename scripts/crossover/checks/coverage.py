@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
-from crossover.checks.simulation import KINKS, NOISES, SHAPES, Machine, crossing_at, true_crossings
+from crossover.checks.simulation import KINKS, NOISES, SHAPES, STEPS, Machine, crossing_at, true_crossings
 from crossover.config.studies import Refinement
 from crossover.statistics.crossover import Crossover, crossover_of
 from crossover.statistics.crossover_curve import Floats, advantages_of_cells
@@ -48,7 +48,7 @@ class Case:
 
 def cases() -> list[Case]:
     """All settings, those with a crossing inside the range first."""
-    plain = [Case(INSIDE, shape, trials, 3) for shape in (*SHAPES, *KINKS) for trials in (3, 5)]
+    plain = [Case(INSIDE, shape, trials, 3) for shape in (*SHAPES, *KINKS, *STEPS) for trials in (3, 5)]
     grids = [Case(INSIDE, shape, trials, factor) for shape in CURVED for trials in (3, 5) for factor in (2, 3.5)]
     outside = [Case(where, shape, trials, 3) for where in OUTSIDE for shape in STEEP_AND_SHALLOW for trials in (3, 5)]
     none = [Case(where, "", trials, 3) for where in (NEVER, TIE, PLATEAU) for trials in (3, 5)]
@@ -148,13 +148,18 @@ def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
 
 
 def judged(found: Crossover, true: Floats) -> dict[str, object]:
-    """How far off an estimate is. If the truth has several crossings close together, it has to hold one of them."""
+    """How far off an estimate is. If the truth has several crossings close together, it has to hold one of them.
+
+    The bound of a tie at an end holds the truth where that lies beyond it.
+    """
     answer: dict[str, object] = {"status": found.status, "held": np.nan, "half_width": np.nan, "error": np.nan}
     if found.status == "bracketed" and found.size is not None and len(true):
         answer["error"] = found.size / float(np.median(true)) - 1
         if found.low is not None and found.high is not None:
             answer["held"] = float(((found.low <= true * 1.001) & (true <= found.high)).any())
             answer["half_width"] = (found.high - found.low) / 2 / found.size
+    if found.status == "edge_tie" and len(true) and (found.low or found.high):
+        answer["held"] = float((((found.low or 0) <= true) & (true <= (found.high or math.inf))).any())
     return answer
 
 

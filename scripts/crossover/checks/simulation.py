@@ -64,6 +64,8 @@ SHAPES: Mapping[str, Callable[[Floats], Floats]] = {
 """ln(baseline time / contender time) over the size; a constant added to it moves the crossing."""
 KINKS: Mapping[str, tuple[float, float]] = {"kink_up": (0.25, 1.6), "kink_down": (1.6, 0.25)}
 """A knee at the crossing itself, the hardest place: slopes over ln(size) below and above it."""
+STEPS: Mapping[str, float] = {"steps_of_1.3": 1.3, "steps_of_2": 2.0}
+"""Steps as wide as this factor in size, narrower than the gap between two sizes, one of them at the crossing."""
 
 
 @dataclass
@@ -109,7 +111,10 @@ class Machine:
 
 
 def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
-    """The curve of a shape or kink, moved so that both sides take the same time at `size`."""
+    """The curve of a shape, a kink or steps, moved so that both sides take the same time at `size`."""
+    if shape in STEPS:
+        width = math.log(STEPS[shape])
+        return lambda n: 0.6 * width * (np.floor(np.log(n / size) / width + 1e-9) + 0.5)
     if shape in KINKS:
         below, above = KINKS[shape]
         return lambda n: np.where(n < size, below, above) * np.log(n / size)

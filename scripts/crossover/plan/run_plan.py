@@ -108,8 +108,12 @@ class RunPlan:
 
     @property
     def first_answers(self) -> list[str]:
-        """Names of the studies that are answered after their previews; the last round ends with all answers."""
-        return self.measured if self.trials > 1 else self.measured[:-1]
+        """Names of the studies that are answered after their previews; the last round ends with all answers.
+
+        Mistakes in measuring latency are told apart from their right ways by several trials alone.
+        """
+        measured = self.measured if self.trials > 1 else self.measured[:-1]
+        return [name for name in measured if not self.study[name].latency_mistakes]
 
     @cached_property
     def stages(self) -> dict[str, int]:

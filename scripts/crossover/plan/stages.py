@@ -83,5 +83,6 @@ def measured_late(cell: Cell, trial: int, seed: int) -> float:
     """Priority of a trial outside of the first grid, above 0 and at most 1: round by round, each in shuffled order.
 
     It depends on the trial and the seed alone, so that every process of a run, and a resumed run, sees the same order.
+    Cells that differ in their device alone have the same, so that they follow each other.
     """
-    return 1 / (trial + random.Random(f"{seed}/{trial}/{cell.path}").random())
+    return 1 / (trial + random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random())

@@ -28,7 +28,7 @@ class Crossover:
     low: float | None = None
     """Lower end of the 95 % set, in its connected part around the crossover; None: open, or not known."""
     high: float | None = None
-    """Upper end. With `edge_tie` a crossover, if there is one, lies below `high`, or above `low`."""
+    """Upper end. With `edge_tie` a size: a crossover, if there is one, lies below `high`, or above `low`."""
     bracket: tuple[float | None, float | None] | None = None
     """Neighbouring sizes between which the sign changes; without an interval, the nearest where a lead counts.
 
@@ -173,19 +173,15 @@ def _no_crossing(own: Advantages, sure: Floats, decided: list[int]) -> Crossover
 
 
 def _edge_tie(own: Advantages, first: int, last: int) -> Crossover:
-    """The bound that the set gives where the smallest or the largest size is in doubt; none where both are.
+    """The last size that is beyond doubt before a tie at an end is the bound; there is none between two ties.
 
-    Without an interval, it is the last size at which the lead counts.
+    The set would end closer to the tie, but what a curve does in its last gap the sizes on one side cannot tell.
     """
     at_start, at_end = first > 0, last < len(own.sizes) - 1
     tied = _doubt("unsure_sizes", [*own.sizes[:first], *own.sizes[last + 1 :]])
+    if at_start and at_end:
+        return Crossover("edge_tie", **tied)
+    low, high = (float(own.sizes[last]), None) if at_end else (None, float(own.sizes[first]))
     if not own.known:
-        ends = float(own.sizes[last]) if at_end else None, float(own.sizes[first]) if at_start else None
-        return Crossover("edge_tie", bracket=None if at_start and at_end else ends, **tied)
-    low = high = None
-    if at_start != at_end:
-        curve = curve_through(own)
-        # The set has a milder level: where it leaves no doubt, the edge itself is the bound.
-        high = (_size(curve.enters_set(first, -1)) or float(own.sizes[0])) if at_start else None
-        low = (_size(curve.enters_set(last, 1)) or float(own.sizes[-1])) if at_end else None
+        return Crossover("edge_tie", bracket=(low, high), **tied)
     return Crossover("edge_tie", low=low, high=high, **tied)

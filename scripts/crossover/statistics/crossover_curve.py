@@ -178,23 +178,13 @@ class Curve:
 
         None where it reaches the end of the measured range.
         """
-        return self._walk(log_size, gap, step, leaving=True)
-
-    def enters_set(self, node: int, step: int) -> float | None:
-        """Where the set begins to the left (step -1) or right (1) of a size outside it, as ln(size); None: nowhere."""
-        return self._walk(float(self.log_sizes[node]), node - (step < 0), step, leaving=False)
-
-    def _walk(self, position: float, gap: int, step: int, leaving: bool) -> float | None:
         while 0 <= gap < len(self.log_sizes) - 1:
             start, end = float(self.log_sizes[gap]), float(self.log_sizes[gap + 1])
-            begin = (position - start) / (end - start)
-            shares = np.linspace(begin, 1.0 if step > 0 else 0.0, STEPS + 1)
-            reached = np.flatnonzero((self.excess(gap, shares)[1:] > 0) == leaving)
-            if len(reached):
-                before, after = shares[reached[0] : reached[0] + 2].tolist()
-                inside, outside = (before, after) if leaving else (after, before)
-                return start + (end - start) * self._edge(gap, inside, outside)
-            gap, position = gap + step, end if step > 0 else start
+            shares = np.linspace((log_size - start) / (end - start), 1.0 if step > 0 else 0.0, STEPS + 1)
+            left = np.flatnonzero(self.excess(gap, shares)[1:] > 0)
+            if len(left):
+                return start + (end - start) * self._edge(gap, *shares[left[0] : left[0] + 2].tolist())
+            gap, log_size = gap + step, end if step > 0 else start
         return None
 
     def _edge(self, gap: int, inside: float, outside: float) -> float:

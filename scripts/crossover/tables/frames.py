@@ -18,6 +18,7 @@ from crossover.config.words import AXES, BASELINE, HERE, threads_of_side
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, check_readable, read_arrow, read_each
 from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, Measurement, Row, arrow_schema
+from crossover.tables.first_trials import resting_on_first
 from crossover.tables.registry import LINE_AXES
 
 DEVICE_LINE_AXES = [*LINE_AXES, "device"]
@@ -55,9 +56,10 @@ def readable_rows(paths: Sequence[Path], record: type[Row]) -> pa.Table:
 
 
 def joined(rows: Sequence[pa.Table], record: type[Row]) -> pa.Table:
-    """Rows in one table, ordered by cell and number; one without rows where there are none."""
+    """Rows in one table, ordered by cell and number, later trials as the first allows; empty where there are none."""
     schema, order = arrow_schema(record), [(axis, "ascending") for axis in (*AXES, record.number)]
-    return pa.concat_tables(rows).cast(schema).sort_by(order) if rows else schema.empty_table()
+    table = pa.concat_tables(rows).cast(schema).sort_by(order) if rows else schema.empty_table()
+    return resting_on_first(table) if record is Measurement else table
 
 
 def read_row(path: Path, record: type[Row] = Measurement) -> pa.Table:

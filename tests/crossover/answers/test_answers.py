@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from crossover.answers.vocabulary import DOUBTS, KINDS
+from crossover.report.templates import environment_of
 from crossover.tables.frames import records
 from crossover.tables.registry import TABLES
-from report_pages import study, tables_of
+from report_pages import TEMPLATES, study, tables_of
 
 Row = Callable[..., dict[str, Any]]
 SIZES = (100, 1000, 10_000)
@@ -91,6 +92,47 @@ def test_a_side_that_wins_everywhere_says_how_far_and_to_where(
     assert (answer["status"], answer["winner"], answer["loser"]) == (status, *sides)
     assert answer["reach"] == reach
     assert (answer["ratio_low"], answer["ratio_high"]) == pytest.approx(ratios)
+
+
+@pytest.mark.parametrize(
+    ("gpu_s", "sides", "low", "high", "tied", "ratios", "words"),
+    [
+        (9.99e-3, ("CPU", "GPU"), 1000, None, 10_000, (9.99, 99.9), "CPU faster than GPU up to 1,000 linear layers: "),
+        (1.001e-4, ("GPU", "CPU"), None, 1000, 100, (9.99, 99.9), "GPU faster than CPU from 1,000 linear layers on: "),
+    ],
+)
+def test_beside_a_tie_at_an_end_the_side_ahead_is_said(
+    line: Row,
+    gpu_s: float,
+    sides: tuple[str, str],
+    low: float | None,
+    high: float | None,
+    tied: float,
+    ratios: tuple[float, float],
+    words: str,
+) -> None:
+    """The bound is the last size beyond doubt."""
+    answer = only(answers(line(gpu_s)), "crossover")
+    assert (answer["status"], answer["winner"], answer["loser"]) == ("edge_tie", *sides)
+    assert (answer["low"], answer["high"], answer["reach"], answer["near"]) == (low, high, low or high, [tied])
+    assert (answer["ratio_low"], answer["ratio_high"]) == pytest.approx(ratios, rel=0.01)
+    assert "unsure_sizes" not in answer["doubts"]
+    module: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    said = module.said(answer)
+    assert said.startswith(words)
+    assert f"; not told apart at {tied:,} linear layers; more trials" in said
+
+
+def test_between_two_ties_no_side_is_said_to_be_ahead(line: Row) -> None:
+    """The GPU takes as long as the CPU at both ends, and a fifth in the middle."""
+    rows = line(1e-3)
+    for one in rows:
+        if one["device"] == "cuda":
+            one["step_time_s"] *= 0.2 if one["size"] == 1000 else one["size"] / 1000
+    answer = only(answers(rows), "crossover")
+    assert (answer["status"], answer["near"], answer["reach"]) == ("edge_tie", [100, 10_000], None)
+    module: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    assert module.said(answer).startswith("GPU and CPU not told apart at 100, 10,000 linear layers; more trials")
 
 
 def test_flags_count_only_beside_the_crossover_and_lost_cells_on_the_line(line: Row) -> None:

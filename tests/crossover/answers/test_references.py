@@ -84,6 +84,9 @@ def test_of_a_gpu_elsewhere_the_range_alone_is_said(own: Any, elsewhere: Any) ->
     (answer,) = of_kind(tables(own, elsewhere()), "reference")
     low, high = (amount_text(answer[end], answer["unit"]) for end in ("low", "high"))
     assert f" faster than this CPU from somewhere between {low} and {high} linear layers on" in words.said(answer)
+    one_end = {"above": answer | {"high": None}, "below": answer | {"low": None}}
+    for word, end in (("above", low), ("below", high)):
+        assert f" faster than this CPU from somewhere {word} {end} linear layers on" in words.said(one_end[word])
     beside = "95 %; both beside its own CPU and beside this one, which takes 4.00 times as long over small steps"
     assert words.notes(answer) == beside
     other = answer | {"low": answer["low"] / 2}

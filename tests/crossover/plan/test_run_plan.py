@@ -98,6 +98,8 @@ def test_a_study_is_answered_after_its_preview_unless_the_run_ends_with_it() -> 
     found = plan()
     assert found.first_answers == ["disc_depth", "hsf_width"]
     assert replace(found, trials=1).first_answers == ["disc_depth"]
+    mistaken = [replace(own, latency_mistakes=own.name == "hsf_width") for own in found.studies]
+    assert replace(found, studies=mistaken).first_answers == ["disc_depth"]
     assert {(cell.study, trial) for cell, trial in found.preview("hsf_width")} == {("hsf_width", 1)}
 
 

@@ -110,6 +110,7 @@ def test_late_rounds_come_one_by_one_each_in_an_order_of_its_own() -> None:
     assert min(rounds[1].values()) > max(rounds[2].values()) > 0
     orders = [tuple(sorted(own, key=lambda cell: own[cell])) for own in rounds]
     assert len({*orders, tuple(cells)}) == 4
+    assert len({measured_late(replace(CELL, device=device), 1, seed=0) for device in ("cpu", "cpu-1", "cuda")}) == 1
     other_seed = {cell: measured_late(cell, 1, seed=1) for cell in cells}
     assert tuple(sorted(cells, key=lambda cell: other_seed[cell])) != orders[0]
 

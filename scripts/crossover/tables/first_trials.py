@@ -1,0 +1,46 @@
+"""What the later trials of a cell are worth by its first one, the only one whose answer is checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossover.config.words import AXES
+
+JUDGED = ("status", "reason", "flags")
+"""The columns that the first trial may change."""
+
+
+def resting_on_first(trials: pa.Table) -> pa.Table:
+    """Rows of trials; those that are ok beside a first trial that is not are `invalid`, or flagged `unchecked`.
+
+    They are invalid where the first is and its answer was not found right: it was wrong, or the trial crashed. They are
+    unchecked where it is missing, or ended before the check.
+    """
+    sound = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
+    if sound.num_rows == trials.group_by(list(AXES)).aggregate([]).num_rows:
+        return trials
+    firsts = {_cell(row): row for row in trials.filter(pc.field("trial") == 1).to_pylist()}
+    rows = trials.select([*AXES, "trial", *JUDGED]).to_pylist()
+    judged = [_judged(row, firsts.get(_cell(row))) for row in rows]
+    for name in JUDGED:
+        place = trials.column_names.index(name)
+        field = trials.schema.field(name)
+        trials = trials.set_column(place, field, pa.array([row[name] for row in judged], field.type))
+    return trials
+
+
+def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[axis] for axis in AXES)
+
+
+def _judged(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
+    if row["status"] != "ok" or row["trial"] == 1 or (first and (first["status"] == "ok" or first["checked"])):
+        return row
+    if first and first["status"] == "invalid":
+        return {**row, "status": "invalid", "reason": f"its first trial: {first['reason']}"}
+    why = f"ended with status {first['status']}" if first else "has no result"
+    reason = row["reason"] or f"its first trial, which alone is checked, {why}"
+    return {**row, "reason": reason, "flags": [*(row["flags"] or []), "unchecked"]}

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from crossover.tables.columns import arrow_schema
+from crossover.tables.first_trials import resting_on_first
+
+Row = Callable[..., dict[str, Any]]
+WRONG = {"status": "invalid", "reason": "the answer is off", "checked": False}
+CRASHED = {"status": "invalid", "reason": "it crashed", "flags": None}
+DISTURBED = {"status": "invalid", "reason": "other processes", "checked": True}
+LATE = {"status": "timeout", "reason": "not done", "flags": None}
+INVALID = ("invalid", "its first trial: the answer is off", [])
+WHY = "its first trial, which alone is checked, "
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        ({}, ("ok", None, [])),
+        ({"flags": ["unchecked"], "checked": False}, ("ok", None, [])),  # the cell has the flag by its first trial
+        (WRONG, INVALID),
+        (CRASHED, ("invalid", "its first trial: it crashed", [])),
+        (DISTURBED, ("ok", None, [])),
+        (LATE, ("ok", f"{WHY}ended with status timeout", ["unchecked"])),
+        (None, ("ok", f"{WHY}has no result", ["unchecked"])),
+    ],
+)
+def test_later_trials_are_worth_what_the_first_allows(
+    row: Row, first: dict[str, Any] | None, later: tuple[object, ...]
+) -> None:
+    """Of two cells, of which the other is sound; a later trial that is not ok stays as it is."""
+    others = [row(size=5, trial=trial) for trial in (1, 2)]
+    own = [] if first is None else [row(size=4, trial=1, **first)]
+    own += [row(size=4, trial=2), row(size=4, trial=3, status="oom", reason="full", flags=["drift"])]
+    table = pa.Table.from_pylist([*own, *others], schema=arrow_schema())
+    found = resting_on_first(table)
+    assert found.schema == table.schema
+    rows = found.select(["status", "reason", "flags"]).to_pylist()
+    assert tuple(rows[-4].values()) == later
+    assert tuple(rows[-3].values()) == ("oom", "full", ["drift"])
+    assert (
+        rows[:-4] + rows[-2:]
+        == table.select(["status", "reason", "flags"]).to_pylist()[:-4]
+        + [{"status": "ok", "reason": None, "flags": []}] * 2
+    )
