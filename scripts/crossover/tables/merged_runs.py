@@ -15,6 +15,7 @@ from crossover.config.words import FLAGS, HERE
 from crossover.errors import UserError
 from crossover.reading import check_readable, read_each
 from crossover.tables.columns import SCHEMA_VERSION, arrow_schema
+from crossover.tables.first_trials import resting_on_first
 from crossover.tables.frames import read_trials
 from crossover.tables.guards import check_environments
 from crossover.tables.registry import CELL_AXES
@@ -103,7 +104,7 @@ def _read_run(folder: Path) -> pa.Table:
         check_environments(joined, several_hosts=True)
     except UserError as error:
         raise UserError(f"{folder}: {error}") from None
-    return joined.sort_by([(axis, "ascending") for axis in (*CELL_AXES, "trial")])
+    return resting_on_first(joined.sort_by([(axis, "ascending") for axis in (*CELL_AXES, "trial")]))
 
 
 def _with_known_flags(table: pa.Table) -> pa.Table:
