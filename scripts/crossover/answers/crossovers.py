@@ -108,30 +108,32 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
 
 
 def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
-    """Of a side that is ahead in time: how far at the sizes measured on both, and at which end it is least sure.
-
-    With a tie at one end of the sizes, the others count; with ties at both, none do.
-    """
-    if row["status"] not in ONE_SIDED or row["cost"] != "time":
+    """Of a side that is ahead in time, how far, at the sizes measured on both, and at which end it is least sure."""
+    if row["cost"] != "time":
         return {}
     own = rows_with(ratios, [*LINE_AXES, "pair", "baseline", "baseline_machine", "contender"], row)
     own = own.dropna(subset=[row["x_axis"]])
-    least = wins = row["status"] == "below_range"
+    return _reach(row, own.set_index(row["x_axis"])["ratio"].astype(float), contender, baseline)
+
+
+def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
+    """The same from the contender's speed-ups by size; with a tie at one end, of the sizes up to the last sure one."""
+    if row["status"] not in ONE_SIDED or speedups.empty:
+        return {}
+    wins, to_the_end = row["status"] == "below_range", row["status"] == "above_range"
     if row["status"] == "edge_tie":
         low, high = (row[f"crossover_{end}"] or row[f"bracket_{end}"] for end in ("low", "high"))
-        if (low is None) == (high is None):
+        to_the_end = high is None
+        bound = low if to_the_end else high
+        if bound not in speedups.index:  # ties at both ends have no bound
             return {}
-        own = own[own[row["x_axis"]] <= low] if high is None else own[own[row["x_axis"]] >= high]
-        least, wins = low is None, bool((own["ratio"] > 1).all())
-        if not wins and (own["ratio"] > 1).any():
-            return {}
-    if own.empty:
-        return {}
-    sizes, ahead = own[row["x_axis"]], own["ratio"] if wins else 1 / own["ratio"]
+        wins = bool(speedups[bound] > 1)
+        speedups = speedups[speedups.index <= bound] if to_the_end else speedups[speedups.index >= bound]
+    ahead = speedups if wins else 1 / speedups
     return {
         "winner": contender if wins else baseline,
         "loser": baseline if wins else contender,
-        "reach": sizes.min() if least else sizes.max(),
+        "reach": speedups.index.max() if to_the_end else speedups.index.min(),
         "ratio_low": ahead.min(),
         "ratio_high": ahead.max(),
     }
@@ -238,32 +240,24 @@ def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame,
     sides = {
         side: _ways_that_won(chosen[chosen["device"] == row[side]], ways, row) for side in ("baseline", "contender")
     }
-    behind = row["status"] == "above_range"
+    times = chosen.pivot_table(index=row["x_axis"], columns="device", values="step_time_s").dropna()
+    contender, baseline = side_word(row["contender"]), side_word(row["baseline"])
+    reach = _reach(row, times[row["baseline"]] / times[row["contender"]], contender, baseline) if len(times) else {}
+    known = answer_of(row, contender, baseline) | reach
+    winner, loser = ("baseline", "contender") if known["winner"] == baseline else ("contender", "baseline")
     plain = _plainest(headlines, row["precision"].partition("+")[0])
     found = plain["status"] == row["status"] == "bracketed"
-    winner, loser = ("baseline", "contender") if behind else ("contender", "baseline")
     return {
-        **answer_of(row, side_word(row["contender"]), side_word(row["baseline"])),
+        **known,
         "kind": "best",
         "main": True,
         "line": name_by(row, several),
-        **(_reach_at_best(chosen, row) if row["status"] in ("below_range", "above_range") else {}),
         "winner_ways": sides[winner],
         "loser_ways": sides[loser],
         "moved_status": plain["status"],
         "moved_from": plain["crossover"],
         "factor": row["crossover"] / plain["crossover"] if found else None,
     }
-
-
-def _reach_at_best(chosen: pd.DataFrame, row: Mapping[str, Any]) -> Row:
-    """The same as `reach_of`, from the fastest ways of both devices."""
-    times = chosen.pivot_table(index=row["x_axis"], columns="device", values="step_time_s").dropna()
-    wins = row["status"] == "below_range"
-    slow, fast = (row["baseline"], row["contender"]) if wins else (row["contender"], row["baseline"])
-    ahead = times[slow] / times[fast]
-    reach = times.index.min() if wins else times.index.max()
-    return {"reach": reach, "ratio_low": ahead.min(), "ratio_high": ahead.max()}
 
 
 def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:

@@ -186,11 +186,12 @@ class Trial:
     def row(self) -> Columns:
         """The columns so far with flags, status and reason."""
         reason = self.wrong or why_invalid(self.columns)
+        answer = "wrong" if self.wrong else "right" if self.checked else "unchecked"
         first = self.job.trial == 1
         more = {"unchecked": first and not self.checked, "incomplete": bool(self.undone)}
         return {
             **self.columns,
-            "checked": self.checked and not self.wrong if first else None,
+            "answer": answer if first else None,
             "flags": [*self.flags, *host_flags({**self.facts, **self.columns}), *(flag for flag in more if more[flag])],
             "status": "invalid" if reason else "ok",
             "reason": reason or "; ".join([*self.notes, *self.undone]) or None,

@@ -167,18 +167,17 @@ def _no_crossing(own: Advantages, sure: Floats, decided: list[int]) -> Crossover
     if against:
         return Crossover("undecided", **_doubt("may_cross_back", against[:1]))
     if first > 0 or last < len(sure) - 1:
-        return _edge_tie(own, first, last)
+        return _edge_tie(own, first, last, _doubt("unsure_sizes", own.sizes[sure == 0]))
     status = "below_range" if sign > 0 else "above_range"
     return Crossover(status, **_doubt("unsure_sizes", own.sizes[sure == 0]))
 
 
-def _edge_tie(own: Advantages, first: int, last: int) -> Crossover:
+def _edge_tie(own: Advantages, first: int, last: int, tied: dict[str, Any]) -> Crossover:
     """The last size that is beyond doubt before a tie at an end is the bound; there is none between two ties.
 
     The set would end closer to the tie, but what a curve does in its last gap the sizes on one side cannot tell.
     """
     at_start, at_end = first > 0, last < len(own.sizes) - 1
-    tied = _doubt("unsure_sizes", [*own.sizes[:first], *own.sizes[last + 1 :]])
     if at_start and at_end:
         return Crossover("edge_tie", **tied)
     low, high = (float(own.sizes[last]), None) if at_end else (None, float(own.sizes[first]))

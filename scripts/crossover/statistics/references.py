@@ -102,7 +102,8 @@ def spanned(there: Row, here: Row) -> Row:
     lows = {name: lower[name] for name in base if name.startswith(of) and name.endswith("_low")}
     highs = {name: upper[name] for name in base if name.startswith(of) and name.endswith("_high")}
     known = any(end is not None for end in (*lows.values(), *highs.values()))
-    return {**base, **lows, **highs, **({} if known else undecided)}
+    tied = {"doubt_at": sorted({*there["doubt_at"], *here["doubt_at"]})} if base["status"] == "edge_tie" else {}
+    return {**base, **lows, **highs, **tied, **({} if known else undecided)}
 
 
 _ESTIMATES = [f"crossover{of}{end}" for of in ("", "_size", "_parameters") for end in ("", "_low", "_high")]

@@ -16,14 +16,14 @@ JUDGED = ("status", "reason", "flags")
 def resting_on_first(trials: pa.Table) -> pa.Table:
     """Rows of trials; those that are ok beside a first trial that is not are `invalid`, or flagged `unchecked`.
 
-    They are invalid where the first is and its answer was not found right: it was wrong, or the trial crashed. They are
-    unchecked where it is missing, or ended before the check.
+    They are invalid where the first is and has a wrong answer, or none, as after a crash or a switch that was changed.
+    They are unchecked where it is missing or ended before the check, or was disturbed and could not be checked.
     """
     sound = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
     if sound.num_rows == trials.group_by(list(AXES)).aggregate([]).num_rows:
         return trials
-    firsts = {_cell(row): row for row in trials.filter(pc.field("trial") == 1).to_pylist()}
-    rows = trials.select([*AXES, "trial", *JUDGED]).to_pylist()
+    rows = trials.select([*AXES, "trial", "answer", *JUDGED]).to_pylist()
+    firsts = {_cell(row): row for row in rows if row["trial"] == 1}
     judged = [_judged(row, firsts.get(_cell(row))) for row in rows]
     for name in JUDGED:
         place = trials.column_names.index(name)
@@ -37,10 +37,14 @@ def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _judged(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
-    if row["status"] != "ok" or row["trial"] == 1 or (first and (first["status"] == "ok" or first["checked"])):
+    if (
+        row["status"] != "ok"
+        or row["trial"] == 1
+        or (first and (first["status"] == "ok" or first["answer"] == "right"))
+    ):
         return row
-    if first and first["status"] == "invalid":
-        return {**row, "status": "invalid", "reason": f"its first trial: {first['reason']}"}
-    why = f"ended with status {first['status']}" if first else "has no result"
+    if first and first["status"] == "invalid" and first["answer"] != "unchecked":
+        return {**row, "status": "invalid", "reason": first["reason"]}
+    why = f"ended with status {first['status']}" if first else "is not among these rows"
     reason = row["reason"] or f"its first trial, which alone is checked, {why}"
     return {**row, "reason": reason, "flags": [*(row["flags"] or []), "unchecked"]}

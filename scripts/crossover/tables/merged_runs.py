@@ -104,7 +104,9 @@ def _read_run(folder: Path) -> pa.Table:
         check_environments(joined, several_hosts=True)
     except UserError as error:
         raise UserError(f"{folder}: {error}") from None
-    return resting_on_first(joined.sort_by([(axis, "ascending") for axis in (*CELL_AXES, "trial")]))
+    joined = joined.sort_by([(axis, "ascending") for axis in (*CELL_AXES, "trial")])
+    # Trials of earlier versions were all checked.
+    return resting_on_first(joined) if set(joined["schema_version"].to_pylist()) == {SCHEMA_VERSION} else joined
 
 
 def _with_known_flags(table: pa.Table) -> pa.Table:

@@ -303,7 +303,7 @@ def test_what_cannot_be_checked_keeps_its_time_and_says_why(job: TrialJob, tmp_p
     assert (row.status, row.reason) == ("ok", "in double precision, too, the answer is not finite")
     assert "unchecked" in (row.flags or [])
     assert row.relative_error is row.gradient_error is None
-    assert row.checked is False
+    assert row.answer == "unchecked"
     assert (row.step_time_s or 0) > 0
     write_record(row, tmp_path / "row.parquet")
 
@@ -317,7 +317,7 @@ def test_a_wrong_answer_is_invalid_also_if_the_next_pass_does_not_end(
 ) -> None:
     changed(lambda task: task.model.register_forward_hook(lambda _module, _inputs, outputs: outputs * factor) and None)
     row, told = kept(job)
-    assert (row.status, row.checked) == ("invalid", False)
+    assert (row.status, row.answer) == ("invalid", "wrong")
     assert reason in (row.reason or "")
     assert (row.relative_error is not None) is has_error
     assert not has_error or (row.relative_error or 0) > 1e-4

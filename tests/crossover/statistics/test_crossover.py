@@ -252,6 +252,8 @@ def test_an_edge_tie_bounds_one_side() -> None:
     both = estimate({1: around(1.03), 2: around(2), 4: around(2), 8: around(1.03)})
     assert (both.low, both.high) == (None, None)
     assert (above.doubt_at, below.doubt_at, both.doubt_at) == ((8,), (1,), (1, 8))
+    middle = estimate({1: around(0.2), 2: around(0.97), 4: around(0.5), 8: around(0.97)})
+    assert (middle.low, middle.doubt_at) == (4, (2, 8))
     assert above.doubt == below.doubt == both.doubt == "unsure_sizes"
 
 

@@ -13,11 +13,19 @@ from crossover.tables.registry import CROSSOVER_STATUSES
 def crossover(status: str, at: float | None = None, *, trials: int = 3, **ends: float) -> dict[str, Any]:
     """A crossover with an interval, or, of one trial, a bracket; parameters are ten times the size."""
     empty = dict.fromkeys(["crossover_low", "crossover_high", "bracket_low", "bracket_high"])
-    found = {"status": status, "trials": trials, "crossover": at} | empty | ends
+    found = {"status": status, "trials": trials, "crossover": at, "doubt_at": []} | empty | ends
     for of, scale in (("size", 1), ("parameters", 10)):
         known = {name: found[f"crossover{name}"] for name in ("", "_low", "_high")}
         found |= {f"crossover_{of}{name}": value and scale * value for name, value in known.items()}
     return found
+
+
+def test_sizes_that_tie_in_either_are_named() -> None:
+    there = crossover("edge_tie", crossover_low=500) | {"doubt_at": [1000, 5000]}
+    here = crossover("edge_tie", crossover_low=1000) | {"doubt_at": [5000]}
+    for pair in ((there, here), (here, there)):
+        found = spanned(*pair)
+        assert (found["crossover_low"], found["doubt_at"]) == (500, [1000, 5000])
 
 
 def between(low: float, at: float, high: float) -> dict[str, Any]:

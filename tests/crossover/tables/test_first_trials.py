@@ -10,11 +10,10 @@ from crossover.tables.columns import arrow_schema
 from crossover.tables.first_trials import resting_on_first
 
 Row = Callable[..., dict[str, Any]]
-WRONG = {"status": "invalid", "reason": "the answer is off", "checked": False}
+WRONG = {"status": "invalid", "reason": "the answer is off", "answer": "wrong"}
 CRASHED = {"status": "invalid", "reason": "it crashed", "flags": None}
-DISTURBED = {"status": "invalid", "reason": "other processes", "checked": True}
+DISTURBED = {"status": "invalid", "reason": "other processes", "answer": "right"}
 LATE = {"status": "timeout", "reason": "not done", "flags": None}
-INVALID = ("invalid", "its first trial: the answer is off", [])
 WHY = "its first trial, which alone is checked, "
 
 
@@ -22,12 +21,13 @@ WHY = "its first trial, which alone is checked, "
     ("first", "later"),
     [
         ({}, ("ok", None, [])),
-        ({"flags": ["unchecked"], "checked": False}, ("ok", None, [])),  # the cell has the flag by its first trial
-        (WRONG, INVALID),
-        (CRASHED, ("invalid", "its first trial: it crashed", [])),
+        ({"flags": ["unchecked"], "answer": "unchecked"}, ("ok", None, [])),  # the cell has the flag by its first trial
+        (WRONG, ("invalid", "the answer is off", [])),
+        (CRASHED, ("invalid", "it crashed", [])),
         (DISTURBED, ("ok", None, [])),
+        (DISTURBED | {"answer": "unchecked"}, ("ok", f"{WHY}ended with status invalid", ["unchecked"])),
         (LATE, ("ok", f"{WHY}ended with status timeout", ["unchecked"])),
-        (None, ("ok", f"{WHY}has no result", ["unchecked"])),
+        (None, ("ok", f"{WHY}is not among these rows", ["unchecked"])),
     ],
 )
 def test_later_trials_are_worth_what_the_first_allows(

@@ -27,6 +27,12 @@ def test_rows_are_joined_in_the_order_of_cells_and_trials(tmp_path: Path) -> Non
     assert table.schema == arrow_schema()  # also where all values of a column are missing
 
 
+def test_later_trials_rest_on_the_first_where_rows_are_joined(tmp_path: Path) -> None:
+    first = written(tmp_path, size=1, trial=1, status="invalid", answer="wrong", reason="it is off")
+    rows = collect_rows([written(tmp_path, size=1, trial=2, status="ok"), first])
+    assert rows["status"].to_pylist() == ["invalid", "invalid"]
+
+
 def test_a_table_is_written_for_machines_and_for_people(tmp_path: Path) -> None:
     table = pd.DataFrame({"size": [1, 2], "flags": [["drift", "quota"], []]})
     write_table(table, {"size": {"doc": "neurons"}}, tmp_path / "t.parquet", tmp_path / "t.csv")
