@@ -109,7 +109,7 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
 
 def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
     """Of a side that is ahead in time, how far, at the sizes measured on both, and at which end it is least sure."""
-    if row["cost"] != "time":
+    if row["status"] not in ONE_SIDED or row["cost"] != "time":
         return {}
     own = rows_with(ratios, [*LINE_AXES, "pair", "baseline", "baseline_machine", "contender"], row)
     own = own.dropna(subset=[row["x_axis"]])
@@ -118,7 +118,7 @@ def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline
 
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
     """The same from the contender's speed-ups by size; with a tie at one end, of the sizes up to the last sure one."""
-    if row["status"] not in ONE_SIDED or speedups.empty:
+    if speedups.empty:
         return {}
     wins, to_the_end = row["status"] == "below_range", row["status"] == "above_range"
     if row["status"] == "edge_tie":
@@ -240,10 +240,11 @@ def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame,
     sides = {
         side: _ways_that_won(chosen[chosen["device"] == row[side]], ways, row) for side in ("baseline", "contender")
     }
-    times = chosen.pivot_table(index=row["x_axis"], columns="device", values="step_time_s").dropna()
     contender, baseline = side_word(row["contender"]), side_word(row["baseline"])
-    reach = _reach(row, times[row["baseline"]] / times[row["contender"]], contender, baseline) if len(times) else {}
-    known = answer_of(row, contender, baseline) | reach
+    known = answer_of(row, contender, baseline)
+    if row["status"] in ONE_SIDED:
+        times = chosen.pivot_table(index=row["x_axis"], columns="device", values="step_time_s").dropna()
+        known |= _reach(row, times[row["baseline"]] / times[row["contender"]], contender, baseline)
     winner, loser = ("baseline", "contender") if known["winner"] == baseline else ("contender", "baseline")
     plain = _plainest(headlines, row["precision"].partition("+")[0])
     found = plain["status"] == row["status"] == "bracketed"

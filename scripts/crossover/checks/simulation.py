@@ -114,7 +114,7 @@ def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
     """The curve of a shape, a kink or steps, moved so that both sides take the same time at `size`."""
     if shape in STEPS:
         width = math.log(STEPS[shape])
-        return lambda n: 0.6 * width * (np.floor(np.log(n / size) / width + 1e-9) + 0.5)
+        return lambda n: 0.6 * width * (np.floor(np.log(n / size) / width) + 0.5)
     if shape in KINKS:
         below, above = KINKS[shape]
         return lambda n: np.where(n < size, below, above) * np.log(n / size)

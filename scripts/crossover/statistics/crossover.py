@@ -28,7 +28,7 @@ class Crossover:
     low: float | None = None
     """Lower end of the 95 % set, in its connected part around the crossover; None: open, or not known."""
     high: float | None = None
-    """Upper end. With `edge_tie` a size: a crossover, if there is one, lies below `high`, or above `low`."""
+    """Upper end. With `edge_tie` a measured size: a crossover, if there is one, lies below `high`, or above `low`."""
     bracket: tuple[float | None, float | None] | None = None
     """Neighbouring sizes between which the sign changes; without an interval, the nearest where a lead counts.
 
@@ -166,21 +166,21 @@ def _no_crossing(own: Advantages, sure: Floats, decided: list[int]) -> Crossover
     against = [own.sizes[index] for index in range(first, last) if own.mean[index] * sign < 0]
     if against:
         return Crossover("undecided", **_doubt("may_cross_back", against[:1]))
+    unsure = _doubt("unsure_sizes", own.sizes[sure == 0])
     if first > 0 or last < len(sure) - 1:
-        return _edge_tie(own, first, last, _doubt("unsure_sizes", own.sizes[sure == 0]))
-    status = "below_range" if sign > 0 else "above_range"
-    return Crossover(status, **_doubt("unsure_sizes", own.sizes[sure == 0]))
+        return _edge_tie(own, first, last, unsure)
+    return Crossover("below_range" if sign > 0 else "above_range", **unsure)
 
 
-def _edge_tie(own: Advantages, first: int, last: int, tied: dict[str, Any]) -> Crossover:
+def _edge_tie(own: Advantages, first: int, last: int, unsure: dict[str, Any]) -> Crossover:
     """The last size that is beyond doubt before a tie at an end is the bound; there is none between two ties.
 
     The set would end closer to the tie, but what a curve does in its last gap the sizes on one side cannot tell.
     """
     at_start, at_end = first > 0, last < len(own.sizes) - 1
     if at_start and at_end:
-        return Crossover("edge_tie", **tied)
+        return Crossover("edge_tie", **unsure)
     low, high = (float(own.sizes[last]), None) if at_end else (None, float(own.sizes[first]))
     if not own.known:
-        return Crossover("edge_tie", bracket=(low, high), **tied)
-    return Crossover("edge_tie", low=low, high=high, **tied)
+        return Crossover("edge_tie", bracket=(low, high), **unsure)
+    return Crossover("edge_tie", low=low, high=high, **unsure)

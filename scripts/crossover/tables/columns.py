@@ -134,7 +134,7 @@ class Measurement(Row):
     )
     others_s: float | None = column("the same of all other operators", "s")
     working_s: float | None = column("the step without taking its batch, synchronised, within whole steps", "s")
-    answer: str | None = column("of a cell's first trial, how its answer was found: right, wrong, unchecked")
+    answer: str | None = column("whether the answer of a cell's first trial is right: right, wrong, unchecked")
     relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")
     gradient_error: float | None = column("error of the step's gradient against double precision, in the same norm")
     max_abs_error: float | None = column("largest absolute error, by the workload's own measure, after its source")

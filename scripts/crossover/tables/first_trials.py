@@ -37,11 +37,9 @@ def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _judged(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
-    if (
-        row["status"] != "ok"
-        or row["trial"] == 1
-        or (first and (first["status"] == "ok" or first["answer"] == "right"))
-    ):
+    if row["trial"] == 1 or row["status"] != "ok":
+        return row
+    if first and (first["status"] == "ok" or first["answer"] == "right"):
         return row
     if first and first["status"] == "invalid" and first["answer"] != "unchecked":
         return {**row, "status": "invalid", "reason": first["reason"]}

@@ -105,7 +105,7 @@ def _read_run(folder: Path) -> pa.Table:
     except UserError as error:
         raise UserError(f"{folder}: {error}") from None
     joined = joined.sort_by([(axis, "ascending") for axis in (*CELL_AXES, "trial")])
-    # Trials of earlier versions were all checked.
+    # Earlier versions do not say how the first trial's answer was found.
     return resting_on_first(joined) if set(joined["schema_version"].to_pylist()) == {SCHEMA_VERSION} else joined
 
 

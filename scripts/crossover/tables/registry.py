@@ -41,7 +41,7 @@ CROSSOVER_STATUSES = {
     "bracketed": "the contender falls behind the baseline on one side and is ahead on the other",
     "below_range": "the contender is ahead at every size measured on both sides",
     "above_range": "the contender is behind at every size measured on both sides",
-    "edge_tie": "at the smallest or largest size the trials do not tell which side is ahead; before it, one side is",
+    "edge_tie": "one side is ahead, but at the smallest or largest size the trials do not tell which",
     "reversed": "the contender is ahead at small sizes and behind at large ones",
     "multiple": "the sides cross more than once: no single answer",
     "undecided": "the trials do not tell which side is ahead",
