@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import os
 import re
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from itertools import cycle
-from pathlib import Path
-from types import ModuleType
 from typing import Any, cast
 
 import torch
@@ -24,14 +18,14 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from crossover import Step
-from crossover.config.models import LIBRARIES, SIGNATURE, Model, Table
+from crossover.config.models import Model, Table
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
-from crossover.measurement.library_models import BUILDERS
 from crossover.measurement.own_table import samples_of
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
+from crossover.measurement.user_module import first_line, function_of, place_of, takes_batch_size
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
 PARTS = {
@@ -68,7 +62,7 @@ class OwnModel:
     def _made(self) -> Step:
         """What the user's function returns, as a Step; raises UserError with file and line where it fails."""
         size = self.model.argument(self.cell.size)
-        function = _function(self.model)
+        function = function_of(self.model)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
         try:
             returned = function(size, self.cell.batch_size)
@@ -121,70 +115,6 @@ def _kind(value: Any) -> str:
 
 def _tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_flatten(value)[0] if isinstance(leaf, torch.Tensor)]
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
-
-
-def _place(error: BaseException, model: Model) -> str:
-    """The last line of the user's own file that an error passed through."""
-    file = model.file or Path(getattr(sys.modules.get(model.place), "__file__", None) or model.place)
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file]
-    return f"{os.path.relpath(file)}: line {own[-1].lineno}" if own else model.shown
-
-
-@cache
-def _function(model: Model) -> Callable[[int | str, int], Any]:
-    """The user's function, called with as many of size and batch size as it takes."""
-    if model.place in LIBRARIES:
-        return lambda size, batch_size: BUILDERS[model.place](model, size, batch_size)
-    function = _named(model)
-    count = _arguments(function)
-    return lambda *arguments: function(*arguments[:count])
-
-
-def takes_batch_size(model: Model) -> bool:
-    """Whether the function is called with the batch size, or the samples are the table's."""
-    return model.place in LIBRARIES or model.table is not None or _arguments(_named(model)) > 1
-
-
-def _named(model: Model) -> Callable[..., Any]:
-    function: Callable[..., Any] | None = getattr(_module(model), model.name, None)
-    if not callable(function):
-        raise UserError(f"{model.shown}: the module has no function {model.name}; add one: {SIGNATURE}")
-    return function
-
-
-def _arguments(function: Callable[..., Any]) -> int:
-    import inspect
-
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(function).parameters.values()
-    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
-        return 2
-    return min(sum(parameter.kind in kinds for parameter in parameters), 2)
-
-
-@cache
-def _module(model: Model) -> ModuleType:
-    """The user's module, with the folder of its file on Python's path, for its neighbours."""
-    try:
-        if model.file is None:
-            sys.path.insert(0, str(Path.cwd()))
-            return importlib.import_module(model.place)
-        sys.path.insert(0, str(model.file.parent))
-        spec = importlib.util.spec_from_file_location(model.file.stem, model.file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[model.file.stem] = module  # so that classes of it can be pickled, as loaders' workers need
-        spec.loader.exec_module(module)
-        return module
-    except Exception as error:
-        raise UserError(
-            f"{_place(error, model)}: the import fails: {type(error).__name__}: {_first_line(error)}"
-        ) from error
 
 
 class Batch:
@@ -273,7 +203,7 @@ REFUSALS = (ValueError, AssertionError, RuntimeError)
 
 def refused(error: BaseException, model: Model, what: str) -> Exception:
     """The user's mistake with its line; a result where nobody asked for the size."""
-    text = f"{_place(error, model)}: {what}: {type(error).__name__}: {_first_line(error)}"
+    text = f"{place_of(error, model)}: {what}: {type(error).__name__}: {first_line(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
 
@@ -294,7 +224,7 @@ def explained(error: Exception, model: Model, what: str) -> Exception:
         return error
     compiling = type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
     if compiling or re.search(r"not implemented for|Could not run 'aten::", str(error)):
-        return UnsupportedError(_first_line(error))
+        return UnsupportedError(first_line(error))
     return refused(error, model, what)
 
 

@@ -23,8 +23,9 @@ from crossover.measurement.clock.turns import Way
 from crossover.measurement.step.endings import unless_out_of_memory
 from crossover.measurement.step.execution import Execution, capture, why_not_captured
 from crossover.measurement.step.tasks import Task
+from crossover.measurement.step.trees import map_tensors, tensors_of
 
-Inputs = tuple[torch.Tensor, ...]
+Inputs = tuple[Any, ...]
 
 
 LONGEST_STEP_S = 1.0
@@ -47,7 +48,7 @@ def remedies_of(
     with HostCopies() as copies:
         inputs = task.next_inputs()
     device = task.arithmetic.device
-    held = tuple(tensor.to(device) for tensor in inputs)
+    held = map_tensors(lambda tensor: tensor.to(device), inputs)
 
     def on(batch: Inputs) -> Callable[[], None]:
         def step() -> None:
@@ -62,10 +63,11 @@ def remedies_of(
             ways |= _on_fewer_threads(on(held))
         # A compiled model would compile anew, and what is no batch of rows has no four times of them.
         return ways if name == "compile" or not task.batched else ways | _larger(on, held, execution.run)
-    host = tuple(tensor.cpu() for tensor in inputs)
-    late = inputs[0].device.type == "cpu"
-    if late or 2 * copies.bytes >= sum(tensor.nbytes for tensor in inputs):
-        pinned = all(tensor.is_pinned() for tensor in inputs) if late else copies.pinned
+    host = map_tensors(torch.Tensor.cpu, inputs)
+    tensors = tensors_of(inputs)
+    late = tensors[0].device.type == "cpu"
+    if late or 2 * copies.bytes >= sum(tensor.nbytes for tensor in tensors):
+        pinned = all(tensor.is_pinned() for tensor in tensors) if late else copies.pinned
         ways |= _from_the_host(task, execution, host, pinned, early=not late)
     if name != "cuda-graph":
         nothing: dict[str, Way] = {}
@@ -117,13 +119,13 @@ def _from_the_host(task: Task, execution: Execution, host: Inputs, pinned: bool,
     device = task.arithmetic.device
 
     def copied(batch: Inputs, wait: bool) -> Inputs:
-        return tuple(tensor.to(device, non_blocking=not wait) for tensor in batch)
+        return map_tensors(lambda tensor: tensor.to(device, non_blocking=not wait), batch)  # type: ignore[no-any-return]
 
     def step(batch: Inputs, wait: bool, early: bool) -> None:
         execution.run(*(copied(batch, wait) if early else batch))
         task.end_step()
 
-    fixed = tuple(tensor.pin_memory() for tensor in host) if device.type == "cuda" else None
+    fixed = map_tensors(torch.Tensor.pin_memory, host) if device.type == "cuda" else None
     own = fixed if pinned and fixed else host
     ways = {
         "prepared_s": Way(partial(step, own, not pinned, early)),
@@ -172,7 +174,7 @@ def _on_fewer_threads(step: Callable[[], None]) -> dict[str, Way]:
 def _larger(on: Callable[[Inputs], Callable[[], None]], held: Inputs, run: Callable[..., None]) -> dict[str, Way]:
     """The step on LARGER_BATCH times the rows; empty where the memory or the model does not take them."""
     try:
-        larger = tuple(torch.cat([tensor] * LARGER_BATCH) for tensor in held)
+        larger = map_tensors(lambda tensor: torch.cat([tensor] * LARGER_BATCH), held)
         run(*larger)
     except Exception:  # a model may take batches of one size only
         return {}

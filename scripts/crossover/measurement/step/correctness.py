@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -27,6 +27,7 @@ from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import GradientTask, Task
+from crossover.measurement.step.trees import map_tensors
 
 ROUNDING = {
     "fp64": 2.0**-49,
@@ -108,10 +109,10 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str) -> An
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
     task.model.load_state_dict(fresh.state_dict())
     batch = task.next_inputs()
-    rows = tuple(_checked(task, tensor) for tensor in batch)
+    rows = map_tensors(partial(_checked, task), batch)
     # A loss and its gradient are means over the batch, so both sides need the same rows.
     inputs = rows if isinstance(task, GradientTask) else batch
-    placed = tuple(map(REFERENCE.place, rows))
+    placed = map_tensors(REFERENCE.place, rows)
     reference = fresh.to(torch.float64).train(task.model.training)
     draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
 
@@ -185,6 +186,8 @@ def _beyond(errors: Errors, limits: Errors) -> list[str]:
 
 def _checked(task: Task, tensor: torch.Tensor) -> torch.Tensor:
     """The rows of a batch's tensor to compare: a training's first ones, an inference's spread over the batch."""
+    if not tensor.dim():
+        return tensor
     if isinstance(task, GradientTask):
         return tensor[: task.checked_rows]
     return tensor[checked_rows(len(tensor), task.checked_rows).to(tensor.device)]
@@ -202,7 +205,7 @@ def _evaluate(
     task: Task,
     model: nn.Module,
     arithmetic: Arithmetic,
-    inputs: tuple[torch.Tensor, ...],
+    inputs: tuple[Any, ...],
     *modes: AbstractContextManager[Any],
 ) -> Values:
     """The first result (of an inference, the rows to compare) and the gradients of a step with a backward pass.

@@ -14,6 +14,7 @@ import torch
 from crossover.errors import UnsupportedError
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.tasks import Task, TrainingTask
+from crossover.measurement.step.trees import map_tensors, tensors_of
 
 CAPTURE_WARMUP_STEPS = 3
 """Steps on a side stream before a capture, as torch's notes on CUDA graphs ask for."""
@@ -85,12 +86,14 @@ def _captured(task: Task) -> Execution:
     if (reason := why_not_captured(task)) is not None:
         raise UnsupportedError(f"cuda-graph {reason}")
     start_s = time.perf_counter()
-    buffers = tuple(tensor.clone() for tensor in task.next_inputs())
+    buffers = map_tensors(torch.clone, task.next_inputs())
     graph = capture(task, buffers)
     capture_s = time.perf_counter() - start_s
 
-    def run(*inputs: torch.Tensor) -> None:
-        for buffer, tensor in zip(buffers, inputs, strict=True):
+    held = tensors_of(buffers)
+
+    def run(*inputs: Any) -> None:
+        for buffer, tensor in zip(held, tensors_of(inputs), strict=True):
             buffer.copy_(tensor)
         graph.replay()
 
@@ -101,7 +104,7 @@ def _captured(task: Task) -> Execution:
     return Execution(step, run, lambda: capture_s)
 
 
-def capture(task: Task, buffers: tuple[torch.Tensor, ...]) -> torch.cuda.CUDAGraph:
+def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
     """A CUDA graph of the device's work of a step, whose inputs are what `buffers` hold when it is replayed.
 
     Raises UnsupportedError for a step that runs eagerly but not in a graph, or that would not be the same in one.

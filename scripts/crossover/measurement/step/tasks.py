@@ -7,11 +7,13 @@ step takes inputs, runs the device's work (`run`), then the host's (`end_step`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from torch import nn
 
 from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.trees import map_tensors
 
 
 class Task(ABC):
@@ -35,8 +37,8 @@ class Task(ABC):
         self.resident = tuple(arithmetic.place(tensor) for tensor in resident)
         """Tensors of the dataset that stay on the device."""
 
-    def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next batch on the device, along each tensor's first dimension; by default always the resident tensors."""
+    def next_inputs(self) -> tuple[Any, ...]:
+        """The next batch on the device, a pytree; by default always the resident tensors."""
         return self.resident
 
     def nth_batch(self, number: int, batch_size: int) -> tuple[torch.Tensor, ...]:
@@ -44,7 +46,7 @@ class Task(ABC):
         return tuple(tensor.narrow(0, number * batch_size, batch_size) for tensor in self.resident)
 
     @abstractmethod
-    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         """The model's results for a batch, first the one that is checked: a training's loss (a scalar), or an
         inference's outputs, of which each row depends on its own input row only. `observe` gets all of them.
         """
@@ -53,7 +55,7 @@ class Task(ABC):
         """What a step does with the results of its forward pass."""
 
     @abstractmethod
-    def run(self, *inputs: torch.Tensor) -> None:
+    def run(self, *inputs: Any) -> None:
         """The device's work of one step."""
 
     def end_step(self) -> None:  # noqa: B027
@@ -71,12 +73,12 @@ class Task(ABC):
 class GradientTask(Task):
     """Forward and backward pass; the gradients are dropped at the end of the step."""
 
-    def run(self, *inputs: torch.Tensor) -> None:
+    def run(self, *inputs: Any) -> None:
         """Both passes over a batch, then the use of the gradients."""
         self.add_gradients(*inputs)
         self.use_gradients()
 
-    def add_gradients(self, *inputs: torch.Tensor, parts: int = 1) -> None:
+    def add_gradients(self, *inputs: Any, parts: int = 1) -> None:
         """Both passes over a batch, or over one of its equal `parts`, whose gradients add up to the batch's."""
         with self.arithmetic.autocast():
             results = self.forward(self.model, *inputs)
@@ -103,21 +105,21 @@ class InferenceTask(Task):
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         super().__init__(model.eval(), arithmetic, resident)
 
-    def run(self, *inputs: torch.Tensor) -> None:
+    def run(self, *inputs: Any) -> None:
         """The forward pass."""
         self.observe(*self._results(*inputs))
 
-    def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
+    def next_host_inputs(self) -> tuple[Any, ...]:
         """The next batch in pageable host memory; raises NotImplementedError if the workload does not offer it."""
         raise NotImplementedError
 
     def step_with_transfers(self) -> None:
         """One step that copies its batch from the host and its result back, and so waits for the device."""
-        results = self._results(*map(self.arithmetic.place, self.next_host_inputs()))
+        results = self._results(*map_tensors(self.arithmetic.place, self.next_host_inputs()))
         self.observe(*results)
         results[0].to("cpu")
         self.end_step()
 
-    def _results(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def _results(self, *inputs: Any) -> tuple[torch.Tensor, ...]:
         with torch.no_grad(), self.arithmetic.autocast():
             return self.forward(self.model, *inputs)
