@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from crossover.config.models import Model, Table
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.own_table import samples_of
-from crossover.measurement.step.endings import early_end
+from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.user_module import first_line, function_of, place_of, takes_batch_size
@@ -209,23 +208,23 @@ def refused(error: BaseException, model: Model, what: str) -> Exception:
 
 @contextmanager
 def explaining(model: Model, what: str = "its step fails") -> Iterator[None]:
-    """Raise an error of a model's step as what it means."""
+    """Raise an error of a model's step as the user's mistake, with its line, unless it is a result of its own.
+
+    What the device refuses looks the same here; a try of the step on the CPU tells them apart (`process.attempts`).
+    """
     try:
         yield
     except Exception as error:
-        if (meant := explained(error, model, what)) is error:
+        if isinstance(error, UserError) or early_end(error) is not None:
             raise
-        raise meant from error
+        raise refused(error, model, what) from error
 
 
 def explained(error: Exception, model: Model, what: str) -> Exception:
-    """An error of a model's step as what it means: a result of its own, or the user's mistake with its line."""
+    """What an error of a model's step means by its words alone, where it cannot be found out by trying."""
     if isinstance(error, UserError) or early_end(error) is not None:
         return error
-    compiling = type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
-    if compiling or re.search(r"not implemented for|Could not run 'aten::", str(error)):
-        return UnsupportedError(first_line(error))
-    return refused(error, model, what)
+    return UnsupportedError(first_line(error)) if is_lacking(error) else refused(error, model, what)
 
 
 def _check_rows(batch: Batch, batch_size: int, model: Model, scales: bool) -> None:

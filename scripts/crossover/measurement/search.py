@@ -15,10 +15,7 @@ from crossover.config.studies import SEARCH_VERSION
 from crossover.errors import InvalidError, UserError
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.memory.batch_search import find_largest
-from crossover.measurement.process.jobs import Outcome, TryJob
-
-STEPS = 3
-"""Steps of a try. The second meets the gradients and the optimizer's state of the first, the third the settled heap."""
+from crossover.measurement.process.jobs import Outcome, TryJob, plain_cell
 
 TIMED_MAX_S = 10.0
 """About the longest that batches are timed, judged by the last of these steps."""
@@ -170,24 +167,24 @@ def describe(first: TryJob, limit: int | None, found: LargestBatch, command: str
 def run_try(
     job: TryJob, tell: Callable[[dict[str, Any]], None] = lambda _message: None
 ) -> tuple[str, str | None, dict[str, Any]]:
-    """Build a cell at its batch size, run it for three steps, and return a status, its reason, and what was timed.
+    """Build a cell at its batch size, run a few steps, and return a status, its reason, and what was timed.
 
     `ok`: it fits; `oom`: it does not. An error of the workload is `invalid`, because a search must not take it for
     either; its traceback is printed. `tell` takes `begun` with what ran before the model is built. Raises UserError for
-    a device or a dataset that is not there.
+    a device or a dataset that is not there, and the error of a step that may run on the CPU in fp32.
     """
     from crossover.measurement.cell import open_cell
-    from crossover.measurement.step.endings import early_end
+    from crossover.measurement.step.endings import ending
 
     cell = open_cell(job)
     tell({"begun": {name: cell.columns[name] for name in FACTS}})
     try:
         return "ok", None, _run_steps(job, cell)
-    except UserError:
-        raise
     except Exception as error:
-        if (end := early_end(error)) is not None:
+        if (end := ending(error, cell.target.device)) is not None:
             return *end, {}
+        if isinstance(error, UserError) or job.cell != plain_cell(job.cell):
+            raise
         traceback.print_exc()
         return "invalid", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}", {}
 
@@ -208,7 +205,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     watch = Stopwatch(time.perf_counter_ns, time.process_time_ns, target.synchronise)
     if not task.arithmetic.run_until_updated(lambda: time_block(step, 1, watch)):
         raise InvalidError(f"the loss scaler skipped {SKIPPED_MAX} updates in a row: what an update needs is not known")
-    step_s = [time_block(step, 1, watch).wall_s for _ in range(STEPS)][-1]
+    step_s = [time_block(step, 1, watch).wall_s for _ in range(job.steps)][-1]
     found = time_batches(step, job.timed_batches, step_s, watch) if job.timed_batches else {}
     cell.check(task)
     return found

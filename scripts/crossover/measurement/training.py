@@ -23,7 +23,7 @@ from crossover.errors import InvalidError, TooSlowError, UserError
 from crossover.measurement.cell import Columns, OpenCell, open_cell, with_rows
 from crossover.measurement.process.jobs import TrainingJob
 from crossover.measurement.step.conditions import read_switches
-from crossover.measurement.step.endings import early_end
+from crossover.measurement.step.endings import ending
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import count_parameters, whole_batches
@@ -54,7 +54,7 @@ def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lamb
     try:
         outcome = _train_and_predict(job, cell)
     except Exception as error:
-        if (end := early_end(error)) is None:
+        if (end := ending(error, cell.target.device)) is None:
             raise
         outcome = {"status": end[0], "reason": end[1]}
     return Training(**{**facts, **outcome, "backend_settings": json.dumps(read_switches())})

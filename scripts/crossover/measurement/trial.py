@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -40,7 +40,7 @@ from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, TURN_S, remedies_of, working_s
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
-from crossover.measurement.step.endings import early_end, unless_out_of_memory
+from crossover.measurement.step.endings import ending, first_line, original, unless_out_of_memory
 from crossover.measurement.step.execution import Execution, prepare
 from crossover.measurement.step.flops import count_work
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
@@ -75,7 +75,7 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
             trial.run_passes(tell)
             outcome = trial.row()
         except Exception as error:
-            if (end := early_end(error)) is None:
+            if (end := ending(error, cell.target.device)) is None:
                 raise
             outcome = {**trial.columns, "status": end[0], "reason": end[1]}  # keeps what was measured before
     return Measurement(**{**facts, **outcome, "spent_s": phases.to_json()})
@@ -129,22 +129,28 @@ class Trial:
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)
         timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort, watch, *limits)
-        if not is_cpu(job.cell.device):  # keeps the device at work until its clock is read
-            for _ in range(timed["block_steps"]):
-                execution.step()
-        self.surroundings.read_under_load()
-        target.synchronise()
-        self.columns |= timed | {"compile_s": execution.compile_s()}
-        cores = (self.facts["threads"], self.facts["physical_cores"])
-        self.columns |= self.surroundings.columns(timed["timed_s"], timed["timed_steps"], *cores)
+        self.columns |= timed | {"compile_s": execution.compile_s(), "dynamic_shapes": execution.dynamic_shapes}
+        with self._kept("readings of host and device"):
+            self._read_surroundings()
         self.phases.end("warm-up and timing")
         self._read_back()  # the steps may have moved the model, or have set something
-        if not unless_out_of_memory(lambda: has_finite_weights(task), True):
-            self.flags.append("diverged")
+        with self._kept("look at the weights"):
+            if not has_finite_weights(task):
+                self.flags.append("diverged")
         if job.cell.execution == "compile" and execution.compilations() == 0:
             self.wrong = (
                 "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
             )
+
+    def _read_surroundings(self) -> None:
+        """Read host and device while steps run, since an idle device lowers its clock."""
+        if not is_cpu(self.job.cell.device):
+            for _ in range(self.columns["block_steps"]):
+                self.execution.step()
+        self.surroundings.read_under_load()
+        self.cell.target.synchronise()
+        cores = (self.facts["threads"], self.facts["physical_cores"])
+        self.columns |= self.surroundings.columns(self.columns["timed_s"], self.columns["timed_steps"], *cores)
 
     def _read_back(self) -> None:
         """Note the switches as they are; raises InvalidError if they or the device are not as they were asked for."""
@@ -152,7 +158,7 @@ class Trial:
         self.cell.check(self.task)
 
     def run_passes(self, tell: Tell) -> None:
-        """Run the passes after the timing and add their columns; a pass that memory ends is left out.
+        """Run the passes after the timing and add their columns; a pass that fails is named in the row.
 
         Before each, tell the row to keep in case the pass does not end.
         """
@@ -161,15 +167,20 @@ class Trial:
         for name, measure in passes.items():
             row = self.row()
             tell({"passing": pending, "row": row, "transient": may_pass(row)})
-            try:
+            with self._kept(name):
                 self.columns |= measure()
-            except Exception as error:
-                end = early_end(error)
-                if end is None or end[0] == "invalid":
-                    raise
-                self.undone.append(f"{name}: {end[1]}")
             self.phases.end(name)
             pending = pending[1:]
+
+    @contextmanager
+    def _kept(self, name: str) -> Iterator[None]:
+        """Keep the time whatever fails here, but for a switch or a device that is not the one asked for."""
+        try:
+            yield
+        except (InvalidError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self.undone.append(f"{name}: {first_line(original(error))}")
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
         """The passes of this trial: the first has all, later ones what gives a time, unless their steps are long."""
@@ -287,4 +298,6 @@ def step_with_transfers(task: Task, execution: str) -> Step | None:
 
 
 def has_finite_weights(task: Task) -> bool:
-    return not isinstance(task, TrainingTask) or all(bool(torch.isfinite(p).all()) for p in task.model.parameters())
+    """Whether all weights of a training are finite; those that cannot tell, such as quantised ones, do not count."""
+    weights = task.model.parameters() if isinstance(task, TrainingTask) else ()
+    return all(bool(torch.isfinite(w).all()) for w in weights if w.is_floating_point() or w.is_complex())

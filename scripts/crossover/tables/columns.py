@@ -96,6 +96,7 @@ class Measurement(Row):
     timed_cpu_s: float | None = column("CPU time of the process while timing; over timed_s: busy cores", "s")
     first_step_s: float | None = column("the very first step, synchronised", "s")
     compile_s: float | None = column("compilation (part of the first step), or capture of a CUDA graph", "s")
+    dynamic_shapes: bool | None = column("whether it was compiled for batches of changing shapes; null: not compiled")
     warmup_s: float | None = column("warm-up after the first step", "s")
     warmup_steps: int | None = column("steps of the warm-up, the first one included")
     spent_s: str | None = column("seconds of each phase of the process, from its start (or its fork) on, JSON", "s")
@@ -137,6 +138,7 @@ class Measurement(Row):
     answer: str | None = column("whether the answer of a cell's first trial is right: right, wrong, unchecked")
     relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")
     gradient_error: float | None = column("error of the step's gradient against double precision, in the same norm")
+    checked_rows: int | None = column("rows of the batch that the check compared; batch_size: all", "samples")
     max_abs_error: float | None = column("largest absolute error, by the workload's own measure, after its source")
     max_relative_error: float | None = column("largest relative error, by the workload's own measure, after its source")
 

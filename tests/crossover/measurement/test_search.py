@@ -16,7 +16,6 @@ from crossover.measurement.cell import with_rows
 from crossover.measurement.process.jobs import Outcome, TryJob
 from crossover.measurement.search import (
     FACTS,
-    STEPS,
     LargestBatch,
     Try,
     describe,
@@ -177,8 +176,8 @@ def test_what_is_tried_are_steps_with_their_update(
 ) -> None:
     end, task = tried(precision, times(factor))
     assert end == ("ok", None, {})
-    assert task.events.count("end") == before + STEPS
-    assert int(task.optimizer.state[next(task.model.parameters())]["step"]) == (STEPS + 1 if before else STEPS)
+    assert task.events.count("end") == before + TryJob.steps
+    assert int(task.optimizer.state[next(task.model.parameters())]["step"]) == TryJob.steps + bool(before)
 
 
 def set_a_switch(model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -190,7 +189,7 @@ def set_a_switch(model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor,
     ("precision", "loss", "steps", "reason"),
     [
         ("amp-fp16", times(float("inf")), SKIPPED_MAX, "the loss scaler skipped 30 updates in a row"),
-        ("fp32", set_a_switch, STEPS, "cudnn.benchmark changed from False to True"),
+        ("fp32", set_a_switch, TryJob.steps, "cudnn.benchmark changed from False to True"),
         ("fp32", lambda *_: 1 / 0, 0, "ZeroDivisionError: division by zero"),
     ],
 )

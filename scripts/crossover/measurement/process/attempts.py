@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from dataclasses import replace
+import time
+from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 
 from crossover.files import atomic_path
 from crossover.measurement.process.children import ForkedProcess, FreshProcess, NoServerError
-from crossover.measurement.process.jobs import Job, Outcome, RowJob, TrialJob
-from crossover.measurement.process.supervision import ChildLostError, kernel_oom_kills, supervise
+from crossover.measurement.process.jobs import REFUSED, Job, Outcome, RowJob, TrialJob, TryJob, plain_cell
+from crossover.measurement.process.supervision import ChildFailedError, ChildLostError, kernel_oom_kills, supervise
 from crossover.tables.rows import write_record
 
 
@@ -32,7 +34,31 @@ def measure(job: RowJob) -> Outcome:
     return outcome
 
 
-def run_supervised(job: Job) -> Outcome:
+def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Outcome:
+    """Have a measuring process do a job, and find out what a failed step means.
+
+    What fails although the same step runs on the CPU in fp32 is unsupported. Raises ChildFailedError if the measuring
+    process ended by an error, which it has printed, or if the step fails on the CPU too, which then is printed.
+    """
+    start_s = clock()
+    outcome = _run(job)
+    if outcome.status != REFUSED:
+        return outcome
+    left_s = max(TRY_MIN_S, job.time_limit_s - (clock() - start_s))
+    shared = {field.name: getattr(job, field.name) for field in fields(Job)}
+    changes = {"cell": plain_cell(job.cell), "time_limit_s": left_s, "uuid": None}
+    tried = _run(TryJob(**shared | changes, steps=1))
+    runs = tried.status in ("ok", "unsupported")
+    if not runs and (tried.status == "invalid" or not outcome.found["is_lacking"]):
+        raise ChildFailedError(outcome.found["mistake"])
+    return replace(outcome, status="unsupported", found={})
+
+
+TRY_MIN_S = 10.0
+"""Least time for the try on the CPU, however late the step failed."""
+
+
+def _run(job: Job) -> Outcome:
     """Have a measuring process do a job, forked by the trial server if the job asks for that and there is one.
 
     Its folder for temporary files is removed however it ends. Raises ChildFailedError if the measuring process ended by

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from crossover.config.models import Model, Table
 from crossover.config.studies import Cell, Effort
+from crossover.config.words import BASELINE, PLAIN_SIDES, is_cpu
 from crossover.config.workloads import size_words
 from crossover.tables.columns import Measurement, Training
 
@@ -17,6 +18,15 @@ COLUMNS = (
     *("trial", "attempts", "lease_wait_s", "epochs", "test_share"),
 )
 """Fields of jobs that are columns of their rows too."""
+
+
+REFUSED = "refused"
+"""How a job ends whose step failed for a reason that only a try on the CPU in fp32 can tell."""
+
+
+def plain_cell(cell: Cell) -> Cell:
+    """The same step on the CPU in fp32, eagerly."""
+    return replace(cell, device=cell.device if is_cpu(cell.device) else BASELINE, **PLAIN_SIDES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +102,12 @@ class TrainingJob(RowJob):
 
 @dataclass(frozen=True, kw_only=True)
 class TryJob(Job):
-    """One try of a search: whether three steps of the cell fit at its batch size. Writes no file."""
+    """One try of a search: whether some steps of the cell fit at its batch size. Writes no file."""
 
     kind = "batch_try"
+
+    steps: int = 3
+    """Step 2 includes gradients and optimizer state; step 3 has a steady heap."""
 
     memory_limit_bytes: int | None = None
     """What the cell may take of its device's memory; None: all there is."""

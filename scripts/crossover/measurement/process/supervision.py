@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from crossover.measurement.process.children import Child, Ending
-from crossover.measurement.process.jobs import Outcome
+from crossover.measurement.process.jobs import REFUSED, Outcome
 from crossover.measurement.process.messages import wait_readable
 
 START_LIMIT_S = 300.0
@@ -89,7 +89,7 @@ def _wait(
     ending = child.ending(ENDING_LIMIT_S)
     if done is not None:
         found, transient = done.get("found", {}), done.get("transient", False)
-        return Outcome(done["done"], done["reason"], True, facts or {}, found, transient)
+        return Outcome(done["done"], done["reason"], done["done"] != REFUSED, facts or {}, found, transient)
     if ending is None or ending == Ending():
         raise ChildLostError("the measuring process is gone, and its parent did not say how")
     if ending.signal is None:

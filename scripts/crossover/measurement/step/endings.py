@@ -1,4 +1,8 @@
-"""How a job that ends early is recorded: unsupported, timeout, invalid or oom. Any other error is a bug."""
+"""How a job that ends early is recorded: unsupported, timeout, invalid or oom.
+
+Any other error is the user's mistake, our bug, or something that the device, the precision or the execution refuses.
+Messages alone do not tell which: `process.attempts` tries the same step on the CPU in fp32.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import TypeVar
 
 import torch
 
-from crossover.errors import InvalidError, TooSlowError, UnsupportedError
+from crossover.errors import InvalidError, TooSlowError, UnsupportedError, UserError
 
 Found = TypeVar("Found")
 
@@ -22,23 +26,95 @@ OUT_OF_MEMORY = re.compile(
 )
 """Messages of errors that mean out of memory although their type does not say so."""
 
+PERHAPS_OUT_OF_MEMORY = re.compile(
+    r"Unable to find a valid cuDNN algorithm"
+    r"|unable to find an engine to execute this computation"
+    r"|nvmlInit_v2_\(\).*INTERNAL ASSERT FAILED"  # the allocator asks NVML once nothing is left
+)
+"""Messages that libraries give for a full memory, and for other reasons too."""
+
+SHARED_MEMORY_FULL = re.compile(r"shared memory.*No space left on device|workers are out of shared memory")
+SHARED_MEMORY_ADVICE = (
+    "the host's shared memory (/dev/shm), through which data loaders pass batches, is full; give it more space (a "
+    "container: --shm-size), or take a DataLoader with fewer workers"
+)
+
+LACKING = re.compile(
+    r"not implemented for|not (currently )?(implemented|supported)\b|(doesn't|does not) (have )?support|\bunsupported\b"
+    r"|only supports\b|Could not run '\w+::|Low precision dtypes",
+    re.IGNORECASE,
+)
+"""Messages of devices that lack an operation or a precision."""
+
+NEARLY_FULL_SHARE = 0.02
+"""A device with less of its memory free is full: a library's workspace does not fit."""
 
 STATUSES = {UnsupportedError: "unsupported", TooSlowError: "timeout", InvalidError: "invalid"}
 
 
-def early_end(error: Exception) -> tuple[str, str] | None:
-    """The status and reason that an error stands for; None for a bug or a user's mistake."""
+def early_end(error: BaseException) -> tuple[str, str] | None:
+    """The status and reason that an error stands for; None if its type and its message do not tell."""
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             return status, str(error)
     if is_out_of_memory(error):
-        return "oom", str(error).partition("\n")[0] or type(error).__name__
+        return "oom", first_line(error)
+    if SHARED_MEMORY_FULL.search(str(error)):
+        return "invalid", SHARED_MEMORY_ADVICE
     return None
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory ran out, by its type (torch's, Python's) or its message (libraries')."""
+def ending(error: BaseException, device: torch.device) -> tuple[str, str] | None:
+    """The status and reason of a job that an error ended, with a look at the device's memory; None as in `early_end`.
+
+    Raises UserError for a full /dev/shm.
+    """
+    error = original(error)
+    if SHARED_MEMORY_FULL.search(str(error)):
+        raise UserError(SHARED_MEMORY_ADVICE) from error
+    if isinstance(error, tuple(STATUSES)) or is_surely_out_of_memory(error):
+        return early_end(error)
+    free_share = free_memory_share(device)
+    if free_share is not None:
+        return ("oom", f"{first_line(error)} (the device's memory is full)") if free_share < NEARLY_FULL_SHARE else None
+    return early_end(error)
+
+
+def free_memory_share(device: torch.device) -> float | None:
+    """Share of a device's memory that its driver could still give; None if nobody says."""
+    if device.type not in ("cuda", "xpu"):
+        return None
+    accelerator = torch.get_device_module(device)
+    try:
+        free, total = accelerator.mem_get_info(device)
+    except RuntimeError:  # after an error that broke the device's context, or by the driver
+        return None
+    return float(free / total)
+
+
+def original(error: BaseException) -> BaseException:
+    """The error that a UserError explains, or the error itself."""
+    return error.__cause__ if isinstance(error, UserError) and error.__cause__ is not None else error
+
+
+def first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def is_lacking(error: BaseException) -> bool:
+    """Whether an error's words are those of a device that lacks an operation or a precision, or of a compiler."""
+    compiling = type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
+    return compiling or LACKING.search(str(error)) is not None
+
+
+def is_surely_out_of_memory(error: BaseException) -> bool:
+    """By its type (torch's, Python's) or by a message (libraries') that means nothing else."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory ran out, as far as its type and its message tell."""
+    return is_surely_out_of_memory(error) or PERHAPS_OUT_OF_MEMORY.search(str(error)) is not None
 
 
 def unless_out_of_memory(measure: Callable[[], Found], otherwise: Found) -> Found:
