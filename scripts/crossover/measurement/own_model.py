@@ -173,6 +173,11 @@ def first_tensor(output: Any) -> torch.Tensor:
     return found[0]
 
 
+def outputs_of(output: Any) -> list[torch.Tensor]:
+    """All tensors of a model's output, also those in an object of a class of its own."""
+    return _tensors(output) or _tensors(getattr(output, "__dict__", None))
+
+
 def default_loss(output: Any, targets: torch.Tensor | None) -> torch.Tensor:
     """The output's own loss; else what the targets ask for; without targets the mean square, which costs as much."""
     own = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
@@ -307,11 +312,22 @@ class OwnInference(_Own, InferenceTask):
     """The forward pass alone."""
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return (first_tensor(called(model, self.batch.unpack(inputs)[0])),)
+        return tuple(outputs_of(called(model, self.batch.unpack(inputs)[0])))
 
     def run(self, *inputs: torch.Tensor) -> None:
+        """The forward pass, with gradients if it fails without, as a model does that takes derivatives in it."""
         with explaining(self.own_model):
-            super().run(*inputs)
+            try:
+                super().run(*inputs)
+            except RuntimeError as error:
+                if self.takes_gradients or early_end(error) is not None:
+                    raise
+                self.takes_gradients = True
+                try:
+                    super().run(*inputs)
+                except Exception:
+                    self.takes_gradients = False
+                    raise error from None
 
     def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
         return self.batch.tensors

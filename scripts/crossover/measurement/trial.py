@@ -34,16 +34,17 @@ from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time
 from crossover.measurement.clock.turns import time_in_turns
 from crossover.measurement.host.description import process_age_s
 from crossover.measurement.host.surroundings import Surroundings
-from crossover.measurement.memory.memory_pass import measure_memory
+from crossover.measurement.memory.memory_pass import measure_memory, split_memory
 from crossover.measurement.memory.memory_split import Subject
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, TURN_S, remedies_of, working_s
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
-from crossover.measurement.step.correctness import compare_with_reference
+from crossover.measurement.step.correctness import Answer, compare_with_reference
 from crossover.measurement.step.endings import ending, first_line, original, unless_out_of_memory
 from crossover.measurement.step.execution import Execution, prepare
 from crossover.measurement.step.flops import count_work
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
+from crossover.measurement.step.timed_check import compare_with_eager
 from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.tables.columns import Measurement
 
@@ -113,7 +114,7 @@ class Trial:
         self.watch = watch = Stopwatch(
             wall_ns=time.perf_counter_ns,
             cpu_ns=time.process_time_ns,
-            synchronise=target.synchronise,
+            synchronise=self._wait,
             mark=target.mark,
             between_s=target.between_s,
             counts=lambda: {"recompiles": execution.compilations(), **self.surroundings.counts()},
@@ -141,6 +142,12 @@ class Trial:
             self.wrong = (
                 "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
             )
+
+    def _wait(self) -> None:
+        """Wait for the device; between blocks, so that a step that is compiled again and again ends early."""
+        self.cell.target.synchronise()
+        if self.execution.check_compilations is not None:
+            self.execution.check_compilations()
 
     def _read_surroundings(self) -> None:
         """Read host and device while steps run, since an idle device lowers its clock."""
@@ -189,6 +196,8 @@ class Trial:
             passes["latencies"] = self._latencies
         if self.job.trial == 1:
             passes |= {"numerical check": self._check, "memory pass": self._memory}
+            if self.job.cell.execution == "eager":
+                passes["memory split"] = self._memory_parts
             passes |= {"profile": self._profile, "count of operations": self._count}
         if self.columns["step_time_s"] < (LONGEST_STEP_S if self.job.trial == 1 else LONGEST_TWICE_S):
             passes["remedies"] = self._split  # last, since it leaves other weights and holds memory
@@ -223,24 +232,29 @@ class Trial:
         """The numerical check, and the workload's own, which is left out if it does not fit into memory."""
         cell = self.job.cell
         answer = compare_with_reference(self.task, lambda: build_model(cell), cell.precision, cell.execution)
+        replayed = cell.execution == "cuda-graph" or (cell.execution == "compile" and answer.rows is not None)
+        timed = compare_with_eager(self.task, self.execution, cell.precision) if replayed else Answer()
         own = unless_out_of_memory(self.task.own_errors, None) or {}
-        self.wrong = self.wrong or answer.wrong
-        self.checked = answer.unchecked is None or (cell.model is not None and not cell.model.checked)
-        self.notes += [answer.unchecked] if answer.unchecked else []
+        self.wrong = self.wrong or timed.wrong or answer.wrong
+        unchecked = answer.unchecked or timed.unchecked
+        given_up = cell.model is not None and not cell.model.checked
+        self.checked = timed.unchecked is None and (given_up or answer.unchecked is None)
+        self.notes += [unchecked] if unchecked else []
+        if unchecked is None:
+            self.columns["checked_rows"] = answer.rows or cell.batch_size
         found = {"relative_error": answer.errors.get("result"), "gradient_error": answer.errors.get("gradient"), **own}
         return {name: error if error is None or math.isfinite(error) else None for name, error in found.items()}
 
     def _memory(self) -> Columns:
-        task, step = self.task, self.execution.step
-        task.arithmetic.run_until_updated(step)  # the check has left fresh weights, whose gradients may overflow
-        subject = Subject(
-            step=step,
-            model=task.model,
-            optimizers=() if task.optimizer is None else (task.optimizer,),
-            resident=task.resident,
-            eager_step=task.step if self.job.cell.execution == "eager" else None,
-        )
-        return measure_memory(subject, self.cell.target.device, self.cell.target.uuid)
+        step = self.execution.step
+        self.task.arithmetic.run_until_updated(step)  # the check has left fresh weights, whose gradients may overflow
+        return measure_memory(step, self.cell.target.device, self.cell.target.uuid)
+
+    def _memory_parts(self) -> Columns:
+        task = self.task
+        optimizers = () if task.optimizer is None else (task.optimizer,)
+        subject = Subject(task.step, task.model, optimizers, task.resident)
+        return split_memory(subject, self.cell.target.device, self.columns)
 
     def _profile(self) -> Columns:
         """Device time with a kernel running, and the share of a step without."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pynvml
@@ -18,43 +18,44 @@ STEPS = 2
 """Steps under each mark: the second runs beside what the first leaves behind."""
 
 
-def measure_memory(subject: Subject, device: torch.device, uuid: str | None = None) -> dict[str, Any]:
-    """Measure a step's memory on a device: the memory columns of `Measurement` that apply.
-
-    `other_bytes` is the rest of the peak. On an accelerator it is the allocated peak without the parts: temporaries,
-    workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak without the
-    parts' growth: temporaries, workspaces, gaps in the heap. It is 0 if less than the parts is left, as in a step that
-    does not run eagerly, or by the lag of the kernel's counters.
-    """
+def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
+    """Measure a step's peak on a device: the memory columns of `Measurement` that apply, without the parts."""
 
     def steps() -> None:
         for _ in range(STEPS):
-            subject.step()
+            step()
 
     if device.type == "cpu":
-        found = measure_host(steps)
-        if subject.eager_step is not None:
-            split = split_step(subject, subject.eager_step, device)
-            other_bytes = max(0, found["peak_rss_bytes"] - found["base_rss_bytes"] - split.added_bytes)
-            found |= {**split.columns, "other_bytes": other_bytes}
-        return found
+        return measure_host(steps)
     accelerator = torch.get_device_module(device)
     gc.collect()
     if device.type == "mps":
-        found = _measure_metal(steps, accelerator)
-        if subject.eager_step is not None:
-            found |= split_step(subject, subject.eager_step, device).columns
-        return found
+        return _measure_metal(steps, accelerator)
     found = _measure_allocator(steps, device, accelerator)
-    if device.type == "cuda":
-        found["process_device_bytes"] = process_bytes(uuid)
-    if subject.eager_step is not None:
-        accelerator.empty_cache()
-        accelerator.reset_peak_memory_stats(device)
-        split = split_step(subject, subject.eager_step, device, lambda: int(accelerator.max_memory_allocated(device)))
-        other_bytes = max(0, found["peak_allocated_bytes"] - sum(split.columns.values()))
-        found |= {**split.columns, "other_bytes": other_bytes}
-    return found
+    return found | ({"process_device_bytes": process_bytes(uuid)} if device.type == "cuda" else {})
+
+
+def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]) -> dict[str, int]:
+    """Split a peak that `measure_memory` found into its parts, by one eager step under observation.
+
+    `other_bytes` is the rest of the peak. On an accelerator it is the allocated peak without the parts: temporaries,
+    workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak without the
+    parts' growth: temporaries, workspaces, gaps in the heap. It is 0 if less than the parts is left, by the lag of the
+    kernel's counters. Metal keeps no peak that it could be the rest of. Raises whatever a step raises that refuses to
+    be observed, as some do that take derivatives in their forward pass.
+    """
+    if device.type == "cpu":
+        split = split_step(subject, device)
+        rest = peak["peak_rss_bytes"] - peak["base_rss_bytes"] - split.added_bytes
+        return {**split.columns, "other_bytes": max(0, rest)}
+    if device.type == "mps":
+        return split_step(subject, device).columns
+    accelerator = torch.get_device_module(device)
+    gc.collect()
+    accelerator.empty_cache()
+    accelerator.reset_peak_memory_stats(device)
+    columns = split_step(subject, device, lambda: int(accelerator.max_memory_allocated(device))).columns
+    return {**columns, "other_bytes": max(0, peak["peak_allocated_bytes"] - sum(columns.values()))}
 
 
 def _measure_allocator(run: Callable[[], None], device: torch.device, accelerator: Any) -> dict[str, Any]:

@@ -31,16 +31,14 @@ ROLES = ("parameter", "resident", "optimizer", "gradient", "outside", "activatio
 
 @dataclass(frozen=True)
 class Subject:
-    """What the memory pass measures."""
+    """What is split."""
 
     step: Callable[[], None]
-    """One whole step of training or inference, as it was timed."""
+    """One whole step of training or inference, run eagerly."""
     model: nn.Module
     optimizers: tuple[torch.optim.Optimizer, ...] = ()
     resident: tuple[torch.Tensor, ...] = ()
     """Tensors of the dataset that lie on the device."""
-    eager_step: Callable[[], None] | None = None
-    """The same step run eagerly; None if it cannot be, and then there is no split."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +53,7 @@ class Split:
     """Growth of these parts from the start of the step to its peak; negative if the step begins by freeing."""
 
 
-def split_step(
-    subject: Subject, eager_step: Callable[[], None], device: torch.device, level: Callable[[], int] | None = None
-) -> Split:
+def split_step(subject: Subject, device: torch.device, level: Callable[[], int] | None = None) -> Split:
     """Run one step under observation and split its memory on `device` at the step's peak.
 
     `level` reads the device's high-water mark. Without one the peak is where the tensors' sum is largest, which leaves
@@ -69,7 +65,7 @@ def split_step(
     def claim_known() -> None:
         ledger.claim(parameters, "parameter")
         ledger.claim((*subject.resident, *subject.model.buffers()), "resident")
-        ledger.claim(tree_leaves([list(optimizer.state.values()) for optimizer in subject.optimizers]), "optimizer")
+        ledger.claim(tree_leaves([_state(optimizer) for optimizer in subject.optimizers]), "optimizer")
         ledger.claim([parameter.grad for parameter in parameters], "gradient")
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
@@ -86,7 +82,7 @@ def split_step(
                 stack.enter_context(hook)
         stack.enter_context(saved_tensors_hooks(keep, lambda kept: kept))
         stack.enter_context(Observer(ledger))
-        eager_step()
+        subject.step()
     claim_known()
     before, at_peak = ledger.bytes_at(start), ledger.bytes_at(ledger.peak_moment)
     columns = {f"{part}_bytes": at_peak[part] for part in PARTS}
@@ -94,9 +90,14 @@ def split_step(
 
 
 def _parameters(subject: Subject) -> list[torch.Tensor]:
-    groups = [group["params"] for optimizer in subject.optimizers for group in optimizer.param_groups]
+    groups = [group["params"] for o in subject.optimizers for group in getattr(o, "param_groups", ())]
     found: list[Any] = [*subject.model.parameters(), *(parameter for group in groups for parameter in group)]
     return list({id(parameter): parameter for parameter in found}.values())
+
+
+def _state(optimizer: Any) -> list[Any]:
+    """What an optimizer keeps; nothing for one that hides it, as some that wrap another do."""
+    return list(getattr(optimizer, "state", {}).values())
 
 
 @dataclass
@@ -105,6 +106,15 @@ class _Life:
     born: int
     role: str
     died: float = math.inf
+
+
+def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
+    """The tensors that hold a tensor's memory: itself, or a sparse one's indices and values; others hide theirs."""
+    if not isinstance(value, torch.Tensor):
+        return ()
+    if value.layout is torch.sparse_coo:
+        return value._indices(), value._values()
+    return (value,) if value.layout is torch.strided else ()
 
 
 class Ledger:
@@ -127,15 +137,16 @@ class Ledger:
     def see(self, tensors: Iterable[Any], role: str = "temporary") -> None:
         """Record storages that are new, with a role; values that are no tensors of this device are ignored."""
         for tensor in tensors:
-            if isinstance(tensor, torch.Tensor):
-                self._life_of(tensor, role)
+            for part in _parts_of(tensor):
+                self._life_of(part, role)
 
     def claim(self, tensors: Iterable[Any], role: str) -> None:
         """Give storages a role, new or not, unless they have one that goes first."""
         for tensor in tensors:
-            life = self._life_of(tensor, role) if isinstance(tensor, torch.Tensor) else None
-            if life is not None:
-                life.role = min(life.role, role, key=ROLES.index)
+            for part in _parts_of(tensor):
+                life = self._life_of(part, role)
+                if life is not None:
+                    life.role = min(life.role, role, key=ROLES.index)
 
     def tick(self) -> None:
         """End an operation, and note whether it was the peak."""
@@ -153,8 +164,8 @@ class Ledger:
         return found
 
     def _life_of(self, tensor: torch.Tensor, role: str) -> _Life | None:
-        if tensor.device.type != self.device_type or tensor.layout is not torch.strided:
-            return None  # a sparse tensor has no storage of its own
+        if tensor.device.type != self.device_type:
+            return None
         storage = tensor.untyped_storage()
         key, nbytes = storage._cdata, storage.nbytes()
         if key in self._living:

@@ -26,7 +26,8 @@ REFUSED = "refused"
 
 def plain_cell(cell: Cell) -> Cell:
     """The same step on the CPU in fp32, eagerly."""
-    return replace(cell, device=cell.device if is_cpu(cell.device) else BASELINE, **PLAIN_SIDES)
+    sides: dict[str, Any] = {**PLAIN_SIDES, "device": cell.device if is_cpu(cell.device) else BASELINE}
+    return replace(cell, **sides)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -107,7 +107,7 @@ class RoundingNoise(TorchDispatchMode):
         share = max(self.share, torch.finfo(tensor.dtype).eps)  # a model may compute in its own, coarser type
         start = self.random.randrange(PERIOD)
         values = tensor.reshape(-1)
-        noise = self.noise[start : start + min(PERIOD, len(values))].to(tensor.dtype)
+        noise = self.noise[start : start + min(PERIOD, len(values))].to(tensor.device, tensor.dtype)
         if len(values) > PERIOD:
             noise = noise.repeat(-(-len(values) // PERIOD))[: len(values)]
         noisy = torch.where(values == values.trunc(), values, values + values * noise * share)

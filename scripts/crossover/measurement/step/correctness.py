@@ -1,8 +1,9 @@
 """Whether a fast answer is a right one: a step's result against the same computation in double precision on the CPU.
 
-Both sides start from the same fresh weights and the same rows of a batch. Compared are the first result of the forward
-pass (a training's loss, an inference's outputs) and, in a step with a backward pass, the gradients of all parameters as
-one vector. An inference runs the whole batch, as the timed step does, so that the same kernels run.
+Both sides start from the same fresh weights and the same batch. Compared are what the forward pass gives (a training's
+loss, all outputs of an inference) and, in a step with a backward pass, the gradients of all parameters as one vector.
+Where the whole batch would take long in double precision, some rows stand for it: a training runs on them alone, an
+inference runs the whole batch as it was timed, and only if its rows do not depend on each other.
 
 How large an error rounding may cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that of
 a fresh ResNet by up to 6e-2. So an error that is larger than rounding is in any model is held against what noise after
@@ -11,11 +12,13 @@ each operation does to the exact answer.
 
 from __future__ import annotations
 
+import copy
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
-from functools import cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -23,11 +26,12 @@ from torch import nn
 from torch.autograd.graph import _engine_run_backward
 
 from crossover.machine.kernel import available_bytes
+from crossover.measurement.memory.memory_host import measure_host
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
-from crossover.measurement.step.endings import is_out_of_memory
+from crossover.measurement.step.endings import first_line, is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import GradientTask, Task
-from crossover.measurement.step.trees import map_tensors
+from crossover.measurement.step.trees import map_tensors, tensors_of
 
 ROUNDING = {
     "fp64": 2.0**-49,
@@ -60,6 +64,15 @@ ATTEMPTS = 2
 REPEATS = 1e-9
 """Relative difference allowed between two runs in double precision: sums may be added up in another order."""
 
+WHOLE_BATCH_S = 0.1
+"""A batch that takes the reference no longer is compared whole."""
+
+LONGEST_BATCH_S = 5.0
+"""A batch whose rows cannot stand for it may take the reference this long."""
+
+NEGLIGIBLE_S = 0.02
+"""A run of the reference this short needs little memory."""
+
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
 Values = dict[str, list[torch.Tensor]]
@@ -76,6 +89,8 @@ class Answer:
     """Why it is surely wrong."""
     unchecked: str | None = None
     """Why right and wrong cannot be told apart."""
+    rows: int | None = None
+    """How many rows of the batch were compared; None: all."""
 
 
 class UncheckedError(Exception):
@@ -97,7 +112,7 @@ def compare_with_reference(
     except UncheckedError as error:
         return Answer(unchecked=str(error))
     except Exception as error:  # not the step's own, since the step has run before
-        what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {error}".partition("\n")[0]
+        what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with double precision failed: {what}")
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
 
@@ -107,40 +122,178 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str) -> An
     weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
     if 4 * weights_bytes > available_bytes():
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
-    task.model.load_state_dict(fresh.state_dict())
+    reference = _reference(task, fresh, execution)
     batch = task.next_inputs()
-    rows = map_tensors(partial(_checked, task), batch)
-    # A loss and its gradient are means over the batch, so both sides need the same rows.
-    inputs = rows if isinstance(task, GradientTask) else batch
-    placed = map_tensors(REFERENCE.place, rows)
-    reference = fresh.to(torch.float64).train(task.model.training)
     draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
 
-    def ours() -> Values:
+    def ours(inputs: Any) -> Values:
         return _evaluate(task, task.model, task.arithmetic, inputs, draws)
 
-    def theirs(*noise: RoundingNoise) -> Values:
-        return _evaluate(task, reference, REFERENCE, placed, draws, *noise)
-
-    @cache
-    def check_repeats() -> None:
-        if any((error or 0) > REPEATS for error in _errors(theirs(), exact).values()):
-            raise UncheckedError("two runs differ in double precision: the model draws numbers of its own")
-
-    def moved(share: float, seed: int) -> Errors:
-        check_repeats()  # or the model's own randomness would count as the effect of rounding
-        return _errors(theirs(RoundingNoise(share, seed)), exact)
+    def theirs(inputs: Any, *noise: RoundingNoise) -> Values:
+        with _doubles_by_default():
+            return _evaluate(task, reference, REFERENCE, map_tensors(_place, inputs), draws, *noise)
 
     with _without_dropout(task.model), _without_dropout(reference):
+        part = _part(task, batch, ours, theirs, precision)
+
+        @cache
+        def check_repeats() -> None:
+            if any((error or 0) > REPEATS for error in _errors(theirs(part.exact), exact).values()):
+                raise UncheckedError(
+                    "two runs differ in double precision: the model draws numbers of its own, or keeps state"
+                )
+
+        def moved(share: float, seed: int) -> Errors:
+            check_repeats()  # or the model's own randomness would count as the effect of rounding
+            return _errors(theirs(part.exact, RoundingNoise(share, seed)), exact)
+
         before = torch.get_rng_state()
-        exact = theirs()
+        exact = theirs(part.exact)
         unseen = not torch.equal(torch.get_rng_state(), before)
-        if unseen or (getattr(draws, "drew", False) and not isinstance(task, GradientTask)):
+        if unseen or (getattr(draws, "drew", False) and part.rows is not None):
             raise UncheckedError("the model draws random numbers that the reference cannot draw as well")
-        if not all(bool(torch.isfinite(tensor).all()) for tensors in exact.values() for tensor in tensors):
-            raise UncheckedError("in double precision, too, the answer is not finite")
-        found = ours()
-        return judge(_errors(found, exact), moved, lambda: _errors(ours(), found), precision)
+        _check_finite(exact)
+        found = part.of(ours(part.ours))
+        _check_sizes(found, exact)
+        answer = judge(_errors(found, exact), moved, lambda: _errors(part.of(ours(part.ours)), found), precision)
+        if answer.wrong and not any(map(_has_fractions, exact["result"])) and "gradient" not in exact:
+            why = f"{answer.wrong.partition(';')[0]}; outputs in whole numbers may flip where two are nearly equal"
+            answer = Answer(answer.errors, unchecked=why)
+        return replace(answer, rows=part.count)
+
+
+def _reference(task: Task, fresh: nn.Module, execution: str) -> nn.Module:
+    """The fresh model in double precision; its weights and buffers go to the task's model too."""
+    ours = {id(tensor) for tensor in (*task.model.parameters(), *task.model.buffers())}
+    if any(id(tensor) in ours for tensor in (*fresh.parameters(), *fresh.buffers())):
+        fresh = copy.deepcopy(fresh)  # a build function that hands out one module again and again
+        if execution == "compile":
+            vars(fresh).pop("forward", None)  # the timed model's
+    task.model.load_state_dict(fresh.state_dict())
+    buffers = dict(task.model.named_buffers())
+    with torch.no_grad():
+        for name, buffer in fresh.named_buffers():  # those that are no part of the state, too
+            if name in buffers:
+                buffers[name].copy_(buffer)
+    fresh._apply(REFERENCE.place)
+    return fresh.train(task.model.training)
+
+
+def _place(tensor: torch.Tensor) -> torch.Tensor:
+    """A batch's tensor for the reference; one whose gradients are asked for is a leaf again."""
+    return REFERENCE.place(tensor.detach()).requires_grad_(tensor.requires_grad)
+
+
+@contextmanager
+def _doubles_by_default() -> Iterator[None]:
+    """Let a model make its own tensors in double precision."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of a batch is compared."""
+
+    ours: Any
+    """The inputs of the step."""
+    exact: Any
+    """The inputs of the reference."""
+    rows: torch.Tensor | None = None
+    """The rows of the step's outputs that belong to the reference's; None: all."""
+    count: int | None = None
+    """How many rows are compared; None: all."""
+
+    def of(self, values: Values) -> Values:
+        return values if self.rows is None else _rows_of(values, self.rows)
+
+
+def _rows_of(values: Values, rows: torch.Tensor) -> Values:
+    return {name: [tensor[rows.to(tensor.device)] for tensor in tensors] for name, tensors in values.items()}
+
+
+def _part(
+    task: Task, batch: Any, ours: Callable[[Any], Values], theirs: Callable[[Any], Values], precision: str
+) -> Part:
+    """The whole batch, or some rows where it would take the reference long; raises UncheckedError if neither can be."""
+    whole = Part(batch, batch)
+    lengths = {len(tensor) for tensor in tensors_of(batch) if tensor.dim()}
+    count = max(lengths, default=0)
+    if not task.batched or count <= task.checked_rows:
+        return whole
+    training = isinstance(task, GradientTask)
+    rows = torch.arange(task.checked_rows) if training else checked_rows(count, task.checked_rows)
+    some = map_tensors(lambda tensor: tensor[rows.to(tensor.device)] if tensor.dim() else tensor, batch)
+
+    def run() -> None:
+        theirs(some)
+
+    try:
+        seconds, bytes_ = _cost(run)
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        return whole  # the model takes batches of one size only
+    times = count / len(rows)
+    fits = bytes_ * times < available_bytes() / 2
+    if fits and seconds * times <= WHOLE_BATCH_S:
+        return whole
+    if training:
+        return Part(some, some, None, len(rows))
+    if lengths == {count} and _rows_stand_alone(batch, count, rows, ours, precision):
+        return Part(batch, some, rows, len(rows))
+    if fits and seconds * times <= LONGEST_BATCH_S:
+        return whole
+    raise UncheckedError(
+        "the rows of a batch depend on each other, so that all of them must be compared; in double precision they "
+        f"would take about {seconds * times:.0f} s and {bytes_ * times / 1e9:.1f} GB"
+    )
+
+
+def _cost(run: Callable[[], None]) -> tuple[float, float]:
+    """Seconds and bytes of a run of the reference; the first, which loads libraries, counts only if it is short."""
+    start_s = time.perf_counter()
+    run()
+    seconds = time.perf_counter() - start_s
+    if seconds < NEGLIGIBLE_S:
+        return seconds, 0
+    start_s = time.perf_counter()
+    memory = measure_host(run)
+    return time.perf_counter() - start_s, memory["peak_rss_bytes"] - memory["base_rss_bytes"]
+
+
+def _rows_stand_alone(
+    batch: Any, count: int, rows: torch.Tensor, ours: Callable[[Any], Values], precision: str
+) -> bool:
+    """Whether the outputs of some rows are there by row, and stay as they are when all other rows change."""
+    others = torch.full((count,), int(rows[0]))
+    others[rows] = rows
+    before = ours(batch)
+    if any(tensor.dim() == 0 or len(tensor) != count for tensor in before["result"]):
+        return False
+    after = ours(map_tensors(lambda tensor: tensor[others.to(tensor.device)], batch))
+    errors = _errors(_rows_of(after, rows), _rows_of(before, rows))
+    return all(error <= FACTOR * ROUNDING[precision] for error in errors.values())
+
+
+def _check_finite(exact: Values) -> None:
+    """Raise UncheckedError if there is nothing to compare; numbers that are not finite are left out elsewhere."""
+    tensors = exact["result"]
+    if not any(tensor.numel() for tensor in tensors):
+        raise UncheckedError("the step gives no numbers to compare")
+    if not any(bool(torch.isfinite(tensor).any()) for tensor in tensors):
+        raise UncheckedError("in double precision, too, the answer is not finite")
+
+
+def _check_sizes(ours: Values, exact: Values) -> None:
+    """Raise UncheckedError if the outputs differ in size, as those of a selection of boxes do."""
+    sizes = [[list(tensor.shape) for tensor in values["result"]] for values in (ours, exact)]
+    if sizes[0] != sizes[1]:
+        raise UncheckedError(f"the outputs differ in size: {sizes[0]}, in double precision {sizes[1]}")
 
 
 def judge(errors: Errors, moved: Callable[[float, int], Errors], again: Callable[[], Errors], precision: str) -> Answer:
@@ -184,15 +337,6 @@ def _beyond(errors: Errors, limits: Errors) -> list[str]:
     return [name for name, error in errors.items() if error > limits[name]]
 
 
-def _checked(task: Task, tensor: torch.Tensor) -> torch.Tensor:
-    """The rows of a batch's tensor to compare: a training's first ones, an inference's spread over the batch."""
-    if not tensor.dim():
-        return tensor
-    if isinstance(task, GradientTask):
-        return tensor[: task.checked_rows]
-    return tensor[checked_rows(len(tensor), task.checked_rows).to(tensor.device)]
-
-
 def checked_rows(rows: int, most: int) -> torch.Tensor:
     """Indices of up to `most` rows, evenly spread from the first to the last.
 
@@ -205,30 +349,56 @@ def _evaluate(
     task: Task,
     model: nn.Module,
     arithmetic: Arithmetic,
-    inputs: tuple[Any, ...],
+    inputs: Any,
     *modes: AbstractContextManager[Any],
 ) -> Values:
-    """The first result (of an inference, the rows to compare) and the gradients of a step with a backward pass.
+    """A training's loss or all outputs of an inference, and the gradients of a step with a backward pass.
 
     The loss is scaled as the step scales it, and the gradients are scaled back. A scale that overflows is halved, as
     the step would do, with a new forward pass, since a compiled graph cannot go backward twice.
     """
     training = isinstance(task, GradientTask)
     scale = arithmetic.scaler.get_scale() if training and arithmetic.scaler else 1.0
+    accumulate = False
     while True:
         with _same_buffers(model), ExitStack() as stack:
             for mode in modes:
                 stack.enter_context(mode)
-            with torch.set_grad_enabled(training), arithmetic.autocast():
-                result = task.forward(model, *inputs)[0]
+            with torch.set_grad_enabled(training or getattr(task, "takes_gradients", False)), arithmetic.autocast():
+                results = task.forward(model, *inputs)
             if not training:
-                return {"result": [_checked(task, result)]}  # a copy, so that the whole batch's can be freed
-            scaled = _gradients(result * scale, model)
+                return {"result": _outputs(results)}
+            try:
+                scaled = _gradients(results[0] * scale, model, accumulate)
+            except RuntimeError as error:
+                if accumulate or is_out_of_memory(error):
+                    raise
+                accumulate = True  # reentrant checkpoints refuse gradients that are not accumulated
+                continue
         if scale <= 1 or all(bool(torch.isfinite(gradient).all()) for gradient in scaled):
             # Not divided by 1, which would hold all gradients twice.
             gradients = scaled if scale == 1 else [gradient / scale for gradient in scaled]
-            return {"result": [result.detach()], "gradient": gradients}
+            return {"result": [results[0].detach()], "gradient": gradients}
         scale /= 2
+
+
+def _outputs(results: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+    """The outputs with fractions, or else those in whole numbers."""
+    dense = [_dense(result.detach()) for result in results]
+    return [tensor for tensor in dense if _has_fractions(tensor)] or dense
+
+
+def _has_fractions(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's numbers in a plain layout."""
+    if tensor.is_nested:
+        tensor = torch.nested.to_padded_tensor(tensor, 0.0)
+    if tensor.is_quantized:
+        return tensor.dequantize()
+    return tensor if tensor.layout is torch.strided else tensor.to_dense()
 
 
 @contextmanager
@@ -244,15 +414,26 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
                 buffer.copy_(values)
 
 
-def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
-    """Gradients of all parameters; zeros for a parameter that the loss does not depend on."""
+def _gradients(loss: torch.Tensor, model: nn.Module, accumulate: bool) -> list[torch.Tensor]:
+    """Gradients of all parameters; zeros for a parameter that the loss does not depend on.
+
+    With `accumulate` by way of the parameters' `grad`, as a step does, which runs the hooks that wait for it.
+    """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    # torch.autograd.grad calls this too, but leaves the modes, and checkpointed layers draw again in here.
-    found = _engine_run_backward(
-        (loss,), (torch.ones_like(loss),), False, False, tuple(parameters), True, accumulate_grad=False
+    if accumulate:
+        held = [parameter.grad for parameter in parameters]
+        for parameter in parameters:
+            parameter.grad = None
+    # torch.autograd calls this too, but leaves the modes, and checkpointed layers draw again in here.
+    found: Any = _engine_run_backward(
+        (loss,), (torch.ones_like(loss),), False, False, () if accumulate else tuple(parameters), True, accumulate
     )
+    if accumulate:
+        found = [parameter.grad for parameter in parameters]
+        for parameter, gradient in zip(parameters, held, strict=True):
+            parameter.grad = gradient
     return [
-        torch.zeros_like(parameter) if gradient is None else gradient
+        torch.zeros_like(parameter) if gradient is None else _dense(gradient)
         for gradient, parameter in zip(found, parameters, strict=True)
     ]
 
@@ -263,13 +444,21 @@ def _errors(ours: Values, exact: Values) -> Errors:
 
 
 def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
-    """Euclidean norm of the difference over that of the exact values; None without values, NaN if one is not finite."""
+    """Euclidean norm of the difference over that of the exact values.
+
+    Exact values that are not finite, as of masked places, do not count. None without values, NaN if one of ours is not
+    finite or the sizes differ.
+    """
     difference = norm = 0.0
     count = 0
     for mine, theirs in zip(ours, exact, strict=True):
-        reference = theirs.to("cpu", torch.float64)
-        difference += float((mine.to("cpu", torch.float64) - reference).square().sum())
-        norm += float(reference.square().sum())
+        if mine.shape != theirs.shape:
+            return math.nan
+        value, reference = _doubles(mine), _doubles(theirs)
+        if not bool((finite := torch.isfinite(reference)).all()):
+            value, reference = value[finite], reference[finite]
+        difference += float((value - reference).abs().square().sum())
+        norm += float(reference.abs().square().sum())
         count += reference.numel()
     if not count:
         return None
@@ -278,6 +467,10 @@ def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) 
     if norm == 0:
         return 0.0 if difference == 0 else math.inf
     return math.sqrt(difference / norm)
+
+
+def _doubles(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().to("cpu", torch.complex128 if tensor.is_complex() else torch.float64)
 
 
 @contextmanager

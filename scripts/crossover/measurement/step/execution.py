@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_flatten
 
-from crossover.errors import UnsupportedError
+from crossover.errors import UnsupportedError, shown_text
 from crossover.measurement.step.endings import early_end
-from crossover.measurement.step.tasks import Task, TrainingTask
+from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.step.trees import map_tensors, tensors_of
 
 CAPTURE_WARMUP_STEPS = 3
 """Steps on a side stream before a capture, as torch's notes on CUDA graphs ask for."""
+
+
+COMPARED_BATCHES = 8
+COMPARED_S = 1.0
+"""Batches whose shapes are compared before a step is compiled or captured; fewer if loading them takes this long."""
+
+RECOMPILED_MAX = 4
+"""Times that a step may be compiled anew after its first run; torch itself gives up after 8 and runs it eagerly."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,12 @@ class Execution:
     """Seconds spent compiling or capturing so far; None for an eager step."""
     compilations: Callable[[], int] = lambda: 0
     """Graphs compiled so far."""
+    dynamic_shapes: bool | None = None
+    """Whether the step was compiled for batches of changing shapes; None for one that is not compiled."""
+    check_compilations: Callable[[], None] | None = None
+    """Raises UnsupportedError for a step that is compiled anew again and again; to be called between steps."""
+    results: Callable[[], list[torch.Tensor]] | None = None
+    """What the last replay of a CUDA graph has computed: a training's loss, an inference's outputs."""
 
 
 def prepare(task: Task, execution: str) -> Execution:
@@ -51,17 +67,98 @@ def _compiled(task: Task) -> Execution:
         raise UnsupportedError(reason)
     inductor: Any = torch._inductor.config
     inductor.force_disable_caches = True  # or the second trial would seem to compile in no time
+    is_dynamic = changing_batches(task)[1] is not None
     model: Any = task.model
-    # Not model.compile(), which compiles nothing if the model's own forward is torch's, as a Sequential's is. Not
-    # dynamic, or the numerical check's smaller batch would leave a graph for any batch to the passes after it.
-    model.forward = torch.compile(model.forward, dynamic=False)
+    # Not model.compile(), which compiles nothing if the model's own forward is torch's, as a Sequential's is. Never
+    # dynamic=None, or a batch of another shape would leave a graph for any batch to the passes after it.
+    model.forward = torch.compile(model.forward, dynamic=is_dynamic)
     dynamo: Any = torch._dynamo.utils
+
+    def compilations() -> int:
+        return int(dynamo.counters["stats"]["unique_graphs"])
+
     return Execution(
         task.step,
         task.run,
         lambda: float(dynamo.calculate_time_spent()["total_wall_time"]),
-        lambda: int(dynamo.counters["stats"]["unique_graphs"]),
+        compilations,
+        is_dynamic,
+        _recompilation_check(compilations),
     )
+
+
+def _recompilation_check(compilations: Callable[[], int]) -> Callable[[], None]:
+    """Counts the looks that found new graphs; the first is that of the first step."""
+    seen, times = compilations(), 0
+
+    def check() -> None:
+        nonlocal seen, times
+        now = compilations()
+        times += now > seen
+        seen = now
+        if times > 1 + RECOMPILED_MAX:
+            raise UnsupportedError(
+                f"compile compiles the model anew in step after step ({times - 1} times after the first): its shapes "
+                "or its values in Python change; keep them fixed, or take execution: eager"
+            )
+
+    return check
+
+
+Signature = tuple[Any, ...]
+
+
+def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Signature, Signature | None]:
+    """The signature of a task's first batch, and that of a later one that differs; None if none of some does."""
+    first = signature(task.next_inputs(), device)
+    deadline_s = time.perf_counter() + COMPARED_S
+    for _ in range(COMPARED_BATCHES - 1):
+        if time.perf_counter() > deadline_s:
+            break
+        if (other := signature(task.next_inputs(), device)) != first:
+            return first, other
+    return first, None
+
+
+def signature(inputs: Any, device: torch.device | None = None) -> Signature:
+    """What compiled and captured steps take as fixed in a batch: its nesting, shapes, types and plain values.
+
+    With a device, also short tensors of whole numbers that lie elsewhere, such as lengths that the host reads.
+    """
+    leaves, nesting = tree_flatten(inputs)
+    return (str(nesting), *(_fixed(leaf, device) for leaf in leaves))
+
+
+def _fixed(leaf: Any, device: torch.device | None) -> Any:
+    if not isinstance(leaf, torch.Tensor):
+        return repr(leaf)
+    shape = tuple(leaf.shape)
+    elsewhere = device is not None and leaf.device.type != device.type
+    if elsewhere and leaf.numel() <= READ_BY_HOST_MAX and not leaf.dtype.is_floating_point:
+        return shape, leaf.dtype, leaf.tolist()
+    return shape, leaf.dtype
+
+
+READ_BY_HOST_MAX = 4096
+"""Most numbers of a tensor that counts as lengths or the like."""
+
+
+@contextmanager
+def observed(task: Task) -> Iterator[list[torch.Tensor]]:
+    """The results of the task's last forward pass: a training's loss, an inference's outputs."""
+    results: list[torch.Tensor] = []
+    observe, own = task.observe, vars(task).get("observe")
+
+    def note(*given: torch.Tensor) -> None:
+        results[:] = [result.detach() for result in (given if isinstance(task, InferenceTask) else given[:1])]
+        observe(*given)
+
+    vars(task)["observe"] = note
+    try:
+        yield results
+    finally:
+        del vars(task)["observe"]
+        vars(task).update({} if own is None else {"observe": own})
 
 
 def _compiler_missing(device: torch.device) -> str | None:
@@ -85,23 +182,46 @@ def _captured(task: Task) -> Execution:
     """The device's work of a whole step, captured once and replayed; inputs are copied into its buffers."""
     if (reason := why_not_captured(task)) is not None:
         raise UnsupportedError(f"cuda-graph {reason}")
+    device = task.arithmetic.device
+    fixed, other = changing_batches(task, device)
+    if other is not None:
+        raise UnsupportedError(_changed(fixed, other))
     start_s = time.perf_counter()
-    buffers = map_tensors(torch.clone, task.next_inputs())
-    graph = capture(task, buffers)
+    buffers = map_tensors(_buffer, task.next_inputs())
+    with observed(task) as results:
+        graph = capture(task, buffers)
     capture_s = time.perf_counter() - start_s
-
-    held = tensors_of(buffers)
+    held = [buffer.detach() for buffer in tensors_of(buffers)]  # a model may ask for gradients of its inputs
 
     def run(*inputs: Any) -> None:
         for buffer, tensor in zip(held, tensors_of(inputs), strict=True):
-            buffer.copy_(tensor)
+            if buffer.shape != tensor.shape:  # copy_ would broadcast
+                raise UnsupportedError(_changed(fixed, signature(inputs, device)))
+            buffer.copy_(tensor.detach() if tensor.requires_grad else tensor)
         graph.replay()
 
     def step() -> None:
         run(*task.next_inputs())
         task.end_step()
 
-    return Execution(step, run, lambda: capture_s)
+    return Execution(step, run, lambda: capture_s, results=lambda: results)
+
+
+def _buffer(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+
+def _changed(first: Signature, other: Signature) -> str:
+    """Why a CUDA graph cannot hold batches that differ."""
+    one, another = next(((a, b) for a, b in zip(first, other, strict=False) if a != b), (first, other))
+    return (
+        f"cuda-graph cannot hold batches that change: {_words(one)}, then {_words(another)}; give all batches one "
+        "shape (padding, drop_last=True), or take execution: eager"
+    )
+
+
+def _words(fixed: Any) -> str:
+    return f"shape {list(fixed[0])}" if isinstance(fixed, tuple) and isinstance(fixed[0], tuple) else shown_text(fixed)
 
 
 def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:

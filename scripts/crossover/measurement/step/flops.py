@@ -45,13 +45,21 @@ def count_work(step: Callable[[], object], execution: str, target: OpenDevice) -
     formulas = {**flop_registry, **_attention()}
     work = OperatorWork(formulas.keys(), target)
     # The counter comes last, so that it is no part of an operator's time.
-    with eager, work, FlopCounterMode(display=False, custom_mapping=_attention()) as counter:
+    counting: Any = FlopCounterMode(display=False, custom_mapping=_attention())
+    counting.mod_tracker = NoModules()
+    with eager, work, counting as counter:
         if target.device.type == "cuda":  # the host then runs ahead, and no operator waits for its launch
             torch.cuda._sleep(AHEAD_CYCLES)
         work.find_least(torch.zeros(1, device=target.device))
         step()
     target.synchronise()
     return {"flops_per_step": None if work.uncounted else int(counter.get_total_flops()), **work.columns()}
+
+
+class NoModules(nullcontext[None]):
+    """In place of the counter's record of modules, whose hooks refuse derivatives within a forward pass."""
+
+    parents = frozenset({"Global"})
 
 
 AHEAD_CYCLES = 200_000_000
@@ -158,11 +166,19 @@ def _tensors(value: Any) -> dict[Any, int]:
     found = {}
     for tensor in tree_leaves(value):
         if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.numel():
-            storage = tensor.untyped_storage()
-            key = (storage.data_ptr() or id(storage), tensor.storage_offset(), tensor.numel())
+            key = (*_memory_of(tensor), tensor.numel())
             own = math.prod(size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
             found[key] = own * tensor.element_size()
     return found
+
+
+def _memory_of(tensor: torch.Tensor) -> tuple[int, int]:
+    """What tells a tensor's memory apart; those that torch.func wraps have none of their own."""
+    try:
+        storage = tensor.untyped_storage()
+        return storage.data_ptr() or id(storage), tensor.storage_offset()
+    except (RuntimeError, NotImplementedError):
+        return id(tensor), 0
 
 
 def _attention() -> dict[Any, Callable[..., int]]:

@@ -25,7 +25,7 @@ class Task(ABC):
     """Whether the host reads results in the middle of a step, which no CUDA graph can hold."""
     optimizer: torch.optim.Optimizer | None = None
     checked_rows: int = 32
-    """Rows of a batch that the numerical check compares: enough to see a wrong kernel, few enough for a CPU."""
+    """Rows that the numerical check compares where the whole batch would take the CPU long in double precision."""
     batched: bool = True
     """Whether the rows of each input are those of the batch."""
     not_comparable: str | None = None
@@ -47,8 +47,8 @@ class Task(ABC):
 
     @abstractmethod
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        """The model's results for a batch, first the one that is checked: a training's loss (a scalar), or an
-        inference's outputs, of which each row depends on its own input row only. `observe` gets all of them.
+        """The model's results for a batch: of a training first the loss (a scalar), which is checked; of an inference
+        all outputs, which are all checked. `observe` gets all of them.
         """
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most have nothing to do
@@ -102,6 +102,9 @@ class TrainingTask(GradientTask):
 class InferenceTask(Task):
     """An inference pass: evaluation mode, no gradients."""
 
+    takes_gradients: bool = False
+    """Whether the forward pass itself takes derivatives, and so needs gradients switched on."""
+
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         super().__init__(model.eval(), arithmetic, resident)
 
@@ -117,9 +120,10 @@ class InferenceTask(Task):
         """One step that copies its batch from the host and its result back, and so waits for the device."""
         results = self._results(*map_tensors(self.arithmetic.place, self.next_host_inputs()))
         self.observe(*results)
-        results[0].to("cpu")
+        for result in results:
+            result.to("cpu")
         self.end_step()
 
     def _results(self, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        with torch.no_grad(), self.arithmetic.autocast():
+        with torch.set_grad_enabled(self.takes_gradients), self.arithmetic.autocast():
             return self.forward(self.model, *inputs)

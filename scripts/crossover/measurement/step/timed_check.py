@@ -1,0 +1,133 @@
+"""Whether what was timed computes what the eager step does: replays of a CUDA graph, or compiled steps.
+
+Both run some steps on one batch, from the same weights, buffers and optimizer state. A model that keeps state in Python
+(a counter, a schedule, a list that grows) goes on changing when it runs eagerly, and stands still in a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from crossover.measurement.step.check_modes import RoundingNoise
+from crossover.measurement.step.correctness import Answer, Errors, judge, relative_error
+from crossover.measurement.step.endings import first_line, is_out_of_memory
+from crossover.measurement.step.execution import Execution, observed
+from crossover.measurement.step.tasks import Task
+
+STEPS = 4
+"""Steps of each side, so that what changes every second, third or fifth step shows."""
+
+FROZEN = "a CUDA graph repeats what it recorded: the step keeps state in Python, or does other work on the host"
+COMPILED = "the compiled step computes otherwise than the eager one"
+
+
+class State:
+    """What a step changes of a task, copied to the host: weights, their gradients, buffers, optimizer state."""
+
+    def __init__(self, task: Task) -> None:
+        model, optimizer = task.model, getattr(task.optimizer, "state", {})
+        self.moving = {
+            "update": list(model.parameters()),
+            "buffers": [buffer for buffer in model.buffers() if buffer.is_floating_point() or buffer.is_complex()],
+        }
+        leaves: list[Any] = [*model.parameters(), *model.buffers(), *tree_leaves(list(optimizer.values()))]
+        leaves += [parameter.grad for parameter in model.parameters()]
+        self.before = {leaf: leaf.detach().to("cpu", copy=True) for leaf in leaves if isinstance(leaf, torch.Tensor)}
+        self.numbers = [(kept, dict(kept)) for kept in optimizer.values() if isinstance(kept, dict)]
+
+    def moved(self) -> dict[str, list[torch.Tensor]]:
+        """How far the weights, and the buffers, are from where they were."""
+        return {
+            name: [tensor.detach().to("cpu", torch.float64) - self.before[tensor] for tensor in tensors]
+            for name, tensors in self.moving.items()
+        }
+
+    def restore(self) -> None:
+        with torch.no_grad():
+            for tensor, value in self.before.items():
+                tensor.copy_(value)
+        for kept, values in self.numbers:
+            kept.update({name: value for name, value in values.items() if not isinstance(value, torch.Tensor)})
+
+
+@dataclass(frozen=True)
+class Course:
+    """What some steps gave, by name: the results of each, and how far they moved weights and buffers; on the host."""
+
+    values: dict[str, list[torch.Tensor]]
+    drew: bool
+    """Whether they drew random numbers."""
+
+
+def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answer:
+    """Compare timed steps with eager ones of the same precision and device; leaves the task's state as it was."""
+    try:
+        return _compare(task, execution, precision)
+    except Exception as error:  # each of the two has run before, but not beside the other
+        what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
+        return Answer(unchecked=f"the comparison with eager steps failed: {what}")
+
+
+def _compare(task: Task, execution: Execution, precision: str) -> Answer:
+    inputs = task.next_inputs()
+    state = State(task)
+    is_graph = execution.results is not None
+
+    def eager(noise: AbstractContextManager[Any] | None = None) -> Course:
+        stance = nullcontext() if is_graph else torch.compiler.set_stance("force_eager")
+        with stance, observed(task) as results, noise or nullcontext():
+            return _run(lambda: task.run(*inputs), lambda: results, state, task.arithmetic.device)
+
+    def timed() -> Course:
+        with observed(task) as results:
+            read = execution.results or (lambda: results)
+            return _run(lambda: execution.run(*inputs), read, state, task.arithmetic.device)
+
+    exact, found = eager(), timed()
+    errors = _errors(found, exact)
+    if not errors:
+        return Answer(unchecked="the eager steps give no finite numbers to compare")
+    answer = judge(
+        errors,
+        lambda share, seed: _errors(eager(RoundingNoise(share, seed)), exact),
+        lambda: _errors(timed(), found),
+        precision,
+    )
+    if answer.wrong is None:
+        return answer
+    if exact.drew:
+        return Answer(errors, unchecked="timed and eager steps draw random numbers, and not the same")
+    return Answer(errors, wrong=f"{answer.wrong.partition(';')[0]}; {FROZEN if is_graph else COMPILED}")
+
+
+def _run(
+    step: Callable[[], None], results: Callable[[], list[torch.Tensor]], state: State, device: torch.device
+) -> Course:
+    """Run the steps from the same state and the same random numbers, and set the state back."""
+    given: list[torch.Tensor] = []
+    try:
+        torch.manual_seed(0)
+        before = _generators(device)
+        for _ in range(STEPS):
+            step()
+            given += [result.to("cpu", copy=True) for result in results()]
+        return Course({"result": given, **state.moved()}, _generators(device) != before)
+    finally:
+        state.restore()
+
+
+def _generators(device: torch.device) -> bytes:
+    """The state of the generators that a step on the device draws from."""
+    states = [torch.get_rng_state()] + ([torch.cuda.get_rng_state(device)] if torch.cuda.is_initialized() else [])
+    return b"".join(state.numpy().tobytes() for state in states)
+
+
+def _errors(ours: Course, exact: Course) -> Errors:
+    errors = {name: relative_error(values, exact.values[name]) for name, values in ours.values.items()}
+    return {name: error for name, error in errors.items() if error is not None}
