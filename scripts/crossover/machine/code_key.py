@@ -3,25 +3,30 @@
 Imports are followed from the modules that a kind of job starts with, wherever in a file they stand; nothing is imported
 for that. Files count by their content, this library's and the user's own; comments, docstrings and layout do not
 count. Installed packages count by their version, and only if the workload imports them.
+
+Of the user's own code, files count too that its texts name, and all that lie beside it where it imports or reads by a
+name of which nothing is known: rather is a cell measured once more than an old number shown as new.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib.util
 import json
+import os
+import pkgutil
 import sys
-import sysconfig
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 from crossover.config.models import Model
 from crossover.config.workloads import NULL
+from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
+from crossover.machine.named_files import CODE, DATA, MOST_READ, NamedFiles, content_key
+from crossover.machine.sources import ANY, Source, read_source
 
 LIBRARY = Path(__file__).parents[2]
 """The folder that holds the package, for `sys.path`."""
@@ -42,8 +47,8 @@ SERVER = f"{MEASUREMENT}.process.server"
 """A measuring process is its fork, or imports a part of it. The process that leases, starts and watches does not count:
 no number depends on it."""
 
-INSTALLED = {"site-packages", "dist-packages"}
-STANDARD = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
+MOST_SOURCES = 300
+"""Sources beside a model that are followed where it imports by a name that is computed."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +56,16 @@ class Code:
     """The code that does one kind of job for one workload."""
 
     files: Mapping[str, Path]
-    """By module name."""
+    """By module name; data of the user's own after `data: `."""
     digests: Mapping[str, str]
     """Of the files' content."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
     """The modules that only the workload, or the user's own model, brings."""
+    here: Mapping[str, object] = field(default_factory=dict)
+    """What differs between machines that have the same code: times of large files, environment variables, and what the
+    packages of the user's own model need themselves."""
 
     @property
     def model_key(self) -> str:
@@ -68,19 +76,8 @@ class Code:
     @property
     def key(self) -> str:
         """32 hexadecimal digits."""
-        return hashlib.sha256(json.dumps([self.digests, self.packages]).encode()).hexdigest()[:32]
-
-
-Import = tuple[int, str, tuple[str, ...]]
-"""An import statement: its leading dots, its module, and the names taken from it."""
-
-
-@dataclass(frozen=True)
-class _Source:
-    """The content of a file."""
-
-    digest: str
-    imports: tuple[Import, ...] = ()
+        whole = [self.digests, self.packages, self.here]
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ class _Place:
     """Where a module is."""
 
     file: Path | None
-    """None for a folder without `__init__`, and for a module in an archive."""
+    """None for a folder without `__init__`."""
     folders: tuple[str, ...]
     """The folders of a package's own modules; empty for a module."""
 
@@ -109,168 +106,246 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     `modules` may be shared between calls.
     """
     modules = modules or Modules()
-    files, _ = modules.imported_by(SERVER, work_of(kind, workload)[0])
-    if model is None:
-        of_workload, packages = modules.imported_by(f"{MEASUREMENT}.workloads.{workload}", known=files)
-    else:
-        of_workload, packages = modules.imported_by(OWN_MODEL, known=files)
-        own = Modules(*([model.file.parent] if model.file else []))
-        of_model, more = own.imported_by(model.file.stem if model.file else model.place, known={*files, *of_workload})
-        of_workload, packages = of_workload | of_model, packages | more
+    files = modules.imported_by(SERVER, work_of(kind, workload)[0]).files
+    name = f"{MEASUREMENT}.workloads.{workload}" if model is None else OWN_MODEL
+    of_workload = modules.imported_by(name, known=files)
+    brought, packages = dict(of_workload.files), {"torch", *of_workload.packages}
+    here: dict[str, object] = {}
+    digests = _digests(files | brought)
+    if model is not None:
+        own = Modules(model.file.parent if model.file else Path.cwd())
+        of_model = _followed(own, model.file or model.place, {*files, *brought})
+        packages |= of_model.packages
+        data = {f"data: {label}": path for label, path in of_model.data.items()}
         if model.table is not None:
-            of_workload["a table"] = Path(model.table.file)
+            data["a table"] = Path(model.table.file)
+        brought |= of_model.files | data
+        digests |= _digests(of_model.files)
+        times = {}
+        for count, (label, path) in enumerate(sorted(data.items())):
+            digests[label], times[label] = content_key(path, read=count < MOST_READ)
+        here = {
+            "times": {label: time for label, time in times.items() if time is not None},
+            "variables": {variable: os.environ.get(variable) for variable in sorted(of_model.variables)},
+            "installed": installed_with(of_model.packages),
+        }
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for package in sorted({"torch", *packages}):  # those of the other files read the host and write the row
-        versions |= _versions(package)
-    files |= of_workload
-    return Code(files, _digests(files), versions, list(of_workload))
+    for package in sorted(packages):  # those of the other files read the host and write the row
+        versions |= version_of(package)
+    return Code(files | brought, digests, versions, list(brought), here)
 
 
 def digests_of(*modules: str) -> dict[str, str]:
     """Digests of the files of modules and all that they import, by module name."""
-    return _digests(Modules().imported_by(*modules)[0])
+    return _digests(Modules().imported_by(*modules).files)
 
 
 def _digests(files: Mapping[str, Path]) -> dict[str, str]:
     return {name: _read(files[name]).digest for name in sorted(files)}
 
 
+def _read(file: Path) -> Source:
+    return read_source(file) if file.suffix in (".py", "") else Source(content_key(file)[0])
+
+
+@dataclass
+class Imported:
+    """What some modules import."""
+
+    files: dict[str, Path] = field(default_factory=dict)
+    """By module name."""
+    packages: set[str] = field(default_factory=set)
+    """Installed packages, and what is not found."""
+    missing: set[str] = field(default_factory=set)
+    """Modules of the user's own packages that are not where they should be."""
+    data: dict[str, Path] = field(default_factory=dict)
+    """Further files of the user's own that count, by a name that is the same wherever the folders lie."""
+    variables: set[str] = field(default_factory=set)
+    """Environment variables that the user's own code reads."""
+
+    def add(self, name: str, file: Path) -> bool:
+        """Add a source unless it is known; another one of the same name has an apostrophe."""
+        if file in self.files.values():
+            return False
+        while name in self.files:
+            name += "'"
+        self.files[name] = file
+        return True
+
+
+def _followed(modules: Modules, root: str | Path, known: Collection[str]) -> Imported:
+    """All that the user's own code is made of, from a module or file on.
+
+    What it puts on Python's path is seen once its sources are known, so that they are followed anew until nothing more
+    is found.
+    """
+    whole, roots = Imported(), [root]
+    named = NamedFiles(dict.fromkeys([*modules.first, Path.cwd()]))
+    while True:
+        before = (len(whole.files), len(modules.path))
+        found = modules.imported_by(*roots, known=known)
+        whole.packages, whole.missing = found.packages, found.missing
+        for name, file in found.files.items():
+            whole.add(name, file)
+        _look_around(whole, modules, named)
+        roots = [root, *(file for file in whole.files.values() if file.suffix == ".py")]
+        if before == (len(whole.files), len(modules.path)):
+            return whole
+
+
+def _look_around(whole: Imported, modules: Modules, named: NamedFiles) -> None:
+    """Add what the texts of the sources name: folders on Python's path, sources, data and environment variables."""
+    sources = {file: _read(file) for file in whole.files.values()}
+    reads = any(source.reads or source.runs_any for source in sources.values())
+    files: list[Path] = []
+    for file, source in sources.items():
+        whole.variables |= {*source.variables}
+        for text in source.path:
+            for base in dict.fromkeys([file.parent, *named.bases]):
+                modules.look_in(base, text)
+        for text in source.names:
+            files += named.named(text, file.parent, with_folders=reads)
+        if source.runs_any or source.reads_any:
+            suffixes = DATA | CODE if source.runs_any else DATA
+            for folder in dict.fromkeys([_package_folder(file), *named.bases]):
+                files += [path for path in named.below(folder) if path.suffix in suffixes]
+    unknown = {name for name in whole.packages if version_of(name) == {name: NOT_INSTALLED}} | whole.missing
+    for name in unknown:
+        files += _hidden(name.rpartition(".")[2], modules, named)
+    for file in dict.fromkeys(files):
+        if file.is_relative_to(LIBRARY) or file in whole.files.values():
+            continue
+        label = _label(file, named.bases)
+        if file.suffix == ".py" and len(whole.files) < MOST_SOURCES:
+            whole.add(label, file)
+        else:
+            whole.data[label] = file
+
+
+def _hidden(name: str, modules: Modules, named: NamedFiles) -> Iterator[Path]:
+    """Files of a module that no known folder of Python's path holds, anywhere below the user's own folders."""
+    for base in named.bases:
+        for file in named.below(base):
+            parts = file.relative_to(base).parts
+            if file.suffix in CODE and name in (*parts[:-1], file.name.partition(".")[0]):
+                if name in parts[:-1]:
+                    modules.look_in(base, "/".join(parts[: parts.index(name)]))
+                else:
+                    modules.look_in(file.parent, "")
+                yield file
+
+
+def _package_folder(file: Path) -> Path:
+    """The folder of the outermost package that holds a file; its own folder if none does."""
+    folder = file.parent
+    while (folder / "__init__.py").is_file() and (folder.parent / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
+
+
+def _label(file: Path, bases: Iterable[Path]) -> str:
+    """A file's path from the first of the user's folders that holds it; its whole path if none does."""
+    return next((file.relative_to(base).as_posix() for base in bases if file.is_relative_to(base)), str(file))
+
+
 class Modules:
     """Finds modules as a measuring process does: in this library, the working directory, then on Python's path."""
 
     def __init__(self, *first: Path) -> None:
-        self.path = [*map(str, first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
-        self.places: dict[str, _Place | None] = {}
+        self.first = list(dict.fromkeys(first))
+        """The user's own folders, which come before all others."""
+        self.path = [*map(str, self.first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
+        self.places: dict[tuple[str, tuple[str, ...]], _Place | None] = {}
         self.ours: dict[str, bool] = {}
 
-    def imported_by(self, *roots: str, known: Collection[str] = ()) -> tuple[dict[str, Path], set[str]]:
+    def look_in(self, base: Path, folder: str) -> None:
+        """Look in a folder, or archive, before all others, if it is there and neither known nor installed."""
+        path = Path(os.path.normpath(base / Path(folder).expanduser()))
+        if ANY not in str(path) and str(path) not in self.path and path.exists() and not is_installed(path):
+            self.path.insert(0, str(path))
+            self.places.clear()
+            self.ours.clear()
+
+    def imported_by(self, *roots: str | Path, known: Collection[str] = ()) -> Imported:
         """The files of modules and all that they import, by module name, and the installed packages they import.
 
-        Modules in `known` are left out.
+        A root may be a file. Modules in `known` are left out.
         """
-        todo, met = list(roots), set(known)
-        files: dict[str, Path] = {}
-        packages: set[str] = set()
+        found = Imported()
+        todo: list[tuple[str, tuple[str, ...]]] = []
+        for root in roots:
+            if isinstance(root, str):
+                todo.append((root, ()))
+            elif found.add(root.stem, root):
+                todo += self._imports(root, "", ())
+        met: set[tuple[str, tuple[str, ...]]] = {(name, ()) for name in known}
         while todo:
-            name = todo.pop()
-            if name in met:
+            name, start = todo.pop()
+            if (name, start) in met:
                 continue
-            met.add(name)
+            met.add((name, start))
             top, parent = name.partition(".")[0], name.rpartition(".")[0]
-            if not self._is_ours(top):
-                packages |= {top} - sys.stdlib_module_names
+            if not start and not self._is_ours(top):
+                found.packages |= {top} - sys.stdlib_module_names
                 continue
-            todo += [parent] if parent else []
-            place = self._place(name)
-            if place is not None and place.file is not None:
-                files[name] = place.file
-                todo += self._imports(place.file, name if place.folders else parent)
-        return files, packages
+            todo += [(parent, start)] if parent else []
+            place = self._place(name, start)
+            if place is None:
+                found.missing |= {name} - sys.stdlib_module_names
+            elif place.file is not None and found.add(name, place.file):
+                todo += self._imports(place.file, name if place.folders else parent, start)
+        return found
 
-    def _imports(self, file: Path, package: str) -> Iterator[str]:
-        """The modules that a file of a package imports; a name taken from one may be a module too."""
-        for dots, module, taken in _read(file).imports:
-            above = package.split(".")[: package.count(".") + 2 - dots] if dots else []
+    def _imports(self, file: Path, package: str, start: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The modules that a file of a package imports, each with the folder to start from, empty for Python's path.
+
+        A name taken from a module may be a module too; with `*` all modules of a package count. Above the package, as
+        in a file that is run by its path, a relative import starts from the file's folder.
+        """
+        source = _read(file)
+        # The library names a module from its own package where it must not count for every workload.
+        by_name = (one for one in source.by_name if not one[0] or not file.is_relative_to(LIBRARY))
+        for dots, module, taken in (*source.imports, *by_name):
+            above = package.split(".") if package else []
+            begin = start if dots else ()
+            if dots > len(above):
+                begin, above = (str(file.parents[dots - 1]),) if dots <= len(file.parents) else (), []
+            else:
+                above = above[: len(above) + 1 - dots] if dots else []
             name = ".".join([*above, *([module] if module else [])])
-            yield name
-            if taken and self._is_ours(name.partition(".")[0]):
-                yield from (one for one in (f"{name}.{attribute}" for attribute in taken) if self._place(one))
+            if name:
+                yield name, begin
+            if taken and (begin or self._is_ours(name.partition(".")[0])):
+                attributes = [*taken, *(self._modules_of(name, begin) if ANY in taken else ())]
+                inner = [f"{name}.{attribute}".lstrip(".") for attribute in attributes]
+                yield from ((one, begin) for one in inner if self._place(one, begin))
 
-    def _place(self, name: str) -> _Place | None:
+    def _modules_of(self, name: str, start: tuple[str, ...]) -> list[str]:
+        place = self._place(name, start) if name else _Place(None, start)
+        return [module.name for module in pkgutil.iter_modules(place.folders)] if place else []
+
+    def _place(self, name: str, start: tuple[str, ...] = ()) -> _Place | None:
         """Where a module is; None if there is none, or if it is built into Python."""
-        if name not in self.places:
+        if (name, start) not in self.places:
             parent, _, own_name = name.rpartition(".")
-            above = self._place(parent) if parent else _Place(None, tuple(self.path))
+            above = self._place(parent, start) if parent else _Place(None, start or tuple(self.path))
             # By its own name alone: Python's finder would look for the parent among the imported modules.
             spec = PathFinder.find_spec(own_name, above.folders) if above and above.folders else None
-            if spec is None and not parent:
+            if spec is None and not parent and not start:
                 with suppress(ValueError):
                     spec = importlib.util.find_spec(name)  # an editable install has a finder of its own
-            self.places[name] = None
+            self.places[name, start] = None
             if spec is not None:
-                file = Path(spec.origin or "")
-                self.places[name] = _Place(
-                    file if file.is_file() else None, tuple(spec.submodule_search_locations or ())
-                )
-        return self.places[name]
+                origin = Path(spec.origin or "")
+                # Of a module in an archive, the archive.
+                file = next((path for path in (origin, *origin.parents) if path.is_file()), None)
+                self.places[name, start] = _Place(file, tuple(spec.submodule_search_locations or ()))
+        return self.places[name, start]
 
     def _is_ours(self, top: str) -> bool:
         """Whether a top-level module is neither installed nor part of Python."""
         if top not in self.ours:
             place = self._place(top)
             folder = place.found_in if place else None
-            self.ours[top] = folder is not None and top != "torch" and not _is_installed(folder)
+            self.ours[top] = folder is not None and top != "torch" and not is_installed(folder)
         return self.ours[top]
-
-
-def _is_installed(folder: Path) -> bool:
-    """Whether a folder on Python's path belongs to Python or holds installed packages."""
-    return (
-        not INSTALLED.isdisjoint(folder.parts)
-        or any(map(folder.is_relative_to, STANDARD))
-        or any(folder.glob("*.dist-info"))  # as `pip install --target` leaves it
-    )
-
-
-def _read(file: Path) -> _Source:
-    found = file.stat()
-    return _read_once(file, found.st_size, found.st_mtime_ns)
-
-
-@cache
-def _read_once(file: Path, _size: int, _changed_ns: int) -> _Source:
-    """The content of a file, read again when its size or time changes, as Python itself does."""
-    if file.suffix not in (".py", ""):  # compiled code, or a table
-        with file.open("rb") as stream:
-            return _Source(hashlib.file_digest(stream, "sha256").hexdigest())
-    text = file.read_bytes()
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):  # the import will fail with a better message
-        return _Source(hashlib.sha256(text).hexdigest())
-    imports: list[Import] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imports += [(0, alias.name, ()) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            imports.append((node.level, node.module or "", tuple(alias.name for alias in node.names)))
-        elif isinstance(node, ast.Call) and (name := _imported_by_name(node)):
-            imports.append((0, name, ()))
-        elif isinstance(body := getattr(node, "body", None), list):
-            node.body = [statement for statement in body if not _is_text(statement)]  # type: ignore[attr-defined]
-    return _Source(hashlib.sha256(_text(tree).encode()).hexdigest(), tuple(dict.fromkeys(imports)))
-
-
-def _text(node: object) -> str:
-    """A syntax tree as a text, without its empty fields, of which each version of Python has others."""
-    if isinstance(node, ast.AST):
-        fields = ((name, getattr(node, name, None)) for name in node._fields if name != "ctx")
-        known = [f"{name}={_text(value)}" for name, value in fields if value is not None and value != []]
-        return f"{type(node).__name__}({','.join(known)})"
-    return f"[{','.join(map(_text, node))}]" if isinstance(node, list) else repr(node)
-
-
-def _imported_by_name(call: ast.Call) -> str | None:
-    """The module that `import_module("...")` or `__import__("...")` names, if the name is a literal."""
-    function = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
-    if function not in ("import_module", "__import__") or not call.args or not isinstance(call.args[0], ast.Constant):
-        return None
-    name = call.args[0].value
-    return name if isinstance(name, str) and not name.startswith(".") else None
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    """Whether a statement is only a text, as a docstring is."""
-    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
-
-
-@cache
-def _versions(package: str) -> dict[str, str]:
-    """Versions of the distributions that a package is imported from, by their names."""
-    from importlib import metadata  # takes a moment
-
-    try:
-        return {package: metadata.version(package)}
-    except metadata.PackageNotFoundError:  # its distribution has another name, or is missing
-        names = metadata.packages_distributions().get(package, [])
-        return {name: metadata.version(name) for name in sorted(set(names))} or {package: "not installed"}

@@ -17,6 +17,7 @@ from crossover.config.models import Model, Table
 from crossover.config.workloads import OWN, known_workloads
 from crossover.machine import code_key
 from crossover.machine.code_key import LIBRARY, code_of, digests_of
+from crossover.machine.installed import version_of
 from trials import trial_job, write_points
 
 MEASUREMENT = "crossover/measurement"
@@ -82,7 +83,7 @@ def test_a_file_that_some_workloads_share_counts_for_these_alone() -> None:
 
 def test_another_version_of_a_package_counts_where_the_workload_imports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def keys() -> dict[str, str]:
-        code_key._versions.cache_clear()
+        version_of.cache_clear()
         return {name: code_of("trial", name).key for name in ("bert", "disc_mlp")}
 
     before = keys()
@@ -93,7 +94,7 @@ def test_another_version_of_a_package_counts_where_the_workload_imports_it(monke
     assert changed["bert"] != before["bert"]
     monkeypatch.setattr(metadata, "version", lambda name: version(name) + ".1" * (name == "torch"))
     assert not set(keys().values()) & {*before.values(), *changed.values()}
-    code_key._versions.cache_clear()
+    version_of.cache_clear()
 
 
 def test_packages_are_known_by_the_name_of_what_is_installed(library: Path) -> None:

@@ -1,0 +1,172 @@
+"""The files that texts in the code of a model name: its data, and sources that are run by their path.
+
+A data set of gigabytes is not read for that: a large file counts by its size and time.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import translate
+from functools import cache
+from pathlib import Path
+
+from crossover.machine.sources import ANY
+
+INSTALLED = {"site-packages", "dist-packages"}
+LEFT_OUT = INSTALLED | {"__pycache__", "node_modules"}
+
+CODE = {".py", ".pyx", ".pyi", ".so", ".pyd", ".pyc", ".zip", ".egg"}
+NATIVE = {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".metal"}
+"""Each may include its neighbours."""
+DATA = {
+    *(
+        ".json",
+        ".jsonl",
+        ".yaml",
+        ".yml",
+        ".toml",
+        ".ini",
+        ".cfg",
+        ".txt",
+        ".csv",
+        ".tsv",
+        ".xml",
+        ".parquet",
+        ".arrow",
+    ),
+    *(".feather", ".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz", ".pkl", ".pickle", ".joblib", ".h5"),
+    *(".hdf5", ".onnx", ".mat", ".model", ".vocab", ".png", ".jpg", ".jpeg", ".dat", ".db", ".sqlite"),
+}
+
+LARGE_BYTES = 16 * 2**20
+"""Files from here on count by size and time: reading them would take longer than the rest of a dry-run."""
+MOST_READ = 500
+"""Of the files of a folder; the others count by size and time."""
+MOST_LISTED = 10_000
+"""Files below a folder that are looked at; of a larger folder, the first of them by name."""
+
+RESULTS = "plan.json"
+"""The file that tells a results folder, which is never a part of a model."""
+
+
+class NamedFiles:
+    """Finds files by what a source says of their names, below some folders; each folder is listed once."""
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self.bases = list(dict.fromkeys(folders))
+        """Where relative names are looked for, beside the folder of the file that names them."""
+        self.entries: dict[Path, set[str]] = {}
+        self.listed: dict[Path, list[Path]] = {}
+
+    def named(self, text: str, beside: Path, with_folders: bool) -> Iterator[Path]:
+        """The files of a name in a source that lies in the folder `beside`; those of a folder only if it counts."""
+        if ANY in text:
+            yield from filter(Path.is_file, self._matching(text, beside))
+            return
+        for path in self._at(text, beside):
+            if path.is_file():
+                yield path
+                yield from _neighbours(path)
+            elif with_folders and self._counts_whole(path, beside):
+                yield from self.below(path)
+
+    def below(self, folder: Path) -> list[Path]:
+        """The files below a folder in the order of their names, without hidden and installed ones and results."""
+        if folder not in self.listed:
+            self.listed[folder] = list(_files_below(folder))
+        return self.listed[folder]
+
+    def _at(self, text: str, beside: Path) -> Iterator[Path]:
+        """Where a name may be that holds nothing computed."""
+        if text.startswith(("/", "~")):
+            yield Path(os.path.normpath(Path(text).expanduser()))
+            return
+        relative = os.path.normpath(text)
+        for base in dict.fromkeys([beside, *self.bases]):
+            if relative.startswith("..") or relative.partition("/")[0] in self._entries(base):
+                yield Path(os.path.normpath(base / relative))
+
+    def _matching(self, text: str, beside: Path) -> Iterator[Path]:
+        """Files whose names fit one that is computed in part; none where too little is known of it."""
+        known = re.sub(r"^(\*+/)+", "", text)
+        last = known.rpartition("/")[2]
+        if not re.search(r"\.\w+$", last) and "/" not in known:
+            return
+        if not re.search(r"\w", known):
+            return
+        if text.startswith(ANY):
+            fits, end = re.compile(translate(known)).fullmatch, last.rpartition(ANY)[2]
+            for base in dict.fromkeys([beside, *self.bases]):
+                for path in self.below(base):
+                    if path.name.endswith(end) and _ends(path.relative_to(base).as_posix(), fits):
+                        yield path
+            return
+        pattern = ANY.join(map(glob.escape, text.split(ANY)))
+        whole = text.startswith("/")
+        for root in [Path("/")] if whole else dict.fromkeys([beside, *self.bases]):
+            for path in sorted(root.glob(os.path.normpath(pattern).lstrip("/"))):
+                if last.strip(ANY) or path.suffix in DATA | CODE:
+                    yield Path(os.path.normpath(path))
+
+    def _counts_whole(self, folder: Path, beside: Path) -> bool:
+        """Whether a folder that is named counts: not one that holds the sources or the working directory."""
+        around = {path for base in (beside, *self.bases) for path in (base, *base.parents)}
+        return folder not in around and folder.is_dir() and len(folder.parts) > 2
+
+    def _entries(self, folder: Path) -> set[str]:
+        if folder not in self.entries:
+            try:
+                self.entries[folder] = {path.name for path in folder.iterdir()} | {"."}
+            except OSError:
+                self.entries[folder] = set()
+        return self.entries[folder]
+
+
+def _ends(relative: str, fits: Callable[[str], object]) -> bool:
+    """Whether a path fits, or its end from any of its folders on."""
+    parts = relative.split("/")
+    return any(fits("/".join(parts[start:])) for start in range(len(parts)))
+
+
+def _neighbours(path: Path) -> Iterator[Path]:
+    if path.suffix in NATIVE:
+        yield from sorted(other for other in path.parent.iterdir() if other.suffix in NATIVE)
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    count, seen = 0, set()
+    for place, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen or {RESULTS, "pyvenv.cfg"} & {*files}:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith((".", "__pycache__", "node_modules")) and name not in INSTALLED
+        )
+        for name in sorted(files):
+            if not name.startswith("."):
+                yield Path(place, name)
+                count += 1
+                if count == MOST_LISTED:
+                    return
+
+
+def content_key(path: Path, read: bool = True) -> tuple[str, int | None]:
+    """The digest of a file, and its time in ns if it is too large to be read, or not to be read."""
+    state = path.stat()
+    if read and state.st_size < LARGE_BYTES:
+        return _digest(path, state.st_size, state.st_mtime_ns), None
+    return f"{state.st_size} bytes", state.st_mtime_ns
+
+
+@cache
+def _digest(path: Path, _size: int, _changed_ns: int) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,347 @@
+"""Whatever a model of the user's own is made of, its edit changes the key; what it is not made of does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from crossover.config.models import Model
+from crossover.config.workloads import OWN
+from crossover.machine import named_files
+from crossover.machine.code_key import Code, code_of
+from crossover.machine.installed import installed_with, version_of
+
+FROM_FILE = "import os, sys, json, importlib, torch\nfrom pathlib import Path\nHERE = Path(__file__).resolve().parent\n"
+
+# By what the model does: its file, its text, and the files that count beside it.
+PARTS = {
+    "its own file": ("net.py", "", []),
+    "a name with dots": ("net_v1.2.py", "", []),
+    "a folder with dots": ("v1.2/net.py", "import layers", ["v1.2/layers.py"]),
+    "a neighbour": ("net.py", "import layers", ["layers.py"]),
+    "a neighbour's neighbour": ("net.py", "import a", ["a.py", "b.py"]),
+    "the working directory": ("sub/net.py", "import layers", ["layers.py"]),
+    "in a function": ("net.py", "def build(n):\n    from layers import x", ["layers.py"]),
+    "a package": ("net.py", "from pkg import x", ["pkg/__init__.py"]),
+    "a module of a package": ("net.py", "from pkg import part", ["pkg/__init__.py", "pkg/part.py"]),
+    "a folder without __init__": ("net.py", "import space.part", ["space/part.py"]),
+    "a name of such a folder": ("net.py", "from space import part", ["space/part.py"]),
+    "relative": ("net.py", "from . import part", ["part.py"]),
+    "relative with a module": ("net.py", "from .part import x", ["part.py"]),
+    "relative, from a name with dots": ("net_v1.2.py", "from .part import x", ["part.py"]),
+    "relative, above": ("pkg/sub/net.py", "from ..common import x", ["pkg/common.py"]),
+    "relative within a package": ("net.py", "import pkg", ["pkg/__init__.py", "pkg/part.py"]),
+    "all names of a package": ("net.py", "from pkg import *", ["pkg/__init__.py", "pkg/part.py"]),
+    "import_module": ("net.py", "importlib.import_module('pkg.part')", ["pkg/part.py"]),
+    "import_module, relative": ("pkg/net.py", "importlib.import_module('.part', 'pkg')", ["pkg/part.py"]),
+    "import_module of a variable": ("net.py", "NAME = 'part'\nimportlib.import_module(NAME)", ["part.py"]),
+    "import_module, computed": ("net.py", "def build(n):\n    importlib.import_module(n)", ["part.py"]),
+    "import_module, in a package": (
+        "net.py",
+        "def build(n):\n    importlib.import_module(f'stack.{n}')",
+        ["stack/x.py", "stack/deep/y.py"],
+    ),
+    "import_module, a list": ("net.py", "for n in ['a', 'c']:\n    importlib.import_module(n + '_net')", ["a_net.py"]),
+    "__import__, computed": ("net.py", "def build(n):\n    __import__('part' + str(n))", ["part3.py"]),
+    "exec": ("net.py", "exec(open('part.txt').read())", ["part.txt"]),
+    "exec, computed": ("net.py", "def build(n):\n    exec(open(n + '.py').read())", ["part.py"]),
+    "run_path": ("net.py", "import runpy\nrunpy.run_path(HERE / 'lib' / 'part.py')", ["lib/part.py"]),
+    "run_path, and its imports": ("net.py", "import runpy\nrunpy.run_path('a.py')", ["a.py", "b.py"]),
+    "run_module": ("net.py", "import runpy\ndef build(n):\n    runpy.run_module(n)", ["part.py"]),
+    "by its path": (
+        "net.py",
+        "from importlib.util import spec_from_file_location\nspec_from_file_location('x', HERE / 'far' / 'x.py')",
+        ["far/x.py"],
+    ),
+    "sys.path": ("net.py", "sys.path.insert(0, str(HERE / 'lib'))\nimport part", ["lib/part.py"]),
+    "sys.path, os.path": (
+        "sub/net.py",
+        "UP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))\nsys.path.append(os.path.join(UP, 'lib'))\n"
+        "import part",
+        ["lib/part.py"],
+    ),
+    "sys.path, above": ("a/b/net.py", "sys.path += [str(HERE.parents[1] / 'lib')]\nimport part", ["a/../lib/part.py"]),
+    "sys.path, computed": ("net.py", "sys.path.insert(0, find())\nimport part", ["any/where/part.py"]),
+    "sys.path, ahead of a namesake": (
+        "net.py",
+        "sys.path.insert(0, 'new')\nimport part",
+        ["new/part.py"],
+    ),
+    "sys.path set elsewhere": ("net.py", "import paths\nimport part", ["paths.py", "lib/part.py"]),
+    "a compiled module": ("net.py", "import fast", ["fast.so"]),
+    "an archive": ("net.py", "sys.path.insert(0, 'parts.zip')\nimport zipped", ["parts.zip"]),
+    "C++": ("net.py", "from torch.utils.cpp_extension import load\nload('k', ['k.cpp'])", ["k.cpp", "k.h"]),
+    "a shared library": ("net.py", "import ctypes\nctypes.CDLL(HERE / 'libfast.so.1')", ["libfast.so.1"]),
+    "JSON": ("net.py", "json.load(open('cfg.json'))", ["cfg.json"]),
+    "JSON beside the file": ("sub/net.py", "json.loads((HERE / 'cfg.json').read_text())", ["sub/cfg.json"]),
+    "YAML in a folder": ("net.py", "open(os.path.join(HERE, 'conf', 'net.yaml'))", ["conf/net.yaml"]),
+    "a folder above": ("sub/net.py", "open(HERE.parent / 'conf' / 'net.yaml')", ["conf/net.yaml"]),
+    "with_name": ("sub/net.py", "Path(__file__).with_name('w.npy').open()", ["sub/w.npy"]),
+    "with_suffix": ("net.py", "Path(__file__).with_suffix('.toml').read_text()", ["net.toml"]),
+    "a constant": ("net.py", "W = 'w.pt'\ndef build(n):\n    torch.load(W)", ["w.pt"]),
+    "an f-string": ("net.py", "def build(n):\n    torch.load(f'w_{n}.pt')", ["w_64.pt"]),
+    "format": ("net.py", "def build(n):\n    torch.load('w_{}.pt'.format(n))", ["w_64.pt"]),
+    "percent": ("net.py", "def build(n):\n    torch.load('w_%d.pt' % n)", ["w_64.pt"]),
+    "a sum": ("net.py", "def build(n):\n    torch.load('w_' + str(n) + '.pt')", ["w_64.pt"]),
+    "a folder and a computed name": ("net.py", "def build(n):\n    torch.load(HERE / 'w' / n)", ["w/a.pt"]),
+    "a folder of another module": ("net.py", "from paths import DATA\nopen(DATA / 'x.csv')", ["assets/x.csv"]),
+    "from_pretrained": ("net.py", "Net.from_pretrained('tiny')", ["tiny/config.json", "tiny/model.safetensors"]),
+    "all of a kind": ("net.py", "for f in HERE.glob('*.csv'):\n    pass", ["x.csv"]),
+    "a folder's content": ("net.py", "for f in os.listdir('w'):\n    pass", ["w/x.bin"]),
+    "a name in another file": ("net.py", "torch.load(json.load(open('cfg.json'))['w'])", ["cfg.json", "w.pt"]),
+    "its docstring": ("net.py", "CFG = json.loads(__doc__)", []),
+    "an argument": ("net.py", "def read(path):\n    return open(path)", ["x.txt"]),
+    "resources": ("net.py", "from importlib.resources import files\nfiles('pkg').joinpath('w.json')", ["pkg/w.json"]),
+    "of the package": ("pkg/net.py", "open(Path(__file__).parent / 'w.bin', 'rb')", ["pkg/w.bin"]),
+}
+OTHER = {
+    "a.py": "import b\n",
+    "pkg/__init__.py": "from . import part\n",
+    "pkg/part.py": "x = 0\n",
+    "k.cpp": '#include "k.h"\n',
+    "paths.py": f"{FROM_FILE}sys.path.insert(0, 'lib')\nDATA = HERE / 'assets'\n",
+}
+"""Files that each model may find; the text of those that count is not empty."""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def write(project: Path, name: str, text: str) -> Path:
+    file = project / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def code(file: Path) -> Code:
+    return code_of("trial", OWN, model=Model(str(file.resolve()), "build"))
+
+
+def keys(file: Path) -> tuple[str, str]:
+    found = code(file)
+    return found.key, found.model_key
+
+
+@pytest.mark.parametrize("what", PARTS)
+def test_an_edit_of_what_a_model_is_made_of_changes_its_keys(project: Path, what: str) -> None:
+    name, text, parts = PARTS[what]
+    for other, content in OTHER.items():
+        write(project, other, content)
+    net = write(project, name, FROM_FILE + text + "\n")
+    for part in parts:
+        if part.endswith(".zip"):
+            archive(project / part, "x = 1")
+        elif part not in OTHER:
+            write(project, part, "x = 1\n")
+    if "namesake" in what:
+        write(project, "part.py", "x = 1\n")
+    before = keys(net)
+    write(project, "unrelated_notes.md", "nothing\n")
+    write(project, "results/plan.json", "{}")
+    write(project, "results/cells.csv", "a,b\n")
+    assert keys(net) == before
+    for part in [*parts, name]:
+        if part.endswith(".zip"):
+            archive(project / part, "x = 2")
+        else:
+            old = (project / part).read_text()
+            write(project, part, f'"""Other words"""\n{old}' if what == "its docstring" else old + "y = 2\n")
+        after = keys(net)
+        assert after[0] != before[0], part
+        assert after[1] != before[1], part
+        before = after
+
+
+def archive(file: Path, text: str) -> None:
+    with zipfile.ZipFile(file, "w") as opened:
+        opened.writestr("zipped.py", text)
+
+
+def test_a_file_that_the_model_does_not_name_does_not_count(project: Path) -> None:
+    net = write(project, "net.py", FROM_FILE + "import layers\njson.load(open('cfg.json'))\n")
+    for name in ("layers.py", "cfg.json", "other.py", "other.json", "lib/layers.py"):
+        write(project, name, "x = 1\n")
+    before = keys(net)
+    for name in ("other.py", "other.json", "lib/layers.py"):
+        write(project, name, "x = 2\n")
+    write(project, "layers.py", "x = 1  # a comment\n")
+    assert keys(net) == before
+
+
+def test_a_link_counts_by_what_it_leads_to(project: Path, tmp_path: Path) -> None:
+    layers = write(tmp_path, "far/layers.py", "x = 1\n")
+    weights = write(tmp_path, "far/store/w.bin", "1")
+    (project / "layers.py").symlink_to(layers)
+    (project / "w").symlink_to(weights.parent, target_is_directory=True)
+    net = write(project, "net.py", FROM_FILE + "import layers\nfor name in os.listdir('w'):\n    pass\n")
+    before = keys(net)
+    layers.write_text("x = 2\n")
+    edited = keys(net)
+    weights.write_text("2")
+    assert len({before, edited, keys(net)}) == 3
+
+
+def test_a_file_that_comes_later_counts(project: Path) -> None:
+    net = write(project, "net.py", FROM_FILE + "try:\n    import fast\nexcept ImportError:\n    pass\nopen('w.json')\n")
+    before = keys(net)
+    write(project, "fast.py", "x = 1\n")
+    with_module = keys(net)
+    write(project, "w.json", "1")
+    assert len({before, with_module, keys(net)}) == 3
+
+
+def test_a_large_file_counts_by_size_and_time_and_is_not_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(named_files, "LARGE_BYTES", 4)
+    net = write(project, "net.py", "open('w.bin')\n")
+    weights = write(project, "w.bin", "12345")
+    os.utime(weights, ns=(10**18, 10**18))
+    before = keys(net)
+    weights.write_text("54321")  # what nobody reads
+    os.utime(weights, ns=(10**18, 10**18))
+    assert keys(net) == before
+    os.utime(weights, ns=(10**18, 2 * 10**18))
+    key, model_key = keys(net)
+    assert key != before[0]
+    assert model_key == before[1]  # the same on another machine
+    weights.write_text("123456")
+    assert keys(net)[1] != model_key
+
+
+def test_many_files_are_not_all_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = write(project, "net.py", "import os\nos.listdir('images')\n")
+    for number in range(700):
+        write(project, f"images/{number:03}.png", "x")
+    read = []
+    digest = named_files._digest
+    monkeypatch.setattr(named_files, "_digest", lambda path, *state: read.append(path) or digest(path, *state))
+    before = keys(net)
+    assert len(read) == named_files.MOST_READ < 700
+    write(project, "images/699.png", "xx")
+    assert keys(net) != before
+
+
+def test_the_model_key_is_the_same_in_another_folder(project: Path, tmp_path: Path) -> None:
+    write(project, "cfg.json", "{}")
+    write(project, "pkg/part.py", "x = 1\n")
+    net = write(project, "net.py", FROM_FILE + "from pkg import part\n(HERE / 'cfg.json').read_text()\n")
+    copied = tmp_path / "elsewhere" / "copied"
+    shutil.copytree(project, copied)
+    before = code(net)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(copied)
+        assert code(copied / "net.py").model_key == before.model_key
+
+
+def test_a_module_in_the_working_directory_comes_before_the_scripts_of_the_workflow(project: Path) -> None:
+    """Two of which have common names: `doctor` and `make_dataset`."""
+    own = write(project, "doctor.py", "x = 1\n")
+    found = code_of("trial", OWN, model=Model("doctor", "build"))
+    assert own in found.files.values()
+
+
+def test_an_environment_variable_that_the_model_reads_counts(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = write(project, "net.py", "import os\nA = os.environ.get('WIDTH', 1)\nB = os.environ['DEPTH']\n")
+    before = keys(net)
+    monkeypatch.setenv("WIDTH", "2")
+    wider = keys(net)
+    monkeypatch.setenv("DEPTH", "2")
+    deeper = keys(net)
+    monkeypatch.setenv("UNRELATED", "2")
+    assert keys(net) == deeper
+    assert len({before[0], wider[0], deeper[0]}) == 3
+    assert before[1] == deeper[1]
+
+
+class Site:
+    """A folder of installed packages, with one of them."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder / "site-packages"
+        self.install("mylib", "x = 1\n")
+        monkeypatch.setattr(sys, "path", [str(self.folder), *sys.path])
+
+    def install(self, name: str, text: str, version: str = "1.0", needs: str = "", source: str | None = None) -> None:
+        """As pip does, from an index, or from a `source`."""
+        module = write(self.folder, f"{name}/__init__.py", text)
+        facts = f"{name}-{version}.dist-info"
+        for old in self.folder.glob(f"{name}-*.dist-info"):
+            shutil.rmtree(old)
+        requires = f"Requires-Dist: {needs}\n" if needs else ""
+        write(self.folder, f"{facts}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requires}")
+        if source:
+            write(self.folder, f"{facts}/direct_url.json", source)
+        record = write(self.folder, f"{facts}/RECORD", f"{name}/__init__.py,sha256={hash(text)},{len(text)}\n")
+        for file in (module, record):
+            os.utime(file, (10**9, 10**9))
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    version_of.cache_clear()
+    return Site(tmp_path, monkeypatch)
+
+
+def installed_key(net: Path) -> str:
+    version_of.cache_clear()
+    return keys(net)[0]
+
+
+def test_an_installed_package_counts_by_its_version(project: Path, site: Site) -> None:
+    net = write(project, "net.py", "import mylib\n")
+    before = installed_key(net)
+    assert code(net).packages["mylib"] == "1.0"
+    site.install("mylib", "x = 1\n", version="1.1")
+    newer = installed_key(net)
+    site.install("mylib", "x = 1\n", version="1.1", needs="needed>=2")
+    site.install("needed", "x = 1\n", version="2.0")
+    needing = installed_key(net)
+    site.install("needed", "x = 1\n", version="2.1")
+    assert len({before, newer, needing, installed_key(net)}) == 4
+
+
+def test_a_package_from_a_checkout_counts_by_its_files(project: Path, site: Site) -> None:
+    """Its version stays as it is when it is installed anew after an edit."""
+    net = write(project, "net.py", "import mylib\n")
+    site.install("mylib", "x = 1\n", source='{"url": "file:///home/me/mylib", "dir_info": {}}')
+    before = installed_key(net)
+    site.install("mylib", "x = 2\n", source='{"url": "file:///home/me/mylib", "dir_info": {}}')
+    assert installed_key(net) != before
+
+
+def test_an_installed_file_that_was_edited_counts(project: Path, site: Site) -> None:
+    net = write(project, "net.py", "import mylib\n")
+    before = installed_key(net)
+    write(site.folder, "mylib/__init__.py", "x = 2\n")
+    once = installed_key(net)
+    write(site.folder, "mylib/__init__.py", "x = 3\n")
+    assert len({before, once, installed_key(net)}) == 3
+
+
+def test_an_editable_install_counts_by_its_files(
+    project: Path, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is on Python's path; what is beside it in site-packages says its version alone."""
+    module = write(tmp_path, "checkout/src/editable/__init__.py", "x = 1\n")
+    write(site.folder, "editable-1.0.dist-info/METADATA", "Name: editable\nVersion: 1.0\n")
+    write(site.folder, "__editable__.editable-1.0.pth", str(module.parents[1]))
+    monkeypatch.setattr(sys, "path", [*sys.path, str(module.parents[1])])
+    net = write(project, "net.py", "import editable\n")
+    before = keys(net)
+    module.write_text("x = 2\n")
+    assert keys(net)[1] != before[1]
+
+
+@pytest.mark.usefixtures("site")
+def test_a_package_that_is_missing_is_said_to_be() -> None:
+    assert installed_with(["mylib", "no_such_package"]) == {"mylib": "1.0", "no-such-package": "not installed"}
