@@ -15,10 +15,11 @@ rule write_plan:
     log:
         f"{RESULTS}/logs/write_plan.log",
     # Before any trial, so that what has finished can be reported at any moment.
-    priority: PLAN.first_priority
+    priority: ROUNDS.first
     localrule: True
     conda:
         "../envs/analysis.yaml"
+    threads: JOBS.share
     params:
         run=asdict(PLAN),
         # But for what only its export as a reference takes.
@@ -42,10 +43,11 @@ rule collect_measurements:
     log:
         f"{RESULTS}/logs/collect_measurements.log",
     # Before the roofs, which the table does not need.
-    priority: PLAN.first_priority
+    priority: ROUNDS.first
     localrule: True
     conda:
         "../envs/analysis.yaml"
+    threads: JOBS.share
     params:
         failures=failures_of(f"{RESULTS}/logs/collect_measurements.log"),
         several_hosts=SEVERAL_HOSTS,
@@ -68,10 +70,11 @@ rule give_first_answer:
     log:
         f"{RESULTS}/logs/give_first_answer/{{study}}.log",
     # Before the next trial.
-    priority: PLAN.first_priority
+    priority: ROUNDS.first
     localrule: True
     conda:
         "../envs/analysis.yaml"
+    threads: JOBS.share
     params:
         several_hosts=SEVERAL_HOSTS,
     message:
@@ -105,6 +108,7 @@ rule analyse_run:
     localrule: True
     conda:
         "../envs/analysis.yaml"
+    threads: JOBS.share
     params:
         failures=failures_of(f"{RESULTS}/logs/analyse_run.log"),
         several_hosts=SEVERAL_HOSTS,

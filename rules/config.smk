@@ -40,6 +40,7 @@ from crossover.plan.classes import cpu_partition
 from crossover.machine.invocation import INVOCATION
 from crossover.plan.jobs import Jobs
 from crossover.plan.references import check_both_kinds, reference_files, reference_folders
+from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan
 
 
@@ -84,7 +85,9 @@ with one_line_errors():
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)
     check_any_for(CONFIG.studies, PLAN.devices)
     REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(house("config/reference")))
-    JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores)
+    gpus = workflow.resource_settings.resources.get("gpu")
+    JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores, getattr(gpus, "value", gpus) or 1)
+    ROUNDS = Rounds(PLAN, JOBS.at_once)
 
 RESULTS = CONFIG.results
 SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere

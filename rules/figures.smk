@@ -26,6 +26,7 @@ rule plot_figures:
     localrule: True
     conda:
         "../envs/analysis.yaml"
+    threads: JOBS.share
     params:
         failures=failures_of(f"{RESULTS}/logs/plot_figures.log"),
     message:

@@ -6,6 +6,7 @@ from crossover.plan.checks import check_executor
 from crossover.machine.invocation import hand_down_invocation, this_invocation
 from crossover.machine.lease import hand_down_gpus
 from crossover.machine.threads import threads_for, usable_cores
+from crossover.machine.turns import hand_down_turns
 from crossover.measurement.process.children import start_early
 from crossover.measurement.process.holding import choose_isolation
 from crossover.plan.progress import Progress, cut_paths, failure_words
@@ -53,6 +54,7 @@ if IS_MODULE and workflow.is_main_process:
 onstart:
     begin()
     if workflow.local_exec:
+        hand_down_turns()
         # Here the limit has no use, and with one Snakemake (9.27) looks for jobs every second while a trial runs, and
         # ends a second late (snakemake/snakemake#3744). The scheduler is made after the rules are read.
         workflow.scheduler.job_rate_limiter = None

@@ -13,9 +13,10 @@ rule make_dataset:
     log:
         f"{RESULTS}/logs/make_dataset/{{dataset}}.log",
     # Trials that wait for their dataset would fall behind their round.
-    priority: PLAN.first_priority
+    priority: ROUNDS.first
     conda:
         "../envs/analysis.yaml"
+    threads: JOBS.share
     params:
         options=lambda wildcards: CONFIG.datasets[wildcards.dataset],
         # What the code says; comments do not count.
@@ -34,13 +35,13 @@ rule measure_cell:
         PLAN.row_pattern,
     log:
         PLAN.log_pattern("measure_cell", PLAN.row_pattern),
-    priority: PLAN.priority
+    priority: ROUNDS.priority
     conda:
         "../envs/benchmark.yaml"
     threads: JOBS.threads
     resources:
         **JOBS.class_resources(),
-        gpu=JOBS.gpus,
+        gpu=JOBS.gpus_of,
         mem_mb=JOBS.mem_mb,
         runtime=JOBS.trial_min,
     params:
@@ -65,7 +66,7 @@ rule train_model:
     threads: JOBS.threads
     resources:
         **JOBS.class_resources(),
-        gpu=JOBS.gpus,
+        gpu=JOBS.gpus_of,
         mem_mb=JOBS.mem_mb,
         runtime=JOBS.training_min,
     params:
@@ -90,7 +91,7 @@ rule find_largest_batch:
     threads: JOBS.threads
     resources:
         **JOBS.class_resources(),
-        gpu=JOBS.gpus,
+        gpu=JOBS.gpus_of,
         mem_mb=JOBS.mem_mb,
         runtime=JOBS.search_min,
     params:
@@ -113,7 +114,7 @@ rule probe_roofs:
     threads: JOBS.threads
     resources:
         **JOBS.class_resources(),
-        gpu=JOBS.gpus,
+        gpu=JOBS.gpus_of,
         mem_mb=ROOFS_MB,
         runtime=ROOFS_MIN,
     params:

@@ -31,6 +31,7 @@ checkpoint plan_refinement:
     localrule: True
     conda:
         "../envs/analysis.yaml"
+    threads: JOBS.share
     params:
         refinements={
             name: asdict(refinement_on(PLAN.study[name], PLAN.devices, PLAN.refinement))

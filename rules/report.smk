@@ -28,6 +28,7 @@ rule render_report:
     localrule: True
     conda:
         "../envs/analysis.yaml"
+    threads: JOBS.share
     params:
         failures=failures_of(f"{RESULTS}/logs/render_report.log"),
         templates=lambda wildcards, input: os.path.commonpath(input.page),

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from crossover.answers.analysis import analyse
 from crossover.errors import logged
+from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.tables.columns import Training
 from crossover.tables.frames import read_table
@@ -47,7 +48,7 @@ def analyse_run(
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0]), computing("the analysis of a run"):
         analyse_run(
             path_to_plan=Path(snakemake.input.plan),
             path_to_measurements=Path(snakemake.input.measurements),

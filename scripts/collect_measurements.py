@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crossover.errors import logged
+from crossover.machine.turns import computing
 from crossover.tables.frames import reading_processes, write_rows
 from crossover.tables.guards import matching_rows
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     snakemake: Snakemake
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0]), computing("collecting rows"):
         paths = [Path(path) for path in snakemake.input.rows]
         rows = matching_rows(paths, snakemake.params.several_hosts, processes=reading_processes())
         write_rows(rows, Path(snakemake.output.measurements))

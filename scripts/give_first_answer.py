@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from crossover.answers.analysis import analyse
 from crossover.errors import logged
 from crossover.files import atomic_path
+from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.report.templates import first_answer
 from crossover.tables.columns import Training, arrow_schema
@@ -43,7 +44,7 @@ def give_first_answer(
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0]), computing("a first answer"):
         give_first_answer(
             study=snakemake.wildcards.study,
             path_to_plan=Path(snakemake.input.plan),

@@ -12,6 +12,7 @@ from crossover.datasets import MAKERS
 from crossover.errors import UserError, logged
 from crossover.files import atomic_path
 from crossover.machine.kernel import available_bytes
+from crossover.machine.turns import computing
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
@@ -46,7 +47,7 @@ def refuse_more_than(free_bytes: int) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0]), computing("making a dataset"):
         refuse_more_than(available_bytes())
         make_dataset(
             name=snakemake.wildcards.dataset,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from crossover.config.studies import Refinement, Ways
 from crossover.errors import logged
+from crossover.machine.turns import computing
 from crossover.plan.stages import write_stage
 from crossover.statistics.refinement import plan_stage
 from crossover.tables.frames import collect_rows
@@ -34,7 +35,7 @@ def plan_refinement(
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0]), computing("planning a refinement"):
         plan_refinement(
             paths_to_rows=[Path(path) for path in snakemake.input.rows],
             stage=int(snakemake.wildcards.stage),

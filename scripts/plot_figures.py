@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from crossover.errors import logged
 from crossover.figures.registry import draw_run
+from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.tables.run_tables import read_run
 
@@ -23,6 +24,6 @@ def plot_figures(path_to_plan: Path, path_to_results: Path, figures: list[Path])
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0]), computing("drawing figures"):
         plan = Path(snakemake.input.plan)
         plot_figures(plan, plan.parent, [Path(path) for path in snakemake.output])

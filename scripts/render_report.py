@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from crossover.errors import logged
 from crossover.figures.registry import figures_of
 from crossover.machine.invocation import handed_down_invocation
+from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.report.report import Run, write_report
 from crossover.tables.run_tables import read_run
@@ -27,7 +28,7 @@ def render_report(path_to_plan: Path, paths_to_figures: Sequence[Path], template
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0]), computing("writing a report"):
         render_report(
             path_to_plan=Path(snakemake.input.plan),
             paths_to_figures=[Path(path) for path in snakemake.input.figures],

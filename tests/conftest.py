@@ -14,6 +14,7 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from crossover.machine.lock_files import LEASES
 from crossover.tables.columns import COLUMNS
 from processes import TESTER, started_by
 
@@ -51,6 +52,14 @@ def nothing_left_running() -> Iterator[None]:
     for process in left:
         process.kill()
     assert [process.info["cmdline"] for process in left] == []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_locks() -> Iterator[None]:
+    """Trials of these tests wait for no other trial of this machine."""
+    with tempfile.TemporaryDirectory(prefix="xo-locks") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(LEASES, f"{folder}/locks")
+        yield
 
 
 @pytest.fixture(scope="session")

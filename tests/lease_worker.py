@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 
-from crossover.machine.lease import LEASES, lease
+from crossover.machine.lease import lease
+from crossover.machine.lock_files import LEASES
 from fake_nvml import FakeGpu, FakeNvml
 
 

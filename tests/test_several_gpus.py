@@ -1,4 +1,4 @@
-"""Several GPUs of one machine, pretended, and the trials on them: the workflow's jobs as Snakemake runs them here."""
+"""GPUs of one machine, pretended, and the trials of one run or two: the workflow's jobs as Snakemake runs them here."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def house(tmp_path: Path) -> House:
     return house
 
 
-def start(house: House, *arguments: str) -> subprocess.Popen[str]:
-    """Measure all trials with four GPUs and four cores."""
+def start(house: House, *arguments: str, cores: int = GPUS, gpus: int = GPUS) -> subprocess.Popen[str]:
+    """Measure all trials with so many GPUs and cores; runs in the same parent folder are on the same host."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(house.path / "scripts")]),
-        "CROSSOVER_LEASES": str(house.path / "leases"),
+        "CROSSOVER_LEASES": str(house.path.parent / "leases"),
     }
     environment.pop("CUDA_VISIBLE_DEVICES", None)
-    command = [sys.executable, "-m", "snakemake", "--cores", str(GPUS), "--resources", f"gpu={GPUS}"]
+    command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--resources", f"gpu={gpus}"]
     with (house.path / "snakemake.log").open("w") as log:
         return subprocess.Popen(
             [*command, "--until", "measure_cell", *arguments], cwd=house.path, env=environment, stdout=log, stderr=log
@@ -77,3 +77,48 @@ def test_not_side_by_side_cells_run_one_at_a_time_and_what_is_there_is_not_measu
     assert len(found) == 2 * GPUS
     assert at_once(found) == []
     assert house.would_run("--resources", f"gpu={GPUS}", "--until", "measure_cell")["measure_cell"] == 0
+
+
+def beside_cpu_trials(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
+    """The pairs of trials that ran at the same time, one of them on the CPU."""
+    return [pair for pair in at_once(trials) if "cpu" in (pair[0]["device"], pair[1]["device"])]
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_rounds_stay_rounds_and_what_is_compared_stays_near_with_any_number_of_gpus(house: House, gpus: int) -> None:
+    """With more cores than GPUs, where CPU trials would wait for all cores until no GPU trial is left."""
+    (house.path / "gpus").write_text(str(gpus))
+    house.edit("studies/disc_depth", sizes=[2, 3, 4, 5])
+    house.config(trials=2)
+    finish(start(house, cores=16, gpus=gpus), house)
+    found = sorted(house.notes(), key=lambda note: note["began"])
+    assert beside_cpu_trials(found) == []
+    assert len(found) == 2 * 2 * 4
+    places = {(note["size"], note["device"], note["trial"]): place for place, note in enumerate(found)}
+    # Trials on GPUs that start at the same time may begin in any order.
+    assert max(place for (_, _, trial), place in places.items() if trial == 1) < 8 + gpus - 1
+    for size, trial in {(size, trial) for size, _, trial in places}:
+        assert abs(places[size, "cpu", trial] - places[size, "cuda", trial]) < 2 * gpus + gpus
+
+
+def test_two_runs_of_a_host_wait_for_each_other_and_say_so(house: House, tmp_path: Path) -> None:
+    """A CPU trial of the first run is going on: neither the second's trials nor its dataset are made beside it."""
+    other = House.copy_of(house, tmp_path / "other")
+    (house.path / "hold").write_text("cpu")
+    first = start(house, cores=1, gpus=1)
+    wait_for(lambda: [note for note in house.notes() if note["device"] == "cpu"], "the first run's CPU trial")
+    second = start(other, cores=4, gpus=4)
+
+    def said() -> list[str]:
+        return [line for log in other.results.rglob("*.log") for line in log.read_text().splitlines() if "wait" in line]
+
+    (line,) = wait_for(said, "the second run to wait")
+    assert line.startswith("waiting for a turn on this host, which is held by a stand-in (pid ")
+    assert other.notes() == []
+    assert not list(other.results.glob("datasets/*"))
+    (house.path / "hold").unlink()
+    finish(first, house)
+    finish(second, other)
+    both = house.notes() + other.notes()
+    assert len(both) == 2 * 2 * GPUS
+    assert beside_cpu_trials(both) == []

@@ -52,6 +52,8 @@ class Jobs:
     machine: Machine
     cores: int | None
     """Those of --cores; None where a cluster's scheduler counts."""
+    gpus: int = 1
+    """Those of --resources gpu."""
 
     def trial(self, wildcards: Wildcards) -> Params:
         """Parameters of a trial: what its cell's row depends on."""
@@ -99,23 +101,38 @@ class Jobs:
             for study in self.config.studies
         }
 
-    def threads(self, wildcards: Wildcards) -> int:
-        """All cores for a CPU cell, so that nothing runs beside it; otherwise the threads that the cell uses.
+    @property
+    def at_once(self) -> int:
+        """Trials on GPUs that this machine measures side by side."""
+        if self.machine.elsewhere or not self.config.side_by_side:
+            return 1
+        return max(1, min(self.gpus, self.cores or 1))
 
-        On a cluster's node, a GPU cell takes its GPU's share of the cores unless the config gives a number. If cells
-        must not run side by side, it takes all cores too. Threads are no parameter: a change measures nothing again.
+    @property
+    def share(self) -> int:
+        """Cores that each job of this machine asks Snakemake for, whatever it does; on a cluster's login node one.
+
+        All ask for the same, since Snakemake starts what fits: a CPU trial that asked for all cores would wait until no
+        GPU trial is left. Whether a job that was started runs beside others or alone, its turn on the host decides.
         """
+        return 1 if self.machine.elsewhere else (self.cores or 1) // self.at_once
+
+    def threads(self, wildcards: Wildcards) -> int:
+        """Cores that a measuring job asks for; no parameter of it, so that another number measures nothing again.
+
+        On a cluster's node a CPU cell takes all cores, and a GPU cell its GPU's share of them unless the config gives a
+        number. What a trial computes with, the trial itself finds out.
+        """
+        if not self.machine.elsewhere:
+            return self.share
         nodes, auto = self.machine.nodes, self.config.cpu_threads == "auto"
         threads = 1 if auto else int(self.config.cpu_threads)
-        all_cores = max(threads, self.cores or (nodes.cpus if nodes else 1))
         if is_cpu(wildcards["device"]):
             own_class = (self.config.classes or {}).get(wildcards.get("machine", HERE), {})
-            return own_class.get("cores") or all_cores
-        if not self.config.side_by_side and not self.machine.elsewhere:
-            return all_cores
+            return own_class.get("cores") or max(threads, self.cores or (nodes.cpus if nodes else 1))
         return (nodes.cpus_per_gpu if nodes and auto else None) or threads
 
-    def gpus(self, wildcards: Wildcards) -> int | None:
+    def gpus_of(self, wildcards: Wildcards) -> int | None:
         """One GPU for a cell on an accelerator; None, never 0, for a CPU cell."""
         return None if is_cpu(wildcards["device"]) else 1
 

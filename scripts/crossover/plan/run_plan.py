@@ -1,4 +1,4 @@
-"""The table of a run: its cells, trials, trainings and searches, where their results lie, and the order of trials."""
+"""The table of a run: its cells, trials, trainings and searches, and where their results lie."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from crossover.config.studies import (
     Study,
     Ways,
     cells_of_ways,
-    in_rounds,
     preview,
     quality_of,
     trained_cells,
@@ -26,7 +25,7 @@ from crossover.config.studies import (
 from crossover.config.words import AXES, HERE, threads_of_side
 from crossover.config.workloads import NULL, workload_traits
 from crossover.plan.classes import Classes, devices_of, on_classes, placed
-from crossover.plan.stages import measured_late, stages_of
+from crossover.plan.stages import stages_of
 
 Trial = tuple[Cell, int]
 """A cell and the number of its trial."""
@@ -206,22 +205,6 @@ class RunPlan:
         """The file of the dataset that a workload reads; None if it draws its inputs itself."""
         dataset = workload_traits(workload).dataset
         return f"{self.results}/datasets/{dataset}.safetensors" if dataset else None
-
-    def priority(self, wildcards: Mapping[str, Any]) -> float:
-        """Priority of a trial: rounds one after the other, each in shuffled order; what refinement adds comes last."""
-        trial = cell_of(wildcards), int(wildcards["trial"])
-        return self._priorities.get(trial) or measured_late(*trial, self.seed)
-
-    @property
-    def first_priority(self) -> int:
-        """A priority above that of any trial."""
-        return len(self._priorities) + 1
-
-    @cached_property
-    def _priorities(self) -> dict[Trial, int]:
-        first = {cell for study in self.measured for cell, _ in self.preview(study)}
-        rounds = list(in_rounds(self.cells, self.trials, self.seed, self.cells_of_ways, first))
-        return {(cell, trial): len(rounds) - turn for turn, (trial, cell) in enumerate(rounds)}
 
     def _placed(self, cells: Iterable[Cell]) -> list[Cell]:
         return on_classes(cells, self.classes, self.own_devices)

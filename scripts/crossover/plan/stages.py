@@ -1,9 +1,8 @@
-"""Stages of refinement: which studies take part, what each stage adds, and in which order it is measured."""
+"""Stages of refinement: which studies take part, and what each stage adds."""
 
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -77,12 +76,3 @@ def planned_trials(path: Path) -> list[tuple[Cell, int]]:
         ]
     except (KeyError, TypeError, ValueError):
         raise UnreadableError(path, "not a plan of refinement") from None
-
-
-def measured_late(cell: Cell, trial: int, seed: int) -> float:
-    """Priority of a trial outside of the first grid, above 0 and at most 1: round by round, each in shuffled order.
-
-    It depends on the trial and the seed alone, so that every process of a run, and a resumed run, sees the same order.
-    Cells that differ in their device alone have the same, so that they follow each other.
-    """
-    return 1 / (trial + random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random())

@@ -197,7 +197,9 @@ class Measurement(Row):
     interop_threads: int | None = column("threads of torch across operations, read back")
     effort: str | None = column("measuring effort, JSON")
     attempts: int | None = column("times this trial was measured: 2 where what made the first invalid may pass")
-    lease_wait_s: float | None = column("seconds that the trial waited for a free GPU", "s")
+    lease_wait_s: float | None = column(
+        "seconds that the trial waited for its turn on the host, and for a free GPU", "s"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

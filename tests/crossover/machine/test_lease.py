@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from crossover.errors import UserError
-from crossover.machine.lease import HANDED_DOWN, LEASES, Lease, hand_down_gpus, lease, others_held
+from crossover.machine.lease import HANDED_DOWN, Lease, hand_down_gpus, lease, others_held
+from crossover.machine.lock_files import LEASES
 from fake_nvml import FakeGpu, FakeNvml
 from processes import PATIENCE_S
 

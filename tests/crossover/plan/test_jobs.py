@@ -61,14 +61,26 @@ def test_the_time_limit_of_a_study_replaces_that_of_the_run() -> None:
 @pytest.mark.parametrize(
     ("made", "on_cpu", "on_gpu"),
     [
-        (jobs(cores=2, cpu_threads=3), 3, 3),
-        (jobs(cores=8, cluster={"side_by_side": False}), 8, 8),
         (jobs(KNOWN_NODES, None), 64, 16),
         (jobs(KNOWN_NODES, None, cluster={"side_by_side": False}), 64, 16),
     ],
 )
-def test_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share(made: Jobs, on_cpu: int, on_gpu: int) -> None:
+def test_on_a_node_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share(made: Jobs, on_cpu: int, on_gpu: int) -> None:
     assert (made.threads(CPU), made.threads({**CPU, "device": "cpu-1"}), made.threads(CELL)) == (on_cpu, on_cpu, on_gpu)
+
+
+@pytest.mark.parametrize(
+    ("cores", "gpus", "together"),
+    [(1, 1, 1), (16, 1, 1), (1, 2, 1), (2, 2, 2), (16, 2, 2), (16, 3, 3), (16, 4, 4), (5, 4, 5), (16, 6, 8)],
+)
+def test_all_jobs_of_this_machine_ask_for_the_same_so_that_none_overtakes(cores: int, gpus: int, together: int) -> None:
+    """As many as there are GPUs fit the cores; a rest of the division may fit a few more, which wait for their turn."""
+    made = replace(jobs(cores=cores, cpu_threads=3), gpus=gpus)
+    assert {made.threads(CPU), made.threads({**CPU, "device": "cpu-1"}), made.threads(CELL), made.share} == {made.share}
+    assert cores // made.share == together
+    assert made.at_once == min(cores, gpus)
+    one_by_one = replace(jobs(cores=cores, cluster={"side_by_side": False}), gpus=gpus)
+    assert (one_by_one.at_once, one_by_one.share) == (1, cores)
 
 
 def test_a_class_gives_its_jobs_resources_and_cores() -> None:

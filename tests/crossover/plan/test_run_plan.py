@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan, cell_of
 from plans import CLASSES, configured, planned
 
@@ -77,23 +78,6 @@ def test_only_refined_studies_start_a_stage() -> None:
     assert replace(found, own_devices=("cpu",)).last_stage == 0
 
 
-def test_rounds_come_one_by_one_and_what_refinement_adds_comes_last() -> None:
-    found = plan()
-    grid = {
-        trial: found.priority({**{axis: str(value) for axis, value in trial[0].values.items()}, "trial": trial[1]})
-        for trial in found.trials_of_grid
-    }
-    assert len(set(grid.values())) == len(grid)
-    first, second = ([grid[trial] for trial in grid if trial[1] == number] for number in (1, 2))
-    assert min(first) > max(second) >= 1
-    assert found.first_priority > max(first)
-    late = {axis: str(value) for axis, value in found.cells[0].values.items()} | {"trial": "3"}
-    assert 0 < found.priority(late) <= 1
-    ordered = sorted(found.cells, key=lambda cell: -grid[cell, 1])
-    assert ordered != found.cells
-    assert ordered != sorted(found.cells, key=lambda cell: -grid[cell, 2])
-
-
 def test_a_study_is_answered_after_its_preview_unless_the_run_ends_with_it() -> None:
     found = plan()
     assert found.first_answers == ["disc_depth", "hsf_width"]
@@ -101,25 +85,6 @@ def test_a_study_is_answered_after_its_preview_unless_the_run_ends_with_it() -> 
     mistaken = [replace(own, latency_mistakes=own.name == "hsf_width") for own in found.studies]
     assert replace(found, studies=mistaken).first_answers == ["disc_depth"]
     assert {(cell.study, trial) for cell, trial in found.preview("hsf_width")} == {("hsf_width", 1)}
-
-
-def test_a_study_is_measured_at_a_few_sizes_first_and_on_all_devices_in_a_row() -> None:
-    found = plan(devices=["cpu", "cuda"])
-    order = sorted(found.trials_of_grid, key=lambda trial: -found.priority(trial[0].values | {"trial": str(trial[1])}))
-    sizes = {"disc_depth": {2, 4, 7, 10, 12}, "hsf_width": {5, 10, 100, 1000, 2000}}
-    for study, looked_at in sizes.items():
-        of_study = [trial for trial in order if trial[0].study == study]
-        first = of_study[: 2 * len(looked_at)]
-        assert set(first) == set(found.preview(study))
-        assert {cell.size for cell, _ in first} == looked_at
-        assert {(cell.precision, cell.execution, number) for cell, number in first} == {("fp32", "eager", 1)}
-        for (one, _), (other, _) in zip(first[::2], first[1::2], strict=True):
-            assert (one.size, {one.device, other.device}) == (other.size, {"cpu", "cuda"})
-    assert {cell.protocol for cell, _ in found.preview("hsf_width")} == {"as_published"}
-    on_classes = replace(found, classes=CLASSES)
-    assert {cell for cell, _ in on_classes.preview("disc_depth")} == {
-        cell for cell in on_classes.cells if cell.study == "disc_depth" and cell.size in sizes["disc_depth"]
-    }
 
 
 def test_a_plan_is_made_of_its_values() -> None:
@@ -136,7 +101,8 @@ def test_ways_add_one_trial_each_and_change_nothing_else() -> None:
         ("compile", "cuda", 1),
         ("cuda-graph", "cuda", 1),
     ]
-    later = [found.priority({**cell.values, "trial": number}) for cell, number in found.trials_of_grid if number == 2]
-    assert min(found.priority({**cell.values, "trial": number}) for cell, number in added) > max(later)
+    priority = Rounds(found, at_once=1).priority
+    later = [priority({**cell.values, "trial": number}) for cell, number in found.trials_of_grid if number == 2]
+    assert min(priority({**cell.values, "trial": number}) for cell, number in added) > max(later)
     assert set(found.refined_trials()) == set(found.trials_of_grid)
     assert RunPlan.from_values(asdict(found)).trials_of_grid == found.trials_of_grid

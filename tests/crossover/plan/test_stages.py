@@ -10,7 +10,6 @@ from crossover.config.studies import Cell, Refinement, Study
 from crossover.errors import UserError
 from crossover.plan.stages import (
     has_other_sides,
-    measured_late,
     planned_trials,
     refinement_on,
     stages_of,
@@ -99,20 +98,6 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_stage(path, 1, {CELL: [1, 2], replace(CELL, size=10): [4]}, [{"decision": "measure"}])
     assert planned_trials(path) == [(CELL, 1), (CELL, 2), (replace(CELL, size=10), 4)]
     assert '"decision": "measure"' in path.read_text()
-
-
-def test_late_rounds_come_one_by_one_each_in_an_order_of_its_own() -> None:
-    """All are below 1, the least priority of the first grid, and above 0, that of any other rule."""
-    cells = [replace(CELL, size=size) for size in range(100, 120)]
-    rounds = [{cell: measured_late(cell, trial, seed=0) for cell in cells} for trial in (1, 2, 3)]
-    assert max(rounds[0].values()) <= 1
-    assert min(rounds[0].values()) > max(rounds[1].values())
-    assert min(rounds[1].values()) > max(rounds[2].values()) > 0
-    orders = [tuple(sorted(own, key=lambda cell: own[cell])) for own in rounds]
-    assert len({*orders, tuple(cells)}) == 4
-    assert len({measured_late(replace(CELL, device=device), 1, seed=0) for device in ("cpu", "cpu-1", "cuda")}) == 1
-    other_seed = {cell: measured_late(cell, 1, seed=1) for cell in cells}
-    assert tuple(sorted(cells, key=lambda cell: other_seed[cell])) != orders[0]
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"cells": [{"study": "s", "trials": [1]}]}', '{"cells": 3}'])

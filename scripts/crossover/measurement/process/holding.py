@@ -1,4 +1,4 @@
-"""What every measuring command does around its work: it takes a GPU's lease, sets the threads, and hears signals."""
+"""What every measuring command does around its work: it waits for its turn and a GPU, sets threads, hears signals."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from crossover.config.words import HALF, is_cpu, threads_of_side
 from crossover.errors import UserError
 from crossover.machine.lease import lease
 from crossover.machine.threads import export_threads, physical_cores, share_of_host, usable_cores, usable_cpus
+from crossover.machine.turns import batch_job, host_turn
 from crossover.measurement.process.supervision import exit_statuses
-
-BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
-"""Variables of batch systems, in whose jobs a process must stay among the job's own."""
 
 SLURM_PATIENCE_S = 10
 
@@ -34,13 +32,14 @@ class Held:
     uuid: str | None
     """The leased GPU; None for another device."""
     lease_wait_s: float | None
+    """Seconds waited for a turn on the host and for a GPU."""
     cpus: list[int] | None
     """Logical CPUs that the measuring process runs on; None: those of this process."""
 
 
 @contextmanager
 def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
-    """Hold a device while the block runs; `holder` is what others read while they wait for it.
+    """Hold a device while the block runs, the CPU alone; `holder` is what others read while they wait for it.
 
     `cpu_threads` is a number, or auto for the usable cores, of a GPU those that `cpus_of_gpus` gives it; a CPU side has
     its own. This process keeps running where it ran before, as does a trial server that it may start. A signal, or a
@@ -51,11 +50,16 @@ def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
         tell(f"{job} on {platform.node()}")
     if takes_all_cores(device, cpu_threads):
         check_whole_node()
-    with exit_statuses(), lease(device, os.environ, holder=holder, tell=tell) as leased:
+    with (
+        exit_statuses(),
+        # The turn first: a trial that waits for it must not keep a GPU from others.
+        host_turn(os.environ, alone=is_cpu(device), holder=holder, tell=tell) as waited_s,
+        lease(device, os.environ, holder=holder, tell=tell) as leased,
+    ):
         cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)
         export_threads(threads)
         os.environ.update(leased.environment)
-        yield Held(threads, leased.uuid, leased.waited_s, cpus)
+        yield Held(threads, leased.uuid, waited_s + leased.waited_s, cpus)
 
 
 def job_fields(cell: Cell, options: argparse.Namespace, held: Held) -> dict[str, Any]:
@@ -70,11 +74,6 @@ def job_fields(cell: Cell, options: argparse.Namespace, held: Held) -> dict[str,
         "uuid": held.uuid,
         "cpus": held.cpus,
     }
-
-
-def batch_job() -> str | None:
-    """The batch system's number of this job, with the variable that holds it; None outside of any."""
-    return next((f"{name}={os.environ[name]}" for name in BATCH_JOBS if name in os.environ), None)
 
 
 def choose_isolation(wanted: str) -> str:

@@ -1,0 +1,126 @@
+"""Turns on a host: GPU trials may share it, a CPU trial and whatever computes has it alone, in the order they came.
+
+It is a fair readers-writer lock of all runs and users. The kernel frees it when its holder ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+
+from crossover.machine.lock_files import (
+    SAFELY,
+    folder_of_locks,
+    make_folder,
+    open_to_all,
+    read_note,
+    runs,
+    unfit,
+    why,
+    write_note,
+)
+
+BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
+"""Variables of batch systems, in whose jobs a process must stay among the job's own."""
+
+HANDED_DOWN = "CROSSOVER_TURNS"
+"""The environment variable that tells the jobs of this machine under which name they wait for each other."""
+
+HOST = "host"
+
+HELD: set[int] = set()
+"""Descriptors of locks; a forked child closes its copies, or it would hold the lock after its parent."""
+
+
+def batch_job() -> str | None:
+    """The batch system's number of this job, with the variable that holds it; None outside of any."""
+    return next((f"{name}={os.environ[name]}" for name in BATCH_JOBS if name in os.environ), None)
+
+
+def hand_down_turns() -> None:
+    """Have the jobs that run here wait for each other; within a batch job, for those of the same allocation alone."""
+    os.environ[HANDED_DOWN] = batch_job() or HOST
+
+
+@contextmanager
+def host_turn(
+    environment: Mapping[str, str], *, alone: bool, holder: str, tell: Callable[[str], None]
+) -> Iterator[float]:
+    """Wait for a turn, beside others or alone, and keep it while the block runs; yields the seconds waited.
+
+    `holder` is what others read while they wait; `tell` takes the one line that this process prints if it waits. A
+    batch job waits for nobody: its scheduler gave it the cores. Raises UserError if the folder cannot hold locks.
+    """
+    name = environment.get(HANDED_DOWN) or (HOST if batch_job() is None else None)
+    if name is None:
+        yield 0.0
+        return
+    folder = make_folder(folder_of_locks(environment))
+    path = folder / f"{name.replace('/', '_')}.turn"
+    started = time.monotonic()
+
+    @cache
+    def tell_once() -> None:
+        tell(f"waiting for a turn on this host, which {_holder(path)}")
+
+    with ExitStack() as turn:
+        # Whoever comes later waits in the queue, so that GPU trials cannot keep a CPU trial waiting for ever.
+        with _locked(path.with_suffix(".queue"), fcntl.LOCK_EX, tell_once):
+            turn.enter_context(_locked(path, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, tell_once))
+        if alone:
+            write_note(path, holder)
+            turn.callback(write_note, path, None)
+        yield time.monotonic() - started
+
+
+@contextmanager
+def computing(what: str) -> Iterator[None]:
+    """Have the host alone for work that is no trial, such as drawing figures."""
+    with host_turn(os.environ, alone=True, holder=what, tell=lambda line: print(line, flush=True)):
+        yield
+
+
+@contextmanager
+def _locked(path: Path, how: int, busy: Callable[[], None]) -> Iterator[None]:
+    """Hold a file's lock; `busy` is called before a wait."""
+    descriptor = _opened(path)
+    HELD.add(descriptor)
+    try:
+        try:
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            busy()
+            fcntl.flock(descriptor, how)
+        yield
+    finally:
+        HELD.discard(descriptor)
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    """A file that all users may lock, made if it is missing; raises UserError if it cannot be opened."""
+    try:
+        with open_to_all():
+            # The kernel may refuse O_CREAT where the file is another user's (fs.protected_regular).
+            return os.open(path, os.O_RDWR | SAFELY | (0 if path.exists() else os.O_CREAT), 0o666)
+    except OSError as error:
+        raise unfit(path.parent, why(error)) from error
+
+
+def _holder(path: Path) -> str:
+    pid, words = read_note(path)
+    return f"is held by {words}" if runs(pid) else "trials on its GPUs share"
+
+
+def _close_in_child() -> None:
+    for descriptor in HELD:
+        os.close(descriptor)
+    HELD.clear()
+
+
+os.register_at_fork(after_in_child=_close_in_child)

@@ -1,0 +1,76 @@
+"""The order of trials: rounds, each trial number once through all cells, and several GPUs at work within a round."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+from crossover.config.studies import Cell, in_rounds
+from crossover.config.words import is_cpu
+from crossover.plan.run_plan import RunPlan, Trial, cell_of
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Priorities of a run's jobs. Jobs start in this order, for each of them takes the same share of the cores."""
+
+    plan: RunPlan
+    at_once: int
+    """Trials on accelerators that this machine measures side by side."""
+
+    @property
+    def first(self) -> int:
+        """A priority above that of any trial."""
+        return len(self._places) + 1
+
+    def priority(self, wildcards: Mapping[str, Any]) -> float:
+        """Priority of a trial: rounds one after the other, each in shuffled order; what refinement adds comes last."""
+        trial = cell_of(wildcards), int(wildcards["trial"])
+        return self._places.get(trial) or priority_of_added(*trial, self.plan.seed, self.at_once)
+
+    @cached_property
+    def _places(self) -> dict[Trial, int]:
+        plan = self.plan
+        first = {cell for study in plan.measured for cell, _ in plan.preview(study)}
+        order = in_rounds(plan.cells, plan.trials, plan.seed, plan.cells_of_ways, first)
+        if self.at_once > 1:
+            order = in_blocks(order, self.at_once, first)
+        trials = [(cell, trial) for trial, cell in order]
+        return {trial: len(trials) - place for place, trial in enumerate(trials)}
+
+
+def in_blocks(
+    order: Iterable[tuple[int, Cell]], at_once: int, first: Iterable[Cell] = ()
+) -> Iterator[tuple[int, Cell]]:
+    """Reorder trials so that as many accelerators are busy at once, and a cell's devices still follow each other.
+
+    A block holds the devices of so many cells that differ in more; its trials on accelerators come before those on the
+    CPU, in every other block after them. No block reaches over the end of a round, or of a study's `first` cells.
+    """
+    early = set(first)
+    for _, part in groupby(order, lambda entry: (entry[0], entry[0] == 1 and (entry[1].study, entry[1] in early))):
+        groups = [list(group) for _, group in groupby(part, lambda entry: replace(entry[1], device=""))]
+        for number, start in enumerate(range(0, len(groups), at_once)):
+            yield from _accelerators_together(groups[start : start + at_once], first=number % 2 == 0)
+
+
+def _accelerators_together(groups: Iterable[Sequence[tuple[int, Cell]]], first: bool) -> list[tuple[int, Cell]]:
+    block = [entry for group in groups for entry in group]
+    return sorted(block, key=lambda entry: is_cpu(entry[1].device) == first)
+
+
+def priority_of_added(cell: Cell, trial: int, seed: int, at_once: int = 1) -> float:
+    """Priority of a trial outside of the first grid, above 0 and at most 1: round by round, each in shuffled order.
+
+    It depends on the trial and the seed alone, so that every process of a run, and a resumed run, sees the same order.
+    Cells that differ in their device alone have the same, so that they follow each other. Where several accelerators
+    measure side by side, a round begins with their trials, which are few.
+    """
+    place = random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random()
+    if at_once > 1:
+        place = (place + is_cpu(cell.device)) / 2
+    return 1 / (trial + place)

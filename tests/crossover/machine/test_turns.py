@@ -1,0 +1,198 @@
+"""Who has the host when: processes that take turns for real, one event after the other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from crossover.errors import UserError
+from crossover.machine import turns
+from crossover.machine.lock_files import LEASES
+from crossover.machine.turns import BATCH_JOBS, HANDED_DOWN, hand_down_turns, host_turn
+from processes import wait_for
+
+
+class Worker:
+    """A process that takes a turn when told, and what it says, with times."""
+
+    def __init__(self, root: Path, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-u", root / "tests" / "turn_worker.py", *arguments],
+            env=os.environ | {"PYTHONPATH": str(root / "scripts")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.next("ready")
+
+    def next(self, start: str) -> tuple[float, str]:
+        """The next event, which must begin so."""
+        assert self.process.stdout is not None
+        when, _, event = self.process.stdout.readline().strip().partition(" ")
+        assert event.startswith(start), event
+        return float(when), event
+
+    def go_on(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def begin(self) -> float:
+        """Have it take its turn, for which it need not wait."""
+        self.go_on()
+        return self.next("begins")[0]
+
+    def wait(self) -> str:
+        """Have it ask for a turn that it must wait for; what it says then, once it sleeps in the queue."""
+        self.go_on()
+        _, line = self.next("waiting")
+        wait_for(lambda: psutil.Process(self.process.pid).status() == psutil.STATUS_SLEEPING, "the process to sleep")
+        return line
+
+    def end(self) -> float:
+        self.go_on()
+        return self.next("ends")[0]
+
+
+Start = Callable[..., Worker]
+
+
+@pytest.fixture(autouse=True)
+def no_batch_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in (*BATCH_JOBS, HANDED_DOWN):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(LEASES, str(tmp_path / "locks"))
+
+
+@pytest.fixture
+def start(root: Path) -> Iterator[Start]:
+    """Starts workers and ends those that a test leaves."""
+    started: list[Worker] = []
+
+    def begin(*arguments: str) -> Worker:
+        started.append(Worker(root, *arguments))
+        return started[-1]
+
+    yield begin
+    for worker in started:
+        with worker.process:
+            worker.process.kill()
+
+
+def never(*_: object) -> None:
+    pytest.fail("nothing to wait for")
+
+
+def test_a_trial_on_the_cpu_waits_for_those_on_gpus_and_whoever_comes_later_waits_for_it(start: Start) -> None:
+    """Or GPU trials that follow each other would keep it waiting as long as there are any."""
+    gpu, gpu_too, cpu, later = (start("a trial", how) for how in ("beside", "beside", "alone", "beside"))
+    gpu.begin()
+    gpu_too.begin()
+    assert cpu.wait() == "waiting for a turn on this host, which trials on its GPUs share"
+    later.wait()
+    gpu.end()
+    last_end = gpu_too.end()
+    began, _ = cpu.next("begins")
+    ended = cpu.end()
+    assert last_end < began < ended < later.next("begins")[0]
+
+
+def test_turns_come_in_the_order_of_asking_and_a_waiting_trial_says_for_whom(start: Start) -> None:
+    first, *others = (start(f"trial {number}", "alone") for number in range(4))
+    first.begin()
+    for worker in others:
+        line = worker.wait()
+        assert line.startswith(f"waiting for a turn on this host, which is held by trial 0 (pid {first.process.pid}, ")
+    ended = first.end()
+    for worker in others:
+        began, _ = worker.next("begins")
+        assert began > ended
+        ended = worker.end()
+
+
+@pytest.mark.parametrize("more", [(), ("fork",)])
+def test_the_turn_of_a_killed_trial_ends_though_its_child_lives(start: Start, more: tuple[str, ...]) -> None:
+    killed, waiting = start("killed", "alone", *more), start("waiting", "beside")
+    killed.go_on()
+    child = int(killed.next("child")[1].split()[1]) if more else None
+    killed.next("begins")
+    waiting.wait()
+    killed.process.kill()
+    killed.process.wait()
+    waiting.next("begins")
+    if child:
+        os.kill(child, signal.SIGKILL)  # raises if it is gone
+
+
+def test_a_turn_that_nobody_else_has_is_not_waited_for() -> None:
+    for alone in (True, False, True):
+        with host_turn(os.environ, alone=alone, holder="me", tell=never) as waited_s:
+            assert waited_s < 60
+    beside = {"alone": False, "holder": "me", "tell": never}
+    with host_turn(os.environ, **beside), host_turn(os.environ, **beside):  # type: ignore[arg-type]
+        pass
+
+
+def test_jobs_of_a_batch_system_wait_for_nobody_unless_a_run_in_their_allocation_says_so(
+    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with host_turn(os.environ, alone=True, holder="a run outside", tell=never):
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
+        with host_turn(os.environ, alone=True, holder="a job", tell=never) as waited_s:
+            assert waited_s == 0
+        hand_down_turns()
+        first, second = start("first", "alone"), start("second", "alone")
+        first.begin()
+        second.wait()
+        monkeypatch.setenv("SLURM_JOB_ID", "8")
+        hand_down_turns()
+        start("of another allocation", "alone").begin()
+    assert {path.name for path in (tmp_path / "locks").glob("*.turn")} == {
+        "host.turn",
+        "SLURM_JOB_ID=7.turn",
+        "SLURM_JOB_ID=8.turn",
+    }
+
+
+def test_all_users_may_take_a_turn(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with host_turn(os.environ, alone=True, holder="me", tell=never):
+            modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "locks").iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == {"host.turn": 0o666, "host.queue": 0o666}
+    assert (tmp_path / "locks" / "host.turn").read_text() == ""
+
+
+@pytest.mark.parametrize("spoilt", ["a file", "a link"])
+def test_a_folder_that_cannot_hold_locks_is_refused_in_one_line(tmp_path: Path, spoilt: str) -> None:
+    folder = tmp_path / "locks"
+    if spoilt == "a file":
+        folder.write_text("")
+    else:
+        folder.mkdir()
+        (folder / "host.queue").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match=LEASES) as error, host_turn(os.environ, alone=True, holder="me", tell=never):
+        pass
+    assert str(folder) in str(error.value)
+    assert "\n" not in str(error.value)
+    with suppress(FileNotFoundError):
+        (tmp_path / "elsewhere").unlink()
+        pytest.fail("a file was made where the link leads")
+
+
+def test_a_turn_that_fails_ends() -> None:
+    with pytest.raises(ZeroDivisionError), host_turn(os.environ, alone=True, holder="me", tell=never):
+        _ = 1 / 0
+    assert not turns.HELD
+    with host_turn(os.environ, alone=True, holder="me", tell=never):
+        pass
