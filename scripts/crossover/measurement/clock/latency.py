@@ -19,7 +19,15 @@ from random import Random
 from typing import Any
 
 from crossover.config.studies import LATENCY_STEPS_MIN
-from crossover.measurement.clock.timing import NANO, Step, Stopwatch, time_block, too_slow, without_garbage_collection
+from crossover.measurement.clock.timing import (
+    NANO,
+    Step,
+    Stopwatch,
+    collect_if_due,
+    time_block,
+    too_slow,
+    without_garbage_collection,
+)
 
 Way = Callable[[int], list[float]]
 """Measures so many steps in one way and returns their seconds; the device is idle before and after."""
@@ -119,4 +127,5 @@ def time_unsynchronised(step: Step, steps: int, watch: Stopwatch) -> list[float]
         step()
         found_s.append((watch.wall_ns() - start_ns) * NANO)
     watch.synchronise()
+    collect_if_due()
     return found_s

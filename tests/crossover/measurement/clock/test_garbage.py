@@ -1,0 +1,138 @@
+"""Steps that leave reference cycles: they are collected between samples, and no collection is part of a sample."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from crossover.measurement.clock.latency import measure_latencies, mistaken_ways, right_ways, time_cold
+from crossover.measurement.clock.timing import COLLECT_AFTER, collect_if_due, time_steps
+from crossover.measurement.clock.turns import Way, time_in_turns
+from fake_device import EFFORT, MILLISECOND, SECOND, FakeDevice
+
+pytestmark = pytest.mark.usefixtures("light_heap")
+
+STEP_S = pytest.approx(1e-3)
+CYCLES = 10
+"""Cycles that a step leaves."""
+
+
+class Cycle:
+    """An object that only the collector frees."""
+
+    alive = 0
+
+    def __init__(self) -> None:
+        self.itself = self
+        Cycle.alive += 1
+
+    def __del__(self) -> None:
+        Cycle.alive -= 1
+
+
+class Leaking(FakeDevice):
+    """A device whose steps take 1 ms and leave cycles; notes the most that lay about after a step."""
+
+    def __init__(self) -> None:
+        super().__init__(MILLISECOND)
+        self.most = 0
+
+    def step(self) -> None:
+        super().step()
+        for _ in range(CYCLES):
+            Cycle()
+        self.most = max(self.most, Cycle.alive)
+
+
+@contextmanager
+def collections_of(device: FakeDevice) -> Iterator[list[int]]:
+    """The generations collected meanwhile; each collection takes a second of the device's clock."""
+    generations: list[int] = []
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            generations.append(info["generation"])
+            device.now += SECOND
+
+    gc.callbacks.append(collected)
+    try:
+        yield generations
+    finally:
+        gc.callbacks.remove(collected)
+
+
+@pytest.fixture
+def leaking() -> Iterator[Leaking]:
+    gc.collect()
+    Cycle.alive = 0
+    yield Leaking()
+    gc.collect()
+
+
+def test_cycles_are_collected_between_blocks_and_no_block_holds_a_collection(leaking: Leaking) -> None:
+    with collections_of(leaking) as generations:
+        samples_s = time_steps(leaking.step, 1, EFFORT, leaking.watch())[0]["samples_s"]
+    assert samples_s == [STEP_S] * 50
+    assert leaking.steps > 1000
+    # A block of 20 steps leaves 200 cycles; what was left before it and was not yet due is less than that.
+    assert leaking.most <= 2 * 20 * CYCLES
+    # All is looked through once; then 100 single steps leave 1000 cycles, and each of 52 blocks leaves enough for a
+    # look. Every twelfth look is at the next generation too, and none at the oldest.
+    assert generations[0] == 2
+    assert 50 <= len(generations) - 1 <= 62
+    assert generations.count(1) == (len(generations) - 1) // 12
+    assert generations.count(2) == 1
+
+
+def test_a_step_without_cycles_is_hardly_ever_disturbed() -> None:
+    device = FakeDevice(MILLISECOND)
+    with collections_of(device) as generations:
+        time_steps(device.step, 1, replace(EFFORT, timed_max_s=2.0), device.watch())
+    assert generations == [2]
+
+
+@pytest.mark.parametrize("count", [COLLECT_AFTER // 2, COLLECT_AFTER + 1])
+def test_a_look_is_due_after_so_many_objects(leaking: Leaking, count: int) -> None:
+    gc.disable()
+    gc.collect()
+    kept = [[number] for number in range(count)]
+    with collections_of(leaking) as generations:
+        collect_if_due()
+    gc.enable()
+    assert len(kept) == count
+    assert generations == ([0] if count > COLLECT_AFTER else [])
+
+
+def cold(device: Leaking) -> list[float]:
+    return list(time_cold(device.step, 300, device.watch()))
+
+
+def in_turns_of_latencies(device: Leaking) -> list[float]:
+    ways = right_ways(device.step, device.watch(marks=True))
+    found = measure_latencies(ways, 300, seed=0)
+    return [*found["latencies_s"], *found["latencies_device_s"]]
+
+
+def unsynchronised(device: Leaking) -> list[float]:
+    ways = mistaken_ways(device.step, None, device.watch())
+    return list(measure_latencies(right_ways(device.step, device.watch()) | ways, 300, seed=0)["latencies_s"])
+
+
+def in_turns(device: Leaking) -> list[float]:
+    return list(time_in_turns({"a": Way(device.step), "b": Way(device.step)}, 0.02, device.watch()).values())
+
+
+@pytest.mark.parametrize("timed", [cold, in_turns_of_latencies, unsynchronised, in_turns])
+def test_no_pass_holds_a_collection_or_keeps_its_cycles(
+    leaking: Leaking, timed: Callable[[Leaking], list[float]]
+) -> None:
+    with collections_of(leaking) as generations:
+        samples_s = timed(leaking)
+    assert samples_s == [STEP_S] * len(samples_s)
+    assert len(generations) > 2
+    assert leaking.most < 0.6 * CYCLES * leaking.steps
+    assert leaking.most <= CYCLES * 75  # a turn of 50 steps that nobody waits for, and what was not yet due before it
