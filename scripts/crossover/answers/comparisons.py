@@ -73,14 +73,15 @@ def _best_rate(cells: pd.DataFrame) -> Row:
 def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     """At the largest size the cell of least time per sample over the plain one, or over the slowest where none is."""
     own = cells[cells["size"] == cells["size"].max()]
-    own = own.assign(per_sample=own["step_time_s"] / own["batch_size"]).sort_values("per_sample", kind="stable")
+    own = own.sort_values("samples_per_s", ascending=False, kind="stable")
     place = name_by(first_row(own), ["size"] if cells["size"].nunique() > 1 else [])
     best, *others = records(own)
     if not others:
         return step_time(best) | {"place": place}
     plain = [cell for cell in others if all(cell[axis] == value for axis, value in PLAIN_SETTING.items())]
     other = (plain or others)[-1]
-    scale = best["batch_size"] / other["batch_size"]
+    best_samples, other_samples = (cell["samples_per_s"] * cell["step_time_s"] for cell in (best, other))
+    scale = best_samples / other_samples
     first, second = (rows_with(measurements, CELL_AXES, cell) for cell in (best, other))
     found = ratio_over_trials(_times(first), [time * scale for time in _times(second)])
     named = [axis for axis in varying(own, NAMED_AXES) if axis != "machine"]

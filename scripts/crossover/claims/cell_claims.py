@@ -77,7 +77,8 @@ def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Ser
     Raises NotTestableError if all are missing or one is 0.
     """
     if side.metric == "samples_per_s":
-        values = rows["batch_size"].astype(float) / rows["step_time_s"].astype(float)
+        samples = rows["samples_per_step"].fillna(rows["batch_size"]).astype(float)
+        values = samples / rows["step_time_s"].astype(float)
     elif side.metric == "run_time_s":
         steps = steps_of_run(steps_per_run, int(rows["batch_size"].iloc[0]))
         values = rows["step_time_s"].astype(float) * (steps or np.nan)

@@ -87,6 +87,11 @@ FLAGS = {
         "delete the folder roofs of the results and run again: the probe was disturbed",
         "faster than the roofs of their device",
     ),
+    "cast": Word(
+        "the model was built in another precision than it was measured in",
+        "add its own to `precisions`, as the reason column says",
+        "of a model built in another precision",
+    ),
     "warmup_capped": Word(
         "the warm-up reached its cap before it was long and steady enough",
         "raise effort.warmup_max_s",

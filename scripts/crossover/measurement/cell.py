@@ -55,7 +55,9 @@ class OpenCell:
 
     def check(self, task: Task) -> None:
         """Raise InvalidError if the task runs elsewhere than asked, or a switch or the threads changed."""
-        reason = wrong_device(task, self.target, self.job.uuid) or changes(self.switches, read_switches())
+        reason = wrong_device(task, self.target, self.job.uuid) or changes(
+            {**self.switches, **task.switches}, read_switches()
+        )
         if reason is not None:
             raise InvalidError(reason)
 

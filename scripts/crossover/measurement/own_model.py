@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import sys
-from collections.abc import Iterator, Sequence, Sized
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from itertools import cycle
-from typing import Any, cast
+from functools import wraps
+from itertools import chain
+from typing import Any
+from weakref import WeakValueDictionary
 
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.utils._pytree import tree_flatten, tree_unflatten
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.nn.parameter import is_lazy
+from torch.utils._pytree import tree_leaves
+from torch.utils.data import DataLoader, Dataset
 
 from crossover import Step
 from crossover.config.models import Model, Table
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
+from crossover.measurement.own_batches import (
+    COUNT_THEM,
+    Batch,
+    batches_of,
+    host_reader,
+    is_list_of_dicts,
+    lengths_among,
+    sample_counter,
+)
 from crossover.measurement.own_table import samples_of
 from crossover.measurement.step.endings import early_end, is_lacking
-from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.precision import PURE, Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
+from crossover.measurement.step.trees import change_tensors, map_tensors, tensors_of
 from crossover.measurement.user_module import first_line, function_of, place_of, takes_batch_size
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
@@ -31,10 +46,14 @@ PARTS = {
     "loss": "a function of the model's output, and of the targets if there are any",
     "optimizer": "an optimizer of the model's parameters, or a function that makes one of them",
     "run": "a function of model, inputs, targets and optimizer",
+    "samples": "a number, or a function of inputs and targets",
+    "host": "names of the model's arguments",
 }
 """What else a Step may hold."""
 LEARNING_RATE = 1e-3
 """Small, so that repeated steps on one batch stay finite."""
+AMP_ARGUMENT = 5
+"""The place of `amp` among the arguments of a step of the user's own."""
 
 
 class OwnModel:
@@ -46,7 +65,7 @@ class OwnModel:
         self.cell = cell
 
     def build_model(self, _size: int) -> nn.Module:
-        """The model alone, with fresh weights."""
+        """The model alone, as the function returns it, on the host."""
         model: nn.Module = self._made().model
         return model
 
@@ -56,21 +75,100 @@ class OwnModel:
         task = kind(self._made(), self.model, cell, arithmetic)
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
+        if (dtype := _default_dtypes[self.model]) is arithmetic.dtype:
+            torch.set_default_dtype(dtype)
+            task.switches = {"default_dtype": str(dtype)}
         return task
 
     def _made(self) -> Step:
         """What the user's function returns, as a Step; raises UserError with file and line where it fails."""
         size = self.model.argument(self.cell.size)
-        function = function_of(self.model)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
-        try:
-            returned = function(size, self.cell.batch_size)
-        except UserError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise refused(error, self.model, f"{call} fails") from error
+        with _default_dtype_of(self.model):
+            function = function_of(self.model)
+            try:
+                returned = function(size, self.cell.batch_size)
+            except UserError:
+                raise
+            except (Exception, SystemExit) as error:
+                raise refused(error, self.model, f"{call} fails") from error
         where = f"{self.model.shown}: {call}"
-        return _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
+        made = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
+        made = _own_copy(made, where)
+        if any(map(is_lazy, _tensors_in(made))):
+            self._run_lazy(made)
+        if any(tensor.is_meta for tensor in _tensors_in(made)):
+            raise UserError(f"{where} returns a model on the meta device, without values; build it on the CPU")
+        if self.model.mode == "train" and made.run is None and isinstance(made.loss, nn.Module):
+            return replace(made, model=ModelWithLoss(made.model, made.loss)) if _has_tensors(made.loss) else made
+        return made
+
+    def _run_lazy(self, made: Step) -> None:
+        """Run a forward pass, in which lazy modules find their shapes."""
+        with explaining(self.model, "its data fail"):
+            inputs, targets = next(batches_of(made, self.cell.batch_size, self.model.shown))
+        was_training = made.model.training
+        with explaining(self.model, "the first forward pass, which its lazy modules need, fails"):
+            _outputs(made.model.eval(), inputs, targets if made.loss is None else None)
+        made.model.train(was_training)
+
+
+_default_dtypes: dict[Model, torch.dtype] = {}
+"""Torch's default type as each model's file set it."""
+
+
+@contextmanager
+def _default_dtype_of(model: Model) -> Iterator[None]:
+    """Let a user's file set torch's default type for itself alone: steps have the type of their precision."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(_default_dtypes.get(model, before))
+    try:
+        yield
+    finally:
+        _default_dtypes[model] = torch.get_default_dtype()
+        torch.set_default_dtype(before)
+
+
+_handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
+"""Parameters and buffers that users' functions have returned, by their identity."""
+
+
+def _own_copy(made: Step, where: str) -> Step:
+    """The step as it is, or a copy of what holds weights if the function has returned them before, as a cache does."""
+    tensors = _tensors_in(made)
+    if any(_handed_out.get(id(tensor)) is tensor for tensor in tensors):
+        try:
+            model, loss, optimizer = copy.deepcopy((made.model, made.loss, made.optimizer))
+        except Exception as error:
+            raise UserError(
+                f"{where} returns the same model each time, which cannot be copied ({first_line(error)}); build a new "
+                "one each time"
+            ) from error
+        return replace(made, model=model, loss=loss, optimizer=optimizer)
+    _handed_out.update({id(tensor): tensor for tensor in tensors})
+    return made
+
+
+def _tensors_in(made: Step) -> list[torch.Tensor]:
+    """Parameters and buffers of a step's model and loss."""
+    modules = [module for module in (made.model, made.loss) if isinstance(module, nn.Module)]
+    return [tensor for module in modules for tensor in chain(module.parameters(), module.buffers())]
+
+
+def _has_tensors(module: nn.Module) -> bool:
+    return any(True for _ in chain(module.parameters(), module.buffers()))
+
+
+class ModelWithLoss(nn.Module):
+    """A model and its loss, whose tensors are moved, cast and trained with the model's."""
+
+    def __init__(self, model: nn.Module, loss: nn.Module) -> None:
+        super().__init__()
+        self.model, self.loss = model, loss
+
+    def forward(self, *inputs: Any, **named_inputs: Any) -> Any:
+        """The model's output."""
+        return self.model(*inputs, **named_inputs)
 
 
 def _as_step(returned: Any, where: str) -> Step:
@@ -82,17 +180,26 @@ def _as_step(returned: Any, where: str) -> Step:
         raise UserError(f"{where} returns {_kind(returned)}; allowed: {RETURNS}")
     if not isinstance(made.model, nn.Module):
         raise UserError(f"{where} returns {_kind(made.model)} as the model; allowed: a torch.nn.Module")
-    if not isinstance(made.inputs, Dataset | DataLoader) and not _tensors(made.inputs):
+    if not isinstance(made.inputs, Dataset | DataLoader) and not tensors_of(made.inputs):
         raise UserError(
             f"{where} returns {_kind(made.inputs)} as the inputs; allowed: a tensor, a tuple or dict of them, a "
             "Dataset or a DataLoader"
         )
-    for part in ("loss", "optimizer", "run"):
+    allowed = {
+        "loss": callable(made.loss),
+        "optimizer": callable(made.optimizer) or _is_optimizer(made.optimizer),
+        "run": callable(made.run),
+        "samples": callable(made.samples) or (type(made.samples) is int and made.samples > 0),
+        "host": isinstance(made.host, str | list | tuple) and all(isinstance(name, str) for name in made.host),
+    }
+    for part, is_allowed in allowed.items():
         value = getattr(made, part)
-        if not (value is None or callable(value) or (part == "optimizer" and isinstance(value, torch.optim.Optimizer))):
+        if value is not None and not is_allowed:
             raise UserError(f"{where} returns {_kind(value)} as the {part}; allowed: {PARTS[part]}")
-    if made.targets is not None and not isinstance(made.targets, torch.Tensor):
-        raise UserError(f"{where} returns {_kind(made.targets)} as the targets; allowed: a tensor, or none")
+    if made.targets is not None and not tensors_of(made.targets):
+        raise UserError(
+            f"{where} returns {_kind(made.targets)} as the targets; allowed: a tensor, a list or dict of them, or none"
+        )
     return made
 
 
@@ -107,90 +214,64 @@ def _on_table(returned: Any, table: Table, where: str) -> Step:
     return Step(model=returned, inputs=samples_of(table))
 
 
+def _is_optimizer(value: Any) -> bool:
+    return callable(getattr(value, "step", None)) and callable(getattr(value, "zero_grad", None))
+
+
 def _kind(value: Any) -> str:
     count = f" of {len(value)}" if isinstance(value, tuple) else ""
     return "None" if value is None else f"a {type(value).__name__}{count}"
 
 
-def _tensors(value: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in tree_flatten(value)[0] if isinstance(leaf, torch.Tensor)]
-
-
-class Batch:
-    """How the tensors of a batch belong to the model's inputs and to the targets."""
-
-    def __init__(self, inputs: Any, targets: Any) -> None:
-        leaves, self.spec = tree_flatten((inputs, targets))
-        self.is_tensor = [isinstance(leaf, torch.Tensor) and leaf.dim() > 0 for leaf in leaves]
-        self.constants = [None if own else leaf for leaf, own in zip(leaves, self.is_tensor, strict=True)]
-        self.tensors = tuple(leaf for leaf, own in zip(leaves, self.is_tensor, strict=True) if own)
-
-    def unpack(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, Any]:
-        """Inputs and targets with these tensors in place of the batch's own."""
-        given = iter(tensors)
-        leaves = [next(given) if own else leaf for leaf, own in zip(self.constants, self.is_tensor, strict=True)]
-        inputs, targets = tree_unflatten(leaves, self.spec)
-        return inputs, targets
-
-
-def _batches(made: Step, batch_size: int) -> Iterator[Batch]:
-    """The batches of a step, without end; those of a Dataset in a new order each time."""
-    inputs = made.inputs
-    if isinstance(inputs, Dataset):
-        rows = None if isinstance(inputs, IterableDataset) else len(cast(Sized, inputs))
-        if rows is not None and rows < batch_size:
-            raise ValueError(f"batch size {batch_size} is larger than the data; allowed: at most its {rows} rows")
-        inputs = DataLoader(inputs, batch_size=batch_size, shuffle=rows is not None, drop_last=True)
-    if not isinstance(inputs, DataLoader):
-        yield from cycle([Batch(inputs, made.targets)])
-    while True:
-        for batch in inputs:
-            if isinstance(batch, list | tuple) and len(batch) > 1:
-                *first, targets = batch
-                yield Batch(first[0] if len(first) == 1 else tuple(first), targets)
-            else:
-                yield Batch(batch[0] if isinstance(batch, list | tuple) else batch, None)
+def _outputs(model: nn.Module, inputs: Any, targets: Any) -> Any:
+    """The model's output; a list of dicts as the targets goes to the model, as detectors take it."""
+    return called(model, (inputs, targets)) if is_list_of_dicts(targets) else called(model, inputs)
 
 
 def called(model: nn.Module, inputs: Any) -> Any:
-    """The model's output: a dict becomes keywords, a tuple several arguments."""
-    if isinstance(inputs, dict):
+    """The model's output: a dict becomes keywords, a tuple several arguments, all else is one argument."""
+    if isinstance(inputs, dict | UserDict):
         return model(**inputs)
-    return model(*inputs) if isinstance(inputs, list | tuple) else model(inputs)
+    return model(*inputs) if type(inputs) is tuple else model(inputs)
 
 
 def first_tensor(output: Any) -> torch.Tensor:
-    """The tensor of a model's output that counts: logits, or else the first one of floating point."""
+    """The tensor of a model's output that counts: logits, or else the first one of floating point or complex."""
     if isinstance(logits := getattr(output, "logits", None), torch.Tensor):
         return logits
     if hasattr(output, "to_tuple"):  # an output of transformers
         output = output.to_tuple()
-    found = [tensor for tensor in _tensors(output) if tensor.is_floating_point()]
-    if not found:
+    numbers = [tensor for tensor in tensors_of(output) if tensor.is_floating_point() or tensor.is_complex()]
+    if not numbers:
         raise ValueError(
             f"the model returns {_kind(output)} without a tensor of floating point; give a crossover.Step with a loss"
         )
-    return found[0]
+    return numbers[0]
 
 
 def outputs_of(output: Any) -> list[torch.Tensor]:
     """All tensors of a model's output, also those in an object of a class of its own."""
-    return _tensors(output) or _tensors(getattr(output, "__dict__", None))
+    return tensors_of(output) or tensors_of(getattr(output, "__dict__", None))
 
 
-def default_loss(output: Any, targets: torch.Tensor | None) -> torch.Tensor:
+def default_loss(output: Any, targets: Any) -> torch.Tensor:
     """The output's own loss; else what the targets ask for; without targets the mean square, which costs as much."""
-    own = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    own = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     if isinstance(own, torch.Tensor):
         return own
+    if isinstance(output, Mapping) and (losses := _losses(output, targets)):
+        return torch.stack(losses).sum()
     scores = first_tensor(output)
     if targets is None:
-        return scores.square().mean()
-    if targets.is_floating_point():
+        return scores if scores.dim() == 0 and scores.is_floating_point() else _mean_square(scores)
+    if not isinstance(targets, torch.Tensor):
+        raise ValueError(f"no default loss takes {_kind(targets)} as the targets; give a crossover.Step with a loss")
+    if targets.is_floating_point() or targets.is_complex():
         if scores.shape != targets.shape and scores.numel() == targets.numel():
             scores = scores.reshape(targets.shape)
         if scores.shape == targets.shape:
-            return functional.mse_loss(scores, targets)
+            is_real = scores.is_floating_point() and targets.is_floating_point()
+            return functional.mse_loss(scores, targets) if is_real else _mean_square(scores - targets)
     elif scores.shape[:-1] == targets.shape:
         return functional.cross_entropy(scores.flatten(0, -2), targets.flatten())
     elif scores.dim() > 1 and scores.shape[:1] + scores.shape[2:] == targets.shape:
@@ -199,6 +280,19 @@ def default_loss(output: Any, targets: torch.Tensor | None) -> torch.Tensor:
         f"the model returns {list(scores.shape)} for targets of {list(targets.shape)} in {str(targets.dtype)[6:]}, "
         "which no default loss compares; give a crossover.Step with a loss"
     )
+
+
+def _losses(output: Mapping[str, Any], targets: Any) -> list[torch.Tensor]:
+    """The losses in a model's dict: its scalars that require gradients."""
+    numbers = [value for value in tensors_of(list(output.values())) if value.is_floating_point()]
+    losses = [value for value in numbers if value.dim() == 0 and value.requires_grad]
+    if losses and isinstance(targets, torch.Tensor) and any(value.dim() for value in numbers):
+        raise ValueError("the model returns losses and other tensors in one dict; give a crossover.Step with a loss")
+    return losses
+
+
+def _mean_square(values: torch.Tensor) -> torch.Tensor:
+    return (values.abs() if values.is_complex() else values).square().mean()
 
 
 REFUSALS = (ValueError, AssertionError, RuntimeError)
@@ -212,17 +306,18 @@ def refused(error: BaseException, model: Model, what: str) -> Exception:
 
 
 @contextmanager
-def explaining(model: Model, what: str = "its step fails") -> Iterator[None]:
+def explaining(model: Model, what: str | Callable[[Exception], str] = "its step fails") -> Iterator[None]:
     """Raise an error of a model's step as the user's mistake, with its line, unless it is a result of its own.
 
-    What the device refuses looks the same here; a try of the step on the CPU tells them apart (`process.attempts`).
+    `what` failed, or says so of an error. What the device refuses looks the same here; a try of the step on the CPU
+    tells them apart (`process.attempts`).
     """
     try:
         yield
     except Exception as error:
         if isinstance(error, UserError) or early_end(error) is not None:
             raise
-        raise refused(error, model, what) from error
+        raise refused(error, model, what if isinstance(what, str) else what(error)) from error
 
 
 def explained(error: Exception, model: Model, what: str) -> Exception:
@@ -232,48 +327,101 @@ def explained(error: Exception, model: Model, what: str) -> Exception:
     return UnsupportedError(first_line(error)) if is_lacking(error) else refused(error, model, what)
 
 
-def _check_rows(batch: Batch, batch_size: int, model: Model, scales: bool) -> None:
-    """Raise UserError if a batch cannot be of `batch_size` samples, by which a rate is counted.
-
-    They may lie along the first or the second dimension; where the function is given the batch size, a sample may also
-    be several rows, as the nodes of a graph.
-    """
-    lengths = [length for tensor in batch.tensors for length in tensor.shape[:2]]
-    whole = scales and any(len(tensor) % batch_size == 0 for tensor in batch.tensors)
-    if whole or batch_size in lengths:
-        return
-    rows = " or ".join(map(str, dict.fromkeys(len(tensor) for tensor in batch.tensors)))
-    advice = "build it of batch_size rows" if scales else f"take batch size {rows}"
-    raise UserError(f"{model.shown}: its batch has {rows} rows, not the {batch_size} of the batch size; {advice}")
-
-
-class _Own:
+class _Own(Task):
     """What both modes share: batches, and how they travel."""
 
-    arithmetic: Arithmetic
-
     def __init__(self, made: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
-        self.made, self.own_model = made, model
-        self.batches = _batches(made, cell.batch_size)
-        with explaining(model, "its data fail"):
-            self.batch = next(self.batches)
+        self.made, self.own_model, self.execution = made, model, cell.execution
         self.loaded = cell.protocol == "loaded"
         if self.loaded and not isinstance(made.inputs, Dataset | DataLoader):
             raise UserError(
                 f"{model.shown}: it returns no Dataset or DataLoader, which protocol loaded takes; take resident"
             )
-        _check_rows(self.batch, cell.batch_size, model, takes_batch_size(model))
-        self.batched = all(len(tensor) == cell.batch_size for tensor in self.batch.tensors)
+        batches = batches_of(made, cell.batch_size, model.shown)
+        with explaining(model, "its data fail"):
+            self.first: Batch = next(batches)
+        self.batches = chain([self.first], batches)
+        self.count = sample_counter(made, self.first, cell.batch_size, model.shown, takes_batch_size(model))
+        with explaining(model, f"the count of its samples fails; {COUNT_THEM}"):
+            self.most_samples = self.samples = self.count(*self.first)
+        self.samples_taken: int = 0
+        self.host = host_reader(made, self.first, model.shown)
+        if self.host and self.loaded and self.execution == "cuda-graph":
+            raise UnsupportedError("cuda-graph replays its first batch's inputs of the host (Step(host=...))")
+        self.batched = made.samples is None and not self.host and _is_of_rows(self.first, cell.batch_size)
         if not self.batched:
             self.checked_rows = sys.maxsize
-        resident = () if self.loaded else self.batch.tensors
-        super().__init__(made.model, arithmetic, resident)  # type: ignore[call-arg]
-
-    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        if note := cast_note(made.model, self.first[0], arithmetic, cell.precision):
+            self.notes, self.flags = (note,), ("cast",)
+        super().__init__(made.model, arithmetic)
         if not self.loaded:
-            return self.resident  # type: ignore[attr-defined, no-any-return]
-        with explaining(self.own_model, "its data fail"):
-            return tuple(map(self.arithmetic.place, next(self.batches).tensors))
+            self.held = self.place(self.first)
+            on_host = self._ids_on_host(self.first)
+            placed = zip(tensors_of(self.first), tensors_of(self.held), strict=True)
+            self.resident = tuple(tensor for own, tensor in placed if id(own) not in on_host)
+
+    def place(self, batch: Batch) -> Batch:
+        """The batch on the device, but for what the step keeps on the host."""
+        if self.host is None:
+            return super().place(batch)  # type: ignore[no-any-return]
+        on_host = self._ids_on_host(batch)
+        place = self.arithmetic.place
+        return map_tensors(lambda tensor: tensor if id(tensor) in on_host else place(tensor), batch)  # type: ignore[no-any-return]
+
+    def _ids_on_host(self, batch: Batch) -> set[int]:
+        return set() if self.host is None else {id(tensor) for tensor in self.host(batch[0])}
+
+    def next_inputs(self) -> Batch:
+        if self.loaded:
+            with explaining(self.own_model, "its data fail"):
+                batch = next(self.batches)
+                self.samples = self.count(*batch)
+            if self.samples != self.most_samples and self.execution != "eager":
+                raise UnsupportedError(
+                    f"{self.execution} takes batches of one size: one has {self.samples} samples after "
+                    f"{self.most_samples}; give the DataLoader drop_last=True"
+                )
+            self.samples_taken += self.samples
+            return self.place(batch)
+        for tensor in self.resident:
+            tensor.grad = None  # of inputs that require gradients, which would add up over steps
+        self.samples_taken += self.samples
+        return self.held
+
+    def next_host_inputs(self) -> Batch:
+        return self.first
+
+    def failure(self, error: Exception) -> str:
+        """What a failing step means, with advice where the cause is known."""
+        what = "its step fails"
+        if self.samples < self.most_samples:
+            counts = f"{self.samples} of {self.most_samples} samples"
+            what += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
+        if "should be a 1D CPU int64 tensor" in str(error):
+            names = lengths_among(self.made.model, self.first[0])
+            what += f", since lengths must stay in host memory: Step(host={names or '[NAME]'})"
+        return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
+
+
+def _is_of_rows(batch: Batch, batch_size: int) -> bool:
+    """Whether each tensor of a batch holds a sample in each row."""
+    tensors = tensors_of(batch)
+    plain = all(tensor.layout is torch.strided and not tensor.is_nested for tensor in tensors)
+    simple = all(isinstance(leaf, torch.Tensor | None) for leaf in tree_leaves(batch))
+    return plain and simple and all(tensor.size(0) == batch_size for tensor in tensors if tensor.dim())
+
+
+def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
+    """That a model is measured in another precision than it was built in; None for one in single precision."""
+    own = {tensor.dtype for tensor in model.parameters()}
+    own |= {tensor.dtype for tensor in tensors_of(inputs)} & {torch.float64, torch.complex128}
+    if torch.complex128 in own:
+        own.add(torch.float64)
+    for name, dtype in PURE.items():
+        if dtype in own and dtype is not arithmetic.dtype:
+            kind = str(dtype).removeprefix("torch.")
+            return f"the model is in {kind} and was measured in {precision}; precisions: [{name}] measures it as it is"
+    return None
 
 
 class OwnTraining(_Own, TrainingTask):
@@ -282,52 +430,115 @@ class OwnTraining(_Own, TrainingTask):
     def __init__(self, made: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         super().__init__(made, model, cell, arithmetic)
         self.model.train()
+        self.loss = self.model.loss if isinstance(self.model, ModelWithLoss) else made.loss
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not parameters:
             raise UserError(f"{model.shown}: the model has no parameters to train; take mode: infer")
-        made_by = made.optimizer or partial(torch.optim.SGD, lr=LEARNING_RATE)
-        with explaining(model, "its optimizer fails"):
-            self.optimizer = made_by if isinstance(made_by, torch.optim.Optimizer) else made_by(parameters)
+        self.optimizer = self._optimizer(parameters)
+        self.amp: tuple[Arithmetic, ...] = ()
         if made.run is not None:
             self.not_comparable = "its step is the user's own function"
+            self._prepare_run(made.run, cell.precision)
 
-    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        values, targets = self.batch.unpack(inputs)
-        loss = self.made.loss or default_loss
-        given = (targets,) if targets is not None or self.made.loss is None else ()
-        return (loss(called(model, values), *given),)
+    def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+        """The step's optimizer; raises UserError for one that trains something else or needs a closure."""
+        shown = self.own_model.shown
+        optimizer: Any = self.made.optimizer
+        if _is_optimizer(optimizer) and not isinstance(optimizer, type):
+            groups = getattr(optimizer, "param_groups", [])
+            trained = {id(parameter) for group in groups for parameter in group["params"]}
+            if groups and trained.isdisjoint(map(id, parameters)):
+                raise UserError(f"{shown}: its optimizer has none of the model's parameters; make it of these")
+            if isinstance(optimizer, torch.optim.Optimizer) and optimizer.state:
+                optimizer.load_state_dict(optimizer.state_dict())  # moves what it made on the host, as Adagrad does
+        else:
+            with explaining(self.own_model, "its optimizer fails"):
+                optimizer = torch.optim.SGD(parameters, LEARNING_RATE) if optimizer is None else optimizer(parameters)
+            if not _is_optimizer(optimizer):
+                raise UserError(f"{shown}: its optimizer is {_kind(optimizer)}; allowed: {PARTS['optimizer']}")
+        if self.made.run is None and _needs_closure(optimizer):
+            raise UserError(
+                f"{shown}: the step of {type(optimizer).__name__} needs a closure; give the whole step, Step(run=...), "
+                "which calls optimizer.step(closure)"
+            )
+        return optimizer  # type: ignore[no-any-return]
 
-    def run(self, *inputs: torch.Tensor) -> None:
+    def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
+        """Give the user's own step what the precision needs, and note what it does not take."""
+        arithmetic = self.arithmetic
+        if isinstance(self.made.loss, nn.Module):
+            arithmetic.place_model(self.made.loss)
+        if len(_places(run)) >= AMP_ARGUMENT:
+            self.amp = (arithmetic,)
+        elif arithmetic.scaler is not None:
+            raise UnsupportedError(
+                f"{precision} needs a loss scaler, which its run does not take; define run(model, inputs, targets, "
+                "optimizer, amp) with amp.autocast(), amp.backward(loss) and amp.step(optimizer)"
+            )
+        elif arithmetic.autocast_dtype is not None:
+            self.model.forward = _autocasting(self.model.forward, arithmetic)
+            self.notes += (f"its run takes no amp: in {precision} the model's forward pass alone is under autocast",)
+
+    def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
+        values, targets = inputs
+        if self.loss is None:
+            return (default_loss(_outputs(model, values, targets), None if is_list_of_dicts(targets) else targets),)
+        loss = model.loss if isinstance(model, ModelWithLoss) else self.loss
+        return (loss(called(model, values), *(() if targets is None else (targets,))),)
+
+    def run(self, *inputs: Any) -> None:
         """The user's own step, if there is one."""
-        with explaining(self.own_model):
+        with explaining(self.own_model, self.failure):
             if self.made.run is None:
                 super().run(*inputs)
             else:
-                values, targets = self.batch.unpack(inputs)
-                with self.arithmetic.autocast():
-                    self.made.run(self.model, values, targets, self.optimizer)
+                self.made.run(self.model, *inputs, self.optimizer, *self.amp)
+
+
+def _needs_closure(optimizer: Any) -> bool:
+    return any(place.default is inspect.Parameter.empty for place in _places(optimizer.step))
+
+
+def _places(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The arguments that a function takes by their places."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [place for place in inspect.signature(function).parameters.values() if place.kind in kinds]
+
+
+def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callable[..., Any]:
+    """A forward pass under autocast, with outputs in single precision for a loss outside."""
+
+    @wraps(forward)
+    def autocasting(*inputs: Any, **named_inputs: Any) -> Any:
+        with arithmetic.autocast():
+            output = forward(*inputs, **named_inputs)
+        return change_tensors(lambda t: t.float() if t.dtype is arithmetic.autocast_dtype else t, output)
+
+    return autocasting
 
 
 class OwnInference(_Own, InferenceTask):
     """The forward pass alone."""
 
-    def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return tuple(outputs_of(called(model, self.batch.unpack(inputs)[0])))
+    def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
+        return tuple(outputs_of(called(model, inputs[0])))
 
-    def run(self, *inputs: torch.Tensor) -> None:
-        """The forward pass, with gradients if it fails without, as a model does that takes derivatives in it."""
-        with explaining(self.own_model):
+    def run(self, *inputs: Any) -> None:
+        """The forward pass without gradients, or with them if it takes derivatives itself."""
+        with explaining(self.own_model, self.failure):
             try:
                 super().run(*inputs)
-            except RuntimeError as error:
-                if self.takes_gradients or early_end(error) is not None:
+            except Exception as error:
+                if self.needs_gradients or early_end(error) is not None or not self._runs_with_gradients(inputs):
                     raise
-                self.takes_gradients = True
-                try:
-                    super().run(*inputs)
-                except Exception:
-                    self.takes_gradients = False
-                    raise error from None
 
-    def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
-        return self.batch.tensors
+    def _runs_with_gradients(self, inputs: Batch) -> bool:
+        """Whether the forward pass runs with gradients on, as one that takes derivatives itself; then they stay on."""
+        self.needs_gradients = True
+        try:
+            super().run(*inputs)
+        except Exception:
+            self.needs_gradients = False
+            return False
+        self.notes += ("its forward pass takes derivatives, so it ran with gradients",)
+        return True

@@ -66,7 +66,7 @@ class LargestBatch:
     largest_fitting: int | None = None
     """If the search was stopped: the largest batch that had fitted, below all that did not."""
     throughput_samples_per_s: float | None = None
-    """Batches x batch size / seconds, of the largest batch."""
+    """Samples / seconds, of the largest batch."""
     timed_batches: int | None = None
     timed_s: float | None = None
     throughput_reason: str | None = None
@@ -140,9 +140,9 @@ def time_largest(
     if outcome.status != "ok":
         tell(f"batch {found.largest}: not timed, {outcome.status} ({outcome.reason})")
         return replace(found, throughput_reason=f"{outcome.status}: {outcome.reason}")
-    rate = outcome.found["timed_batches"] * found.largest / outcome.found["timed_s"]
+    rate = outcome.found["throughput_samples_per_s"]
     tell(f"batch {found.largest}: {rate:.4g} samples/s over {outcome.found['timed_batches']} batches")
-    return replace(found, throughput_samples_per_s=rate, **outcome.found)
+    return replace(found, **outcome.found)
 
 
 def describe(first: TryJob, limit: int | None, found: LargestBatch, command: str) -> dict[str, Any]:
@@ -206,7 +206,12 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     if not task.arithmetic.run_until_updated(lambda: time_block(step, 1, watch)):
         raise InvalidError(f"the loss scaler skipped {SKIPPED_MAX} updates in a row: what an update needs is not known")
     step_s = [time_block(step, 1, watch).wall_s for _ in range(job.steps)][-1]
-    found = time_batches(step, job.timed_batches, step_s, watch) if job.timed_batches else {}
+    found = {}
+    if job.timed_batches:
+        taken = task.samples_taken
+        found = time_batches(step, job.timed_batches, step_s, watch)
+        samples = found["timed_batches"] * job.cell.batch_size if taken is None else task.samples_taken - taken
+        found["throughput_samples_per_s"] = samples / found["timed_s"]
     cell.check(task)
     return found
 

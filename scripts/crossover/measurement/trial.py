@@ -117,7 +117,11 @@ class Trial:
             synchronise=self._wait,
             mark=target.mark,
             between_s=target.between_s,
-            counts=lambda: {"recompiles": execution.compilations(), **self.surroundings.counts()},
+            counts=lambda: {
+                "recompiles": execution.compilations(),
+                "samples": task.samples_taken or 0,
+                **self.surroundings.counts(),
+            },
         )
         self.phases.end("build")
         later_steps = min(job.latency_steps, TURN_STEPS)  # as many at least
@@ -130,6 +134,8 @@ class Trial:
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)
         timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort, watch, *limits)
+        samples = timed.pop("samples") / timed["timed_steps"]
+        timed["samples_per_step"] = job.cell.batch_size if task.samples_taken is None else samples
         self.columns |= timed | {"compile_s": execution.compile_s(), "dynamic_shapes": execution.dynamic_shapes}
         with self._kept("readings of host and device"):
             self._read_surroundings()
@@ -212,9 +218,14 @@ class Trial:
         return {
             **self.columns,
             "answer": answer if first else None,
-            "flags": [*self.flags, *host_flags({**self.facts, **self.columns}), *(flag for flag in more if more[flag])],
+            "flags": [
+                *self.flags,
+                *self.task.flags,
+                *host_flags({**self.facts, **self.columns}),
+                *(flag for flag in more if more[flag]),
+            ],
             "status": "invalid" if reason else "ok",
-            "reason": reason or "; ".join([*self.notes, *self.undone]) or None,
+            "reason": reason or "; ".join([*self.task.notes, *self.notes, *self.undone]) or None,
         }
 
     def _latencies(self) -> Columns:

@@ -25,6 +25,7 @@ TERA, MILLION, SECONDS_PER_HOUR = 1e12, 10**6, 3600
 AS_THEY_ARE = ("status", "reason", "flags", "size_name", "size_label", "device_name", "hostname", "threads")
 AS_NUMBERS = (
     *("step_time_s", "parameters", "batch_size", "flops_per_step", "host_bound_share", "energy_per_step_j"),
+    "samples_per_step",
     *("peak_allocated_bytes", "device_used_bytes", "peak_rss_bytes", "base_rss_bytes", "memory_bytes"),
     *("device_memory_bytes", "max_abs_error", "max_relative_error", "timed_steps", *MEMORY_PARTS),
 )
@@ -85,7 +86,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Places, prices: Ma
         "status": columns["status"][failed[0]] if len(failed) else "ok",
         "reason": columns["reason"][failed[0]] if len(failed) else None,
         **_named("step_time{}_s", time),
-        **_named("samples_per_s{}", _rate(numbers["batch_size"][first], time)),
+        **_named("samples_per_s{}", _rate(_mean_samples(own, numbers["batch_size"][first]), time)),
         "flops_per_step": flops,
         **_named("achieved_tflops{}", _rate(flops, time, TERA)),
         **_named("host_bound_share{}", share_over_trials(known) if (known := _known(shares)) else None),
@@ -120,6 +121,12 @@ def _rate(amount: float, time: Interval, unit: float = 1.0) -> Interval:
     """An amount over a time, in units of so many; the upper end of the time gives the lower end of the rate."""
     low, high = (None if end is None else amount / end / unit for end in (time.high, time.low))
     return Interval(amount / time.mean / unit, low, high)
+
+
+def _mean_samples(own: Columns, batch_size: float) -> float:
+    """Samples of a step, the mean over trials; the batch size where no trial says."""
+    known = _known(own["samples_per_step"])
+    return math.fsum(known) / len(known) if known else batch_size
 
 
 def _scaled(time: Interval, factor: float) -> Interval:

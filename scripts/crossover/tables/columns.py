@@ -50,7 +50,9 @@ class Row:
     parameters: int | None = column("trainable parameters of the model")
     seed: int | None = column("seed of weights and data order")
     status: str | None = column("how the trial, or the training, ended: " + ", ".join(STATUSES))
-    reason: str | None = column("why, where the status is not ok; else what after the timing was not done")
+    reason: str | None = column(
+        "why, where the status is not ok; else what to know of the step, and what after the timing was not done"
+    )
 
     device_name: str | None = column("name of the device that ran")
     device_uuid: str | None = column("UUID of the GPU that ran")
@@ -94,6 +96,7 @@ class Measurement(Row):
     timed_s: float | None = column("sum of all timed blocks", "s")
     timed_steps: int | None = column("steps in all timed blocks")
     timed_cpu_s: float | None = column("CPU time of the process while timing; over timed_s: busy cores", "s")
+    samples_per_step: float | None = column("samples of a step, the mean over timed steps", "samples")
     first_step_s: float | None = column("the very first step, synchronised", "s")
     compile_s: float | None = column("compilation (part of the first step), or capture of a CUDA graph", "s")
     dynamic_shapes: bool | None = column("whether it was compiled for batches of changing shapes; null: not compiled")

@@ -190,9 +190,7 @@ CELLS = _axes(CELL_AXES) | {
     ),
     "step_time_low_s": _ms("lower end of its 95 % interval over trials; empty with one trial", title="from"),
     "step_time_high_s": _ms("upper end of its 95 % interval over trials; empty with one trial", title="to"),
-    **_estimate(
-        "samples_per_s{}", "batch size over the time of a step", "1/s", title="samples per second", chart="rate"
-    ),
+    **_estimate("samples_per_s{}", "samples of a step over its time", "1/s", title="samples per second", chart="rate"),
     "flops_per_step": Column(
         "floating-point operations of a step",
         "FLOP",

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+from torch import nn
 
 from crossover.errors import UnsupportedError
+
+Model = TypeVar("Model", bound=nn.Module)
 
 PURE = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
@@ -24,14 +27,31 @@ class Arithmetic:
 
     device: torch.device
     dtype: torch.dtype = torch.float32
-    """Type of parameters and floating-point inputs."""
+    """Type of floating-point parameters and inputs."""
     autocast_dtype: torch.dtype | None = None
     scaler: torch.amp.GradScaler | None = None
     """Scales the loss in amp-fp16, where small gradients would become zero."""
 
+    @property
+    def complex_dtype(self) -> torch.dtype:
+        """Type of complex parameters and inputs; in half precisions too, since torch computes little in complex32."""
+        return torch.complex128 if self.dtype is torch.float64 else torch.complex64
+
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The tensor on the device; floating-point tensors are converted to `dtype`."""
-        return tensor.to(self.device, self.dtype) if tensor.is_floating_point() else tensor.to(self.device)
+        """The tensor on the device, floating-point ones in `dtype`, complex ones in `complex_dtype`."""
+        if tensor.is_floating_point():
+            return tensor.to(self.device, self.dtype)
+        return tensor.to(self.device, self.complex_dtype) if tensor.is_complex() else tensor.to(self.device)
+
+    def place_model(self, model: Model) -> Model:
+        """The model with each parameter and buffer placed; tied ones stay tied, and optimizers keep their parameters.
+
+        Not `model.to(dtype)`, which drops the imaginary parts of complex parameters.
+        """
+        for parameter in model.parameters():
+            parameter.grad = None
+        model._apply(self.place)  # type: ignore[no-untyped-call]
+        return model
 
     def autocast(self) -> AbstractContextManager[Any]:
         if self.autocast_dtype is None:

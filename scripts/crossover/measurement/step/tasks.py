@@ -7,6 +7,8 @@ step takes inputs, runs the device's work (`run`), then the host's (`end_step`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -30,16 +32,28 @@ class Task(ABC):
     """Whether the rows of each input are those of the batch."""
     not_comparable: str | None = None
     """Why the numerical check is left out, for a step whose answer a second run would not repeat."""
+    samples_taken: int | None = None
+    """Samples of all batches taken so far; None if each has as many as the cell's batch size says."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the row must know of the step."""
+    switches: Mapping[str, Any] = MappingProxyType({})
+    """Switches of torch that the task sets for its steps, by the names of `conditions.read_switches`."""
+    flags: tuple[str, ...] = ()
+    """Names in `config.words.FLAGS`."""
 
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         self.arithmetic = arithmetic
-        self.model = model.to(arithmetic.device, arithmetic.dtype)
+        self.model = arithmetic.place_model(model)
         self.resident = tuple(arithmetic.place(tensor) for tensor in resident)
         """Tensors of the dataset that stay on the device."""
 
     def next_inputs(self) -> tuple[Any, ...]:
         """The next batch on the device, a pytree; by default always the resident tensors."""
         return self.resident
+
+    def place(self, batch: Any) -> Any:
+        """A batch on the device, in the task's arithmetic."""
+        return map_tensors(self.arithmetic.place, batch)
 
     def nth_batch(self, number: int, batch_size: int) -> tuple[torch.Tensor, ...]:
         """A batch of the resident tensors in the dataset's order, counted from 0."""
@@ -102,8 +116,8 @@ class TrainingTask(GradientTask):
 class InferenceTask(Task):
     """An inference pass: evaluation mode, no gradients."""
 
-    takes_gradients: bool = False
-    """Whether the forward pass itself takes derivatives, and so needs gradients switched on."""
+    needs_gradients: bool = False
+    """Whether the forward pass itself takes derivatives, and so cannot run without gradients."""
 
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         super().__init__(model.eval(), arithmetic, resident)
@@ -118,12 +132,12 @@ class InferenceTask(Task):
 
     def step_with_transfers(self) -> None:
         """One step that copies its batch from the host and its result back, and so waits for the device."""
-        results = self._results(*map_tensors(self.arithmetic.place, self.next_host_inputs()))
+        results = self._results(*self.place(self.next_host_inputs()))
         self.observe(*results)
         for result in results:
             result.to("cpu")
         self.end_step()
 
     def _results(self, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        with torch.set_grad_enabled(self.takes_gradients), self.arithmetic.autocast():
+        with torch.set_grad_enabled(self.needs_gradients), self.arithmetic.autocast():
             return self.forward(self.model, *inputs)

@@ -1,19 +1,88 @@
-"""Batches as pytrees: any nesting of tuples, lists and dicts with tensors and other values as leaves."""
+"""Batches as pytrees: any nesting of containers with tensors and other values as leaves.
+
+Beside the containers of torch's own pytrees, these are opened: subclasses of dict, dataclasses, packed sequences, and
+objects that can be moved with `to`, as a BatchEncoding of transformers or a graph of torch_geometric.
+"""
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+from collections import UserDict
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence
+from torch.utils._pytree import tree_map
+
+Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 def tensors_of(values: Any) -> list[torch.Tensor]:
     """The tensors among the leaves, in order."""
-    return [leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)]
+    found: list[torch.Tensor] = []
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        found.append(tensor)
+        return tensor
+
+    change_tensors(note, values)
+    return found
 
 
-def map_tensors(change: Callable[[torch.Tensor], torch.Tensor], values: Any) -> Any:
-    """The same nesting with each tensor changed; all other leaves stay as they are."""
-    return tree_map_only(torch.Tensor, change, values)
+def map_tensors(change: Change, values: Any) -> Any:
+    """The same nesting with each tensor changed; all other leaves stay as they are.
+
+    A tensor that requires gradients becomes a leaf that does, without the history of the change: a backward pass must
+    not go through the copying of a batch.
+    """
+
+    def change_leaf(tensor: torch.Tensor) -> torch.Tensor:
+        return change(tensor.detach()).requires_grad_() if tensor.requires_grad else change(tensor)
+
+    return change_tensors(change_leaf, values)
+
+
+def change_tensors(change: Change, values: Any) -> Any:
+    """The same nesting with `change` applied to each tensor, as part of what autograd records."""
+    return tree_map(lambda leaf: _changed(change, leaf), values, is_leaf=_is_packed)
+
+
+def _is_packed(value: Any) -> bool:
+    return isinstance(value, PackedSequence)
+
+
+def _changed(change: Change, leaf: Any) -> Any:
+    """A leaf of torch's pytrees with the tensors in it changed."""
+    if isinstance(leaf, torch.Tensor):
+        return change(leaf)
+    if isinstance(leaf, PackedSequence):  # its batch sizes belong in host memory
+        order = (leaf.sorted_indices, leaf.unsorted_indices)
+        changed_order = [None if indices is None else change(indices) for indices in order]
+        return PackedSequence(change(leaf.data), leaf.batch_sizes, *changed_order)
+    if isinstance(leaf, dict):
+        changed = copy.copy(leaf)
+        changed.update({key: change_tensors(change, value) for key, value in leaf.items()})
+        return changed
+    if isinstance(leaf, tuple) and hasattr(leaf, "_make"):
+        return leaf._make(change_tensors(change, list(leaf)))
+    if _can_move(leaf) and callable(getattr(leaf, "apply", None)):  # torch_geometric changes its graphs in place
+        return copy.copy(leaf).apply(change)
+    if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+        names = [field.name for field in dataclasses.fields(leaf) if hasattr(leaf, field.name)]
+    elif _can_move(leaf):
+        names = list(vars(leaf))
+    else:
+        return leaf
+    changed = copy.copy(leaf)
+    for name in names:
+        object.__setattr__(changed, name, change_tensors(change, getattr(leaf, name)))
+    return changed
+
+
+def _can_move(leaf: Any) -> bool:
+    """Whether a leaf is an object of tensors, to be moved as a whole."""
+    movable = isinstance(leaf, UserDict) or callable(getattr(type(leaf), "to", None))
+    return movable and hasattr(leaf, "__dict__") and not isinstance(leaf, nn.Module | type)

@@ -151,6 +151,7 @@ class AsPublished(_MnistTraining):
     """
 
     reads_back = True
+    samples_taken = 0
 
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         self.loader = DataLoader(
@@ -174,6 +175,7 @@ class AsPublished(_MnistTraining):
             self.batches = iter(self.loader)
             batch = next(self.batches)
         images, labels = batch
+        self.samples_taken += len(labels)
         return images, labels
 
     def observe(self, *results: torch.Tensor) -> None:
