@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -41,10 +41,12 @@ LEARNING_RATE = 1e-3
 class OwnModel:
     """A user's model at a cell's size and batch size."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: Cell, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> None:
         assert cell.model is not None
         self.model = cell.model
         self.cell = cell
+        self.tell = tell
+        """Takes what of the user's code is about to run, and the number of parameters."""
 
     def build_model(self, _size: int) -> nn.Module:
         """The model alone, with fresh weights."""
@@ -54,7 +56,11 @@ class OwnModel:
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
         """The step that the study's `mode` asks for."""
         kind = OwnTraining if self.model.mode == "train" else OwnInference
-        task = kind(self._made(), self.model, cell, arithmetic)
+        made = self._made()
+        parameters = sum(parameter.numel() for parameter in made.model.parameters() if parameter.requires_grad)
+        self.tell({"known": {"parameters": parameters}})
+        task = kind(made, self.model, cell, arithmetic)
+        self.tell({"doing": None})
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
         return task
@@ -62,8 +68,10 @@ class OwnModel:
     def _made(self) -> Step:
         """What the user's function returns, as a Step; raises UserError with file and line where it fails."""
         size = self.model.argument(self.cell.size)
-        function = function_of(self.model)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
+        self.tell({"doing": f"the import of {self.model.shown.rpartition(':')[0]}"})
+        function = function_of(self.model)
+        self.tell({"doing": f"{call} of {self.model.shown.rpartition(':')[0]}"})
         try:
             returned = function(size, self.cell.batch_size)
         except UserError:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from crossover.errors import one_line_errors
+from crossover.errors import UserError, one_line_errors
 from crossover.machine.code_key import code_of, work_of
 from crossover.measurement.process.jobs import Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
@@ -49,7 +49,13 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
 
     confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
     export_threads(job.threads)
-    result = do(job, partial(send, messages))
+    try:
+        result = do(job, partial(send, messages))
+    except BaseException as error:
+        send(messages, {"failed": True})  # the error itself is printed
+        if (mistake := _mistake_of(error, job)) is not None:
+            raise mistake from error
+        raise
     if isinstance(job, RowJob):
         from crossover.machine.trust import may_pass
 
@@ -62,6 +68,20 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         send(messages, {"done": status, "reason": reason, "found": found})
 
 
+def _mistake_of(error: BaseException, job: Job) -> UserError | None:
+    """What the user can do about an error that no job expects; None if that is not known."""
+    model = job.cell.model
+    shown = model.shown if model else job.cell.workload
+    if isinstance(error, SystemExit):
+        return UserError(f"{shown}: its step ends the program (SystemExit: {error}); take that out")
+    if "device-side assert triggered" in str(error):
+        return UserError(
+            f"{shown}: an assertion failed on the GPU: most often labels lie outside of the classes, or an index is "
+            "out of range; the same command with --device=cpu names the line"
+        )
+    return None
+
+
 def _found(row: Mapping[str, Any]) -> dict[str, Any]:
     """What a trial found, for the line that its command prints."""
     peak_bytes = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
@@ -72,9 +92,10 @@ def _found(row: Mapping[str, Any]) -> dict[str, Any]:
 def do(job: Job, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Any:
     """Do a job with the code as it is at this moment; returns the result of its function, a row or a try's outcome.
 
-    `tell` takes the job's messages: `begun`, with the facts known at the beginning, and before each later pass of a
-    trial `passing`, with the row to keep if the pass does not end. The job's imports happen here, so that a fork of the
-    trial server has nothing from an older version, nor from another workload.
+    `tell` takes the job's messages: `begun`, with the facts known at the beginning; `known`, with further ones;
+    `doing`, with the user's code that is about to run, or None; and before each later pass of a trial `passing`, with
+    the row to keep if the pass does not end. The job's imports happen here, so that a fork of the trial server has
+    nothing from an older version, nor from another workload.
     """
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)
     module, function = work_of(job.kind, job.cell.workload)
