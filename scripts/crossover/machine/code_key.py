@@ -136,10 +136,10 @@ def _digests(files: Mapping[str, Path]) -> dict[str, str]:
 
 
 class Modules:
-    """Finds modules as a measuring process does: Python's own, the user's, this library's, then installed ones."""
+    """Finds modules as a measuring process does: in this library, the working directory, then on Python's path."""
 
     def __init__(self, *first: Path) -> None:
-        self.path = [*map(str, (*STANDARD, *first, Path.cwd(), LIBRARY)), *filter(None, sys.path)]
+        self.path = [*map(str, first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
         self.places: dict[str, _Place | None] = {}
         self.ours: dict[str, bool] = {}
 
@@ -170,8 +170,6 @@ class Modules:
     def _imports(self, file: Path, package: str) -> Iterator[str]:
         """The modules that a file of a package imports; a name taken from one may be a module too."""
         for dots, module, taken in _read(file).imports:
-            if dots and not package:  # the import will fail, with a better message
-                continue
             above = package.split(".")[: package.count(".") + 2 - dots] if dots else []
             name = ".".join([*above, *([module] if module else [])])
             yield name
@@ -182,8 +180,7 @@ class Modules:
         """Where a module is; None if there is none, or if it is built into Python."""
         if name not in self.places:
             parent, _, own_name = name.rpartition(".")
-            start = [str(LIBRARY)] if name == "crossover" else self.path  # whatever the user's folder holds
-            above = self._place(parent) if parent else _Place(None, tuple(start))
+            above = self._place(parent) if parent else _Place(None, tuple(self.path))
             # By its own name alone: Python's finder would look for the parent among the imported modules.
             spec = PathFinder.find_spec(own_name, above.folders) if above and above.folders else None
             if spec is None and not parent:

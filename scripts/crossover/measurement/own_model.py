@@ -25,7 +25,7 @@ from crossover.measurement.own_table import samples_of
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
-from crossover.measurement.user_module import first_line, function_of, place_of, takes_batch_size
+from crossover.measurement.user_module import GUARD, first_line, function_of, place_of, takes_batch_size
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
 PARTS = {
@@ -69,9 +69,10 @@ class OwnModel:
         """What the user's function returns, as a Step; raises UserError with file and line where it fails."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
-        self.tell({"doing": f"the import of {self.model.shown.rpartition(':')[0]}"})
+        place = self.model.shown.rpartition(":")[0]
+        self.tell({"doing": f"the import of {place}", "remedy": f"raise time_limit_s, or {GUARD}"})
         function = function_of(self.model)
-        self.tell({"doing": f"{call} of {self.model.shown.rpartition(':')[0]}"})
+        self.tell({"doing": f"{call} of {place}"})
         try:
             returned = function(size, self.cell.batch_size)
         except UserError:

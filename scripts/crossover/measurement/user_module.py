@@ -13,6 +13,7 @@ import inspect
 import os
 import re
 import sys
+import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -26,12 +27,17 @@ from torch import nn
 
 from crossover.config.models import LIBRARIES, SIGNATURE, Model
 from crossover.errors import UserError, allowed_names
-from crossover.machine.code_key import INSTALLED, LIBRARY, STANDARD
+from crossover.machine.code_key import LIBRARY
 from crossover.measurement.library_models import BUILDERS
 from crossover.measurement.step.conditions import changes, read_switches
 
+PYTHONS = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
+"""Folders of Python's own modules."""
+
 FOLDERS: list[Path] = []
 """Where the user's modules are looked for."""
+
+GUARD = 'put what a script does under `if __name__ == "__main__":`'
 
 SETTERS = {
     "fp32_precision": "allow_tf32|matmul_precision|fp32_precision",
@@ -60,15 +66,15 @@ def place_of(error: BaseException, model: Model) -> str:
 
 def _is_users(file: Path) -> bool:
     below = any(map(file.is_relative_to, FOLDERS))
-    return below and not file.is_relative_to(LIBRARY) and INSTALLED.isdisjoint(file.parts)
+    return below and not file.is_relative_to(LIBRARY) and "site-packages" not in file.parts
 
 
 def _remedy(error: BaseException) -> str | None:
     """What to do about an error, if it is one that imports and scripts end in."""
-    if isinstance(error, EOFError):
-        return "nobody can answer here: take input() out"
+    if isinstance(error, EOFError) or type(error).__name__ == "BdbQuit":
+        return "nobody can answer here: take input() and breakpoint() out"
     if isinstance(error, SystemExit):
-        return 'it must not end the program, nor need its options: put that under `if __name__ == "__main__":`'
+        return f"there are no options here, and it must not end the program: {GUARD}"
     if isinstance(error, AttributeError):
         return _shadowed(error.obj.__name__) if isinstance(error.obj, ModuleType) else None
     if not isinstance(error, ImportError):
@@ -170,7 +176,7 @@ def _module(model: Model) -> ModuleType:
     try:
         with _as_a_library(model):
             module = importlib.import_module(model.place) if model.file is None else _of_file(model.file)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
         text = f"{place_of(error, model)}: the import fails: {type(error).__name__}: {first_line(error)}"
         raise UserError(text + _as_module(error, model)) from error
     if (reason := changes(before, now := read_switches())) is not None:
@@ -201,7 +207,7 @@ def find_beside(*folders: Path) -> None:
 
 
 def _is_pythons(folder: Path) -> bool:
-    return folder in STANDARD or (folder.name == "lib-dynload" and folder.parent in STANDARD)
+    return folder in PYTHONS or (folder.name == "lib-dynload" and folder.parent in PYTHONS)
 
 
 @contextmanager

@@ -114,7 +114,7 @@ def test_a_file_finds_modules_beside_it_and_in_the_working_folder() -> None:
 
 
 IMPORT = "the import fails: "
-ENDS = '; it must not end the program, nor need its options: put that under `if __name__ == "__main__":`'
+ENDS = f"; there are no options here, and it must not end the program: {user_module.GUARD}"
 
 
 @pytest.mark.parametrize(

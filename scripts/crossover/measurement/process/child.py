@@ -47,6 +47,10 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))
     from crossover.machine.threads import confine, export_threads
 
+    if job.dataset is not None:  # the user's code may change the working folder
+        job = replace(job, dataset=str(Path(job.dataset).absolute()))
+    if isinstance(job, RowJob):
+        job = replace(job, output=str(Path(job.output).absolute()))
     confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
     export_threads(job.threads)
     try:
@@ -93,9 +97,9 @@ def do(job: Job, tell: Callable[[dict[str, Any]], None] = lambda _message: None)
     """Do a job with the code as it is at this moment; returns the result of its function, a row or a try's outcome.
 
     `tell` takes the job's messages: `begun`, with the facts known at the beginning; `known`, with further ones;
-    `doing`, with the user's code that is about to run, or None; and before each later pass of a trial `passing`, with
-    the row to keep if the pass does not end. The job's imports happen here, so that a fork of the trial server has
-    nothing from an older version, nor from another workload.
+    `doing`, with the user's code that is about to run, or None, and the `remedy` if it takes too long; and before each
+    later pass of a trial `passing`, with the row to keep if the pass does not end. The job's imports happen here, so that
+    a fork of the trial server has nothing from an older version, nor from another workload.
     """
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)
     module, function = work_of(job.kind, job.cell.workload)

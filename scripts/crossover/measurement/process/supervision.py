@@ -67,7 +67,7 @@ def _wait(
     facts: dict[str, Any] | None = None
     done: dict[str, Any] | None = None
     kept: dict[str, Any] | None = None
-    doing: str | None = None
+    doing, remedy = None, "raise time_limit_s"
     told = False
     deadline = clock() + START_LIMIT_S
     ended = False
@@ -75,7 +75,7 @@ def _wait(
         if clock() >= deadline:
             if facts is None:
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
-            late = _while(doing, f"not done after {time_limit_s:g} s; raise time_limit_s")
+            late = _while(doing, f"not done after {time_limit_s:g} s; {remedy}")
             return _with_kept(Outcome("timeout", late, False, facts), kept)
         wait_readable(child.inbox.descriptor, min(deadline - clock(), POLL_S))
         ended = child.ending(0) is not None
@@ -88,7 +88,8 @@ def _wait(
                 facts, deadline = message["begun"], clock() + time_limit_s
             if "known" in message:
                 facts = {**(facts or {}), **message["known"]}
-            doing = message.get("doing", doing)
+            if "doing" in message:
+                doing, remedy = message["doing"], message.get("remedy", "raise time_limit_s")
             told = told or "failed" in message
             if "passing" in message:
                 kept = message

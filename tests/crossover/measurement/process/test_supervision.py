@@ -166,6 +166,10 @@ def test_a_child_that_ends_without_a_word_is_named(status: int) -> None:
     ("messages", "reason"),
     [
         ([{"doing": "build(8, 4) of net.py"}], "build(8, 4) of net.py: not done after 50 s; raise time_limit_s"),
+        (
+            [{"doing": "the import of net.py", "remedy": "mend it"}],
+            "the import of net.py: not done after 50 s; mend it",
+        ),
         ([{"doing": "build(8, 4) of net.py"}, {"doing": None}], "not done after 50 s; raise time_limit_s"),
     ],
 )
