@@ -17,7 +17,10 @@ IS_MODULE = HOUSE.resolve() != Path(workflow.basedir).resolve()
 sys.path.insert(0, str(HOUSE / "scripts"))
 
 # Where the environment forbids bytecode, as in many containers, each process of a run would compile the library anew.
+# Jobs run scripts that import from their own folder, and nothing from the working folder.
 if not IS_MODULE:
+    os.environ.pop("PYTHONSAFEPATH", None)
+    sys.path[:] = [folder for folder in sys.path if folder not in ("", os.getcwd())]
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

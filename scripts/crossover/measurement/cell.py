@@ -19,7 +19,7 @@ from crossover.measurement.step.conditions import changes, read_switches, seed_a
 from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
-from crossover.measurement.workloads import build_task, read_dataset
+from crossover.measurement.workloads import Tell, build_task, not_told, read_dataset
 
 THREADS = ("threads", "interop_threads")
 
@@ -46,10 +46,10 @@ class OpenCell:
     def data(self) -> dict[str, torch.Tensor]:
         return read_dataset(self.job.dataset, self.job.cell.workload)
 
-    def build(self, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, seed: int) -> Task:
+    def build(self, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, seed: int, tell: Tell = not_told) -> Task:
         """Build the cell's task from a seed; raises InvalidError if that moved it or changed a switch."""
         seed_all(seed)
-        task = build_task(self.job.cell, data, arithmetic)
+        task = build_task(self.job.cell, data, arithmetic, tell)
         self.check(task)
         return task
 

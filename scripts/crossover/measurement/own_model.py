@@ -39,7 +39,7 @@ from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.precision import PURE, Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.step.trees import change_tensors, map_tensors, tensors_of
-from crossover.measurement.user_module import first_line, function_of, place_of, takes_batch_size
+from crossover.measurement.user_module import GUARD, first_line, function_of, place_of, takes_batch_size
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
 PARTS = {
@@ -59,10 +59,12 @@ AMP_ARGUMENT = 5
 class OwnModel:
     """A user's model at a cell's size and batch size."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: Cell, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> None:
         assert cell.model is not None
         self.model = cell.model
         self.cell = cell
+        self.tell = tell
+        """Takes what of the user's code is about to run, and the number of parameters."""
 
     def build_model(self, _size: int) -> nn.Module:
         """The model alone, as the function returns it, on the host."""
@@ -72,7 +74,11 @@ class OwnModel:
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
         """The step that the study's `mode` asks for."""
         kind = OwnTraining if self.model.mode == "train" else OwnInference
-        task = kind(self._made(), self.model, cell, arithmetic)
+        made = self._made()
+        parameters = sum(parameter.numel() for parameter in made.model.parameters() if parameter.requires_grad)
+        self.tell({"known": {"parameters": parameters}})
+        task = kind(made, self.model, cell, arithmetic)
+        self.tell({"doing": None})
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
         if (dtype := _default_dtypes[self.model]) is arithmetic.dtype:
@@ -84,8 +90,11 @@ class OwnModel:
         """What the user's function returns, as a Step; raises UserError with file and line where it fails."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
+        place = self.model.shown.rpartition(":")[0]
         with _default_dtype_of(self.model):
+            self.tell({"doing": f"the import of {place}", "remedy": f"raise time_limit_s, or {GUARD}"})
             function = function_of(self.model)
+            self.tell({"doing": f"{call} of {place}"})
             try:
                 returned = function(size, self.cell.batch_size)
             except UserError:

@@ -45,10 +45,8 @@ from crossover.measurement.step.execution import Execution, prepare
 from crossover.measurement.step.flops import count_work
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.step.timed_check import compare_with_eager
-from crossover.measurement.workloads import build_model, build_task, count_parameters
+from crossover.measurement.workloads import Tell, build_model, build_task, count_parameters
 from crossover.tables.columns import Measurement
-
-Tell = Callable[[dict[str, Any]], None]
 
 
 def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
@@ -71,8 +69,13 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
         phases.end("context")
         tell({"begun": facts})
         trial = Trial(job, cell, facts, surroundings, phases)
+
+        def tell_known(message: dict[str, Any]) -> None:
+            facts.update(message.get("known", {}))
+            tell(message)
+
         try:
-            trial.measure_time()
+            trial.measure_time(tell_known)
             trial.run_passes(tell)
             outcome = trial.row()
         except Exception as error:
@@ -105,11 +108,11 @@ class Trial:
     undone: list[str] = field(default_factory=list)
     """The passes that ended early, each with the reason."""
 
-    def measure_time(self) -> None:
-        """Build the task, warm up, and time it."""
+    def measure_time(self, tell: Tell) -> None:
+        """Build the task, warm up, and time it; `tell` takes what is known once it is built."""
         job, target = self.job, self.cell.target
         arithmetic = self.cell.arithmetic()
-        self.task = task = self.cell.build(self.cell.data(), arithmetic, job.seed + job.trial)
+        self.task = task = self.cell.build(self.cell.data(), arithmetic, job.seed + job.trial, tell)
         self.execution = execution = prepare(task, job.cell.execution)
         self.watch = watch = Stopwatch(
             wall_ns=time.perf_counter_ns,

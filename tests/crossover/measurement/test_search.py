@@ -147,7 +147,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, TinyTrain
     def run(precision: str, loss: Loss) -> tuple[Any, TinyTraining]:
         made: list[TinyTraining] = []
 
-        def build(_cell: object, _data: object, arithmetic: Arithmetic) -> TinyTraining:
+        def build(_cell: object, _data: object, arithmetic: Arithmetic, *_: object) -> TinyTraining:
             made.append(TinyTraining(linear(1.0), [torch.ones(1, 1)], arithmetic, loss))
             made[0].optimizer = torch.optim.Adam(made[0].model.parameters())
             return made[0]

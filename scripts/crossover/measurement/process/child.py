@@ -50,6 +50,10 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))
     from crossover.machine.threads import confine, export_threads
 
+    if job.dataset is not None:  # the user's code may change the working folder
+        job = replace(job, dataset=str(Path(job.dataset).absolute()))
+    if isinstance(job, RowJob):
+        job = replace(job, output=str(Path(job.output).absolute()))
     confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
     export_threads(job.threads)
     begun: list[object] = []
@@ -60,11 +64,19 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
 
     try:
         result = do(job, tell)
-    except Exception as error:
-        if not begun or isinstance(job, ProbeJob) or job.cell == plain_cell(job.cell):
-            raise
-        send(messages, {"done": REFUSED, **_refusal(error)})
-        return
+    except BaseException as error:
+        if (
+            isinstance(error, Exception)
+            and begun
+            and not isinstance(job, ProbeJob)
+            and job.cell != plain_cell(job.cell)
+        ):
+            send(messages, {"done": REFUSED, **_refusal(error, job)})
+            return
+        send(messages, {"failed": True})  # the error itself is printed
+        if (mistake := _mistake_of(error, job)) is not None:
+            raise mistake from error
+        raise
     if isinstance(job, RowJob):
         from crossover.machine.trust import may_pass
 
@@ -77,13 +89,28 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         send(messages, {"done": status, "reason": reason, "found": found})
 
 
-def _refusal(error: Exception) -> dict[str, Any]:
+def _refusal(error: Exception, job: Job) -> dict[str, Any]:
     """An error in its first line, as the user's mistake, and whether its words are those of a device that lacks it."""
     from crossover.measurement.step.endings import first_line, is_lacking, original
 
     source = original(error)
-    mistake = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {first_line(error)}"
+    known = _mistake_of(error, job) or error
+    mistake = str(known) if isinstance(known, UserError) else f"{type(error).__name__}: {first_line(error)}"
     return {"reason": first_line(source), "found": {"mistake": mistake, "is_lacking": is_lacking(source)}}
+
+
+def _mistake_of(error: BaseException, job: Job) -> UserError | None:
+    """What the user can do about an error that no job expects; None if that is not known."""
+    model = job.cell.model
+    shown = model.shown if model else job.cell.workload
+    if isinstance(error, SystemExit):
+        return UserError(f"{shown}: its step ends the program (SystemExit: {error}); take that out")
+    if "device-side assert triggered" in str(error):
+        return UserError(
+            f"{shown}: an assertion failed on the GPU: most often labels lie outside of the classes, or an index is "
+            "out of range; the same command with --device=cpu names the line"
+        )
+    return None
 
 
 def _found(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,9 +123,10 @@ def _found(row: Mapping[str, Any]) -> dict[str, Any]:
 def do(job: Job, tell: Callable[[dict[str, Any]], None] = lambda _message: None) -> Any:
     """Do a job with the code as it is at this moment; returns the result of its function, a row or a try's outcome.
 
-    `tell` takes the job's messages: `begun`, with the facts known at the beginning, and before each later pass of a
-    trial `passing`, with the row to keep if the pass does not end. The job's imports happen here, so that a fork of the
-    trial server has nothing from an older version, nor from another workload.
+    `tell` takes the job's messages: `begun`, with the facts known at the beginning; `known`, with further ones;
+    `doing`, with the user's code that is about to run, or None, and the `remedy` if it takes too long; and before each
+    later pass of a trial `passing`, with the row to keep if the pass does not end. The job's imports happen here, so that
+    a fork of the trial server has nothing from an older version, nor from another workload.
     """
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)
     module, function = work_of(job.kind, job.cell.workload)

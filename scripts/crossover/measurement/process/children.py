@@ -235,7 +235,10 @@ def start_early(threads: int) -> None:
 
 
 def entry(module: str) -> list[str]:
-    """The command that runs `main` of a module of this room in a Python process of its own."""
-    room = __name__.rpartition(".")[0]
-    code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from {room}.{module} import main; main()"
-    return [sys.executable, "-c", code]
+    """The command that runs `main` of a module of this package in a Python process of its own.
+
+    With -P it does not look for modules in the working folder, where a `queue.py` may lie.
+    """
+    package = __name__.rpartition(".")[0]
+    code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from {package}.{module} import main; main()"
+    return [sys.executable, "-P", "-c", code]

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -49,8 +50,9 @@ def supervise(
 ) -> Outcome:
     """Wait for a child, at most `time_limit_s` from its beginning, end it, and return how it ended.
 
-    A trial that ends in a pass after its timing keeps what it has measured, and says which pass was not done.
-    Raises ChildFailedError if it ended by an error, ChildLostError if its end is unknown.
+    The child's messages are those that `child.do` lists. A trial that ends in a pass after its timing keeps what it has
+    measured, and says which pass was not done. Raises ChildFailedError if it ended by an error, ChildLostError if its
+    end is unknown.
     """
     try:
         return _wait(child, time_limit_s, oom_kills, clock)
@@ -65,13 +67,15 @@ def _wait(
     facts: dict[str, Any] | None = None
     done: dict[str, Any] | None = None
     kept: dict[str, Any] | None = None
+    doing, remedy = None, "raise time_limit_s"
+    told = False
     deadline = clock() + START_LIMIT_S
     ended = False
     while not ended and done is None:
         if clock() >= deadline:
             if facts is None:
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
-            late = f"not done after {time_limit_s:g} s; raise time_limit_s"
+            late = _while(doing, f"not done after {time_limit_s:g} s; {remedy}")
             return _with_kept(Outcome("timeout", late, False, facts), kept)
         wait_readable(child.inbox.descriptor, min(deadline - clock(), POLL_S))
         ended = child.ending(0) is not None
@@ -82,6 +86,11 @@ def _wait(
         while (message := child.inbox.next(0)) is not None:
             if "begun" in message:
                 facts, deadline = message["begun"], clock() + time_limit_s
+            if "known" in message:
+                facts = {**(facts or {}), **message["known"]}
+            if "doing" in message:
+                doing, remedy = message["doing"], message.get("remedy", "raise time_limit_s")
+            told = told or "failed" in message
             if "passing" in message:
                 kept = message
             if "done" in message:
@@ -93,13 +102,20 @@ def _wait(
     if ending is None or ending == Ending():
         raise ChildLostError("the measuring process is gone, and its parent did not say how")
     if ending.signal is None:
-        raise ChildFailedError(f"the measuring process ended with status {ending.exit_code}", ending.exit_code)
+        reason = _while(doing, f"the measuring process ended with status {ending.exit_code} and did not say why")
+        raise ChildFailedError(reason, ending.exit_code if told else None)
     if facts is None:
         name = signal.Signals(ending.signal).name
         raise ChildFailedError(f"the measuring process was ended by {name} before it began")
     kills_after = oom_kills()
     out_of_memory = kills_before is not None and kills_after is not None and kills_after > kills_before
-    return _with_kept(_verdict(signal.Signals(ending.signal), out_of_memory, facts), kept)
+    verdict = _verdict(signal.Signals(ending.signal), out_of_memory, facts)
+    return _with_kept(replace(verdict, reason=_while(doing, verdict.reason)), kept)
+
+
+def _while(doing: str | None, reason: str | None) -> str:
+    """A reason after what was going on, where that is known."""
+    return f"{doing}: {reason}" if doing else str(reason)
 
 
 def _verdict(by: signal.Signals, out_of_memory: bool, facts: dict[str, Any]) -> Outcome:

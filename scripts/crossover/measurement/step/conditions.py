@@ -8,6 +8,7 @@ up would reach every backend below it.
 from __future__ import annotations
 
 import random
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -38,6 +39,15 @@ DEFAULTS = {
     "mkldnn.deterministic": False,
 }
 """Torch's documented defaults, set so that nothing else decides."""
+
+KEYS = {
+    r".*fp32_precision": "precisions: [tf32]",
+    r"default_dtype": "precisions: [fp64]",
+    r"default_device": "devices",
+    r"autocast": "precisions: [amp-bf16]",
+    r"threads": "cpu_threads",
+}
+"""Entries of the config that do what a switch does, by the switch's name."""
 
 
 def wrong_device(task: Task, target: OpenDevice, uuid: str | None) -> str | None:
@@ -79,8 +89,11 @@ def read_switches() -> dict[str, Any]:
 
 def changes(asked: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
     """The switches that differ from what was asked, in one line with the remedy; None if none does."""
-    changed = [f"{name} changed from {value} to {found[name]}" for name, value in asked.items() if found[name] != value]
-    return f"{', '.join(changed)}: the workload, or what it imports, must not set it" if changed else None
+    names = [name for name, value in asked.items() if found[name] != value]
+    changed = ", ".join(f"{name} changed from {asked[name]} to {found[name]}" for name in names)
+    keys = dict.fromkeys(key for pattern, key in KEYS.items() if any(re.fullmatch(pattern, name) for name in names))
+    instead = f"; in its place, set {' and '.join(keys)} in the config" if keys else ""
+    return f"{changed}: the workload, or what it imports, must not set it{instead}" if names else None
 
 
 class SwitchWatch(TorchDispatchMode):
@@ -130,6 +143,7 @@ def _left_alone() -> dict[str, Callable[[], Any]]:
         "mha.fastpath": torch.backends.mha.get_fastpath_enabled,
         "deterministic_algorithms": torch.are_deterministic_algorithms_enabled,
         "default_dtype": lambda: str(torch.get_default_dtype()),
+        "default_device": lambda: str(torch.get_default_device()),
         "autocast": lambda: [device for device in DEVICES if torch.is_autocast_enabled(device)],
         "anomaly_detection": torch.is_anomaly_enabled,
         "threads": torch.get_num_threads,

@@ -20,8 +20,7 @@ them.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +36,20 @@ from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task
 
+Tell = Callable[[dict[str, Any]], None]
+"""Takes the messages that `process.child.do` lists."""
 
-def workload_code(cell: Cell) -> Any:
-    """What builds a cell's model and task: a module here, or the model of the user's own."""
+
+def not_told(_message: Mapping[str, Any]) -> None:
+    """Take no message."""
+
+
+def workload_code(cell: Cell, tell: Tell = not_told) -> Any:
+    """What builds a cell's model and task: a module here, or the model of the user's own, whose build is told."""
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
     # By a name that `machine.code_key` does not follow: it counts for such a model alone.
-    return importlib.import_module("..own_model", __name__).OwnModel(cell)
+    return importlib.import_module("..own_model", __name__).OwnModel(cell, tell)
 
 
 def build_model(cell: Cell) -> nn.Module:
@@ -53,12 +59,15 @@ def build_model(cell: Cell) -> nn.Module:
 
 
 def count_parameters(cell: Cell) -> int | None:
-    """Number of trainable parameters of a cell's model, counted without allocating any, but for a user's own.
+    """Number of trainable parameters of a cell's model, counted without allocating any.
 
-    None for one that cannot be built here, which is then the result of the trial.
+    None for a model that cannot be built here, which is then the result of the trial, and for a user's own, whose
+    number is told when it is built.
     """
+    if cell.model is not None:
+        return None
     try:
-        with nullcontext() if cell.model else torch.device("meta"):
+        with torch.device("meta"):
             model = build_model(cell)
     except Exception as error:
         if early_end(error) is None:
@@ -67,9 +76,9 @@ def count_parameters(cell: Cell) -> int | None:
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
 
-def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> Task:
+def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, tell: Tell = not_told) -> Task:
     """Build a cell's workload on a device, from the dataset's tensors on the host."""
-    task: Task = workload_code(cell).build(cell, data, arithmetic)
+    task: Task = workload_code(cell, tell).build(cell, data, arithmetic)
     return task
 
 

@@ -148,8 +148,40 @@ def test_an_invalid_time_stays_invalid_whatever_pass_ends_early(transient: bool)
 @pytest.mark.parametrize("messages", [[{"begun": FACTS}], kept()])
 def test_an_error_of_the_child_is_the_jobs(messages: list[dict[str, Any]]) -> None:
     with pytest.raises(ChildFailedError) as failure:
-        watch(FakeChild(messages, Ending(exit_code=1)))
+        watch(FakeChild([*messages, {"failed": True}], Ending(exit_code=1)))
     assert failure.value.exit_code == 1
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_child_that_ends_without_a_word_is_named(status: int) -> None:
+    """As after `os._exit` in the user's file."""
+    messages = [{"begun": FACTS}, {"doing": "the import of net.py"}]
+    with pytest.raises(ChildFailedError) as failure:
+        watch(FakeChild(messages, Ending(exit_code=status)))
+    said = f"the import of net.py: the measuring process ended with status {status} and did not say why"
+    assert (str(failure.value), failure.value.exit_code) == (said, None)
+
+
+@pytest.mark.parametrize(
+    ("messages", "reason"),
+    [
+        ([{"doing": "build(8, 4) of net.py"}], "build(8, 4) of net.py: not done after 50 s; raise time_limit_s"),
+        (
+            [{"doing": "the import of net.py", "remedy": "mend it"}],
+            "the import of net.py: not done after 50 s; mend it",
+        ),
+        ([{"doing": "build(8, 4) of net.py"}, {"doing": None}], "not done after 50 s; raise time_limit_s"),
+    ],
+)
+def test_what_takes_too_long_is_named(messages: list[dict[str, Any]], reason: str) -> None:
+    outcome = watch(FakeChild([{"begun": FACTS}, {"known": {"parameters": 7}}, *messages], None))
+    assert (outcome.status, outcome.reason, outcome.facts) == ("timeout", reason, {"parameters": 7})
+
+
+def test_code_that_crashes_is_named() -> None:
+    messages = [{"begun": FACTS}, {"doing": "the import of net.py"}]
+    outcome = watch(FakeChild(messages, Ending(signal=signal.SIGSEGV)))
+    assert str(outcome.reason).startswith("the import of net.py: the measuring process crashed (SIGSEGV)")
 
 
 def test_a_child_whose_end_nobody_tells_is_not_waited_for() -> None:

@@ -1,0 +1,131 @@
+"""What a measuring process does with the user's code and with errors that no job expects, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossover.config.models import Model
+from crossover.config.studies import Cell
+from crossover.errors import UserError
+from crossover.measurement.process import child
+from crossover.measurement.process.attempts import measure
+from crossover.measurement.process.child import run_child
+from crossover.measurement.process.jobs import TrialJob
+from crossover.measurement.process.messages import Inbox
+from crossover.measurement.process.supervision import ChildFailedError
+from trials import read_row, trial_job
+
+BUILD = """
+import torch
+from torch import nn
+def build(width, batch_size):
+    return nn.Linear(8, width), torch.randn(batch_size, 8)
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialJob:
+    """A trial of a file's model, in a folder of its own."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "net.py").write_text(BUILD)
+    cell = Cell("s", "model", "resident", 4, "fp32", "eager", 3, "cpu", model=Model(str(folder / "net.py"), "build"))
+    made = trial_job("", folder / "row.parquet", cell=cell)
+    return replace(made, dataset=None, output="row.parquet")
+
+
+def prepend(text: str) -> None:
+    Path("net.py").write_text(text + BUILD)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
+@pytest.mark.parametrize("isolation", ["process", "server"])
+def test_files_named_as_modules_of_python_disturb_no_measurement(job: TrialJob, isolation: str) -> None:
+    for name in ("statistics", "queue", "resource", "platform", "profile", "types", "random", "logging", "torch"):
+        Path(f"{name}.py").write_text("raise RuntimeError('imported')")
+    measure(replace(job, isolation=isolation))
+    row = read_row(Path("row.parquet"))
+    assert (row["status"], row["isolation"], row["parameters"]) == ("ok", isolation, 3 * 8 + 3)
+
+
+def test_a_file_that_changes_the_working_folder_leaves_its_row_where_it_belongs(job: TrialJob) -> None:
+    prepend("import os\nos.mkdir('elsewhere')\nos.chdir('elsewhere')\n")
+    measure(job)
+    assert read_row(Path("row.parquet"))["status"] == "ok"
+    assert list(Path("elsewhere").iterdir()) == []
+
+
+def test_a_build_is_called_once_for_the_timing(job: TrialJob) -> None:
+    """In a later trial, which is not checked and, on a CPU, not captured."""
+    calls = "open('calls', 'a').write('x')\n    "
+    Path("net.py").write_text(BUILD.replace("    return", f"    {calls}return"))
+    measure(replace(job, trial=2))
+    assert Path("calls").read_text() == "x"
+    assert read_row(Path("row.parquet"))["parameters"] == 3 * 8 + 3
+
+
+def test_a_file_that_ends_its_process_is_named(job: TrialJob) -> None:
+    prepend("import os\nos._exit(0)\n")
+    with pytest.raises(ChildFailedError, match=r"the import of net\.py: the measuring process ended with status 0"):
+        measure(job)
+
+
+def ending(job: TrialJob, error: BaseException, monkeypatch: pytest.MonkeyPatch) -> tuple[BaseException, Any]:
+    """How a job ends whose work raises an error, and what it tells its parent."""
+
+    def work(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(child, "do", work)
+    monkeypatch.setattr(child, "end_with_parent", lambda _: None)
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")
+    reader, writer = os.pipe()
+    with pytest.raises(type(error) if isinstance(error, ZeroDivisionError) else UserError) as raised:
+        run_child(job, 0, writer)
+    os.close(writer)
+    told = Inbox(reader).next(0)
+    os.close(reader)
+    return raised.value, told
+
+
+ASSERTION = """CUDA error: device-side assert triggered
+CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (RuntimeError(ASSERTION), "net.py:build: an assertion failed on the GPU: most often labels lie outside of"),
+        (SystemExit(4), "net.py:build: its step ends the program (SystemExit: 4); take that out"),
+        (ZeroDivisionError("a bug"), "a bug"),
+    ],
+)
+def test_an_error_is_told_and_what_the_user_can_mend_is_one_line(
+    job: TrialJob, error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "KILLED_FIRST", Path("/proc/self/oom_score_adj").read_text().strip())
+    raised, told = ending(job, error, monkeypatch)
+    assert told == {"failed": True}
+    assert str(raised).startswith(line)
+    assert "\n" not in str(raised)
+
+
+def test_the_measuring_process_starts_without_the_working_folder(tmp_path: Path) -> None:
+    from crossover.measurement.process.children import entry
+
+    (tmp_path / "queue.py").write_text("raise RuntimeError('imported')")
+    command = entry("child")
+    assert command[1:3] == ["-P", "-c"]
+    code = "import sys, queue; print('' in sys.path)"
+    done = subprocess.run([*command[:3], code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

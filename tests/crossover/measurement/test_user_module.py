@@ -1,0 +1,259 @@
+"""The user's own modules: which file an import takes, and what is said of one that fails."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+import torch
+
+from crossover.config.models import Model
+from crossover.errors import UserError
+from crossover.measurement import user_module
+from crossover.measurement.user_module import first_line, function_of, place_of
+
+pytestmark = pytest.mark.usefixtures("own_switches")
+
+
+@pytest.fixture(autouse=True)
+def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """What an import changes in its process is undone; the working folder is empty."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(user_module, "FOLDERS", [])
+    function_of.cache_clear()
+    user_module._module.cache_clear()
+    before = dict(sys.modules)
+    with warnings.catch_warnings():
+        yield
+    for name in set(sys.modules) - set(before):
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", None)):
+            del sys.modules[name]
+
+
+def write(**texts: str) -> None:
+    """Write files of the working folder: `pkg__net` is pkg/net.py."""
+    for name, text in texts.items():
+        file = Path(*name.split("__")).with_suffix(".py") if not name.endswith("__init__") else None
+        file = file or Path(name.removesuffix("__init__").rstrip("_"), "__init__.py")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(dedent(text))
+
+
+def model(text: str) -> Model:
+    place, _, name = text.rpartition(":")
+    return Model(str(Path(place).absolute()) if place.endswith(".py") else place, name)
+
+
+def said(text: str) -> str:
+    """The one line on a model whose function cannot be had."""
+    with pytest.raises(UserError) as error:
+        function_of(model(text))
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+BUILD = "def build(size):\n    return {}\n"
+
+
+@pytest.mark.parametrize("name", ["statistics", "queue", "types", "torch", "numpy"])
+def test_a_file_with_the_name_of_a_module_that_is_there_disturbs_nobody(name: str) -> None:
+    write(net=f"import {name}\n{BUILD.format(f'{name}.__file__')}", **{name: "raise RuntimeError('imported')"})
+    there = getattr(__import__(name), "__file__", None)
+    assert function_of(model("net.py:build"))(1, 1) == there
+    assert function_of(model("net:build"))(1, 1) == there
+
+
+def test_such_a_name_asked_for_what_the_users_file_holds_is_explained() -> None:
+    write(statistics="def summarise(): pass", net=f"from statistics import summarise\n{BUILD}")
+    assert said("net.py:build") == (
+        "net.py: line 1: the import fails: ImportError: cannot import name 'summarise' from 'statistics' "
+        f"({statistics.__file__}); statistics.py is hidden by the module statistics of Python: rename it"
+    )
+    write(late="import statistics\ndef build(size):\n    return statistics.summarise()\n")
+    late = model("late.py:build")
+    with pytest.raises(AttributeError) as error:
+        function_of(late)(1, 1)
+    assert first_line(error.value).endswith("; statistics.py is hidden by the module statistics of Python: rename it")
+    assert place_of(error.value, late) == "late.py: line 3"
+
+
+def test_a_models_file_may_have_the_name_of_a_module() -> None:
+    write(queue=f"VALUE = 3\n{BUILD.format('VALUE')}", torch=f"import torch\n{BUILD.format('torch.ones(2).sum()')}")
+    assert function_of(model("queue.py:build"))(1, 1) == 3
+    assert function_of(model("torch.py:build"))(1, 1) == 2
+    import queue
+
+    assert hasattr(queue, "SimpleQueue")
+
+
+def test_a_neighbour_is_preferred_to_an_installed_package_and_to_this_librarys_scripts() -> None:
+    """A copy of a package that the user has changed; and `scripts/` lies on the measuring process's path."""
+    sys.path.insert(0, str(user_module.LIBRARY))
+    write(jsonschema="VALUE = 1", make_dataset="VALUE = 2")
+    for name in ("jsonschema", "make_dataset"):
+        sys.modules.pop(name, None)
+    write(net=f"import jsonschema, make_dataset\n{BUILD.format('jsonschema.VALUE + make_dataset.VALUE')}")
+    assert function_of(model("net.py:build"))(1, 1) == 3
+
+
+def test_a_file_finds_modules_beside_it_and_in_the_working_folder() -> None:
+    write(sub__net=f"import beside, common\n{BUILD.format('beside.VALUE + common.VALUE')}", sub__beside="VALUE = 1")
+    write(common="VALUE = 2")
+    assert function_of(model("sub/net.py:build"))(1, 1) == 3
+
+
+IMPORT = "the import fails: "
+ENDS = f"; there are no options here, and it must not end the program: {user_module.GUARD}"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--data', required=True)\n"
+            "parser.parse_args()",
+            f"net.py: line 4: {IMPORT}SystemExit: argparse: the following arguments are required: --data{ENDS}",
+        ),
+        ("import sys\nsys.exit(3)", f"net.py: line 2: {IMPORT}SystemExit: 3{ENDS}"),
+        ("input('size? ')", f"net.py: line 1: {IMPORT}EOFError: EOF when reading a line; nobody can answer here: "),
+        ("import no_such_package.part", f"; install no_such_package for {sys.executable}"),
+        ("def build(:", "net.py: line 1: the import fails: SyntaxError: invalid syntax"),
+        ("import other", f"net.py: line 1: {IMPORT}SyntaxError: invalid syntax (other.py, line 2)"),
+        ("from circle import build", "cannot import name 'build' from partially initialized module 'circle'"),
+        ("raise RuntimeError('first\\nsecond')", f"net.py: line 1: {IMPORT}RuntimeError: first"),
+    ],
+)
+def test_an_import_that_fails_is_one_line(
+    text: str, line: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write(net=text, other="\nx = = 1", circle="import circle_too", circle_too="from circle import build")
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        assert line in said("net.py:build")
+    assert "usage" not in capfd.readouterr().err
+
+
+def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
+    import importlib.machinery
+
+    suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
+    Path(f"kernels{suffix}").write_bytes(b"no library")
+    write(net="import kernels")
+    assert said("net.py:build").endswith("; it is compiled for another Python or torch: install it anew")
+
+
+def test_a_module_in_a_folder_above_is_named_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(sub__net="import common", common="VALUE = 1")
+    monkeypatch.chdir("sub")
+    assert said("net.py:build").endswith(
+        f"; common lies in {tmp_path / 'project'}: run there, or put that folder into PYTHONPATH"
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "named", "advice"),
+    [
+        ({"pkg__init__": "", "pkg__net": "from .layers import Block"}, "pkg/net.py:build", "pkg.net:build"),
+        ({"pkg__net": "from . import layers"}, "pkg/net.py:build", "pkg.net:build"),
+        ({"pkg__init__": "from .net import build"}, "pkg/__init__.py:build", "pkg:build"),
+    ],
+)
+def test_a_file_with_relative_imports_is_named_as_a_module(files: dict[str, str], named: str, advice: str) -> None:
+    write(**files)
+    assert said(named).endswith(f"; name it as a module of its package: {advice}")
+
+
+def test_a_relative_import_from_elsewhere_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(pkg__net="from . import layers")
+    monkeypatch.chdir("pkg")
+    assert said("net.py:build").endswith(f": pkg.net:build from the folder {tmp_path / 'project'}")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "def make(size): pass\ndef biuld(size): pass",
+            "net:build: the module has no function build; allowed: biuld, make (did you mean 'biuld'?)",
+        ),
+        ("from torch import nn\nbuild = nn.Linear(1, 1)", "net:build is a model; allowed: a function that builds one"),
+        ("build = 3", "net:build is a int; allowed: a function"),
+    ],
+)
+def test_what_is_no_function_is_one_line(text: str, line: str) -> None:
+    write(net=text)
+    assert said("net:build").startswith(line)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "build = lambda size, batch_size: (size, batch_size)",
+        "class build:\n    def __new__(cls, size, batch_size):\n        return (size, batch_size)",
+        "from functools import partial\ndef make(size, batch_size, more): return (size, batch_size)\n"
+        "build = partial(make, more=1)",
+        "build = max\ndef max_of(*given): return given\nbuild = max_of",
+    ],
+)
+def test_a_function_may_be_anything_that_can_be_called(text: str) -> None:
+    write(net=text)
+    assert function_of(model("net.py:build"))(3, 4) == (3, 4)
+
+
+def test_options_with_defaults_are_read_as_without_a_command_line() -> None:
+    write(
+        net="import argparse, sys\nparser = argparse.ArgumentParser()\nparser.add_argument('--width', default=7)\n"
+        "WIDTH = parser.parse_args().width\ndef build(): return WIDTH, parser.parse_args(sys.argv[1:]).width"
+    )
+    error = argparse.ArgumentParser.error
+    assert function_of(model("net.py:build"))(1, 1) == (7, 7)
+    assert argparse.ArgumentParser.error is error
+
+
+def test_warnings_stay_warnings_and_others_stay_silenced() -> None:
+    write(
+        net="import warnings\nwarnings.simplefilter('error')\nwarnings.filterwarnings('ignore', 'of no use')\n"
+        + BUILD.format("size")
+    )
+    function_of(model("net.py:build"))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.warn("of no use", stacklevel=1)
+        warnings.warn("of use", stacklevel=1)
+    assert [str(warning.message) for warning in seen] == ["of use"]
+
+
+def reset() -> None:
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("setter", "name", "key"),
+    [
+        ("torch.set_default_dtype(torch.float64)", "default_dtype", "precisions: [fp64]"),
+        ("torch.set_default_device('meta')", "default_device", "devices"),
+        (f"torch.set_num_threads({torch.get_num_threads() + 1})", "threads", "cpu_threads"),
+        ("torch.set_float32_matmul_precision('high')", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
+        ("torch.backends.cudnn.benchmark = True", "cudnn.benchmark", None),
+        ("torch.use_deterministic_algorithms(True)", "deterministic_algorithms", None),
+    ],
+)
+def test_a_switch_set_at_import_is_named_with_its_line_and_key(setter: str, name: str, key: str | None) -> None:
+    write(net=f"import torch\n\n{setter}\n{BUILD.format('size')}")
+    try:
+        line = said("net.py:build")
+    finally:
+        reset()
+    assert line.startswith(f"net.py: line 3: the import fails: {name} changed from ")
+    assert line.endswith("it imports, must not set it" + (f"; in its place, set {key} in the config" if key else ""))
