@@ -87,12 +87,13 @@ def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
 
     def attempt(job: TryJob) -> Outcome:
         jobs.append(job)
-        return Outcome("ok", None, True, {}, {"timed_batches": 40, "timed_s": 8.0})
+        found = {"timed_batches": 40, "timed_s": 8.0, "throughput_samples_per_s": 745.0}
+        return Outcome("ok", None, True, {}, found)
 
     found, lines = search(lambda size: "ok" if size < 150 else "oom")
     timed = time_largest(FIRST, found, 100, attempt, lines.append)
     assert jobs == [replace(FIRST, cell=replace(CELL, batch_size=149), timed_batches=100)]
-    rate = {"throughput_samples_per_s": 40 * 149 / 8.0, "timed_batches": 40, "timed_s": 8.0}
+    rate = {"throughput_samples_per_s": 745.0, "timed_batches": 40, "timed_s": 8.0}
     assert timed == replace(found, **rate)
     assert lines[-1] == "batch 149: 745 samples/s over 40 batches"
 
