@@ -76,7 +76,8 @@ class OwnModel:
         task = kind(self._made(), self.model, cell, arithmetic)
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
-        if (dtype := _default_dtypes[self.model]) is arithmetic.dtype:
+        dtype = _default_dtypes[self.model]
+        if dtype is arithmetic.dtype and dtype is not torch.get_default_dtype():
             torch.set_default_dtype(dtype)
             task.switches = {"default_dtype": str(dtype)}
         return task
