@@ -720,7 +720,8 @@ class TestAmp:
         return Step(model=model, inputs=torch.ones(4, 2), run=run, optimizer=sgd)
     """
     PLAIN = "output = model(inputs); (output.mean() / 2).backward(); optimizer.step()"
-    WITH_AMP = "with amp.autocast(): output = model(inputs)\n        amp.backward(output.float().mean() / 2); amp.step(optimizer)"
+    WITH_AMP = """with amp.autocast(): output = model(inputs)
+        amp.backward(output.float().mean() / 2); amp.step(optimizer)"""
 
     @pytest.mark.parametrize("precision", ["fp32", "amp-bf16"])
     def test_a_run_without_amp_has_autocast_in_the_forward_pass_alone(self, build: Build, precision: str) -> None:
