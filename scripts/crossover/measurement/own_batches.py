@@ -81,7 +81,7 @@ def sample_counter(
     """
     samples = made.samples
     if callable(samples):
-        return samples
+        return lambda inputs, targets: int(samples(inputs, targets))
     if samples is not None:
         return lambda _inputs, _targets: samples
     inputs, targets = first
@@ -93,13 +93,10 @@ def sample_counter(
     if batch_size in counts:
         place = counts.index(batch_size)
         return lambda inputs, targets: sample_counts((inputs, targets))[place]
-    if _takes_time_first(made.model):
-        tensors = tensors_of(first)
-        steps_first = [place for place, tensor in enumerate(tensors) if tensor.dim() > 1]
-        for place in steps_first:
-            if tensors[place].size(1) == batch_size:
-                return lambda inputs, targets, place=place: int(tensors_of((inputs, targets))[place].size(1))  # type: ignore[misc]
-    rows = " or ".join(map(str, dict.fromkeys(counts))) or "no"
+    if _takes_time_first(made.model) and batch_size in (counts := _second_lengths(first)):
+        place = counts.index(batch_size)
+        return lambda inputs, targets: _second_lengths((inputs, targets))[place]
+    rows = " or ".join(map(str, dict.fromkeys(sample_counts(first)))) or "no"
     advice = "build it of batch_size rows" if takes_batch_size else f"take batch size {rows}"
     raise UserError(
         f"{shown}: its batch has {rows} rows, not the {batch_size} of the batch size; {advice}, or {COUNT_THEM}"
@@ -128,6 +125,10 @@ def _lists(values: Any) -> Iterator[int]:
 
 def _rows(tensor: torch.Tensor) -> int | None:
     return tensor.size(0) if tensor.dim() else None
+
+
+def _second_lengths(batch: Batch) -> list[int]:
+    return [tensor.size(1) for tensor in tensors_of(batch) if tensor.dim() > 1 and not tensor.is_nested]
 
 
 def _takes_time_first(model: nn.Module) -> bool:

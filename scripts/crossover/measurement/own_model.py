@@ -68,8 +68,8 @@ class OwnModel:
 
     def build_model(self, _size: int) -> nn.Module:
         """The model alone, as the function returns it, on the host."""
-        model: nn.Module = self._made().model
-        return model
+        made = self._made()
+        return measured_model(made) if self.model.mode == "train" else made.model
 
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
         """The step that the study's `mode` asks for."""
@@ -81,7 +81,8 @@ class OwnModel:
         self.tell({"doing": None})
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
-        if (dtype := _default_dtypes[self.model]) is arithmetic.dtype:
+        dtype = _default_dtypes[self.model]
+        if dtype is arithmetic.dtype and dtype is not torch.get_default_dtype():
             torch.set_default_dtype(dtype)
             task.switches = {"default_dtype": str(dtype)}
         return task
@@ -108,8 +109,6 @@ class OwnModel:
             self._run_lazy(made)
         if any(tensor.is_meta for tensor in _tensors_in(made)):
             raise UserError(f"{where} returns a model on the meta device, without values; build it on the CPU")
-        if self.model.mode == "train" and made.run is None and isinstance(made.loss, nn.Module):
-            return replace(made, model=ModelWithLoss(made.model, made.loss)) if _has_tensors(made.loss) else made
         return made
 
     def _run_lazy(self, made: Step) -> None:
@@ -153,6 +152,9 @@ def _own_copy(made: Step, where: str) -> Step:
                 f"{where} returns the same model each time, which cannot be copied ({first_line(error)}); build a new "
                 "one each time"
             ) from error
+        for module in model.modules():  # which would run the first model's weights
+            if hasattr(vars(module).get("forward"), "_torchdynamo_orig_callable"):
+                del module.forward
         return replace(made, model=model, loss=loss, optimizer=optimizer)
     _handed_out.update({id(tensor): tensor for tensor in tensors})
     return made
@@ -162,10 +164,6 @@ def _tensors_in(made: Step) -> list[torch.Tensor]:
     """Parameters and buffers of a step's model and loss."""
     modules = [module for module in (made.model, made.loss) if isinstance(module, nn.Module)]
     return [tensor for module in modules for tensor in chain(module.parameters(), module.buffers())]
-
-
-def _has_tensors(module: nn.Module) -> bool:
-    return any(True for _ in chain(module.parameters(), module.buffers()))
 
 
 class ModelWithLoss(nn.Module):
@@ -178,6 +176,14 @@ class ModelWithLoss(nn.Module):
     def forward(self, *inputs: Any, **named_inputs: Any) -> Any:
         """The model's output."""
         return self.model(*inputs, **named_inputs)
+
+
+def measured_model(made: Step) -> nn.Module:
+    """The model that a training moves, casts and trains: with its loss, if that has tensors of its own."""
+    model: nn.Module = made.model
+    if made.run is None and isinstance(made.loss, nn.Module) and made.loss.state_dict():
+        return ModelWithLoss(model, made.loss)
+    return model
 
 
 def _as_step(returned: Any, where: str) -> Step:
@@ -340,7 +346,7 @@ class _Own(Task):
     """What both modes share: batches, and how they travel."""
 
     def __init__(self, made: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
-        self.made, self.own_model, self.execution = made, model, cell.execution
+        self.made, self.own_model = made, model
         self.loaded = cell.protocol == "loaded"
         if self.loaded and not isinstance(made.inputs, Dataset | DataLoader):
             raise UserError(
@@ -352,17 +358,15 @@ class _Own(Task):
         self.batches = chain([self.first], batches)
         self.count = sample_counter(made, self.first, cell.batch_size, model.shown, takes_batch_size(model))
         with explaining(model, f"the count of its samples fails; {COUNT_THEM}"):
-            self.most_samples = self.samples = self.count(*self.first)
+            self.first_samples = self.samples = self.count(*self.first)
         self.samples_taken: int = 0
         self.host = host_reader(made, self.first, model.shown)
-        if self.host and self.loaded and self.execution == "cuda-graph":
-            raise UnsupportedError("cuda-graph replays its first batch's inputs of the host (Step(host=...))")
-        self.batched = made.samples is None and not self.host and _is_of_rows(self.first, cell.batch_size)
+        self.batched = _is_of_rows(self.first, cell.batch_size)
         if not self.batched:
             self.checked_rows = sys.maxsize
         if note := cast_note(made.model, self.first[0], arithmetic, cell.precision):
             self.notes, self.flags = (note,), ("cast",)
-        super().__init__(made.model, arithmetic)
+        super().__init__(measured_model(made) if model.mode == "train" else made.model, arithmetic)
         if not self.loaded:
             self.held = self.place(self.first)
             on_host = self._ids_on_host(self.first)
@@ -385,11 +389,6 @@ class _Own(Task):
             with explaining(self.own_model, "its data fail"):
                 batch = next(self.batches)
                 self.samples = self.count(*batch)
-            if self.samples != self.most_samples and self.execution != "eager":
-                raise UnsupportedError(
-                    f"{self.execution} takes batches of one size: one has {self.samples} samples after "
-                    f"{self.most_samples}; give the DataLoader drop_last=True"
-                )
             self.samples_taken += self.samples
             return self.place(batch)
         for tensor in self.resident:
@@ -403,8 +402,8 @@ class _Own(Task):
     def failure(self, error: Exception) -> str:
         """What a failing step means, with advice where the cause is known."""
         what = "its step fails"
-        if self.samples < self.most_samples:
-            counts = f"{self.samples} of {self.most_samples} samples"
+        if self.samples < self.first_samples:
+            counts = f"{self.samples} of {self.first_samples} samples"
             what += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
         if "should be a 1D CPU int64 tensor" in str(error):
             names = lengths_among(self.made.model, self.first[0])
@@ -538,16 +537,16 @@ class OwnInference(_Own, InferenceTask):
             try:
                 super().run(*inputs)
             except Exception as error:
-                if self.needs_gradients or early_end(error) is not None or not self._runs_with_gradients(inputs):
+                if self.takes_gradients or early_end(error) is not None or not self._runs_with_gradients(inputs):
                     raise
 
     def _runs_with_gradients(self, inputs: Batch) -> bool:
         """Whether the forward pass runs with gradients on, as one that takes derivatives itself; then they stay on."""
-        self.needs_gradients = True
+        self.takes_gradients = True
         try:
             super().run(*inputs)
         except Exception:
-            self.needs_gradients = False
+            self.takes_gradients = False
             return False
         self.notes += ("its forward pass takes derivatives, so it ran with gradients",)
         return True

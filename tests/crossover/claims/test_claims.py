@@ -173,6 +173,16 @@ def test_samples_per_second_and_the_time_of_a_run_are_derived(row: Row, metric: 
     assert found["measured"] == pytest.approx(ratio)
 
 
+def test_samples_per_second_count_what_came(row: Row) -> None:
+    """Half of a batch of 200 in three times the step of a whole batch of 100."""
+    half = trials(row, 3e-3, 0, batch_size=200, samples_per_step=100.0)
+    sides = {"of": {"batch_size": 200}, "over": {"batch_size": 100}, "range": [0.3, 0.4]}
+    found = verdict(
+        {"ratio_between": {"metric": "samples_per_s", **sides}}, [*trials(row, 1e-3, 0, batch_size=100), *half]
+    )
+    assert found["measured"] == pytest.approx(1 / 3)
+
+
 def crossover(low: float, high: float, **where: Any) -> dict[str, Any]:
     return {"crossover_between": {"range": [low, high], "where": where}}
 

@@ -15,8 +15,8 @@ from torch.nn import functional
 from crossover.config.models import Table, read_model
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
-from crossover.measurement.own_model import Batch, OwnModel, default_loss, explained
-from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.own_model import OwnModel, default_loss, explained
+from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
 
 CPU = Arithmetic(torch.device("cpu"))
@@ -33,12 +33,16 @@ Build = Callable[..., Task]
 def build(tmp_path: Path) -> Build:
     """Builds the task of a file's function `build`, in a file of its own."""
 
-    def make(text: str, protocol: str = "resident", **changes: Any) -> Task:
+    def make(text: str, protocol: str = "resident", precision: str = "fp32", **changes: Any) -> Task:
         file = tmp_path / f"net{len(list(tmp_path.iterdir()))}.py"
         file.write_text(HEAD + dedent(text))
         model = read_model(f"{file}:build", tmp_path, "here")
-        cell = Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=replace(model, **changes))
-        return OwnModel(cell).build(cell, {}, CPU)
+        cell = Cell("s", "model", protocol, 4, precision, "eager", 8, "cpu", model=replace(model, **changes))
+        arithmetic = arithmetic_of(precision, CPU.device)
+        task = OwnModel(cell).build(cell, {}, arithmetic)
+        task.build_model = lambda: OwnModel(cell).build_model(8)
+        task.build_again = lambda: OwnModel(cell).build(cell, {}, arithmetic)
+        return task
 
     return make
 
@@ -114,10 +118,13 @@ def test_an_optimizer_may_be_there_already(build: Build) -> None:
 
 
 def test_rows_may_be_many_to_a_sample_and_lie_second(build: Build) -> None:
-    graph = "def build(size, batch_size):\n    return nn.Linear(3, 1), torch.ones(10 * batch_size, 3)"
-    assert not build(graph).batched
-    steps_first = "def build():\n    return nn.LSTM(3, 2), torch.ones(7, 4, 3)"
-    assert build(steps_first).batch.tensors[0].shape == (7, 4, 3)
+    graph = """
+    def build(size, batch_size):
+        return Step(model=nn.Linear(3, 1), inputs=torch.ones(10 * batch_size, 3), samples=batch_size)
+    """
+    assert (build(graph).batched, build(graph).samples) == (False, 4)
+    steps_first = build("def build():\n    return nn.LSTM(3, 2), torch.ones(7, 4, 3)")
+    assert (steps_first.batched, steps_first.samples) == (False, 4)
 
 
 def test_a_step_of_ones_own_runs_whole_and_is_not_checked(build: Build) -> None:
@@ -209,7 +216,10 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
         ("def build(size):\n    return nn.Linear(1, 1)", "returns a Linear; allowed: (model, inputs)"),
         ("def build(size):\n    return 1, torch.ones(1)", "returns a int as the model; allowed: a torch.nn.Module"),
         ("def build(size):\n    return nn.Linear(1, 1), [1]", "returns a list as the inputs"),
-        ("def build(size):\n    return nn.Linear(1, 1), torch.ones(1), 3", "returns a int as the targets"),
+        (
+            "def build(size):\n    return nn.Linear(1, 1), torch.ones(1), 3",
+            "returns a int as the targets; allowed: a tensor, a list or dict of them",
+        ),
         ("def build(size):\n    return nn.ReLU(), torch.ones(4)", "has no parameters to train; take mode: infer"),
         ("def build():\n    raise SystemExit('bye')", "line 6: build(8, 4) fails: SystemExit: bye"),
         (
@@ -219,7 +229,7 @@ def test_what_is_no_batch_of_rows_is_compared_whole(build: Build) -> None:
         ),
         (
             "def build():\n    return nn.Linear(3, 1), torch.ones(5, 3)",
-            "its batch has 5 rows, not the 4 of the batch size; take batch size 5",
+            "its batch has 5 rows, not the 4 of the batch size; take batch size 5, or say how many samples",
         ),
         (
             "def build(size, batch_size):\n    return nn.Linear(3, 1), torch.ones(3, 3)",
@@ -296,8 +306,464 @@ def test_shapes_that_no_default_compares_are_named() -> None:
         default_loss(torch.ones(4, 8), torch.ones(4, 7))
 
 
-def test_a_batch_is_put_together_as_it_was() -> None:
-    batch = Batch({"a": torch.ones(2), "b": [torch.zeros(2), "x"]}, torch.ones(2))
-    inputs, targets = batch.unpack([tensor + 1 for tensor in batch.tensors])
-    assert inputs["b"][1] == "x"
-    assert [inputs["a"].sum(), inputs["b"][0].sum(), targets.sum()] == [4, 2, 4]
+LINEAR = "def build():\n    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), {})"
+
+
+class TestPrecision:
+    COMPLEX = """
+    class Spectral(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.tensor([1 + 2j, 3 - 4j]))
+            self.register_buffer("places", torch.arange(2))
+        def forward(self, signal):
+            return (signal * self.weight[self.places]).imag
+    def build():
+        return Spectral(), torch.ones(4, 2)
+    """
+
+    @pytest.mark.parametrize(
+        ("precision", "dtype"), [("fp64", torch.complex128), ("fp32", torch.complex64), ("bf16", torch.complex64)]
+    )
+    def test_complex_weights_stay_complex(self, build: Build, precision: str, dtype: torch.dtype) -> None:
+        task = build(self.COMPLEX, precision=precision)
+        assert (task.model.weight.dtype, task.model.places.dtype) == (dtype, torch.int64)
+        assert task.model.weight.tolist() == [1 + 2j, 3 - 4j]
+        (loss,) = task.forward(task.model, *task.next_inputs())
+        assert loss.item() == 10  # (2^2 + 4^2) / 2
+
+    def test_tied_weights_stay_tied_and_an_optimizer_keeps_them(self, build: Build) -> None:
+        task = build(
+            """
+            def build():
+                model = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False))
+                model[1].weight = model[0].weight
+                adagrad = torch.optim.Adagrad(model.parameters(), lr=0.5)  # which makes its state at once
+                return Step(model=model, inputs=torch.ones(4, 3), optimizer=adagrad)
+            """,
+            precision="fp64",
+        )
+        (weight,) = task.model.parameters()
+        assert task.model[0].weight is task.model[1].weight is weight
+        (sums,) = (state["sum"] for state in task.optimizer.state.values())
+        assert (weight.dtype, sums.dtype) == (torch.float64, torch.float64)
+        before = weight.detach().clone()
+        task.step()
+        assert not torch.equal(weight, before)
+
+    DOUBLE = "def build():\n    return nn.Linear(3, 1).double(), torch.ones(4, 3).double()"
+    BY_DEFAULT = """
+    torch.set_default_dtype(torch.float64)
+    def build():
+        return nn.Linear(3, 1), torch.ones(4, 3)
+    """
+
+    @pytest.mark.parametrize("text", [DOUBLE, BY_DEFAULT, DOUBLE.replace(".double(),", ",")])
+    def test_a_model_in_double_precision_is_noted_where_it_is_cast(self, build: Build, text: str) -> None:
+        try:
+            task = build(text)
+            note = "the model is in float64 and was measured in fp32; precisions: [fp64] measures it as it is"
+            assert (task.notes, task.flags, task.switches) == ((note,), ("cast",), {})
+            assert torch.get_default_dtype() == task.model.weight.dtype == torch.float32
+            task.step()
+            exact = build(text, precision="fp64")
+            assert (exact.notes, exact.flags, exact.model.weight.dtype) == ((), (), torch.float64)
+            by_default = "set_default" in text
+            assert exact.switches == ({"default_dtype": "torch.float64"} if by_default else {})
+            assert torch.get_default_dtype() == (torch.float64 if by_default else torch.float32)
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+    def test_an_error_of_types_names_the_precision(self, build: Build) -> None:
+        task = build(
+            """
+            class Fixed(nn.Linear):
+                def forward(self, points):
+                    return super().forward(points + torch.zeros(3, dtype=torch.float64))
+            def build():
+                return Fixed(3, 1).double(), torch.ones(4, 3).double()
+            """
+        )
+        with pytest.raises(UserError, match=r"its step fails \(the model is in float64 .* precisions: \[fp64\]"):
+            task.step()
+
+    def test_a_model_without_values_is_one_line(self, build: Build) -> None:
+        with pytest.raises(UserError, match="returns a model on the meta device, without values; build it on the CPU"):
+            build("def build():\n    return nn.Linear(3, 1, device='meta'), torch.ones(4, 3)")
+
+
+class TestCachedModels:
+    TEXT = """
+    from functools import cache
+    @cache
+    def load():
+        return nn.Linear(3, 1)
+    def build():
+        model = load()
+        return Step(model=model, inputs=torch.ones(4, 3), optimizer=torch.optim.SGD(model.parameters(), lr=0.1))
+    """
+
+    def test_are_copied_with_their_optimizers(self, build: Build) -> None:
+        task = build(self.TEXT)
+        fresh = task.build_model()
+        assert fresh is not task.model
+        fresh.double()
+        task.step()
+        assert task.model.weight.dtype == torch.float32
+        again = task.build_again()
+        before = again.model.weight.detach().clone()
+        again.step()
+        assert not torch.equal(before, again.model.weight)  # its optimizer has its own weights
+        assert again.model.weight is not task.model.weight
+
+    def test_forget_what_was_compiled(self, build: Build) -> None:
+        """Compiled code holds the weights of the model that it was made of."""
+        task = build(self.TEXT)
+        task.model.forward = torch.compile(task.model.forward, backend="eager")
+        fresh = task.build_model()
+        with torch.no_grad():
+            fresh.weight.zero_()
+            fresh.bias.zero_()
+        assert fresh(torch.ones(1, 3)).item() == 0
+
+    def test_that_cannot_be_copied_are_one_line(self, build: Build) -> None:
+        text = self.TEXT.replace(
+            "return nn.Linear(3, 1)\n", "model = nn.Linear(3, 1); model.rows = iter(open(__file__)); return model\n"
+        )
+        with pytest.raises(
+            UserError, match=r"returns the same model each time, which cannot be copied \(.*; build a new one"
+        ):
+            build(text).build_model()
+
+
+class TestLosses:
+    def test_a_loss_with_tensors_is_cast_and_compared_with_the_model(self, build: Build) -> None:
+        task = build(
+            """
+            def build():
+                loss = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 3.0]))
+                return Step(model=nn.Linear(3, 2), inputs=torch.ones(4, 3), targets=torch.arange(4).clamp(max=1),
+                            loss=loss)
+            """,
+            precision="fp64",
+        )
+        assert {tensor.dtype for tensor in task.model.state_dict().values()} == {torch.float64}
+        single = task.build_model()
+        single.load_state_dict(task.model.state_dict())
+        features, labels = task.next_inputs()
+        (loss,), (rounded,) = task.forward(task.model, features, labels), task.forward(single, features.float(), labels)
+        log = task.model(features)[0].log_softmax(0)
+        assert loss.item() == pytest.approx(-(log[0] + 9 * log[1]).item() / 10)
+        assert rounded.item() == pytest.approx(loss.item(), rel=1e-6)
+
+    def test_a_losss_own_parameters_are_trained(self, build: Build) -> None:
+        task = build(
+            """
+            class Scaled(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.scale = nn.Parameter(torch.ones(()))
+                def forward(self, output, targets):
+                    return (output - targets).sum() * self.scale
+            def build():
+                sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.5)
+                zero = nn.Linear(3, 1, bias=False)
+                nn.init.zeros_(zero.weight)
+                return Step(model=zero, inputs=torch.ones(4, 3), targets=-torch.ones(4, 1), loss=Scaled(),
+                            optimizer=sgd)
+            """
+        )
+        task.step()
+        assert task.model.loss.scale.item() == -1  # 1 less 0.5 times 4
+        assert task.model.model.weight.tolist() == [[-2.0] * 3]
+
+    def test_a_dict_of_losses_is_summed(self) -> None:
+        one, two = (torch.tensor(value, requires_grad=True) for value in (1.0, 2.0))
+        assert default_loss({"boxes": one, "classes": two, "accuracy": torch.tensor(9.0)}, None).item() == 3
+        assert default_loss({"loss": two, "boxes": one}, None).item() == 2
+        with pytest.raises(ValueError, match="returns losses and other tensors in one dict"):
+            default_loss({"boxes": one, "scores": torch.ones(4)}, torch.ones(4))
+
+    def test_a_scalar_is_the_loss_and_complex_outputs_have_one(self) -> None:
+        assert default_loss(torch.tensor(3.0), None).item() == 3
+        assert default_loss(torch.tensor([3 + 4j, 0]), None).item() == 12.5
+        assert default_loss(torch.tensor([3 + 4j]), torch.tensor([3j])).item() == 10
+
+    def test_a_detector_takes_its_targets(self, build: Build) -> None:
+        task = build(
+            """
+            from torch.utils.data import DataLoader
+            class Detector(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.boxes, self.classes = nn.Parameter(torch.zeros(())), nn.Parameter(torch.zeros(()))
+                def forward(self, images, targets):
+                    assert len(images) == len(targets) == 4
+                    wanted = sum(target["boxes"].sum() for target in targets)
+                    bright = sum(image.mean() for image in images)
+                    return {"boxes": self.boxes * wanted, "classes": self.classes * bright}
+            def build(size, batch_size):
+                items = [(torch.ones(3, side, side), {"boxes": torch.ones(2, 4)}) for side in (5, 6, 7, 8)]
+                sgd = lambda parameters: torch.optim.SGD(parameters, lr=1.0)
+                loader = DataLoader(items, batch_size=batch_size, collate_fn=lambda batch: tuple(zip(*batch)))
+                return Step(model=Detector(), inputs=loader, optimizer=sgd)
+            """,
+            "loaded",
+        )
+        task.step()
+        assert (task.model.boxes.item(), task.model.classes.item(), task.samples_taken) == (-32, -4, 4)
+
+
+def test_batches_hold_their_own_numbers(build: Build) -> None:
+    """A list, a number and a tensor without dimensions are those of this batch, not of the first."""
+    task = build(
+        """
+        from torch.utils.data import DataLoader
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.ones(()))
+            def forward(self, rows, names, count, scale):
+                return self.weight * scale * count * len(names[0])
+        def collate(items):
+            first = items[0]
+            scale = torch.tensor(float(first))
+            return {"rows": torch.ones(4, 2), "names": ["x" * first] * 4, "count": first, "scale": scale}
+        def build(size, batch_size):
+            return Net(), DataLoader(range(1, 9), batch_size=4, collate_fn=collate)
+        """,
+        "loaded",
+    )
+    losses = [task.forward(task.model, *task.next_inputs())[0].item() for _ in range(3)]
+    assert losses == [1, 5**3, 1]
+
+
+def test_a_named_tuple_is_one_argument(build: Build) -> None:
+    task = build(
+        """
+        from collections import namedtuple
+        Points = namedtuple("Points", "where when")
+        class Net(nn.Linear):
+            def forward(self, points):
+                return super().forward(points.where) * points.when
+        def build():
+            return Net(3, 1), Points(torch.ones(4, 3), torch.zeros(4, 1))
+        """
+    )
+    assert task.forward(task.model, *task.next_inputs())[0].item() == 0
+
+
+SHORT = """
+from torch.utils.data import DataLoader, TensorDataset
+def build(size, batch_size):
+    rows = TensorDataset(torch.randn(5, 3), torch.zeros(5, 1))
+    return nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1)), DataLoader(rows, batch_size=batch_size)
+"""
+
+
+def test_samples_are_counted_as_they_come(build: Build) -> None:
+    task = build(SHORT.replace("nn.BatchNorm1d(3)", "nn.ReLU()"), "loaded")
+    counts = []
+    for _ in range(4):
+        task.step()
+        counts.append(task.samples_taken)
+    assert counts == [4, 5, 9, 10]
+    resident = build(SHORT)
+    resident.step()
+    resident.step()
+    assert resident.samples_taken == 8
+
+
+def test_a_shorter_last_batch_that_fails_is_named(build: Build) -> None:
+    task = build(SHORT, "loaded")
+    task.step()
+    with pytest.raises(
+        UserError, match=r"on a shorter batch \(1 of 4 samples\): give the DataLoader drop_last=True: Value"
+    ):
+        task.step()
+
+
+class TestHost:
+    TEXT = """
+    from torch.nn.utils.rnn import pack_padded_sequence
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cells = nn.GRU(3, 2, batch_first=True)
+        def forward(self, words, lengths):
+            if lengths.device.type != "cpu":
+                raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor")
+            return self.cells(pack_padded_sequence(words, lengths, batch_first=True))[1]
+    def build():
+        return Step(model=Net(), inputs=(torch.ones(4, 5, 3), torch.tensor([5, 3, 2, 1])), {})
+    """
+
+    def test_names_what_is_not_moved(self, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+        task = build(self.TEXT.format("host='lengths'"))
+        task.step()
+        assert len(task.resident) == 1
+        monkeypatch.setattr(Arithmetic, "place", lambda _self, tensor: tensor.to("meta"))
+        (words, lengths), _ = task.place(task.first)
+        assert (words.device.type, lengths.device.type) == ("meta", "cpu")
+
+    def test_is_advised_where_lengths_were_moved(self, build: Build) -> None:
+        task = build(self.TEXT.format(""))
+        (words, lengths), _ = task.next_inputs()
+        with pytest.raises(UserError, match=r"lengths must stay in host memory: Step\(host=\['lengths'\]\)"):
+            task.run((words, lengths.to("meta")), None)
+
+
+def test_lazy_modules_find_their_shapes_first(build: Build) -> None:
+    task = build(
+        """
+        def build():
+            model = nn.Sequential(nn.LazyLinear(5), nn.LazyBatchNorm1d(), nn.LazyLinear(1))
+            return Step(model=model, inputs=torch.ones(4, 3), optimizer=torch.optim.Adam)
+        """
+    )
+    assert sum(parameter.numel() for parameter in task.model.parameters()) == 3 * 5 + 5 + 2 * 5 + 5 + 1
+    assert (task.model.training, task.model[1].num_batches_tracked.item()) == (True, 0)
+    task.step()
+    fails = "def build():\n    return nn.Sequential(nn.Linear(9, 2), nn.LazyLinear(1)), torch.ones(4, 3)"
+    with pytest.raises(
+        UserError, match="the first forward pass, which its lazy modules need, fails: RuntimeError: mat1"
+    ):
+        build(fails)
+
+
+class TestDerivatives:
+    FIELD = """
+    class Field(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Linear(2, 1)
+        def forward(self, points):
+            points = points if points.requires_grad else points.requires_grad_(True)
+            return torch.autograd.grad(self.net(points).square().sum(), points, create_graph=True)[0]
+    def build():
+        return Field(), torch.rand(4, 2, requires_grad={})
+    """
+
+    @pytest.mark.parametrize("leaf", [True, False])
+    def test_inputs_keep_asking_for_gradients_which_do_not_add_up(self, build: Build, leaf: bool) -> None:
+        task = build(self.FIELD.format(leaf))
+        task.step()
+        (points,) = task.resident
+        assert points.is_leaf
+        task.optimizer.param_groups[0]["lr"] = 0.0
+        task.step()
+        second = points.grad.clone()
+        task.step()
+        assert torch.equal(second, points.grad)
+
+    def test_a_forward_pass_that_takes_them_is_inferred_with_gradients(self, build: Build) -> None:
+        task = build(self.FIELD.format(False), mode="infer")
+        assert not task.takes_gradients
+        task.step()
+        task.step()
+        assert task.takes_gradients
+        assert task.notes == ("its forward pass takes derivatives, so it ran with gradients",)
+
+    def test_other_errors_of_an_inference_stay(self, build: Build) -> None:
+        task = build("def build():\n    return nn.Linear(3, 1), torch.ones(4, 5)", mode="infer")
+        with pytest.raises(UserError, match="its step fails: RuntimeError: mat1 and mat2"):
+            task.step()
+        assert (task.takes_gradients, task.notes) == (False, ())
+
+
+class TestOptimizers:
+    def test_one_that_needs_a_closure_needs_a_whole_step(self, build: Build) -> None:
+        with pytest.raises(UserError, match=r"the step of LBFGS needs a closure; give the whole step, Step\(run=...\)"):
+            build(LINEAR.format("optimizer=torch.optim.LBFGS"))
+        task = build(
+            """
+            def run(model, inputs, targets, optimizer):
+                def closure():
+                    optimizer.zero_grad()
+                    loss = (model(inputs) - targets).square().mean()
+                    loss.backward()
+                    return loss
+                optimizer.step(closure)
+            def build():
+                model = nn.Linear(3, 1)
+                return Step(model=model, inputs=torch.eye(3).repeat(2, 1)[:4], targets=torch.ones(4, 1), run=run,
+                            optimizer=torch.optim.LBFGS)
+            """
+        )
+        task.step()
+        values, targets = task.next_inputs()
+        assert (task.model(values) - targets).abs().max().item() < 1e-3
+
+    def test_one_of_other_parameters_is_one_line(self, build: Build) -> None:
+        with pytest.raises(UserError, match="its optimizer has none of the model's parameters; make it of these"):
+            build(LINEAR.format("optimizer=torch.optim.SGD(nn.Linear(3, 1).parameters(), lr=1)"))
+        with pytest.raises(UserError, match="its optimizer is a int; allowed: an optimizer of the model's parameters"):
+            build(LINEAR.format("optimizer=lambda parameters: 1"))
+
+
+class TestAmp:
+    TEXT = """
+    seen = []
+    class Net(nn.Linear):
+        def forward(self, rows):
+            seen.append(("forward", torch.is_autocast_enabled("cpu")))
+            return super().forward(rows)
+    def run(model, inputs, targets, optimizer{argument}):
+        optimizer.zero_grad()
+        {step}
+        seen.append(("run", torch.is_autocast_enabled("cpu"), output.dtype, next(model.parameters()).grad.tolist()))
+    def build():
+        model = Net(2, 1, bias=False)
+        nn.init.ones_(model.weight)
+        model.seen = seen
+        sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.5)
+        return Step(model=model, inputs=torch.ones(4, 2), run=run, optimizer=sgd)
+    """
+    PLAIN = "output = model(inputs); (output.mean() / 2).backward(); optimizer.step()"
+    WITH_AMP = """with amp.autocast(): output = model(inputs)
+        amp.backward(output.float().mean() / 2); amp.step(optimizer)"""
+
+    @pytest.mark.parametrize("precision", ["fp32", "amp-bf16"])
+    def test_a_run_without_amp_has_autocast_in_the_forward_pass_alone(self, build: Build, precision: str) -> None:
+        task = build(self.TEXT.format(argument="", step=self.PLAIN), precision=precision)
+        task.step()
+        amp = precision != "fp32"
+        assert task.model.seen == [("forward", amp), ("run", False, torch.float32, [[0.5, 0.5]])]
+        assert task.model.weight.tolist() == [[0.75, 0.75]]
+        note = "its run takes no amp: in amp-bf16 the model's forward pass alone is under autocast"
+        assert task.notes == ((note,) if amp else ())
+
+    def test_without_amp_no_scaler_is_used_and_so_none_is_claimed(self, build: Build) -> None:
+        with pytest.raises(
+            UnsupportedError, match="amp-fp16 needs a loss scaler, which its run does not take; define run"
+        ):
+            build(self.TEXT.format(argument="", step=self.PLAIN), precision="amp-fp16")
+
+    @pytest.mark.parametrize(
+        ("precision", "dtype"), [("fp32", torch.float32), ("amp-bf16", torch.bfloat16), ("amp-fp16", torch.float16)]
+    )
+    def test_a_run_that_takes_it_follows_the_precision(self, build: Build, precision: str, dtype: torch.dtype) -> None:
+        """The gradient is 1/2, with a scale of 2^16 first 32,768."""
+        task = build(self.TEXT.format(argument=", amp", step=self.WITH_AMP), precision=precision)
+        task.step()
+        amp = precision != "fp32"
+        assert task.model.seen == [("forward", amp), ("run", False, dtype, [[0.5, 0.5]])]
+        assert task.model.weight.tolist() == [[0.75, 0.75]]
+        assert task.notes == ()
+        if task.arithmetic.scaler is not None:
+            assert task.arithmetic.scaler.state_dict()["_growth_tracker"] == 1  # one update without an overflow
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        ("samples=0", "returns a int as the samples; allowed: a number, or a function of inputs and targets"),
+        ("samples=lambda inputs, targets: 1 / 0", "the count of its samples fails"),
+        ("host=3", "returns a int as the host; allowed: names of the model's arguments"),
+    ],
+)
+def test_other_parts_of_a_step_that_are_wrong_are_one_line(build: Build, part: str, shown: str) -> None:
+    with pytest.raises(UserError) as found:
+        build(LINEAR.format(part))
+    assert shown in str(found.value)
+    assert "\n" not in str(found.value)

@@ -86,12 +86,13 @@ def test_the_largest_batch_is_timed_in_a_process_of_its_own() -> None:
 
     def attempt(job: TryJob) -> Outcome:
         jobs.append(job)
-        return Outcome("ok", None, True, {}, {"timed_batches": 40, "timed_s": 8.0})
+        found = {"timed_batches": 40, "timed_s": 8.0, "throughput_samples_per_s": 745.0}
+        return Outcome("ok", None, True, {}, found)
 
     found, lines = search(lambda size: "ok" if size < 150 else "oom")
     timed = time_largest(FIRST, found, 100, attempt, lines.append)
     assert jobs == [replace(FIRST, cell=replace(CELL, batch_size=149), timed_batches=100)]
-    rate = {"throughput_samples_per_s": 40 * 149 / 8.0, "timed_batches": 40, "timed_s": 8.0}
+    rate = {"throughput_samples_per_s": 745.0, "timed_batches": 40, "timed_s": 8.0}
     assert timed == replace(found, **rate)
     assert lines[-1] == "batch 149: 745 samples/s over 40 batches"
 
@@ -178,6 +179,30 @@ def test_what_is_tried_are_steps_with_their_update(
     assert end == ("ok", None, {})
     assert task.events.count("end") == before + TryJob.steps
     assert int(task.optimizer.state[next(task.model.parameters())]["step"]) == TryJob.steps + bool(before)
+
+
+@pytest.mark.parametrize(("samples", "rows"), [(None, CELL.batch_size), ([4, 1], 2.5)])
+def test_a_rate_counts_the_samples_that_came(
+    monkeypatch: pytest.MonkeyPatch, samples: list[int] | None, rows: float
+) -> None:
+    """Four batches, of the batch size or of 4 and 1 samples in turns."""
+
+    class Counting(TinyTraining):
+        def next_inputs(self) -> tuple[torch.Tensor, ...]:
+            if samples is not None:
+                self.samples_taken = (self.samples_taken or 0) + samples[self.events.count("end") % 2]
+            return super().next_inputs()
+
+    def build(_cell: object, _data: object, arithmetic: Arithmetic) -> TinyTraining:
+        task = Counting(linear(1.0), [torch.ones(1, 1)], arithmetic, times(1.0))
+        task.optimizer = torch.optim.Adam(task.model.parameters())
+        return task
+
+    monkeypatch.setattr(prepared, "build_task", build)
+    job = replace(FIRST, cell=CELL, dataset=None, memory_limit_bytes=None, threads=torch.get_num_threads())
+    status, _, found = run_try(replace(job, timed_batches=4))
+    assert status == "ok"
+    assert found["throughput_samples_per_s"] * found["timed_s"] == pytest.approx(4 * rows)
 
 
 def set_a_switch(model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:

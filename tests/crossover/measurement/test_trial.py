@@ -14,6 +14,8 @@ import torch
 from safetensors.torch import save_file
 
 import trials
+from crossover.config.models import read_model
+from crossover.config.studies import Cell
 from crossover.config.words import FLAGS
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
@@ -105,6 +107,52 @@ def test_a_good_trial_fills_its_row(job: TrialJob, tmp_path: Path) -> None:
     assert row.flops_per_step == 2 * 10 * (3 * (8 + 32 + 16) - 8)
     assert row.max_abs_error is row.max_relative_error is None
     write_record(row, tmp_path / "row.parquet")
+
+
+SHORT_BATCHES = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+def build(size, batch_size):
+    rows = TensorDataset(torch.randn(5, 3).double(), torch.zeros(5, 1))
+    return nn.Linear(3, 1).double(), DataLoader(rows, batch_size=batch_size)
+"""
+
+
+def own_cell(tmp_path: Path, text: str, protocol: str) -> Cell:
+    """A cell of a user's own model at batch size 4."""
+    (tmp_path / "net.py").write_text(text)
+    model = read_model(f"{tmp_path / 'net.py'}:build", tmp_path, "here")
+    return Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=model)
+
+
+def test_a_row_counts_the_samples_that_came(job: TrialJob, tmp_path: Path) -> None:
+    """Batches of 4 and of 1 in turns: 2.5 on average, and one step more or less at the end."""
+    row = run_trial(replace(job, cell=own_cell(tmp_path, SHORT_BATCHES, "loaded"), trial=2))
+    assert row.status == "ok"
+    assert row.samples_per_step == pytest.approx(2.5, abs=1.5 / (row.timed_steps or 0))
+    assert run_trial(replace(job, trial=2)).samples_per_step == CELL.batch_size
+
+
+def test_a_row_tells_that_a_model_was_cast(job: TrialJob, tmp_path: Path) -> None:
+    row = run_trial(replace(job, cell=own_cell(tmp_path, SHORT_BATCHES, "resident"), trial=2))
+    assert row.reason == "the model is in float64 and was measured in fp32; precisions: [fp64] measures it as it is"
+    assert "cast" in (row.flags or [])
+    assert row.samples_per_step == 4
+
+
+def test_a_default_type_set_at_import_may_stay_where_it_is_asked_for(job: TrialJob, tmp_path: Path) -> None:
+    text = SHORT_BATCHES.replace("def build", "torch.set_default_dtype(torch.float64)\ndef build")
+    cell = own_cell(tmp_path, text.replace(".double()", ""), "resident")
+    try:
+        single = run_trial(replace(job, cell=cell, trial=2))
+        exact = run_trial(replace(job, cell=replace(cell, precision="fp64"), trial=2))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert [single.status, exact.status] == ["ok", "ok"]
+    assert ["cast" in (row.flags or []) for row in (single, exact)] == [True, False]
+    kept = [json.loads(row.backend_settings or "")["default_dtype"] for row in (single, exact)]
+    assert kept == ["torch.float32", "torch.float64"]
 
 
 def test_what_is_known_is_told_before_anything_is_built(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:

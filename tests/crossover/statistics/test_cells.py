@@ -40,6 +40,12 @@ def test_a_cell_is_a_row_with_its_time(row: Row) -> None:
     assert (cell["parameters"], cell["device_name"], cell["refined"]) == (230, "Brand C1", False)
 
 
+def test_a_rate_counts_the_samples_that_came(row: Row) -> None:
+    """Batches of 100 of which every second one had one row only: 50.5 in 2 ms are 25,250 a second."""
+    (cell,) = cells_of(*trials(row, "samples_per_step", 50.0, 51.0, step_time_s=2e-3))
+    assert cell["samples_per_s"] == pytest.approx(25_250)
+
+
 def test_a_size_beyond_the_studys_own_was_refined(row: Row) -> None:
     cells = cells_of(*(row(size=size) for size in (2, 3, 4)), sizes={"disc_depth": (2, 4)})
     assert [cell["refined"] for cell in cells] == [False, True, False]

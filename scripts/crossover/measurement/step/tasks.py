@@ -116,8 +116,8 @@ class TrainingTask(GradientTask):
 class InferenceTask(Task):
     """An inference pass: evaluation mode, no gradients."""
 
-    needs_gradients: bool = False
-    """Whether the forward pass itself takes derivatives, and so cannot run without gradients."""
+    takes_gradients: bool = False
+    """Whether the forward pass itself takes derivatives, and so needs gradients switched on."""
 
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         super().__init__(model.eval(), arithmetic, resident)
@@ -139,5 +139,5 @@ class InferenceTask(Task):
         self.end_step()
 
     def _results(self, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        with torch.set_grad_enabled(self.needs_gradients), self.arithmetic.autocast():
+        with torch.set_grad_enabled(self.takes_gradients), self.arithmetic.autocast():
             return self.forward(self.model, *inputs)

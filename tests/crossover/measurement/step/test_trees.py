@@ -1,0 +1,93 @@
+"""Batches as pytrees: what counts as a tensor of a batch, and what stays as it is."""
+
+from __future__ import annotations
+
+from collections import UserDict, namedtuple
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.utils.rnn import PackedSequence, pack_sequence
+
+from crossover.measurement.step.trees import change_tensors, map_tensors, tensors_of
+
+Pair = namedtuple("Pair", "first second")
+ONE = torch.ones(2)
+
+
+@dataclass(frozen=True)
+class Rows:
+    values: torch.Tensor
+    name: str
+
+
+class Graph:
+    """As graph libraries have them: it moves as a whole."""
+
+    def __init__(self, nodes: torch.Tensor, parts: list[Any]) -> None:
+        self.nodes, self.parts = nodes, parts
+
+    def to(self, device: str) -> Graph:
+        return Graph(self.nodes.to(device), self.parts)
+
+
+class Record(dict[str, Any]):
+    """A subclass of dict, which torch's pytrees take for a leaf."""
+
+
+@pytest.mark.parametrize(
+    ("batch", "read"),
+    [
+        ((ONE, [ONE, 3]), lambda batch: [batch[0], batch[1][0]]),
+        ({"a": ONE, "b": {"c": ONE, "d": "text"}}, lambda batch: [batch["a"], batch["b"]["c"]]),
+        (Pair(ONE, Pair(ONE, None)), lambda batch: [batch.first, batch.second.first]),
+        (Rows(ONE, "name"), lambda batch: [batch.values]),
+        ((Record(a=ONE, b=7), UserDict(c=ONE)), lambda batch: [batch[0]["a"], batch[1]["c"]]),
+        (Graph(ONE, [ONE, "kept"]), lambda batch: [batch.nodes, batch.parts[0]]),
+    ],
+)
+def test_tensors_are_changed_wherever_they_lie(batch: Any, read: Any) -> None:
+    changed = map_tensors(lambda tensor: tensor + 1, batch)
+    assert type(changed) is type(batch)
+    assert [tensor.tolist() for tensor in read(changed)] == [[2.0, 2.0]] * len(read(batch))
+    assert all(mine is theirs for mine, theirs in zip(tensors_of(batch), read(batch), strict=True))
+    assert [tensor.tolist() for tensor in read(batch)] == [[1.0, 1.0]] * len(read(batch))  # the batch itself stays
+
+
+def test_what_is_no_tensor_stays_as_it_is() -> None:
+    module = torch.nn.Linear(2, 2)
+    kept = (3, "text", None, torch.Size([2]), torch.float32, module)
+    assert map_tensors(lambda tensor: tensor + 1, kept) == kept
+    assert tensors_of(kept) == []
+
+
+def test_a_packed_sequence_keeps_its_batch_sizes_in_host_memory() -> None:
+    packed = pack_sequence([torch.ones(2), torch.ones(3)], enforce_sorted=False)
+    on_meta = map_tensors(lambda tensor: tensor.to("meta"), [packed])[0]
+    assert isinstance(on_meta, PackedSequence)
+    places = [on_meta.data, on_meta.sorted_indices, on_meta.unsorted_indices, on_meta.batch_sizes]
+    assert [place.device.type for place in places if place is not None] == ["meta", "meta", "meta", "cpu"]
+    assert len(tensors_of([packed])) == 3
+
+
+def test_sparse_and_nested_tensors_are_tensors() -> None:
+    sparse = torch.eye(3).to_sparse()
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
+    doubled = map_tensors(lambda tensor: tensor.to(torch.float64), [sparse, nested])
+    assert [(tensor.layout, tensor.dtype) for tensor in doubled] == [
+        (torch.sparse_coo, torch.float64),
+        (torch.jagged, torch.float64),
+    ]
+
+
+def test_what_requires_gradients_becomes_a_leaf_that_does() -> None:
+    points = torch.ones(2, requires_grad=True)
+    copies = map_tensors(lambda tensor: tensor.to(torch.float64), [points, points * 2, ONE])
+    assert [(copy.requires_grad, copy.is_leaf) for copy in copies] == [(True, True), (True, True), (False, True)]
+    copies[0].sum().backward()
+    assert points.grad is None
+    (part,) = change_tensors(lambda tensor: tensor * 3, [points])
+    part.sum().backward()
+    assert points.grad is not None
+    assert points.grad.tolist() == [3.0, 3.0]
