@@ -17,6 +17,7 @@ import trials
 from crossover.config.models import read_model
 from crossover.config.studies import Cell
 from crossover.config.words import FLAGS
+from crossover.errors import InvalidError, UnsupportedError, UserError
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
 from crossover.measurement.process.jobs import TrialJob
@@ -97,7 +98,7 @@ def test_a_good_trial_fills_its_row(job: TrialJob, tmp_path: Path) -> None:
     for measured in (row.step_time_s, row.first_step_s, row.load_after):
         assert measured is not None
     spent_s = json.loads(row.spent_s or "")
-    passes = ["numerical check", "memory pass", "profile", "count of operations", "remedies"]
+    passes = ["numerical check", "memory pass", "memory split", "profile", "count of operations", "remedies"]
     assert list(spent_s) == ["import", "context", "build", "first steps", "warm-up and timing", *passes]
     assert (row.timed_s or 0) <= spent_s["warm-up and timing"] <= sum(spent_s.values())
     assert row.recompiles == 0
@@ -271,6 +272,7 @@ LATER = {
     "measure_latencies": ("latencies", "latency_p50_s"),
     "compare_with_reference": ("numerical check", "relative_error"),
     "measure_memory": ("memory pass", "peak_rss_bytes"),
+    "split_memory": ("memory split", "parameter_bytes"),
     "profile_device": ("profile", "device_busy_s"),
     "count_work": ("count of operations", "flops_per_step"),
     "time_in_turns": ("remedies", "held_s"),
@@ -278,19 +280,91 @@ LATER = {
 """The passes after the timing, by the function that does their work: their names, and a column of each."""
 
 
+class TorchsOwn(BaseException):
+    """What is no Exception."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.AcceleratorError("CUDA error: out of memory\nmore"),
+        RuntimeError("A leaf node was passed to _will_engine_execute_node\nmore"),
+        TorchsOwn("no hooks"),
+        SystemExit("the model's own exit"),
+        UnsupportedError("an operation"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
 @pytest.mark.parametrize(("work", "name", "missing"), [(work, *names) for work, names in LATER.items()])
-def test_no_memory_for_a_later_pass_leaves_the_time_and_the_other_passes(
-    monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str, name: str, missing: str
+def test_whatever_a_later_pass_raises_leaves_the_time_and_the_other_passes(
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str, name: str, missing: str, error: BaseException
 ) -> None:
-    monkeypatch.setattr(trial, work, failing(torch.AcceleratorError("CUDA error: out of memory\nmore")))
+    monkeypatch.setattr(trial, work, failing(error))
+    if work == "measure_memory":
+        monkeypatch.setattr(trial, "split_memory", lambda *_: {"parameter_bytes": 4})  # it needs the peak
     row = run_trial(replace(job, latency_steps=3))
-    assert (row.status, row.reason) == ("ok", f"{name}: CUDA error: out of memory")
+    assert (row.status, row.reason) == ("ok", f"{name}: {str(error).partition(chr(10))[0]}")
     assert "incomplete" in (row.flags or [])
     assert ("unchecked" in (row.flags or [])) is (name == "numerical check")
     assert row.step_time_s is not None
     for _, column in LATER.values():
         assert (getattr(row, column) is None) is (column in (missing, "device_busy_s"))  # a CPU has no kernels
     assert name in json.loads(row.spent_s or "")
+
+
+def test_a_users_mistake_in_a_later_pass_is_named_by_its_cause(monkeypatch: pytest.MonkeyPatch, job: TrialJob) -> None:
+    def work(*_: Any) -> None:
+        raise UserError("net.py: line 3: its step fails") from RuntimeError("no hooks here")
+
+    monkeypatch.setattr(trial, "measure_memory", work)
+    monkeypatch.setattr(trial, "split_memory", lambda *_: {})
+    assert run_trial(job).reason == "memory pass: no hooks here"
+
+
+@pytest.mark.parametrize("work", list(LATER))
+def test_a_changed_switch_in_a_later_pass_is_invalid(monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str) -> None:
+    monkeypatch.setattr(trial, work, failing(InvalidError("cudnn.benchmark changed")))
+    row = run_trial(replace(job, latency_steps=3))
+    assert (row.status, row.reason) == ("invalid", "cudnn.benchmark changed")
+    assert row.step_time_s is not None
+
+
+@pytest.mark.parametrize("work", list(LATER))
+def test_an_interrupt_ends_a_trial(monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str) -> None:
+    monkeypatch.setattr(trial, work, failing(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        run_trial(replace(job, latency_steps=3))
+
+
+@pytest.mark.parametrize("work", ["has_finite_weights", "host_columns"])
+def test_what_is_read_after_the_timing_cannot_lose_it(
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, work: str
+) -> None:
+    error = RuntimeError("the driver is gone")
+    if work == "has_finite_weights":
+        monkeypatch.setattr(trial, work, failing(error))
+    else:
+        monkeypatch.setattr(trial.Surroundings, "columns", failing(error))
+    row = run_trial(job)
+    assert (row.status, row.step_time_s is not None) == ("ok", True)
+    assert (row.reason or "").endswith(": the driver is gone")
+    assert "incomplete" in (row.flags or [])
+
+
+def test_weights_of_any_kind_can_be_looked_at() -> None:
+    class Kinds(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.share = torch.nn.Parameter(torch.ones(2))
+            self.waves = torch.nn.Parameter(torch.ones(2, dtype=torch.complex64))
+            self.levels = torch.nn.Parameter(torch.ones(2, dtype=torch.int8), requires_grad=False)
+
+    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
+    task.model = Kinds()
+    assert trial.has_finite_weights(task)
+    with torch.no_grad():
+        task.model.waves[0] = complex(1, math.nan)
+    assert not trial.has_finite_weights(task)
 
 
 def test_what_is_kept_if_a_pass_does_not_end_grows_from_pass_to_pass(job: TrialJob) -> None:
@@ -314,11 +388,10 @@ def test_foreign_work_is_known_before_the_time_is_kept(monkeypatch: pytest.Monke
     assert {(message["row"]["status"], message["transient"]) for message in told} == {("invalid", True)}
 
 
-@pytest.mark.parametrize(
-    ("module", "work"),
-    [(prepared, "build_task"), (trial, "measure_latencies"), (trial, "compare_with_reference")],
-)
-def test_a_bug_is_no_row(monkeypatch: pytest.MonkeyPatch, job: TrialJob, module: Any, work: str) -> None:
+@pytest.mark.parametrize(("module", "work"), [(prepared, "build_task"), (trial, "time_steps")])
+def test_a_bug_before_the_time_is_known_is_no_row(
+    monkeypatch: pytest.MonkeyPatch, job: TrialJob, module: Any, work: str
+) -> None:
     monkeypatch.setattr(module, work, failing(RuntimeError("mat1 and mat2 shapes cannot be multiplied")))
     with pytest.raises(RuntimeError, match="shapes"):
         run_trial(replace(job, latency_steps=3))
@@ -371,7 +444,7 @@ def test_a_wrong_answer_is_invalid_also_if_the_next_pass_does_not_end(
     assert not has_error or (row.relative_error or 0) > 1e-4
     assert (row.step_time_s or 0) > 0
     assert "unchecked" not in (row.flags or [])
-    assert [message["row"]["status"] for message in told] == ["ok", *["invalid"] * 4]
+    assert [message["row"]["status"] for message in told] == ["ok", *["invalid"] * 5]
     write_record(row, tmp_path / "row.parquet")  # which refuses NaN
 
 

@@ -172,7 +172,7 @@ def _tensors(value: Any) -> dict[Any, int]:
     return found
 
 
-def _memory_of(tensor: torch.Tensor) -> tuple[int, int]:
+def _memory_of(tensor: torch.Tensor) -> tuple[Any, Any]:
     """What tells a tensor's memory apart; those that torch.func wraps have none of their own."""
     try:
         storage = tensor.untyped_storage()

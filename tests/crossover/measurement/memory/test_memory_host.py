@@ -85,7 +85,7 @@ def test_sampling_ends_when_the_function_fails() -> None:
 TRAINING = """
 import json, torch
 from torch import nn
-from crossover.measurement.memory.memory_pass import measure_memory
+from crossover.measurement.memory.memory_pass import measure_memory, split_memory
 from crossover.measurement.memory.memory_split import Subject
 
 def measure(model, rows):
@@ -98,7 +98,8 @@ def measure(model, rows):
         optimizer.zero_grad()
     for _ in range(2):
         step()
-    return measure_memory(Subject(step, model, (optimizer,), (data,), step), torch.device("cpu"))
+    peak = measure_memory(step, torch.device("cpu"))
+    return peak | split_memory(Subject(step, model, (optimizer,), (data,)), torch.device("cpu"), peak)
 
 gradients = measure(nn.Sequential(nn.Linear(5000, 10000)), 1)
 activations = measure(nn.Sequential(nn.Linear(8, 500), nn.ReLU(), nn.Linear(500, 8)), 50000)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +14,7 @@ import torch
 from torch import nn
 
 from crossover.measurement.memory import memory_pass
-from crossover.measurement.memory.memory_pass import measure_memory, process_bytes
+from crossover.measurement.memory.memory_pass import measure_memory, process_bytes, split_memory
 from crossover.measurement.memory.memory_split import Split, Subject
 from crossover.tables.columns import Measurement
 
@@ -89,7 +88,18 @@ def steps() -> list[str]:
 
 @pytest.fixture
 def subject(steps: list[str]) -> Subject:
-    return Subject(lambda: steps.append("timed"), nn.Linear(2, 2), eager_step=lambda: steps.append("eager"))
+    return Subject(lambda: steps.append("eager"), nn.Linear(2, 2))
+
+
+@pytest.fixture
+def timed(steps: list[str]) -> Callable[[], None]:
+    return lambda: steps.append("timed")
+
+
+def both(step: Callable[[], None], subject: Subject, kind: str, uuid: str | None = None) -> dict[str, Any]:
+    """The peak with its parts."""
+    peak = measure_memory(step, torch.device(kind), uuid)
+    return peak | split_memory(subject, torch.device(kind), peak)
 
 
 @pytest.fixture
@@ -97,10 +107,8 @@ def known_split(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """A split that is known beforehand; the levels that the device told for it."""
     levels: list[int | None] = []
 
-    def split_step(
-        _: Subject, eager_step: Callable[[], None], _device: torch.device, level: Callable[[], int] | None = None
-    ) -> Split:
-        eager_step()
+    def split_step(subject: Subject, _: torch.device, level: Callable[[], int] | None = None) -> Split:
+        subject.step()
         levels.append(None if level is None else level())
         return Split(PARTS, added_bytes=1500)
 
@@ -167,7 +175,7 @@ def test_an_accelerators_memory(
 
     monkeypatch.setattr(memory_pass, "pynvml", fake_nvml({"GPU-1": {PROCESSES: [entry(12_000)]}}))
     using(gpu)
-    found = measure_memory(replace(subject, step=step), torch.device(kind), "GPU-1")
+    found = both(step, subject, kind, "GPU-1")
     assert found == {
         "base_bytes": 4600,
         "peak_allocated_bytes": 4600 + taken,
@@ -182,9 +190,8 @@ def test_an_accelerators_memory(
     assert steps == ["timed", "timed", "eager"]
 
 
-@pytest.mark.usefixtures("known_split")
 def test_a_driver_that_does_not_tell_leaves_a_gap(
-    subject: Subject, using: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+    timed: Callable[[], None], using: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def mem_get_info(_: torch.device) -> tuple[int, int]:
         raise RuntimeError("The device doesn't support querying the available free memory")
@@ -192,7 +199,7 @@ def test_a_driver_that_does_not_tell_leaves_a_gap(
     gpu = Accelerator()
     monkeypatch.setattr(gpu, "mem_get_info", mem_get_info)
     using(gpu)
-    assert measure_memory(subject, torch.device("xpu"))["device_used_bytes"] is None
+    assert measure_memory(timed, torch.device("xpu"))["device_used_bytes"] is None
 
 
 @pytest.fixture
@@ -213,7 +220,7 @@ def test_the_cpus_memory(
         steps.append("timed")
         (process / "status").write_text(f"VmHWM:\t {peak_kib} kB\nVmRSS:\t 10 kB\n")
 
-    found = measure_memory(replace(subject, step=step), torch.device("cpu"))
+    found = both(step, subject, "cpu")
     assert found == {
         "base_rss_bytes": 10 * 1024,
         "peak_rss_bytes": peak_kib * 1024,
@@ -236,23 +243,13 @@ def metal(log: list[str]) -> Any:
 
 
 @pytest.mark.usefixtures("known_split")
-def test_metal_has_no_peak_to_take_parts_from(subject: Subject, using: Callable[[Any], None], steps: list[str]) -> None:
+def test_metal_has_no_peak_to_take_parts_from(
+    timed: Callable[[], None], subject: Subject, using: Callable[[Any], None], steps: list[str]
+) -> None:
     using(metal(steps))
-    found = measure_memory(subject, torch.device("mps"))
+    found = both(timed, subject, "mps")
     assert found == {"base_bytes": 700, "peak_reserved_bytes": 3000, "memory_source": "Metal driver", **PARTS}
     assert steps == ["synchronize", "empty_cache", "timed", "timed", "synchronize", "eager"]
-
-
-@pytest.mark.usefixtures("process")
-@pytest.mark.parametrize(("kind", "accelerator"), [("cpu", None), ("cuda", Accelerator()), ("mps", metal([]))])
-def test_a_step_that_cannot_run_eagerly_is_not_split(
-    subject: Subject, using: Callable[[Any], None], known_split: list[int | None], kind: str, accelerator: Any
-) -> None:
-    using(accelerator)
-    found = measure_memory(replace(subject, eager_step=None), torch.device(kind))
-    assert not found.keys() & {*PARTS, "other_bytes"}
-    assert found["memory_source"]
-    assert known_split == []
 
 
 def test_the_real_pass_fills_columns_of_the_row() -> None:
@@ -266,7 +263,7 @@ def test_the_real_pass_fills_columns_of_the_row() -> None:
         optimizer.zero_grad()
 
     step()
-    row = Measurement(**measure_memory(Subject(step, model, (optimizer,), (data,), step), torch.device("cpu")))
+    row = Measurement(**both(step, Subject(step, model, (optimizer,), (data,)), "cpu"))
     assert (row.parameter_bytes, row.gradient_bytes, row.optimizer_bytes, row.resident_bytes) == (200, 200, 200, 16)
     assert row.base_rss_bytes is not None
     assert row.peak_rss_bytes is not None

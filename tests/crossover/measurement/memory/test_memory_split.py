@@ -56,7 +56,7 @@ def split_training(
     for _ in range(warmup):
         step()
     resident = () if next_data else (data,)
-    return split_step(Subject(step, model, (optimizer,), resident, step), step, device)
+    return split_step(Subject(step, model, (optimizer,), resident), device)
 
 
 def test_a_large_batch_peaks_where_the_activation_function_is_differentiated() -> None:
@@ -120,6 +120,34 @@ class Tied(nn.Module):
         return result
 
 
+def test_sparse_gradients_count_as_their_indices_and_values() -> None:
+    """Of 3 rows of 10 numbers at 4 bytes; a row's index has 8. Plain gradients would have 100 rows."""
+    model, rows = nn.Embedding(100, 10, sparse=True), torch.tensor([1, 2, 5])
+    optimizer = torch.optim.SparseAdam(model.parameters())
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(rows).sum().backward()
+
+    step()
+    columns = split_step(Subject(step, model, (optimizer,), (rows,)), CPU).columns
+    assert columns["gradient_bytes"] == 3 * 10 * 4 + 3 * 8
+    assert columns["parameter_bytes"] == 100 * 10 * 4
+
+
+class Wrapped:
+    """An optimizer around another, which it hides."""
+
+    def __init__(self, inner: torch.optim.Optimizer) -> None:
+        self.step, self.zero_grad = inner.step, inner.zero_grad
+
+
+def test_an_optimizer_that_hides_its_state_has_none() -> None:
+    adam: Any = lambda parameters: Wrapped(torch.optim.Adam(parameters))  # noqa: E731
+    split = split_training(two_layers(), adam, 1)
+    assert parts(split)[:3] == (PARAMETER_BYTES, PARAMETER_BYTES, 0)
+
+
 def test_shared_parameters_count_once() -> None:
     """Two parameters on one storage have a gradient each."""
     assert parts(split_training(Tied(), rows=1))[:2] == (400, 800)
@@ -140,7 +168,7 @@ def test_inference_keeps_nothing(grad_mode: type[torch.no_grad]) -> None:
         with grad_mode():
             model(data)
 
-    split = split_step(Subject(step, model, (), (data,), step), step, CPU)
+    split = split_step(Subject(step, model, (), (data,)), CPU)
     assert (parts(split), split.added_bytes) == ((PARAMETER_BYTES, 0, 0, 0, ROWS * 10 * 4), 0)
 
 
@@ -176,7 +204,7 @@ def test_observing_keeps_nothing_alive() -> None:
 
     gc.disable()  # it would free what a cycle of references keeps
     try:
-        split = split_step(Subject(step, model, (), (data,), step), step, CPU)
+        split = split_step(Subject(step, model, (), (data,)), CPU)
     finally:
         gc.enable()
     assert parts(split)[3] == RELU_BYTES
@@ -191,7 +219,7 @@ def test_the_devices_mark_places_the_peak() -> None:
         mark[0] = 2
         output.sum().backward()
 
-    split = split_step(Subject(step, model, (), (data,), step), step, CPU, lambda: mark[0])
+    split = split_step(Subject(step, model, (), (data,)), CPU, lambda: mark[0])
     assert parts(split)[1:4] == (0, 0, RELU_BYTES)
 
 
@@ -204,7 +232,7 @@ def test_the_observed_step_computes_the_same() -> None:
         return model[0].weight.grad.clone()
 
     plain, observed = gradient(), []
-    split_step(Subject(lambda: None, model), lambda: observed.append(gradient()), CPU)
+    split_step(Subject(lambda: observed.append(gradient()), model), CPU)
     assert torch.equal(plain, observed[0])
 
 
@@ -216,7 +244,7 @@ def test_a_step_that_runs_out_of_memory_says_so_and_leaves_no_hooks() -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     with pytest.raises(torch.OutOfMemoryError):
-        split_step(Subject(step, model), step, CPU)
+        split_step(Subject(step, model), CPU)
     assert [parameter._post_accumulate_grad_hooks for parameter in model.parameters()] == [{}] * 4
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from crossover.config.models import read_model
+from crossover.config.studies import Cell
 from crossover.measurement.process import attempts
-from crossover.measurement.process.attempts import measure
-from crossover.measurement.process.jobs import Outcome, TrialJob
-from trials import read_row, trial_job, write_points
+from crossover.measurement.process.attempts import measure, run_supervised
+from crossover.measurement.process.jobs import Outcome, TrialJob, plain_cell
+from crossover.measurement.process.supervision import ChildFailedError
+from trials import CELL, read_row, trial_job, write_points
 
 
 @pytest.mark.usefixtures("own_servers")
@@ -64,3 +69,113 @@ def test_only_what_may_pass_is_measured_once_more(
     row = read_row(output)
     assert made == [1, 2][:attempted]
     assert (row["status"], row["reason"], row["step_time_s"], row["parameters"]) == (status, reason, 0.5, 6)
+
+
+FFT = "Unsupported dtype BFloat16"
+REFUSAL = Outcome("refused", FFT, False, {"parameters": 6}, {"mistake": f"net.py: line 3: {FFT}", "is_lacking": False})
+KNOWN = replace(REFUSAL, found={**REFUSAL.found, "is_lacking": True})
+
+
+@pytest.mark.parametrize(
+    ("refusal", "tried", "status"),
+    [
+        (REFUSAL, "ok", "unsupported"),
+        (REFUSAL, "unsupported", "unsupported"),  # a size that nobody asked for
+        (REFUSAL, "invalid", None),  # it fails there too
+        (KNOWN, "invalid", None),
+        (REFUSAL, "timeout", None),
+        (KNOWN, "timeout", "unsupported"),  # it could not be found out; its words are known
+        (KNOWN, "oom", "unsupported"),
+    ],
+)
+def test_a_refused_step_is_tried_on_the_cpu_in_fp32(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refusal: Outcome, tried: str, status: str | None
+) -> None:
+    jobs: list[Any] = []
+
+    def run(job: Any) -> Outcome:
+        jobs.append(job)
+        return refusal if len(jobs) == 1 else Outcome(tried, None, False, {})
+
+    monkeypatch.setattr(attempts, "_run", run)
+    cell = replace(CELL, device="cuda", precision="bf16", execution="compile")
+    job = trial_job(tmp_path / "data", tmp_path / "row.parquet", cell=cell, uuid="GPU-1", time_limit_s=60.0)
+    clock = iter([100.0, 117.0]).__next__
+    if status is None:
+        with pytest.raises(ChildFailedError, match="line 3: Unsupported"):
+            run_supervised(job, clock)
+    else:
+        assert run_supervised(job, clock) == Outcome("unsupported", FFT, False, {"parameters": 6})
+    plain = jobs[1]
+    assert (plain.kind, plain.steps, plain.uuid, plain.time_limit_s) == ("batch_try", 1, None, 43.0)
+    assert plain.cell == CELL
+    assert (plain.threads, plain.seed, plain.dataset) == (job.threads, job.seed, job.dataset)
+
+
+def test_the_mistake_that_the_try_has_printed_is_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def run(job: Any) -> Outcome:
+        if job.kind == "batch_try":
+            raise ChildFailedError("ended with status 1", 1)
+        return REFUSAL
+
+    monkeypatch.setattr(attempts, "_run", run)
+    cell = replace(CELL, precision="bf16")
+    with pytest.raises(ChildFailedError) as failure:
+        run_supervised(trial_job(tmp_path / "data", tmp_path / "row.parquet", cell=cell))
+    assert failure.value.exit_code == 1
+
+
+def test_the_plain_cell_keeps_its_cores() -> None:
+    assert plain_cell(replace(CELL, device="cpu-1", precision="fp16", execution="compile")).device == "cpu-1"
+    assert plain_cell(CELL) == CELL
+
+
+NET = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, inputs):
+        if inputs.dtype == torch.bfloat16:
+            raise RuntimeError("this network knows no such type\\nmore")
+        return self.layer(inputs)
+
+def build(size, batch_size):
+    return Net(), torch.ones(batch_size, 4 + (size == 9)), torch.ones(batch_size, 2)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("size", "precision", "said"),
+    [
+        (8, "bf16", None),
+        (9, "bf16", "net.py: line 13: its step fails: RuntimeError: mat1 and mat2 shapes"),
+        (9, "fp32", "net.py: line 13: its step fails: RuntimeError: mat1 and mat2 shapes"),
+    ],
+)
+def test_what_a_precision_alone_refuses_is_a_row_and_a_mistake_a_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], size: int, precision: str, said: str | None
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(NET)
+    model = read_model(f"{file}:build", tmp_path, "here")
+    cell = Cell("s", "model", "resident", 4, precision, "eager", size, "cpu", model=model)
+    job = trial_job("", tmp_path / "row.parquet", cell=cell)
+    job = replace(job, dataset=None)
+    if said is None:
+        assert measure(job).status == "unsupported"
+        row = read_row(tmp_path / "row.parquet")
+        assert (row["status"], row["reason"]) == ("unsupported", "this network knows no such type")
+        assert row["precision"] == precision
+    else:
+        with pytest.raises(ChildFailedError):
+            measure(job)
+        printed = capfd.readouterr().err
+        assert printed.count("error:") == 1
+        assert said in printed
+        assert "Traceback" not in printed

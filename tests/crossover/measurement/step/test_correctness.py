@@ -20,8 +20,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from crossover.config.words import PRECISIONS
+from crossover.measurement.step import correctness
 from crossover.measurement.step.correctness import (
     ROUNDING,
+    WHOLE_BATCH_S,
     Answer,
     Errors,
     checked_rows,
@@ -336,11 +338,11 @@ def differing() -> Callable[..., tuple[torch.Tensor, ...]]:
         ({"batch": torch.full((ROWS, 4), math.nan)}, "in double precision, too, the answer is not finite"),
         ({"right": noisy}, "two runs differ in double precision"),
         ({"forward": differing()}, "two runs of the step differ"),
-        ({"forward": lambda m, x: ((m(x) @ torch.ones(1, 1)).mean(),)}, "comparison with double precision failed"),
         (
-            {"batch": torch.randn(2 * ROWS, 4), "forward": lambda m, x: (m(x).view(2 * ROWS, 1).mean(),)},
-            "comparison with double precision failed",
+            {"forward": lambda m, x: ((m(x) @ torch.ones(1, 1, dtype=torch.float32)).mean(),)},
+            "comparison with double precision failed: RuntimeError: ",
         ),
+        ({"forward": lambda m, x: (m(x[:0]).sum(dim=1),)}, "the step gives no numbers to compare"),
     ],
 )
 def test_answers_that_cannot_be_compared_say_why(options: dict[str, Any], reason: str) -> None:
@@ -389,19 +391,54 @@ def test_fresh_weights_are_left_and_no_gradients() -> None:
     assert all(parameter.grad is None for parameter in task.model.parameters())
 
 
-def test_only_a_few_rows_of_a_training_are_compared() -> None:
-    seen: list[int] = []
+@pytest.mark.parametrize("make", [lambda: torch.ones(1, 1), lambda: torch.zeros(1, 1).fill_(2)])
+def test_tensors_that_a_model_makes_itself_are_double_in_the_reference(make: Callable[[], torch.Tensor]) -> None:
+    before = torch.get_default_dtype()
+    assert is_right(checked(forward=lambda m, x: ((m(x) @ make()).mean(),)))
+    assert torch.get_default_dtype() == before
+
+
+def costing(monkeypatch: pytest.MonkeyPatch, seconds: float, bytes_: float = 0) -> None:
+    """Make some rows cost the reference so much."""
+    monkeypatch.setattr(correctness, "_cost", lambda run: (run(), (seconds, bytes_))[1])
+
+
+BATCH = 1024
+"""32 times the rows that stand for a batch."""
+LIMIT_S = WHOLE_BATCH_S / 32
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bytes_", "seen", "rows"),
+    [
+        (LIMIT_S, 10, [ROWS, BATCH, BATCH], None),  # the rows whose cost is measured; the reference, the step
+        (LIMIT_S * 1.01, 10, [ROWS, ROWS, ROWS], ROWS),
+        (LIMIT_S, 1e15, [ROWS, ROWS, ROWS], ROWS),
+    ],
+)
+def test_a_training_is_compared_whole_unless_that_takes_long_or_much_memory(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, bytes_: float, seen: list[int], rows: int | None
+) -> None:
+    costing(monkeypatch, seconds, bytes_)
+    found: list[int] = []
 
     def forward(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        seen.append(len(inputs))
+        found.append(len(inputs))
         return squared(model, inputs)
 
-    checked(batch=torch.randn(1000, 4), forward=forward)
-    assert seen == [ROWS, ROWS]
+    answer = checked(batch=torch.randn(BATCH, 4), forward=forward)
+    assert is_right(answer)
+    assert (found, answer.rows) == (seen, rows)
 
 
-def inference_of(batch: torch.Tensor, change: Change = lambda outputs: outputs) -> tuple[Errors, list[int], list[int]]:
-    """Errors of an inference with weight 2 whose outputs are changed; rows that our model and the reference got."""
+def test_a_model_of_one_batch_size_is_compared_whole() -> None:
+    answer = checked(batch=torch.randn(2 * ROWS, 4), forward=lambda m, x: (m(x).view(2 * ROWS, 1).square().mean(),))
+    assert is_right(answer)
+    assert answer.rows is None
+
+
+def inference_of(batch: torch.Tensor, change: Change = lambda outputs: outputs) -> tuple[Answer, list[int], list[int]]:
+    """The verdict on an inference with weight 2 whose outputs are changed; rows that ours and the exact model got."""
     ours: list[int] = []
     exact: list[int] = []
 
@@ -411,21 +448,23 @@ def inference_of(batch: torch.Tensor, change: Change = lambda outputs: outputs) 
         return layer
 
     task = TinyInference(with_outputs(change)(model(ours)), batch)
-    errors = compare_with_reference(task, lambda: model(exact), "fp32").errors
+    answer = compare_with_reference(task, lambda: model(exact), "fp32")
     assert not task.seen
-    return errors, ours, exact
+    return answer, ours, exact
 
 
-def test_an_inference_runs_the_whole_batch_and_compares_some_rows_each_with_its_own() -> None:
-    errors, ours, exact = inference_of(torch.arange(1.0, 1001).unsqueeze(1))
-    assert (ours, exact) == ([1000], [ROWS])
-    assert errors == {"result": 0.0}
+def test_an_inference_runs_the_whole_batch_and_some_rows_stand_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice to see that they do not depend on the others."""
+    costing(monkeypatch, 1.0)
+    answer, ours, exact = inference_of(torch.arange(1.0, 1001).unsqueeze(1))
+    assert (ours, exact) == ([1000] * 3, [ROWS] * 2)
+    assert answer == Answer({"result": 0.0}, rows=ROWS)
 
 
 def wrong_row(row: int) -> Change:
     factors = torch.ones(1000, 1)
     factors[row] = 2
-    return lambda outputs: outputs * factors
+    return lambda outputs: outputs * factors if len(outputs) == 1000 else outputs
 
 
 @pytest.mark.parametrize(
@@ -438,9 +477,235 @@ def wrong_row(row: int) -> Change:
         (lambda outputs: outputs * (3 if len(outputs) == 1000 else 1), 2),  # a kernel chosen for large batches
     ],
 )
-def test_wrong_rows_among_those_compared_are_found(change: Change, error: float) -> None:
-    errors, _, _ = inference_of(torch.ones(1000, 1), change)
-    assert errors["result"] == pytest.approx(error)
+def test_wrong_rows_among_those_compared_are_found(
+    monkeypatch: pytest.MonkeyPatch, change: Change, error: float
+) -> None:
+    costing(monkeypatch, 1.0)
+    answer, _, _ = inference_of(torch.ones(1000, 1), change)
+    assert answer.errors["result"] == pytest.approx(error)
+
+
+@pytest.mark.parametrize("row", [1, 500])
+def test_any_wrong_row_is_found_in_a_batch_that_is_compared_whole(monkeypatch: pytest.MonkeyPatch, row: int) -> None:
+    costing(monkeypatch, 0.0)
+    answer, ours, exact = inference_of(torch.ones(1000, 1), wrong_row(row))
+    assert set(ours) == {1000}
+    assert exact[:2] == [ROWS, 1000]
+    assert answer.errors["result"] == pytest.approx(1 / math.sqrt(1000))
+
+
+def mixed(outputs: torch.Tensor) -> torch.Tensor:
+    """Rows that depend on each other."""
+    return outputs - outputs.mean(dim=0)
+
+
+@pytest.mark.parametrize("change", [mixed, lambda outputs: outputs.repeat(2, 1), lambda outputs: outputs.sum()])
+@pytest.mark.parametrize("seconds", [LIMIT_S, 0.1, 1.0])
+def test_right_outputs_that_are_not_there_by_row_are_never_wrong(
+    monkeypatch: pytest.MonkeyPatch, change: Change, seconds: float
+) -> None:
+    """As rows that are flattened: whole if the reference may take that long (5 s), else unchecked."""
+    costing(monkeypatch, seconds)
+    task = TinyInference(with_outputs(change)(model()), torch.randn(BATCH, 4))
+    answer = compare_with_reference(task, lambda: with_outputs(change)(model()), "fp32")
+    assert answer.wrong is None
+    if seconds == 1.0:
+        assert "the rows of a batch depend on each other" in str(answer.unchecked)
+        assert "about 32 s" in str(answer.unchecked)
+    else:
+        assert is_right(answer)
+        assert answer.rows is None
+
+
+class Fixed(TinyInference):
+    """Gives these outputs in double precision, and those in single."""
+
+    def __init__(self, exact: list[Any], ours: list[Any]) -> None:
+        super().__init__(linear(1.0), torch.ones(2, 1))
+        self.exact, self.ours = exact, ours
+
+    def forward(self, _model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        values = self.exact if inputs[0].dtype == torch.float64 else self.ours
+        return tuple(torch.as_tensor(value) for value in values)
+
+
+def answer_of_outputs(exact: list[Any], ours: list[Any]) -> Answer:
+    return compare_with_reference(Fixed(exact, ours), lambda: linear(1.0), "fp32")
+
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    ("exact", "ours", "error"),
+    [
+        ([[3.0, 4.0], [12.0]], [[3.0, 4.0], [12.0]], 0.0),
+        ([[3.0, 4.0], [12.0]], [[3.0, 4.0], [25.0]], 1.0),  # all outputs are one vector: 13 of norm 13
+        ([[3.0, NAN, -INF, 4.0]], [[3.0, NAN, -INF, 4.0]], 0.0),  # masked in both
+        ([[3.0, NAN, 4.0]], [[3.0, NAN, 9.0]], 1.0),
+        ([[3 + 4j]], [[3 + 4j]], 0.0),
+        ([[3 + 4j]], [[3 + 9j]], 1.0),  # the imaginary part counts
+        ([[1, 2], [5.0]], [[9, 9], [5.0]], 0.0),  # whole numbers beside fractions do not
+        ([[], [5.0]], [[], [5.0]], 0.0),
+    ],
+)
+def test_outputs_of_every_kind_are_compared(exact: list[Any], ours: list[Any], error: float) -> None:
+    answer = answer_of_outputs(exact, ours)
+    assert answer.errors["result"] == pytest.approx(error)
+    assert (answer.wrong is None) is (error == 0)
+    assert answer.unchecked is None
+
+
+@pytest.mark.parametrize(
+    ("exact", "ours", "reason"),
+    [
+        ([[3.0, 4.0]], [[3.0]], r"the outputs differ in size: [[1]], in double precision [[2]]"),
+        ([[3.0], [4.0]], [[3.0]], "the outputs differ in size"),
+        ([[NAN, INF]], [[NAN, INF]], "in double precision, too, the answer is not finite"),
+        ([[]], [[]], "the step gives no numbers to compare"),
+        ([], [], "the step gives no numbers to compare"),
+        ([[1, 2]], [[2, 1]], "outputs in whole numbers may flip"),
+    ],
+)
+def test_outputs_that_cannot_be_compared_are_unchecked(exact: list[Any], ours: list[Any], reason: str) -> None:
+    answer = answer_of_outputs(exact, ours)
+    assert answer.wrong is None
+    assert reason in str(answer.unchecked)
+
+
+def test_equal_whole_numbers_are_right_and_a_number_that_is_not_finite_is_wrong() -> None:
+    assert is_right(answer_of_outputs([[1, 2]], [[1, 2]]))
+    assert "not finite" in str(answer_of_outputs([[1.0, 2.0]], [[1.0, NAN]]).wrong)
+
+
+def test_sparse_gradients_are_compared() -> None:
+    class Embedded(nn.Module):
+        def __init__(self, factor: float = 1.0) -> None:
+            super().__init__()
+            self.table = nn.Embedding(5, 3, sparse=True)
+            self.factor = factor
+
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            found: torch.Tensor = self.table(rows)
+            return HalfBackward.apply(found) if self.factor == 0.5 else found
+
+    rows = torch.tensor([1, 2, 2, 3])
+    for factor, error in ((1.0, 0.0), (0.5, 0.5)):
+        task = TinyTraining(Embedded(factor), [rows], forward=mean_output)
+        answer = compare_with_reference(task, Embedded, "fp32")
+        assert answer.errors["gradient"] == pytest.approx(error, abs=1e-6)
+        assert (answer.wrong is None) is (error == 0)
+
+
+class Derivative(nn.Module):
+    """Derivatives by its inputs within the forward pass, as a physics-informed network takes them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    def forward(self, points: torch.Tensor) -> torch.Tensor:
+        points = points if points.requires_grad else points.requires_grad_()
+        (first,) = torch.autograd.grad(self.net(points).sum(), points, create_graph=True)
+        (second,) = torch.autograd.grad(first[:, 0].sum(), points, create_graph=True)
+        return first[:, 1] - second[:, 0]
+
+
+class PerSample(Derivative):
+    """The same kind with torch.func."""
+
+    def forward(self, points: torch.Tensor) -> torch.Tensor:
+        weights = dict(self.net.named_parameters())
+
+        def value(point: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = torch.func.functional_call(self.net, weights, (point[None],))
+            return out[0, 0]
+
+        found: torch.Tensor = torch.func.vmap(torch.func.hessian(value))(points)
+        return found
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # torch.func's own
+@pytest.mark.parametrize("right", [Derivative, PerSample])
+@pytest.mark.parametrize("leaf", [False, True])
+def test_derivatives_within_the_forward_pass_are_compared(right: Callable[[], nn.Module], leaf: bool) -> None:
+    points = torch.rand(16, 2, requires_grad=leaf)
+    answer = checked(right=right, batch=points)
+    assert is_right(answer)
+    assert answer.errors["gradient"] > 0
+    assert points.grad is None
+    assert checked(with_outputs(lambda outputs: outputs * 1.1), right=right, batch=points).wrong is not None
+
+
+def test_an_inference_that_takes_derivatives_is_compared() -> None:
+    task = TinyInference(Derivative(), torch.rand(8, 2))
+    task.takes_gradients = True
+    assert is_right(compare_with_reference(task, Derivative, "fp32"))
+
+
+def test_checkpoints_that_refuse_gradients_by_name_are_compared() -> None:
+    class Reentrant(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 1)
+
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            hidden = self.first(inputs)
+            found: torch.Tensor = checkpoint(self.second, hidden, use_reentrant=True)
+            return found
+
+    task = TinyTraining(Reentrant(), [torch.randn(8, 4)], forward=squared)
+    answer = compare_with_reference(task, Reentrant, "fp32")
+    assert is_right(answer)
+    assert answer.errors["gradient"] > 0
+    assert all(parameter.grad is None for parameter in task.model.parameters())
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_model_that_is_handed_out_again_and_again_is_copied(precision: str) -> None:
+    """A build function that keeps its model gives the timed one, whose type must stay."""
+    kept = model()
+    task = TinyTraining(kept, [torch.randn(8, 4)], arithmetic_of(precision, CPU), squared)
+    assert is_right(compare_with_reference(task, lambda: kept, precision))
+    assert next(kept.parameters()).dtype == task.arithmetic.dtype
+    task.step()
+
+
+def test_buffers_that_are_no_part_of_the_state_start_afresh() -> None:
+    class Average(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 1)
+            self.register_buffer("mean", torch.zeros(1), persistent=False)
+            self.mean: torch.Tensor
+
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            outputs: torch.Tensor = self.layer(inputs)
+            with torch.no_grad():
+                self.mean.mul_(0.5).add_(outputs.mean())
+            return outputs + self.mean
+
+    task = TinyTraining(Average(), [torch.randn(8, 4)], forward=squared, learning_rate=0.01)
+    for _ in range(3):
+        task.step()
+    assert is_right(compare_with_reference(task, Average, "fp32"))
+
+
+def test_a_list_that_grows_is_unchecked_not_wrong() -> None:
+    class Cache(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 1)
+            self.seen: list[torch.Tensor] = []
+
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            self.seen.append(inputs.mean())
+            outputs: torch.Tensor = self.layer(inputs)
+            return outputs * len(self.seen)
+
+    task = TinyTraining(Cache(), [torch.randn(8, 4)], forward=squared)
+    task.step()
+    assert "draws numbers of its own, or keeps state" in str(compare_with_reference(task, Cache, "fp32").unchecked)
 
 
 def test_no_row_of_a_large_batch_is_compared_twice() -> None:

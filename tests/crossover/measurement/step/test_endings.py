@@ -1,10 +1,26 @@
+"""What an error means for a job: by its type, by its words, and by the device's memory."""
+
 from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
-from crossover.errors import InvalidError, TooSlowError, UnsupportedError
-from crossover.measurement.step.endings import early_end, is_out_of_memory, unless_out_of_memory
+from crossover.errors import InvalidError, TooSlowError, UnsupportedError, UserError
+from crossover.measurement.step.endings import (
+    early_end,
+    ending,
+    first_line,
+    free_memory_share,
+    is_lacking,
+    is_out_of_memory,
+    original,
+    unless_out_of_memory,
+)
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
 
 @pytest.mark.parametrize(
@@ -32,6 +48,10 @@ from crossover.measurement.step.endings import early_end, is_out_of_memory, unle
                 "cuda runtime error (2048) : unknown": False,
                 "out of resources: shared memory, Required: 300000": False,
                 "could not create a primitive": False,
+                "Unable to find a valid cuDNN algorithm to run convolution": True,
+                "GET was unable to find an engine to execute this computation": True,
+                'NVML_SUCCESS == DriverAPI::get()->nvmlInit_v2_() INTERNAL ASSERT FAILED at "a.cpp":963': True,
+                "unable to allocate shared memory(shm) for file </torch_1>: No space left on device (28)": False,
             }.items()
         ),
     ],
@@ -49,6 +69,7 @@ def test_only_memory_is_out_of_memory(error: BaseException, expected: bool) -> N
         (torch.OutOfMemoryError("CUDA out of memory.\nSee docs"), ("oom", "CUDA out of memory.")),
         (MemoryError(), ("oom", "MemoryError")),
         (RuntimeError("shapes"), None),
+        (KeyError("a"), None),
     ],
 )
 def test_status_and_reason_of_an_error(error: Exception, end: tuple[str, str] | None) -> None:
@@ -65,3 +86,108 @@ def test_only_out_of_memory_is_replaced_by_another_result() -> None:
     for bug in (RuntimeError("shapes"), ValueError("no room")):
         with pytest.raises(type(bug)):
             unless_out_of_memory(lambda bug=bug: failing(bug), None)
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Sets the bytes that a GPU of 1000 has left, or an error in their place."""
+
+    def set_to(free: int | Exception) -> None:
+        def mem_get_info(_: torch.device) -> tuple[int, int]:
+            if isinstance(free, Exception):
+                raise free
+            return free, 1000
+
+        monkeypatch.setattr(torch, "get_device_module", lambda _: SimpleNamespace(mem_get_info=mem_get_info))
+
+    return set_to
+
+
+CUDNN = RuntimeError("Unable to find a valid cuDNN algorithm to run convolution\nmore")
+STRANGE = RuntimeError("CUDA error: unknown")
+
+
+@pytest.mark.parametrize(
+    ("error", "free", "status"),
+    [
+        (STRANGE, 19, "oom"),  # of 1000; below 2 %
+        (STRANGE, 20, None),
+        (CUDNN, 19, "oom"),
+        (CUDNN, 900, None),  # libraries say so of what they cannot compute, too
+        (CUDNN, RuntimeError("the context is broken"), "oom"),
+        (STRANGE, RuntimeError("the context is broken"), None),
+        (torch.OutOfMemoryError("CUDA out of memory"), 900, "oom"),  # for one large tensor
+        (UnsupportedError("no tf32"), 1, "unsupported"),
+        (InvalidError("changed"), 1, "invalid"),
+    ],
+)
+def test_unknown_errors_on_a_full_device_are_out_of_memory(
+    memory: Any, error: Exception, free: int | Exception, status: str | None
+) -> None:
+    memory(free)
+    end = ending(error, GPU)
+    assert (end and end[0]) == status
+    assert end is None or "\n" not in end[1]
+
+
+def test_the_cause_of_a_users_mistake_counts(memory: Any) -> None:
+    memory(1)
+    mistake = UserError("net.py: line 3: its step fails")
+    mistake.__cause__ = STRANGE
+    assert ending(mistake, GPU) == ("oom", "CUDA error: unknown (the device's memory is full)")
+    assert original(mistake) is STRANGE
+    assert original(STRANGE) is STRANGE
+    assert ending(UserError("no cause"), CPU) is None
+
+
+def test_the_cpus_memory_is_not_asked() -> None:
+    assert free_memory_share(CPU) is None
+    assert ending(STRANGE, CPU) is None
+    assert ending(MemoryError(), CPU) == ("oom", "MemoryError")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "unable to allocate shared memory(shm) for file </torch_1>: No space left on device (28)",
+        "DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that dataloader's workers are out of "
+        "shared memory. Please try to raise your shared memory limit.",
+    ],
+)
+def test_a_full_shared_memory_is_the_users_with_advice(text: str) -> None:
+    """It is no result of the device's memory, which a search for the largest batch would take it for."""
+    with pytest.raises(UserError, match=r"/dev/shm.* fewer workers"):
+        ending(RuntimeError(text), GPU)
+    assert early_end(RuntimeError(text)) not in (None, "oom")
+    assert ending(RuntimeError("out of resource: shared memory, Required: 300000"), CPU) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Could not run 'quantized::linear_dynamic' with arguments from the 'CUDA' backend.", True),
+        ("The operator 'aten::_fft_r2c' is not currently implemented for the MPS device.", True),
+        ("Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64.", True),
+        ("Trying to convert ComplexFloat to the MPS backend but it does not have support for that dtype.", True),
+        ("MPS device does not support mm for non-float inputs", True),
+        ("Unsupported dtype BFloat16", True),
+        ("cuFFT only supports dimensions whose sizes are powers of two when computing in half precision", True),
+        ("linalg.svd: Low precision dtypes not supported. Got Half", True),
+        ("\"addmm_impl_cpu_\" not implemented for 'Half'", True),
+        ("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)", False),
+        ("Target 7 is out of bounds.", False),
+    ],
+)
+def test_words_of_devices_that_lack_something(text: str, expected: bool) -> None:
+    assert is_lacking(RuntimeError(text)) is expected
+
+
+def test_a_compilers_errors_are_those_of_a_device() -> None:
+    from torch._dynamo.exc import Unsupported
+
+    assert is_lacking(Unsupported("call to a builtin", case_name="a"))
+
+
+def test_an_error_without_words_is_its_type() -> None:
+    assert first_line(KeyError()) == "KeyError"
+    assert first_line(RuntimeError("\na\nb")) == "a"

@@ -18,7 +18,7 @@ from torch import nn
 from crossover.errors import UnsupportedError
 from crossover.measurement.step import execution
 from crossover.measurement.step.correctness import compare_with_reference
-from crossover.measurement.step.execution import CAPTURE_WARMUP_STEPS, prepare
+from crossover.measurement.step.execution import CAPTURE_WARMUP_STEPS, RECOMPILED_MAX, prepare
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear
 
@@ -259,3 +259,140 @@ def test_a_step_that_fails_in_a_graph_alone_is_not_supported(cuda: list[str]) ->
 
     with pytest.raises(UnsupportedError, match=r"^cuda-graph cannot hold the step: operation not .* capturing$"):
         prepare(captured(run=run), "cuda-graph")
+
+
+class Lengths(TinyTraining):
+    """Batches of the lengths given, in turn."""
+
+    def __init__(self, model: nn.Module, lengths: list[int]) -> None:
+        super().__init__(model, [torch.randn(2, length, 3) for length in lengths], learning_rate=0.01)
+        self.taken = 0
+
+    def next_inputs(self) -> tuple[torch.Tensor, ...]:
+        self.taken += 1
+        return (self.resident[self.taken % len(self.resident)],)
+
+
+@pytest.mark.parametrize(("lengths", "dynamic"), [(list(range(4, 20)), True), ([4], False)])
+@pytest.mark.usefixtures("dynamo")
+def test_batches_of_changing_shapes_compile_once_or_twice_for_all(lengths: list[int], dynamic: bool) -> None:
+    task = Lengths(Perceptron(), lengths)
+    ready = prepare(task, "compile")
+    assert ready.dynamic_shapes is dynamic
+    before = ready.compilations()
+    for _ in range(2 * len(lengths)):
+        ready.step()
+        assert ready.check_compilations is not None
+        ready.check_compilations()
+    assert ready.compilations() - before <= 2
+
+
+class Counting(nn.Module):
+    """A model whose compiled code holds the number of steps, so that it is compiled anew for each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+        self.names = "a"
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        self.names += "a"
+        outputs: torch.Tensor = self.layer(inputs)
+        return outputs * len(self.names)
+
+
+@pytest.mark.usefixtures("dynamo")
+def test_a_step_that_is_compiled_again_and_again_is_refused_early() -> None:
+    ready = prepare(TinyTraining(Counting(), [torch.randn(4, 3)]), "compile")
+    steps = 0
+    with pytest.raises(UnsupportedError, match=r"compiles the model anew in step after step \(5 times"):
+        for _ in range(20):
+            ready.step()
+            steps += 1
+            assert ready.check_compilations is not None
+            ready.check_compilations()
+    assert steps == 1 + RECOMPILED_MAX + 1
+
+
+def test_several_graphs_of_one_step_are_no_recompilation() -> None:
+    counts = iter([0, 40, 40, 41, 41, 42, 43, 44, 45])
+    check = execution._recompilation_check(lambda: next(counts))
+    for _ in range(7):
+        check()
+    with pytest.raises(UnsupportedError):
+        check()
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "words"),
+    [
+        (torch.zeros(2, 3), torch.zeros(2, 4), r"shape \[2, 3\], then shape \[2, 4\]"),
+        (torch.zeros(2, 3), torch.zeros(1, 3), r"shape \[2, 3\], then shape \[1, 3\]"),  # copy_ would broadcast it
+        (7, 8, "7, then 8"),
+    ],
+)
+def test_batches_that_change_are_no_cuda_graph(cuda: list[str], first: Any, later: Any, words: str) -> None:
+    batches = iter([(torch.zeros(1), first), *[(torch.zeros(1), later)] * 20])
+    task = captured(next_inputs=lambda: next(batches))
+    with pytest.raises(UnsupportedError, match=f"cuda-graph cannot hold batches that change: {words}; give all"):
+        prepare(task, "cuda-graph")
+    assert not cuda
+
+
+def test_a_batch_that_changes_later_ends_a_cuda_graph_in_words(cuda: list[str]) -> None:
+    task = captured(run=lambda *_: None)
+    ready = prepare(task, "cuda-graph")
+    with pytest.raises(UnsupportedError, match=r"shape \[2, 1\], then shape \[1, 1\]"):
+        ready.run(torch.ones(1, 1))
+    assert "replay" not in cuda
+
+
+def test_a_loader_that_takes_long_is_not_asked_for_many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter(range(0, 100, 1))
+    monkeypatch.setattr(execution.time, "perf_counter", lambda: next(now))
+    task = Lengths(linear(1.0), [4])
+    assert execution.changing_batches(task)[1] is None
+    assert task.taken == 2
+
+
+def test_whole_numbers_that_the_host_reads_belong_to_a_batchs_signature() -> None:
+    def signature(lengths: list[int], device: torch.device | None) -> object:
+        return execution.signature((torch.zeros(2), {"lengths": torch.tensor(lengths)}, "a"), device)
+
+    assert signature([1, 2], GPU) != signature([1, 3], GPU)
+    assert signature([1, 2], None) == signature([1, 3], None)
+    assert execution.signature((torch.ones(2),), GPU) == execution.signature((torch.zeros(2),), GPU)
+    assert execution.signature([torch.ones(2)]) != execution.signature((torch.ones(2),))
+
+
+@pytest.mark.usefixtures("cuda")
+def test_inputs_whose_gradients_are_asked_for_can_be_captured() -> None:
+    """From the start, or by the model."""
+    for points in (torch.ones(2, 1, requires_grad=True), torch.ones(2, 1)):
+        task = captured(next_inputs=lambda points=points: (points,), run=lambda inputs: inputs.requires_grad_())
+        ready = prepare(task, "cuda-graph")
+        ready.step()
+        ready.step()
+        assert points.grad_fn is None
+
+
+def test_a_graphs_results_are_those_of_the_capture(cuda: list[str]) -> None:
+    task = TinyInference(linear(2.0), torch.ones(1, 1))
+    task.arithmetic = Arithmetic(GPU)
+    ready = prepare(task, "cuda-graph")
+    assert ready.results is not None
+    assert [result.item() for result in ready.results()] == [2.0]
+    assert "observe" not in vars(task)
+    assert cuda[-1] == "end capture"
+
+
+def test_what_observes_a_task_is_set_back() -> None:
+    task = TinyTraining(linear(1.0), [torch.ones(1, 1)])
+    seen: list[int] = []
+    task.observe = lambda *results: seen.append(len(results))  # type: ignore[method-assign]
+    own = task.observe
+    with execution.observed(task) as results:
+        task.step()
+    assert task.observe is own
+    assert (seen, [result.item() for result in results]) == ([1], [1.0])
+    assert not results[0].requires_grad

@@ -1,0 +1,203 @@
+"""Timed steps against eager ones: a graph that repeats what it recorded passes, one that freezes state does not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from crossover.measurement.step.correctness import Answer
+from crossover.measurement.step.execution import Execution, observed
+from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import Task
+from crossover.measurement.step.timed_check import STEPS, State, compare_with_eager
+from tiny_tasks import FP32, TinyInference, TinyTraining, linear, squared
+
+
+class Graph:
+    """A CUDA graph on the CPU: the Python state of a model is frozen as it was when the step was recorded."""
+
+    def __init__(self, task: Task, model: Any, wrong: Callable[[], None] = lambda: None) -> None:
+        self.task, self.model, self.wrong = task, model, wrong
+        with observed(task) as self.results:
+            for _ in range(4):  # warm-up and capture
+                task.run(*task.next_inputs())
+        self.frozen = self._state()
+
+    def _state(self) -> dict[str, Any]:
+        return {name: list(v) if isinstance(v, list) else v for name, v in vars(self.model).items() if name in FROZEN}
+
+    def replay(self, *inputs: Any) -> None:
+        live = self._state()
+        vars(self.model).update({name: list(v) if isinstance(v, list) else v for name, v in self.frozen.items()})
+        with observed(self.task) as results:
+            self.task.run(*inputs)
+        self.results[:] = results
+        self.wrong()
+        vars(self.model).update(live)
+
+    def answer(self) -> Answer:
+        ready = Execution(lambda: None, self.replay, results=lambda: self.results)
+        return compare_with_eager(self.task, ready, "fp32")
+
+
+FROZEN = ("steps", "seen", "share")
+
+
+class Stateful(nn.Module):
+    """A linear layer whose outputs follow a rule of the number of steps so far."""
+
+    def __init__(self, factor: Callable[[Any], float]) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+        self.factor = factor
+        self.steps = 0
+        self.seen: list[float] = []
+        self.share = 1.0
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        self.steps += 1
+        self.seen.append(1.0)
+        self.share *= 0.9
+        outputs: torch.Tensor = self.layer(inputs)
+        return outputs * self.factor(self)
+
+
+RULES: dict[str, Callable[[Any], float]] = {
+    "a counter": lambda m: m.steps,
+    "every second step": lambda m: 1 + m.steps % 2,
+    "every third step": lambda m: 1 + (m.steps % 3 == 0),
+    "every fifth step": lambda m: 1 + (m.steps % 5 == 0),
+    "a schedule": lambda m: m.share,
+    "a list that grows": lambda m: len(m.seen),
+}
+
+
+def training(model: nn.Module, arithmetic: Arithmetic = FP32) -> TinyTraining:
+    torch.manual_seed(0)
+    return TinyTraining(model, [torch.randn(8, 4)], arithmetic, squared, learning_rate=0.01)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("mode", ["train", "infer"])
+def test_a_graph_that_freezes_pythons_state_is_wrong(rule: Callable[[Any], float], mode: str) -> None:
+    model = Stateful(rule)
+    task = training(model) if mode == "train" else TinyInference(model, torch.randn(8, 4))
+    assert "keeps state in Python" in str(Graph(task, model).answer().wrong)
+
+
+@pytest.mark.parametrize("mode", ["train", "infer"])
+def test_a_graph_that_freezes_nothing_that_counts_is_right(mode: str) -> None:
+    """The counter is there, but nothing follows it."""
+    model = Stateful(lambda _: 2.0)
+    task = training(model) if mode == "train" else TinyInference(model, torch.randn(8, 4))
+    answer = Graph(task, model).answer()
+    assert answer.wrong is answer.unchecked is None
+    assert answer.errors["result"] == 0
+    assert answer.errors["update"] == 0
+
+
+def scaled(weight: torch.Tensor) -> None:
+    with torch.no_grad():
+        weight.mul_(1.001)
+
+
+def test_a_replay_that_moves_the_weights_otherwise_is_wrong() -> None:
+    """The first step's loss is the same; the update is not."""
+    model = Stateful(lambda _: 1.0)
+    task = training(model)
+    answer = Graph(task, model, lambda: scaled(model.layer.weight)).answer()
+    assert "the step's result is off" in str(answer.wrong) or "the step's update is off" in str(answer.wrong)
+    assert answer.errors["update"] > 0.01
+
+
+def test_a_replay_that_gives_other_outputs_is_wrong() -> None:
+    task = TinyInference(model := Stateful(lambda _: 1.0), torch.randn(8, 4))
+    graph = Graph(task, model)
+
+    def double() -> None:
+        graph.results[0].mul_(2)
+
+    graph.wrong = double
+    answer = graph.answer()
+    assert answer.errors["result"] == pytest.approx(1.0)
+    assert answer.wrong is not None
+
+
+def test_steps_that_differ_from_run_to_run_are_unchecked() -> None:
+    """A graph freezes no such thing: its replays differ too."""
+    model = Stateful(lambda _: 1.0)
+    task = training(model)
+    answer = Graph(task, model, lambda: draw(model.layer.weight)).answer()
+    assert answer.wrong is None
+    assert "two runs of the step differ" in str(answer.unchecked)
+
+
+OWN = random.Random(3)
+
+
+def draw(weight: torch.Tensor) -> None:
+    with torch.no_grad():
+        weight.mul_(OWN.uniform(0.5, 2))
+
+
+class Dropped(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return functional.dropout(self.layer(inputs), 0.5, True)
+
+
+def test_both_sides_draw_the_same_numbers_or_are_unchecked() -> None:
+    model = Dropped()
+    assert Graph(training(model), model).answer().wrong is None
+    assert Graph(training(model), model).answer().unchecked is None
+    other = Graph(training(model), model, lambda: torch.manual_seed(7) and None)  # the next step draws others
+    assert other.answer().unchecked == "timed and eager steps draw random numbers, and not the same"
+
+
+def test_weights_buffers_and_the_optimizers_state_are_set_back() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    task = training(model)
+    task.optimizer = torch.optim.Adam(model.parameters())
+    task.step()
+    before = [tensor.clone() for tensor in State(task).before]
+    assert len(before) == 4 + 3 + 3 * 4  # parameters, buffers, and of each parameter a count and two moments
+    compare_with_eager(task, Execution(task.step, task.run), "fp32")
+    assert all(torch.equal(now, then) for now, then in zip(State(task).before, before, strict=True))
+    kept: Any = task.optimizer.state[model[0].weight]
+    assert kept["step"] == 1
+
+
+def test_numbers_that_an_optimizer_keeps_are_set_back() -> None:
+    task = training(linear(1.0))
+    task.optimizer.state["all"] = {"count": 3}
+    state = State(task)
+    task.optimizer.state["all"]["count"] = 9
+    state.restore()
+    assert task.optimizer.state["all"]["count"] == 3
+
+
+def test_a_side_that_fails_is_unchecked() -> None:
+    def fails(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    answer = compare_with_eager(training(model := Dropped()), Execution(lambda: None, fails), "fp32")
+    assert answer == Answer(unchecked="the comparison with eager steps failed: memory ran out")
+    assert not any(torch.isnan(parameter).any() for parameter in model.parameters())
+
+
+def test_each_side_runs_as_many_steps() -> None:
+    task = training(Dropped())
+    ran: list[str] = []
+    run = task.run
+    task.run = lambda *inputs: (ran.append("eager"), run(*inputs))[1]  # type: ignore[method-assign]
+    compare_with_eager(task, Execution(lambda: None, lambda *inputs: (ran.append("timed"), run(*inputs))[1]), "fp32")
+    assert ran == ["eager"] * STEPS + ["timed"] * STEPS
