@@ -72,8 +72,8 @@ def differing_environments(first: pd.DataFrame, second: pd.DataFrame) -> list[st
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
     """Raise UserError naming the fields in which the rows of a machine differ; hosts may, if `several_hosts`.
 
-    Rows of different devices may differ in all but their host. Fields that the rows do not hold are passed over. Rows of
-    the workload that does nothing are apart from the others: torch, of which most fields are, has no part in them.
+    Rows of different devices may differ in all but their host. Fields that the rows do not hold are passed over. The
+    workload that does nothing is apart from the others: torch, of which most fields are, has no part in its rows.
     """
     if "workload" in rows.column_names:
         is_null = pc.equal(pc.fill_null(rows["workload"], ""), NULL)
@@ -101,8 +101,8 @@ def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
             whose = "" if machine == HERE else f" of machine '{machine}'"
             unlike = ", ".join(f"{host} for {' and '.join(dict.fromkeys(devices))}" for host, devices in hosts.items())
             raise UserError(
-                f"the rows{whose} come from unlike hosts: {column} ({unlike}); measure all devices on one host, give each "
-                "host a results folder of its own, or name kinds of nodes by cluster.classes"
+                f"the rows{whose} come from unlike hosts: {column} ({unlike}); measure all devices on one host, give "
+                "each host a results folder of its own, or name kinds of nodes by cluster.classes"
                 + ("; set several_hosts to true in the config if only the names of hosts differ" * (not several_hosts))
             )
 
