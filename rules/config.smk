@@ -2,6 +2,7 @@
 
 import gc
 import os
+import platform
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -38,7 +39,7 @@ from crossover.machine.discovery import (
     prefer_this_environment,
     sent_elsewhere,
 )
-from crossover.plan.checks import check_classes, check_device_list, check_metrics
+from crossover.plan.checks import check_classes, check_device_list, check_metrics, measured_elsewhere
 from crossover.plan.classes import cpu_partition
 from crossover.machine.invocation import INVOCATION
 from crossover.plan.jobs import Jobs
@@ -94,6 +95,9 @@ with one_line_errors():
 
 RESULTS = CONFIG.results
 SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere
+if workflow.is_main_process and not SEVERAL_HOSTS:
+    if line := measured_elsewhere(Path(RESULTS), platform.node()):
+        print(line, file=sys.stderr)
 # How a job's message names its class of nodes.
 OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
 # How a run was started, which rules/hooks.smk fills in.

@@ -1,5 +1,6 @@
 # What takes time: trials, trainings, searches for the largest batch, and the datasets that they read. What a number
-# depends on is in `params`: code by what it says, not by the time of its files.
+# depends on is in `params`: code by what it says, not by the time of its files. A function of `resources` is no reason to
+# measure again, so that a time limit can be raised.
 
 from crossover.machine.code_key import digests_of
 from crossover.plan.jobs import ROOFS_MB, ROOFS_MIN
@@ -46,10 +47,11 @@ rule measure_cell:
         runtime=JOBS.trial_min,
     params:
         job=JOBS.trial,
+        limit=lambda wildcards, resources: JOBS.limit("trial", wildcards),
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}"
     shell:
-        "python3 {input.script:q} {params.job[options]} --trial={wildcards.trial}"
+        "python3 {input.script:q} {params.job[options]} {params.limit} --trial={wildcards.trial}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -71,10 +73,11 @@ rule train_model:
         runtime=JOBS.training_min,
     params:
         job=JOBS.training,
+        limit=lambda wildcards, resources: JOBS.limit("training", wildcards),
     message:
         f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
     shell:
-        "python3 {input.script:q} {params.job[options]} --seed={wildcards.seed}"
+        "python3 {input.script:q} {params.job[options]} {params.limit} --seed={wildcards.seed}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -96,10 +99,12 @@ rule find_largest_batch:
         runtime=JOBS.search_min,
     params:
         job=JOBS.search,
+        limit=lambda wildcards, resources: JOBS.limit("batch_try", wildcards),
     message:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
     shell:
-        "python3 {input.script:q} {params.job[options]} --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
+        "python3 {input.script:q} {params.job[options]} {params.limit}"
+        " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
 rule probe_roofs:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pyarrow as pa
 
 from crossover.answers.analysis import analyse
@@ -12,7 +13,7 @@ from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.tables.columns import Training
 from crossover.tables.frames import read_table
-from crossover.tables.guards import check_environments, matching_rows
+from crossover.tables.guards import HOST_COLUMNS, check_environments, check_hosts, matching_rows
 from crossover.tables.references import read_reference
 from crossover.tables.roofs import read_roofs
 from crossover.tables.run_tables import write_run
@@ -41,10 +42,17 @@ def analyse_run(
     check_environments(pa.Table.from_pandas(found, preserve_index=False), several_hosts)
     roofs = read_roofs(paths_to_roofs)
     measurements = read_table(path_to_measurements)
+    hosts = [_hosts_of(table) for table in (measurements, trainings, searches, roofs)]
+    check_hosts(hosts, several_hosts)
     references = [read_reference(Path(folder)) for folder in plan.references]
     prices = plan.config["prices"]
     tables = analyse(measurements, trainings, searches, plan.studies, prices, roofs=roofs, references=references)
     write_run(tables, path_to_results)
+
+
+def _hosts_of(table: pd.DataFrame) -> pa.Table:
+    names = [name for name in ("machine", "device", *HOST_COLUMNS) if name in table]
+    return pa.Table.from_pandas(table[names].drop_duplicates().astype("string"), preserve_index=False)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ from crossover.config.words import is_cpu
 from crossover.config.workloads import NULL
 from crossover.errors import one_line_errors
 from crossover.files import atomic_path
+from crossover.time_limits import note_end
 
 CPU_SHARE = 0.8
 """Share of the available memory that a search may take by default; the rest is for other programs."""
@@ -92,6 +93,7 @@ def main(arguments: list[str]) -> None:
     result = describe(first, options.limit, found, shlex.join(["python3", sys.argv[0], *arguments]))
     with atomic_path(options.output) as temporary:
         temporary.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    note_end(options.limit_note, options.time_limit_s, found.reason or found.throughput_reason)
 
 
 if __name__ == "__main__":

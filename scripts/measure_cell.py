@@ -41,6 +41,7 @@ from crossover.config.options import (
 from crossover.config.studies import LATENCY_STEPS_MIN, Effort
 from crossover.errors import one_line_errors
 from crossover.machine.invocation import code_version
+from crossover.time_limits import note_end
 
 if TYPE_CHECKING:
     from crossover.measurement.process.jobs import Outcome
@@ -106,7 +107,9 @@ def main(arguments: list[str]) -> None:
             lease_wait_s=held.lease_wait_s,
             code_version=code_version(os.environ),
         )
-        print(answer_of(measure(job)))
+        outcome = measure(job)
+        note_end(options.limit_note, options.time_limit_s, outcome.reason)
+        print(answer_of(outcome))
 
 
 def answer_of(outcome: Outcome) -> str:

@@ -31,6 +31,7 @@ from crossover.config.studies import Quality
 from crossover.config.workloads import trains
 from crossover.errors import UserError, one_line_errors
 from crossover.machine.invocation import code_version
+from crossover.time_limits import note_end
 
 MOST_EPOCHS = 1_000_000
 
@@ -79,7 +80,7 @@ def main(arguments: list[str]) -> None:
             command=shlex.join(["python3", sys.argv[0], *arguments]),
             code_version=code_version(os.environ),
         )
-        measure(job)
+        note_end(options.limit_note, options.time_limit_s, measure(job).reason)
 
 
 if __name__ == "__main__":

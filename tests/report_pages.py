@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from crossover.answers.analysis import analyse
 from crossover.config.words import EXECUTIONS, PLAIN, PRECISIONS, PROTOCOLS
@@ -83,9 +84,10 @@ def write_page(
     folder: Path,
     words: str | None = None,
     references: Sequence[Reference] = (),
+    host: str = "here",
     **changes: Any,
 ) -> Page:
-    """Write the report of plain studies; `words` stand wherever a study's file has text of its author's."""
+    """Write the report of plain studies on a host; `words` stand wherever a study's file has text of its author's."""
     names = list(rows["study"].unique())
     published = {
         "statement": words or "it starts at 700",
@@ -106,5 +108,7 @@ def write_page(
     figure.write_text(SVG)
     tables = tables_of(rows, studies, references=references)
     run = Run(tables, studies, **{"config": CONFIG, "figures": [figure], "note": words} | changes)
-    write_report(run, folder, TEMPLATES, INVOCATION)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("platform.node", lambda: host)
+        write_report(run, folder, TEMPLATES, INVOCATION)
     return Page(folder / "report.html", tables)

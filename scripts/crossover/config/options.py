@@ -84,6 +84,7 @@ def add_process_options(group: argparse._ActionsContainer) -> None:
     group.add_argument("--dataset", type=path_if_any, help="safetensors file; empty if the workload reads none")
     group.add_argument("--cpu-threads", default="auto", type=auto_or_threads, help="auto: usable physical cores")
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="of each measuring process")
+    group.add_argument("--limit-note", type=Path, help="file to note in that the time limit ended the job")
 
 
 def add_isolation_option(group: argparse._ActionsContainer) -> None:
@@ -261,15 +262,18 @@ def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def model_options(model: Model | None) -> dict[str, Any]:
-    """A model of the user's own as values of options."""
+    """A model of the user's own as values of options, with files relative to the working directory.
+
+    A project that is moved with its results is measured as before.
+    """
     if model is None:
         return {}
-    values: dict[str, Any] = {"model": model.source, "mode": model.mode, "names": ",".join(model.names) or None}
+    values: dict[str, Any] = {"model": model.shown, "mode": model.mode, "names": ",".join(model.names) or None}
     values |= {"unchecked": not model.checked, "may_refuse": model.may_refuse}
     if model.table is None:
         return values
     return values | {
-        "table": model.table.file,
+        "table": os.path.relpath(model.table.file),
         "targets": model.table.targets,
         "inputs": ",".join(model.table.inputs),
     }

@@ -11,17 +11,26 @@ import runpy
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, replace
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
-from crossover.machine.gpus import find_gpus
+from crossover.machine.gpus import Gpus, find_gpus
+from crossover.machine.installed import NOT_INSTALLED
+from crossover.machine.kernel import cpu_model, read_kernel
+from crossover.machine.threads import share_of_host
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
 """The environment variable that carries a machine from the main process to its jobs."""
 
 PATIENCE_S = 10
 """Longest wait for Slurm's answer."""
+
+TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-windows")
+"""Names under which triton is installed."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +56,22 @@ class Machine:
     """The nodes of the cluster that jobs are sent to, if Slurm knows them."""
     elsewhere: bool = False
     """Whether jobs are sent to other machines."""
+    hardware: Mapping[str, str] = field(default_factory=dict)
+    """By device, the models of CPU and GPU and the cores in use; empty where jobs are sent to other machines."""
+    compilers: str | None = None
+    """What `torch.compile` finds to compile with."""
 
 
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
-    """The machine as its jobs see it on a cluster: with the devices of its nodes, if Slurm knows these."""
+    """The machine as its jobs see it on a cluster: with the devices of its nodes, if Slurm knows these.
+
+    Hardware, driver and compilers are the nodes' own, which their rows tell.
+    """
+    away = replace(machine, elsewhere=True, driver_version=None, hardware={}, compilers=None)
     if nodes is None:
-        return replace(machine, elsewhere=True)
+        return away
     devices = ("cpu", "cuda") if nodes.cpus_per_gpu else ("cpu",)
-    return replace(machine, elsewhere=True, nodes=nodes, devices=devices, note=None)
+    return replace(away, nodes=nodes, devices=devices, note=None)
 
 
 def hand_down(machine: Machine) -> None:
@@ -82,24 +99,65 @@ def find_machine() -> Machine:
     built_for = torch_built_for()
     devices, note = ["cpu"], None
     amd = Path("/dev/kfd").exists()
+    seen = len(nvidia.gpus.visible)
     too_old = "cuda" in built_for and nvidia.cuda_major < int(built_for["cuda"].split(".")[0])
-    if (nvidia.gpus and "cuda" in built_for and not too_old) or (amd and "hip" in built_for):
+    if (seen and "cuda" in built_for and not too_old) or (amd and "hip" in built_for):
         devices.append("cuda")
-    elif nvidia.gpus and too_old:
+    elif seen and too_old:
         note = (
             f"this machine has a GPU, but its driver {nvidia.driver} is too old for the installed torch, "
             f"built for CUDA {built_for['cuda']}: update the driver, or install a torch for an older CUDA"
         )
-    elif nvidia.gpus or amd:
+    elif seen or amd:
         note = (
-            f"this machine has a GPU, but the installed torch is built without {'CUDA' if nvidia.gpus else 'ROCm'}: "
+            f"this machine has a GPU, but the installed torch is built without {'CUDA' if seen else 'ROCm'}: "
             "install a build of torch for it in this environment"
         )
     if platform.system() == "Darwin" and platform.machine() == "arm64":
         devices.append("mps")
     if "xpu" in built_for and any(Path("/dev/dri").glob("renderD*")):
         devices.append("xpu")
-    return Machine(tuple(devices), _version_of("torch"), nvidia.driver, note)
+    return Machine(
+        tuple(devices),
+        _version_of("torch"),
+        nvidia.driver,
+        note,
+        hardware={device: _hardware(device, nvidia) for device in devices},
+        compilers=find_compilers(os.environ),
+    )
+
+
+def _hardware(device: str, nvidia: _Nvidia) -> str:
+    """A device's model, and the CPU beside it with the cores that a trial on this device has."""
+    first = next(iter(nvidia.gpus.visible), None) if device == "cuda" else None
+    _, cores = share_of_host(device, "auto", first, nvidia.gpus)
+    beside = f"{cpu_model()}, {cores} cores"
+    if device == "cpu":
+        return beside
+    names = nvidia.names if first else _display_devices(Path("/"))
+    return f"{' and '.join(names) or device} beside {beside}"
+
+
+def _display_devices(root: Path) -> Sequence[str]:
+    """The models of GPUs that no library here knows, as their numbers on the PCI bus."""
+    folders = root.glob("sys/class/drm/renderD*/device")
+    numbers = {" ".join((read_kernel(folder / name) or "") for name in ("vendor", "device")) for folder in folders}
+    return sorted(numbers)
+
+
+def find_compilers(environment: Mapping[str, str]) -> str:
+    """What `torch.compile` compiles with: those of C++ and C, Python's headers and triton, or that they lack."""
+    found = []
+    for variable, usual in (("CXX", ("g++", "clang++")), ("CC", ("gcc", "clang"))):
+        chosen = environment.get(variable)
+        for name in (chosen,) if chosen else usual:
+            place = shutil.which(name)
+            # A compiler is replaced under the same name, by one of another size.
+            found.append(f"{os.path.realpath(place)} {Path(place).stat().st_size}" if place else f"no {name}")
+    headers = Path(sysconfig.get_path("include"), "Python.h").is_file()
+    versions = {name: _version_of(name) for name in TRITON}
+    found += [] if headers else ["no Python.h"]
+    return ", ".join(found + [f"{name} {version}" for name, version in versions.items() if version != NOT_INSTALLED])
 
 
 def torch_built_for() -> dict[str, str]:
@@ -115,7 +173,9 @@ def torch_built_for() -> dict[str, str]:
 class _Nvidia:
     """What NVML knows: visible GPUs, the driver, and the newest CUDA that the driver runs."""
 
-    gpus: int = 0
+    gpus: Gpus = field(default_factory=Gpus)
+    names: tuple[str, ...] = ()
+    """Models of the visible ones, each once."""
     driver: str | None = None
     cuda_major: int = 0
 
@@ -125,20 +185,28 @@ def _nvidia() -> _Nvidia:
 
     try:
         pynvml.nvmlInit()
-        gpus = len(find_gpus(os.environ, pynvml).visible)
+        gpus = find_gpus(os.environ, pynvml)
+        names = tuple(sorted({_gpu_name(uuid, pynvml) for uuid in gpus.visible}))
         driver = str(pynvml.nvmlSystemGetDriverVersion())
         cuda_major = int(pynvml.nvmlSystemGetCudaDriverVersion()) // 1000
         pynvml.nvmlShutdown()
     except pynvml.NVMLError:
         return _Nvidia()
-    return _Nvidia(gpus, driver, cuda_major)
+    return _Nvidia(gpus, names, driver, cuda_major)
+
+
+def _gpu_name(uuid: str, nvml: Any) -> str:
+    try:
+        return str(nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByUUID(uuid)))
+    except nvml.NVMLError:
+        return "GPU"
 
 
 def _version_of(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return NOT_INSTALLED
 
 
 def find_nodes(partition: str | None) -> Nodes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin, claims_of, read_claim
 from crossover.config.configuration import Configuration
@@ -11,6 +12,7 @@ from crossover.config.words import HERE
 from crossover.errors import UserError, did_you_mean
 from crossover.machine.discovery import Machine
 from crossover.plan.classes import Classes, resources_asked
+from crossover.reading import read_json
 from crossover.tables.metrics import metrics
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
@@ -87,3 +89,18 @@ def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> Non
             raise UserError(
                 f"cluster.classes.{name}.{missing}: missing, but another class has it; give each class its own"
             )
+
+
+def measured_elsewhere(results: Path, here: str) -> str | None:
+    """A line on the host that the results were measured on; None if it was this one, or if that is not known."""
+    try:
+        machines = read_json(results / "provenance.json", "provenance")["machines"]
+        hosts = sorted({machine["host"] for machine in machines} - {""})
+    except (UserError, KeyError, TypeError):
+        return None
+    if not hosts or here in hosts:
+        return None
+    return (
+        f"{results}: measured on {' and '.join(hosts)}, and this host is {here}; where the hardware differs, this run "
+        "measures in its place, so give another results folder to keep both"
+    )

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from crossover.config.configuration import Configuration
@@ -26,6 +27,7 @@ from crossover.machine.code_key import Modules, code_of, digests_of
 from crossover.machine.discovery import Machine
 from crossover.plan.classes import resource_of, resources_asked
 from crossover.plan.run_plan import cell_of
+from crossover.time_limits import NOTES, Note, read_notes
 
 START_MIN = 6
 """Minutes for a process to start from a cold network file system, and to end."""
@@ -39,9 +41,9 @@ ROOFS_MB = 4000
 
 Wildcards = Mapping[str, Any]
 
-Params = dict[str, str | None]
-"""What a result depends on, and is made anew for: the options of its command, as the shell takes them, its code and the
-versions of torch and the driver."""
+Params = dict[str, Any]
+"""What a result depends on, and is made anew for: the options of its command, as the shell takes them, its code, the
+versions of torch and the driver, and the hardware that it runs on."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,12 @@ class Jobs:
             "code": digests_of("crossover.measurement.roofs"),
             **self._versions(wildcards),
         }
+
+    def limit(self, kind: str, wildcards: Wildcards) -> str:
+        """Options of the time limit, which is no parameter of a result: it changes no number."""
+        limit_s = self._time_limit_s(self._studies[wildcards["study"]])
+        note = f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"
+        return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note}))
 
     @cached_property
     def settings(self) -> dict[str, list[str]]:
@@ -174,21 +182,37 @@ class Jobs:
 
     def _shared(self, study: Study) -> dict[str, Any]:
         """The settings that all kinds of job have."""
-        settings = {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads}
-        return {**settings, "time_limit_s": self._time_limit_s(study), **model_options(study.model)}
+        return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads, **model_options(study.model)}
 
     def _params(self, kind: str, wildcards: Wildcards, options: Sequence[str]) -> Params:
+        study = self._studies[wildcards["study"]]
+        note = self._notes.get(_note(kind, wildcards), Note())
         return {
             "options": shlex.join(options),
-            "code": self._code_keys(kind, wildcards["workload"], self._studies[wildcards["study"]].model),
+            "code": self._code_keys(kind, wildcards["workload"], study.model),
+            "compilers": self.machine.compilers if wildcards["execution"] == "compile" else None,
+            "limit_raised": note.raised_with(self._time_limit_s(study)),
             **self._versions(wildcards),
         }
 
     def _versions(self, wildcards: Wildcards) -> Params:
-        driver = None if is_cpu(wildcards["device"]) else self.machine.driver_version
-        return {"torch": self.machine.torch_version, "driver": driver}
+        device = wildcards["device"].partition("-")[0]
+        return {
+            "torch": self.machine.torch_version,
+            "driver": None if is_cpu(device) else self.machine.driver_version,
+            "hardware": self.machine.hardware.get(device),
+        }
+
+    @cached_property
+    def _notes(self) -> Mapping[str, Note]:
+        return read_notes(Path(self.config.results, NOTES))
 
     @cached_property
     def _code_keys(self) -> Callable[[str, str, Model | None], str]:
         modules = Modules()
         return cache(lambda kind, workload, model: code_of(kind, workload, modules, model).key)
+
+
+def _note(kind: str, wildcards: Wildcards) -> str:
+    """Where a job notes that its time limit ended it."""
+    return "/".join([kind, *(str(value) for _, value in sorted(wildcards.items()))]) + ".json"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -72,6 +72,14 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
         label = device_label(str(device), name, str(machine))
         found.append({"device": label, "host": host or "", "rows": len(own), "cpu": device == BASELINE, "facts": facts})
     return sorted(found, key=lambda machine: machine["cpu"])
+
+
+def hosts_elsewhere(machines: Sequence[Mapping[str, Any]], here: str) -> str | None:
+    """The hosts that measured, as a text; None if it was this one alone. `machines` is what `machine_facts` found."""
+    hosts = sorted({machine["host"] for machine in machines if machine["host"]})
+    if not set(hosts) - {here}:
+        return None
+    return " and ".join(hosts) if len(hosts) < 3 else f"{hosts[0]} and {len(hosts) - 1} more"
 
 
 def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:

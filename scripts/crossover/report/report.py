@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from crossover.files import atomic_path
 from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
 from crossover.report.exports import data_package, measurement_schema
-from crossover.report.machine_facts import differing_software
+from crossover.report.machine_facts import differing_software, hosts_elsewhere
 from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import provenance
 from crossover.report.templates import environment_of
@@ -114,6 +115,7 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         "note": run.note,
         "accelerated": not all(map(is_cpu, [*tables.measurements["device"], *tables.quality["device"]])),
         "machines": machines,
+        "measured_on": hosts_elsewhere(known["machines"], platform.node()) if len(machines) == 1 else None,
         "references": _drawn_references(tables),
         "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],
         "provenance": known,

@@ -18,14 +18,14 @@ from crossover.errors import UserError
 from crossover.reading import UnreadableError
 from crossover.tables.columns import Measurement, Row, Training
 from crossover.tables.frames import first_row, joined, read_row, readable_rows
-from crossover.tables.guards import ENVIRONMENT_COLUMNS
+from crossover.tables.guards import ENVIRONMENT_COLUMNS, host_columns
 from crossover.tables.searches import collect_searches
 
 Key = TypeVar("Key")
 
 EXCLUDED = (
-    "its row was measured with other settings than the config has now, or on another host or installation than the "
-    "newest rows of its device"
+    "its row was measured with other settings than the config has now, on another host than the newest rows, or with "
+    "another installation than the newest of its device"
 )
 NOT_YET = "not measured yet"
 STOPPED = "it is running now, or was stopped"
@@ -69,7 +69,9 @@ def finished_rows(
 ) -> pa.Table:
     """The rows of trials (or of trainings) among the files asked for that belong together.
 
-    Rows of a device must come from the environment of its newest one. `settings` holds the options that the trials of
+    Rows of a device must come from the environment of its newest one, and all rows from the newest one's host.
+
+    `settings` holds the options that the trials of
     a study share today: a row that was measured without one of them is left out, and so is what is missing or cannot be
     read; `missing_results` names all of these.
     """
@@ -121,15 +123,25 @@ def _newest_first(paths: Sequence[Path]) -> list[Path]:
 
 
 def _alike(rows: Mapping[Key, Mapping[str, Any]], several_hosts: bool) -> list[Key]:
-    """The keys of rows whose environment is that of their device's first; a field that a row lacks may be anything."""
+    """The keys of rows whose environment is that of their device's first, and whose host is that of their machine's.
+
+    A field that a row lacks may be anything.
+    """
     columns = [column for column in ENVIRONMENT_COLUMNS if column != "hostname" or not several_hosts]
-    first: dict[tuple[str, str], dict[str, Any]] = {}
+    first: dict[tuple[str, str | None], dict[str, Any]] = {}
     kept = []
     for key, row in rows.items():
-        own = {column: row[column] for column in columns if row.get(column) is not None}
-        known = first.setdefault((row["machine"], row["device"]), {})
-        if all(known.get(column, value) == value for column, value in own.items()):
-            known |= own
+        sides = ((row["device"], columns), (None, host_columns(several_hosts)))
+        own = [
+            (
+                first.setdefault((row["machine"], side), {}),
+                {name: row[name] for name in names if row.get(name) is not None},
+            )
+            for side, names in sides
+        ]
+        if all(known.get(name, value) == value for known, values in own for name, value in values.items()):
+            for known, values in own:
+                known |= values
             kept.append(key)
     return kept
 

@@ -1,4 +1,7 @@
-"""Guards against results that were silently mixed: rows of one device label must come from like environments."""
+"""Guards against results that were silently mixed: rows of one device label must come from like environments.
+
+All rows of a machine, whatever device they are of, must come from one host, or from several of the same model.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,9 @@ ENVIRONMENT_COLUMNS = (
     "torch_version",
 )
 """What must be the same in all rows of one device label; which GPU of several it was may differ."""
+
+HOST_COLUMNS = ("hostname", "cpu_model")
+"""What must be the same in all rows of a machine. The cores of a GPU's rows are its share of the host's."""
 
 
 def matching_rows(
@@ -64,16 +70,46 @@ def differing_environments(first: pd.DataFrame, second: pd.DataFrame) -> list[st
 
 
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
-    """Raise UserError naming the fields in which the rows of a machine's device differ; hosts may, if `several_hosts`.
+    """Raise UserError naming the fields in which the rows of a machine differ; hosts may, if `several_hosts`.
 
-    Fields that the rows do not hold are passed over. Those of the workload that does nothing are apart from the others:
-    torch, of which most fields are, has no part in them.
+    Rows of different devices may differ in all but their host. Fields that the rows do not hold are passed over. The
+    workload that does nothing is apart from the others: torch, of which most fields are, has no part in its rows.
     """
     if "workload" in rows.column_names:
         is_null = pc.equal(pc.fill_null(rows["workload"], ""), NULL)
         _check_alike(rows.filter(is_null), several_hosts)
-        rows = rows.filter(pc.invert(is_null))
-    _check_alike(rows, several_hosts)
+        _check_alike(rows.filter(pc.invert(is_null)), several_hosts)
+    else:
+        _check_alike(rows, several_hosts)
+    check_hosts([rows], several_hosts)
+
+
+def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
+    """Raise UserError if the rows of a machine, in all tables together, come from unlike hosts.
+
+    Hosts of the same model may have several names, if `several_hosts`. What is not known is passed over.
+    """
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for column in host_columns(several_hosts):
+        for table in (table for table in tables if column in table.column_names):
+            sides = table.select(["machine", "device", column]).group_by(["machine", "device", column]).aggregate([])
+            for side in sides.filter(pc.is_valid(sides[column])).to_pylist():
+                hosts = found.setdefault((side["machine"], column), {})
+                hosts.setdefault(side[column], []).append(side["device"])
+    for (machine, column), hosts in found.items():
+        if len(hosts) > 1:
+            whose = "" if machine == HERE else f" of machine '{machine}'"
+            unlike = ", ".join(f"{host} for {' and '.join(dict.fromkeys(devices))}" for host, devices in hosts.items())
+            raise UserError(
+                f"the rows{whose} come from unlike hosts: {column} ({unlike}); measure all devices on one host, give "
+                "each host a results folder of its own, or name kinds of nodes by cluster.classes"
+                + ("; set several_hosts to true in the config if only the names of hosts differ" * (not several_hosts))
+            )
+
+
+def host_columns(several_hosts: bool) -> tuple[str, ...]:
+    """The columns that must be the same in all rows of a machine; names of hosts may differ if `several_hosts`."""
+    return tuple(column for column in HOST_COLUMNS if column != "hostname" or not several_hosts)
 
 
 def _check_alike(rows: pa.Table, several_hosts: bool) -> None:

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from crossover.machine import discovery
+from crossover.machine import discovery, threads
 from crossover.machine.discovery import (
     Machine,
     Nodes,
+    find_compilers,
     find_machine,
     find_nodes,
     hand_down,
@@ -47,6 +49,46 @@ def test_visible_gpus_count(monkeypatch: pytest.MonkeyPatch, chosen: str, there:
     assert machine.driver_version == "580.1"
 
 
+@pytest.mark.usefixtures("cuda_torch")
+def test_the_hardware_is_that_of_the_visible_gpus_and_their_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two GPUs of a machine with 8 cores each has 4."""
+    gpus = [FakeGpu(f"GPU-{name}", answers={"nvmlDeviceGetName": f"Brand {name}"}) for name in "ab"]
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(*gpus))
+    monkeypatch.setattr(discovery, "cpu_model", lambda: "CPU C")
+    for place, value in (("usable_cpus", set(range(8))), ("cgroup_quota", None), ("_siblings", None)):
+        monkeypatch.setattr(threads, place, lambda *_, value=value: value)
+    monkeypatch.setattr(threads, "physical_cores", lambda cpus, _root=None: len(set(cpus)))
+    monkeypatch.setattr(threads.os, "cpu_count", lambda: 8)
+    monkeypatch.delenv("SLURM_CPUS_PER_TASK", raising=False)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    found = {"cpu": "CPU C, 8 cores", "cuda": "Brand a and Brand b beside CPU C, 4 cores"}
+    assert {name: find_machine().hardware[name] for name in found} == found
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert find_machine().hardware["cuda"].startswith("Brand b beside CPU C, ")
+
+
+def test_a_compiler_that_comes_goes_or_changes_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    compiler = tmp_path / "g++"
+    lacking = find_compilers({})
+    assert "no g++" in lacking
+
+    def install(text: str) -> str:
+        compiler.write_text(text)
+        compiler.chmod(0o755)
+        return find_compilers({})
+
+    assert len({lacking, install("old"), install("newer")}) == 3
+    assert find_compilers({"CXX": "/nonexistent/g++"}) != find_compilers({})
+    before = find_compilers({})
+    monkeypatch.setattr(discovery, "version", lambda name: "3.4" if name == "triton" else missing())
+    assert find_compilers({}) == f"{before}, triton 3.4"
+
+
+def missing() -> str:
+    raise PackageNotFoundError
+
+
 @pytest.mark.usefixtures("nvidia")
 @pytest.mark.parametrize(
     ("built_for", "note"), [({}, "built without CUDA"), ({"cuda": "14.0"}, "driver 580.1 is too old")]
@@ -76,13 +118,26 @@ def test_torchs_build_is_read_without_importing_it(
     assert torch_built_for() == built_for
 
 
-LOGIN = Machine(("cpu", "mps"), "2.13.0", None, note="this machine has a GPU that cannot be used")
+LOGIN = Machine(
+    ("cpu", "mps"),
+    "2.13.0",
+    "580.1",
+    note="this machine has a GPU that cannot be used",
+    hardware={"cpu": "CPU A, 2 cores"},
+    compilers="g++",
+)
 
 
 @pytest.mark.parametrize(("cpus_per_gpu", "devices"), [(24, ("cpu", "cuda")), (None, ("cpu",))])
 def test_auto_means_the_devices_of_a_clusters_nodes(cpus_per_gpu: int | None, devices: tuple[str, ...]) -> None:
     machine = sent_elsewhere(LOGIN, Nodes(96, cpus_per_gpu))
     assert (machine.devices, machine.note, machine.elsewhere) == (devices, None, True)
+
+
+@pytest.mark.parametrize("nodes", [None, Nodes(96, 24)])
+def test_what_the_login_node_has_is_not_that_of_the_nodes(nodes: Nodes | None) -> None:
+    machine = sent_elsewhere(LOGIN, nodes)
+    assert (machine.hardware, machine.driver_version, machine.compilers) == ({}, None, None)
 
 
 @pytest.mark.parametrize("nodes", [None, Nodes(96, 24)])

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crossover.errors import UserError
-from crossover.plan.checks import check_classes, check_device_list, check_executor, check_metrics
+from crossover.plan.checks import check_classes, check_device_list, check_executor, check_metrics, measured_elsewhere
 from plans import CLASSES, HERE, KNOWN_NODES, UNKNOWN_NODES, configured
 
 
@@ -67,3 +69,17 @@ def test_a_claim_names_a_metric_that_a_row_has() -> None:
     claim = {"statement": "A claim", "source": "somebody", "ratio_below": {**sides, "limit": 2}}
     with pytest.raises(UserError, match=r"claims\.0: metric 'step_tme_s' is unknown \(did you mean 'step_time_s'"):
         check_metrics([replace(study, claims=(claim,))])
+
+
+def test_results_of_another_host_are_named_before_they_are_replaced(tmp_path: Path) -> None:
+    assert measured_elsewhere(tmp_path, "here") is None  # nothing was measured yet
+    for hosts, said in (
+        (["here", ""], None),
+        ([""], None),
+        (["b", "a"], "measured on a and b, and this host is here;"),
+    ):
+        (tmp_path / "provenance.json").write_text(json.dumps({"machines": [{"host": host} for host in hosts]}))
+        line = measured_elsewhere(tmp_path, "here")
+        assert line is None if said is None else said in str(line)
+    (tmp_path / "provenance.json").write_text("[]")
+    assert measured_elsewhere(tmp_path, "here") is None

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from crossover.machine.code_key import code_of
+from crossover.machine.discovery import sent_elsewhere
 from crossover.measurement.process.supervision import ENDING_LIMIT_S, START_LIMIT_S
 from crossover.plan.jobs import Jobs
+from crossover.time_limits import note_end
 from measure_cell import parse_arguments
-from plans import CLASSES, KNOWN_NODES, jobs
+from plans import CLASSES, HERE, KNOWN_NODES, jobs
 
 CELL = {
     "study": "disc_depth",
@@ -33,7 +37,8 @@ def with_study(made: Jobs, **changes: object) -> Jobs:
 
 def test_a_trial_is_called_with_what_the_config_says() -> None:
     made = jobs(effort={"blocks_min": 7}, seed=4, cpu_threads=3, time_limit_s=90)
-    given = parse_arguments([*str(made.trial(CELL)["options"]).split(), "--output=x.parquet"])
+    options = f"{made.trial(CELL)['options']} {made.limit('trial', CELL)} --output=x.parquet"
+    given = parse_arguments(options.split())
     assert (given.study, given.workload, given.size, given.device) == ("disc_depth", "disc_mlp", 4, "cuda")
     assert (given.blocks_min, given.seed, given.cpu_threads, given.time_limit_s) == (7, 4, 3, 90)
     assert given.machine == "here"
@@ -51,11 +56,56 @@ def test_a_result_depends_on_its_code_torch_and_the_driver_of_its_device() -> No
 
 
 def test_the_time_limit_of_a_study_replaces_that_of_the_run() -> None:
-    made = with_study(jobs(time_limit_s=90), quality={"seeds": 1})
-    own = with_study(made, time_limit_s=45)
-    for kind in ("trial", "search", "training"):
-        assert "--time-limit-s=90.0" in str(getattr(made, kind)(CELL)["options"])
-        assert "--time-limit-s=45" in str(getattr(own, kind)(CELL)["options"])
+    made = jobs(time_limit_s=90)
+    assert "--time-limit-s=90.0" in made.limit("trial", CELL)
+    assert "--time-limit-s=45" in with_study(made, time_limit_s=45).limit("trial", CELL)
+
+
+@pytest.mark.parametrize("kind", ["trial", "search", "training"])
+def test_a_time_limit_is_no_reason_to_measure_again_but_where_it_ended_the_job(kind: str, tmp_path: Path) -> None:
+    def made(limit_s: float) -> Jobs:
+        return with_study(jobs(time_limit_s=limit_s, results=str(tmp_path)), quality={"seeds": 1})
+
+    def params(limit_s: float, **changes: str) -> object:
+        return getattr(made(limit_s), kind)({**CELL, **changes})
+
+    def ends(limit_s: float, reason: str | None) -> None:
+        """The job runs under a limit, with the note that its command line names."""
+        name = {"search": "batch_try"}.get(kind, kind)
+        (given,) = re.findall("--limit-note=(.*)", made(limit_s).limit(name, CELL))
+        note_end(Path(given), limit_s, reason)
+
+    first, other = params(30), params(30, size="8")
+    assert params(60) == first
+    ends(30, "not done after 30 s; raise time_limit_s")
+    assert [params(limit_s) == first for limit_s in (20, 30, 60)] == [True, True, False]
+    assert params(60, size="8") == other
+    second = params(60)
+    ends(60, "not done after 60 s; raise time_limit_s")  # still too short
+    assert [params(limit_s) == second for limit_s in (30, 60, 90)] == [True, True, False]
+    third = params(90)
+    ends(90, None)
+    assert all(params(limit_s) == third for limit_s in (30, 90, 1000))
+
+
+def test_where_it_is_measured_counts_on_this_machine_and_not_on_a_cluster() -> None:
+    hardware = {"cpu": "CPU A, 2 cores", "cuda": "GPU B beside CPU A, 1 cores"}
+    here = jobs(replace(HERE, hardware=hardware, compilers="g++"))
+    assert [
+        made["hardware"] for made in (here.trial(CPU), here.trial({**CPU, "device": "cpu-1"}), here.roofs(CELL))
+    ] == [
+        *["CPU A, 2 cores"] * 2,
+        "GPU B beside CPU A, 1 cores",
+    ]
+    away = jobs(sent_elsewhere(here.machine, None), None)
+    assert [away.trial(CELL)[name] for name in ("hardware", "driver", "compilers")] == [None] * 3
+
+
+def test_the_compilers_count_where_something_is_compiled() -> None:
+    compiled = {**CELL, "execution": "compile"}
+    made, lacking = (jobs(replace(HERE, compilers=text)) for text in ("/usr/bin/g++ 1000", "no g++"))
+    assert made.trial(CELL) == lacking.trial(CELL)
+    assert made.trial(compiled) != lacking.trial(compiled)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
+import pytest
 
-from crossover.report.machine_facts import differing_software
+from crossover.report.machine_facts import differing_software, hosts_elsewhere
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said"),
+    [
+        (["here"], None),
+        ([""], None),
+        (["node1"], "node1"),
+        (["node1", "here", "node1"], "here and node1"),
+        (["c", "b", "a"], "a and 2 more"),
+    ],
+)
+def test_other_hosts_than_this_one_are_named(hosts: list[str], said: str | None) -> None:
+    assert hosts_elsewhere([{"host": host} for host in hosts], "here") == said
 
 
 def test_only_what_differs_between_machines_is_named(row: Callable[..., dict[str, Any]]) -> None:

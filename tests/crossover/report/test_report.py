@@ -100,6 +100,13 @@ def test_the_terminal_gives_the_answers_and_where_the_report_is(page: Page) -> N
     assert lines[-2] == f"Report: {page.folder}/report.html (one file; open it in a browser)"
 
 
+def test_what_another_host_measured_says_so(rows: pd.DataFrame, tmp_path: Path) -> None:
+    page = write_page(rows, tmp_path, host="login")
+    assert "Measured on here; this is another host." in (page.folder / "summary.txt").read_text().splitlines()
+    assert "Measured on <bdi>here</bdi>." in page.path.read_text()
+    assert "Measured on Brand C1 of here; " in (page.folder / "summary.md").read_text()
+
+
 def test_every_kind_status_doubt_and_reason_has_words() -> None:
     """The statuses left out are those of a template's last branch, or change no words."""
     said = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))

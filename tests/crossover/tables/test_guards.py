@@ -8,7 +8,7 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.tables.columns import COLUMNS
-from crossover.tables.guards import ENVIRONMENT_COLUMNS, check_environments, differing_environments
+from crossover.tables.guards import ENVIRONMENT_COLUMNS, check_environments, check_hosts, differing_environments
 
 
 def rows(*changes: Mapping[str, str | None]) -> pa.Table:
@@ -16,7 +16,7 @@ def rows(*changes: Mapping[str, str | None]) -> pa.Table:
     return pa.Table.from_pylist([{**alike, **change} for change in changes])
 
 
-@pytest.mark.parametrize("column", [ENVIRONMENT_COLUMNS[0], ENVIRONMENT_COLUMNS[-1]])
+@pytest.mark.parametrize("column", [ENVIRONMENT_COLUMNS[1], ENVIRONMENT_COLUMNS[-1]])
 def test_any_unlike_field_is_named_with_its_values(column: str) -> None:
     assert column in COLUMNS
     check_environments(rows({}, {"device": "cpu", column: "other"}), several_hosts=False)
@@ -35,6 +35,41 @@ def test_several_hosts_may_be_wanted_but_not_several_kinds_of_them() -> None:
     check_environments(rows({}, {"hostname": "other"}), several_hosts=True)
     with pytest.raises(UserError, match="torch_version"):
         check_environments(rows({}, {"hostname": "other", "torch_version": "other"}), several_hosts=True)
+
+
+CPU_ELSEWHERE = ({"device": "cpu", "hostname": "login"}, {"device": "cuda", "hostname": "node7"})
+
+
+def test_rows_of_two_devices_must_come_from_one_host() -> None:
+    with pytest.raises(UserError, match=r"come from unlike hosts: hostname \(login for cpu, node7 for cuda\); measure"):
+        check_environments(rows(*CPU_ELSEWHERE), several_hosts=False)
+    check_environments(rows(*CPU_ELSEWHERE), several_hosts=True)
+
+
+def test_identical_hosts_have_the_same_cpu() -> None:
+    unlike = [{**row, "cpu_model": f"CPU of {row['hostname']}"} for row in CPU_ELSEWHERE]
+    with pytest.raises(UserError, match=r"cpu_model \(CPU of login for cpu, CPU of node7 for cuda\)") as raised:
+        check_environments(rows(*unlike), several_hosts=True)
+    assert "several_hosts" not in str(raised.value)
+
+
+def test_classes_of_nodes_are_machines_of_their_own() -> None:
+    apart = [{**row, "machine": f"class_{row['device']}"} for row in CPU_ELSEWHERE]
+    check_environments(rows(*apart), several_hosts=False)
+    with pytest.raises(UserError, match=r"the rows of machine 'class_cpu' come from unlike hosts"):
+        check_environments(rows(*apart, {**apart[1], "machine": "class_cpu"}), several_hosts=False)
+
+
+def test_a_host_that_a_row_does_not_know_is_no_other() -> None:
+    check_environments(rows({}, {"device": "cpu", "hostname": None, "cpu_model": None}), several_hosts=False)
+
+
+def test_roofs_and_rows_of_different_hosts_are_not_joined() -> None:
+    """Each table alone is of one host; that of the roofs has no CPU model."""
+    roofs = rows(CPU_ELSEWHERE[1]).drop_columns(["cpu_model"])
+    with pytest.raises(UserError, match=r"hostname \(login for cpu, node7 for cuda\)"):
+        check_hosts([rows(CPU_ELSEWHERE[0]), roofs], several_hosts=False)
+    check_hosts([rows(CPU_ELSEWHERE[0]), roofs], several_hosts=True)
 
 
 def test_two_runs_differ_in_the_fields_that_are_named() -> None:

@@ -1,0 +1,60 @@
+"""Notes of the jobs that the time limit ended: a raised limit measures these again, and nothing else.
+
+The limit is in no result's key, since it changes no number. A job that it ended leaves a note, and how often a limit
+above the noted one was asked for is a parameter of the job: it stays as it is once the job has run under the new limit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from crossover.files import atomic_path
+
+NOTES = "time_limits"
+"""The folder of the notes in a results folder."""
+
+REMEDY = "raise time_limit_s"
+"""What the reason of a result says that the limit ended, wholly or in a pass after its timing."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is known of a job and the time limit."""
+
+    raised: int = 0
+    """How often the job was done again under a higher limit."""
+    limit_s: float | None = None
+    """The limit that ended it the last time; None: it ended by itself."""
+
+    def raised_with(self, limit_s: float) -> int:
+        """How often the limit was raised, the next time with this limit included."""
+        return self.raised + (self.limit_s is not None and limit_s > self.limit_s)
+
+
+def read_notes(folder: Path) -> Mapping[str, Note]:
+    """All notes below a folder, by their path in it."""
+    files = folder.rglob("*.json") if folder.is_dir() else ()
+    return {file.relative_to(folder).as_posix(): _read(file) for file in files}
+
+
+def note_end(path: Path | None, limit_s: float, reason: str | None) -> None:
+    """Note how a job under a limit ended; nothing without a path, or if no limit ever ended the job."""
+    if path is None:
+        return
+    limited = REMEDY in (reason or "")
+    note = Note(_read(path).raised_with(limit_s), limit_s if limited else None)
+    if note == Note():
+        path.unlink(missing_ok=True)
+        return
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(asdict(note)), encoding="utf-8")
+
+
+def _read(path: Path) -> Note:
+    try:
+        return Note(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):  # none, or one that was torn
+        return Note()
