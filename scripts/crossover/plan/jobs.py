@@ -57,7 +57,9 @@ class Jobs:
 
     def trial(self, wildcards: Wildcards) -> Params:
         """Parameters of a trial: what its cell's row depends on."""
-        options = [*axis_options(wildcards), *self.settings[wildcards["study"]]]
+        again = wildcards.get("again", "").rpartition("-")[2]
+        repeat = [f"--repeat={again}"] if again else []
+        options = [*axis_options(wildcards), *self.settings[wildcards["study"]], *repeat]
         return self._params("trial", wildcards, options)
 
     def search(self, wildcards: Wildcards) -> Params:
