@@ -251,9 +251,50 @@ def test_trust_counts_cells_by_flag_and_failure(rows: pd.DataFrame) -> None:
         "trials_high": 3,
         "flagged": 1,
         "flags": [("drift", 1)],
+        "disturbed": 0,
+        "disturbances": [],
         "lost": 1,
         "statuses": [("oom", 1)],
     }
+
+
+@pytest.mark.parametrize(
+    ("flagged", "said"),
+    [
+        (9, "9 of 9 cells remain disturbed: 9 with other programs on their cores"),
+        (1, "1 of 9 cells remains disturbed: 1 with other programs on their cores"),
+        (0, None),
+    ],
+)
+def test_page_summary_and_terminal_say_how_many_cells_remain_disturbed_also_if_all_are(
+    rows: pd.DataFrame, tmp_path: Path, flagged: int, said: str | None
+) -> None:
+    """An answer does not repeat the flag that most cells have."""
+    cells = rows[["study", "device", "size"]].apply(tuple, axis=1)
+    with_time = cells[rows["status"] == "ok"].unique()
+    chosen = cells.isin(with_time[:flagged])
+    busy = rows.assign(flags=[["busy_host"] if flag else [] for flag in chosen])
+    if flagged == 9:  # the cell without a time has no flag either, so one more
+        busy = busy[rows["status"] == "ok"]
+        said = said and said.replace("9", "8")
+    page = write_page(busy, tmp_path)
+    confidence = re.search(r"<summary>(Confidence: .*)</summary>", page.path.read_text())
+    assert confidence
+    terminal = (page.folder / "summary.txt").read_text().splitlines()
+    markdown = (page.folder / "summary.md").read_text().splitlines()
+    if said:
+        assert f"; {said}" in confidence[1]
+        assert f"Caution: {said}." in terminal
+        assert f"- Caution: {said}." in markdown
+    else:
+        assert "disturbed" not in confidence[1] + "".join(terminal + markdown)
+
+
+def test_a_flag_that_is_no_disturbance_is_said_once_if_most_cells_have_it(rows: pd.DataFrame, tmp_path: Path) -> None:
+    page = write_page(rows.assign(flags=[["drift"]] * len(rows)), tmp_path)
+    line = "Caution: most answers rest on cells with times that drift."
+    assert (page.folder / "summary.txt").read_text().count(line) == 1
+    assert (page.folder / "summary.md").read_text().count(f"- {line}") == 1
 
 
 def test_the_trainings_of_a_study_are_a_table(row: Row, tmp_path: Path) -> None:
