@@ -124,6 +124,8 @@ wildcard_constraints:
     trial=r"\d+",
     seed=r"\d+",
     stage=r"\d+",
+    repeat=r"\d+",
+    again=r"(-repeat-\d+)?",
 
 
 def library(*rooms):

@@ -15,9 +15,22 @@ def rows_before_stage(wildcards):
     return PLAN.rows([*PLAN.refined_trials(), *trials_of_stages(int(wildcards.stage) - 1)])
 
 
+def rows_before_repeat(number):
+    """The rows of the first grid and of every stage, and those of the repeats before this one.
+
+    A row that only an older plan asked for is not among them.
+    """
+    rows = PLAN.rows([*PLAN.trials_of_grid, *trials_of_stages(PLAN.last_stage)])
+    for repeat in range(1, number):
+        plan = checkpoints.plan_repeats.get(repeat=str(repeat)).output[0]
+        with one_line_errors():
+            rows += PLAN.rows(planned_trials(Path(plan)), repeat)
+    return rows
+
+
 def measured_rows(_wildcards):
-    """The rows of the first grid and of every stage. A row that only an older plan asked for is not among them."""
-    return PLAN.rows([*PLAN.trials_of_grid, *trials_of_stages(PLAN.last_stage)])
+    """All rows that a run asks for."""
+    return rows_before_repeat(PLAN.repeats + 1)
 
 
 checkpoint plan_refinement:
@@ -45,3 +58,22 @@ checkpoint plan_refinement:
         "Planning stage {wildcards.stage} of the refinement of crossovers"
     script:
         "../scripts/plan_refinement.py"
+
+
+# Trials that others disturbed are measured again when everything else is measured.
+checkpoint plan_repeats:
+    input:
+        rows=lambda wildcards: rows_before_repeat(int(wildcards.repeat)),
+        library=library("config", "plan", "tables"),
+    output:
+        plan=f"{RESULTS}/repeats/repeat-{{repeat}}.json",
+    log:
+        f"{RESULTS}/logs/plan_repeats/repeat-{{repeat}}.log",
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    threads: JOBS.share
+    message:
+        "Looking for disturbed trials to measure again"
+    script:
+        "../scripts/plan_repeats.py"

@@ -36,6 +36,7 @@ from crossover.config.options import (
     seconds,
     seconds_above_0,
     tolerance,
+    whole,
     whole_number,
 )
 from crossover.config.studies import LATENCY_STEPS_MIN, Effort
@@ -57,6 +58,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     trial = parser.add_argument_group("trial")
     number = "number of the trial; memory, operations, profile and the numerical check are of trial 1 only"
     trial.add_argument("--trial", default=1, type=positive, help=number)
+    again = "times that the trial was measured before, and disturbed; above 0, nothing else is measured beside it"
+    trial.add_argument("--repeat", default=0, type=whole, help=again)
     add_process_options(trial)
     latency_steps = whole_number(LATENCY_STEPS_MIN, LATENCY_STEPS_MAX, 0)
     trial.add_argument(
@@ -95,10 +98,12 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.holding import holding, job_fields
     from crossover.measurement.process.jobs import TrialJob
 
-    with holding(cell.device, options.cpu_threads, f"{cell.path}, trial {options.trial}") as held:
+    holder = f"{cell.path}, trial {options.trial}"
+    with holding(cell.device, options.cpu_threads, holder, alone=options.repeat > 0) as held:
         job = TrialJob(
             **job_fields(cell, options, held),
             trial=options.trial,
+            repeat=options.repeat,
             output=str(options.output),
             effort=Effort(**{field.name: getattr(options, field.name) for field in fields(Effort)}),
             latency_steps=options.latency_steps,

@@ -60,7 +60,8 @@ def report_finished(folder: Path, output: Path) -> None:
         "training": [folder / Path(path).relative_to(results) for path in plan.trainings],
         "search": [folder / Path(path).relative_to(results) for path in plan.searches],
     }
-    rows = finished_rows(asked["trial"], plan.several_hosts, settings=plan.settings)
+    trials = [*asked["trial"], *plan_file.repeated_rows(plan, folder)]
+    rows = finished_rows(trials, plan.several_hosts, settings=plan.settings)
     found = {
         "trial": rows.to_pandas(),
         "training": finished_rows(asked["training"], plan.several_hosts, Training).to_pandas(),

@@ -1,7 +1,8 @@
 """Stands in for scripts/measure_cell.py where the cluster, or several GPUs, are tested, not the measuring.
 
 It notes what its job was given, waits as long as a file `hold` names its device, and writes a made-up row. On a machine
-that lacks them, a file `gpus` says how many GPUs to pretend; it leases one of these as a trial would.
+that lacks them, a file `gpus` says how many GPUs to pretend; it leases one of these as a trial would. A file
+`disturbed` holds the trials whose rows say so, one a line: size, device, trial and the number of the repeat.
 """
 
 import argparse
@@ -19,12 +20,13 @@ from crossover.machine.code_key import code_of
 from crossover.tables.columns import Measurement
 from crossover.tables.rows import write_record
 
-AXES = {"batch-size": int, "size": int, "trial": int}
+AXES = {"batch-size": int, "size": int, "trial": int, "repeat": int}
 NAMES = ["study", "workload", "variant", "protocol", "precision", "execution", "device"]
 
 parser = argparse.ArgumentParser()
 for name, kind in {**dict.fromkeys(NAMES, str), **AXES, "output": Path}.items():
     parser.add_argument(f"--{name}", type=kind)
+parser.set_defaults(repeat=0)
 options, _ = parser.parse_known_args()
 hold, notes, gpus = Path("hold"), Path("notes"), Path("gpus")
 lease = ExitStack()
@@ -33,11 +35,12 @@ if gpus.exists():
     from fake_nvml import FakeGpu, FakeNvml
 
     sys.modules["pynvml"] = FakeNvml(*(FakeGpu(f"GPU-{number}") for number in range(int(gpus.read_text()))))
-    lease.enter_context(holding(options.device, "auto", "a stand-in"))
+    lease.enter_context(holding(options.device, "auto", "a stand-in", alone=options.repeat > 0))
 note = {
     "size": options.size,
     "device": options.device,
     "trial": options.trial,
+    "repeat": options.repeat,
     "job": os.environ.get("SLURM_JOB_ID", ""),
     "pid": os.getpid(),
     "gpus": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
@@ -64,8 +67,17 @@ write_note()
 while held():
     time.sleep(0.05)
 axes = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in [*NAMES, *AXES]}
-facts = {"status": "ok", "flags": [], "parameters": options.size, "size_name": "size", "threads": note["cpus"]}
-times = {"step_time_s": 1e-3 * options.size, "samples_s": [1e-3 * options.size] * 3}
+who = f"{options.size} {options.device} {options.trial} {options.repeat}"
+disturbed = Path("disturbed").exists() and who in Path("disturbed").read_text().splitlines()
+facts = {
+    "status": "ok",
+    "flags": ["busy_host"] if disturbed else [],
+    "parameters": options.size,
+    "size_name": "size",
+    "threads": note["cpus"],
+}
+time_s = 1e-3 * options.size * (50 if disturbed else 1)
+times = {"step_time_s": time_s, "samples_s": [time_s] * 3}
 facts["command"] = shlex.join(["python3", *sys.argv])
 facts["code_key"] = code_of("trial", options.workload).key
 started_at = datetime.now(UTC).isoformat()

@@ -52,6 +52,8 @@ class Configuration:
     results: str
     cpu_threads: int | str
     time_limit_s: float
+    repeat_disturbed: int
+    """How often a disturbed trial is measured again."""
     datasets: Mapping[str, Mapping[str, Any]]
     name: str
     """Of this machine, where it becomes a reference."""
@@ -100,6 +102,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
         results=os.path.normpath(complete["results"]),
         cpu_threads=complete["cpu_threads"],
         time_limit_s=float(complete["time_limit_s"]),
+        repeat_disturbed=complete["repeat_disturbed"],
         datasets=complete["datasets"],
         name=complete["name"],
         currency=prices.pop("currency", None),

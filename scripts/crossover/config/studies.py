@@ -223,6 +223,8 @@ class Study:
     """Further ways to compute its cells, so that each device is compared at its best; None: none."""
     time_limit_s: float | None = None
     """None: the run's."""
+    mem_mb: int | None = None
+    """Megabytes that its jobs ask a cluster for; None: what follows from the model and its table."""
     latency_steps: int = 0
     latency_mistakes: bool = False
     largest_batch: bool = False

@@ -120,6 +120,9 @@ FLAGS = {
 }
 """Why an `ok` result deserves less trust."""
 
+DISTURBED = ("throttled", "busy_host", "side_by_side", "quota")
+"""Flags of what comes from outside and may be gone later: such trials are measured again at the end of a run."""
+
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""
 HALF = "half"

@@ -26,7 +26,9 @@ from crossover.config.workloads import memory_mb
 from crossover.machine.code_key import Modules, code_of, digests_of
 from crossover.machine.discovery import Machine
 from crossover.plan.classes import resource_of, resources_asked
+from crossover.plan.memory import measured_mb, table_mb
 from crossover.plan.run_plan import cell_of
+from crossover.plan.stages import path_of_row
 from crossover.time_limits import NOTES, Note, read_notes
 
 START_MIN = 6
@@ -59,7 +61,9 @@ class Jobs:
 
     def trial(self, wildcards: Wildcards) -> Params:
         """Parameters of a trial: what its cell's row depends on."""
-        options = [*axis_options(wildcards), *self.settings[wildcards["study"]]]
+        again = wildcards.get("again", "").rpartition("-")[2]
+        repeat = [f"--repeat={again}"] if again else []
+        options = [*axis_options(wildcards), *self.settings[wildcards["study"]], *repeat]
         return self._params("trial", wildcards, options)
 
     def search(self, wildcards: Wildcards) -> Params:
@@ -154,8 +158,26 @@ class Jobs:
         return {name: asked(name) for name in resources_asked(classes)}
 
     def mem_mb(self, wildcards: Wildcards, attempt: int) -> int:
-        """Megabytes by the arithmetic of the workload, and more for each attempt that ran out of them."""
-        return memory_mb(wildcards["workload"], int(wildcards["size"])) * attempt
+        """Megabytes that a measuring job asks a cluster for, twice as many for each further attempt.
+
+        These are the study's own `mem_mb`, or follow from the parameters of the workload, the table of a user's own
+        model, and for a trial from what its cell took in the first one, which alone has further passes.
+        """
+        study = self._studies[wildcards["study"]]
+        asked_mb = study.mem_mb or self._needed_mb(study, wildcards)
+        return asked_mb << (attempt - 1)
+
+    def _needed_mb(self, study: Study, wildcards: Wildcards) -> int:
+        table = study.model.table if study.model else None
+        needed = memory_mb(wildcards["workload"], int(wildcards["size"])) + table_mb(table)
+        # On this machine nothing limits a job's memory, and rows of a storage are not here.
+        if not self.machine.elsewhere or wildcards.get("trial") is None:
+            return needed
+        first = Path(self.config.results, "cells", path_of_row(cell_of(wildcards), 1))
+        measured = measured_mb(first)
+        if measured is None:
+            return needed
+        return max(needed, measured) if int(wildcards["trial"]) == 1 else measured
 
     def trial_min(self, wildcards: Wildcards, attempt: int) -> int:
         """Minutes of a trial, which may be measured twice."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.files import atomic_path
-from crossover.plan.stages import planned_trials
+from crossover.plan.stages import path_of_row, planned_trials
 from crossover.reading import UnreadableError, read_json
 
 
@@ -62,5 +62,15 @@ def asked_rows(plan: Plan, results: Path) -> list[Path]:
     rows = [Path(row).relative_to(cells) for row in plan.rows]
     for stage in results.glob("refinement/stage-*.json"):
         planned = [(cell, trial) for cell, trial in planned_trials(stage) if cell.study in plan.studies]
-        rows += [Path(cell.path, f"trial-{trial}.parquet") for cell, trial in planned]
+        rows += [path_of_row(cell, trial) for cell, trial in planned]
     return [results / "cells" / row for row in dict.fromkeys(rows)]
+
+
+def repeated_rows(plan: Plan, results: Path) -> list[Path]:
+    """The rows of trials that are measured again, in the run's folder; where one is missing, the first counts."""
+    rows = []
+    for number in range(1, plan.config.get("repeat_disturbed", 0) + 1):
+        if (file := results / "repeats" / f"repeat-{number}.json").is_file():
+            planned = [(cell, trial) for cell, trial in planned_trials(file) if cell.study in plan.studies]
+            rows += [results / "cells" / path_of_row(cell, trial, number) for cell, trial in planned]
+    return rows

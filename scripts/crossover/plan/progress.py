@@ -93,7 +93,7 @@ class Progress(logging.Handler):
 
     def measures(self) -> bool:
         """Whether the run has jobs that measure, or may come to have some."""
-        return any(self.planned[rule] for rule in (*MEASURING, "plan_refinement"))
+        return any(self.planned[rule] for rule in (*MEASURING, "plan_refinement", "plan_repeats"))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take note of an event; a mistake in here must not disturb the run."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from crossover.config.configuration import Configuration
@@ -25,7 +26,7 @@ from crossover.config.studies import (
 from crossover.config.words import AXES, HERE, threads_of_side
 from crossover.config.workloads import NULL, workload_traits
 from crossover.plan.classes import Classes, devices_of, on_classes, placed
-from crossover.plan.stages import stages_of
+from crossover.plan.stages import path_of_row, stages_of
 
 Trial = tuple[Cell, int]
 """A cell and the number of its trial."""
@@ -49,6 +50,8 @@ class RunPlan:
     seed: int
     results: str
     refinement: Refinement
+    repeats: int = 0
+    """How often a disturbed trial is measured again."""
     classes: Classes | None = None
 
     @classmethod
@@ -61,6 +64,7 @@ class RunPlan:
             seed=config.seed,
             results=config.results,
             refinement=config.refinement,
+            repeats=config.repeat_disturbed,
             classes=config.classes,
         )
 
@@ -166,8 +170,8 @@ class RunPlan:
 
     @property
     def row_pattern(self) -> str:
-        """Pattern of the path of a trial's row."""
-        return f"{self.results}/cells/{placed(CELL_PATH, self.classes)}/trial-{{trial}}.parquet"
+        """Pattern of the path of a trial's row; `again` is empty, or `-repeat-1` where the trial is measured again."""
+        return f"{self.results}/cells/{placed(CELL_PATH, self.classes)}/trial-{{trial}}{{again}}.parquet"
 
     @property
     def search_pattern(self) -> str:
@@ -184,9 +188,10 @@ class RunPlan:
         below = pattern.removeprefix(f"{self.results}/").partition("/")[2]
         return f"{self.results}/logs/{rule}/{below.rpartition('.')[0]}.log"
 
-    def rows(self, trials: Iterable[Trial]) -> list[str]:
-        """The rows of trials, each once, though two stages may ask for it."""
-        return [f"{self.results}/cells/{cell.path}/trial-{trial}.parquet" for cell, trial in dict.fromkeys(trials)]
+    def rows(self, trials: Iterable[Trial], repeat: int = 0) -> list[str]:
+        """The rows of trials, or of a repeat of them, each once, though two stages may ask for it."""
+        cells = Path(self.results, "cells")
+        return [str(cells / path_of_row(*trial, repeat)) for trial in dict.fromkeys(trials)]
 
     def preview(self, study: str) -> list[Trial]:
         """The trials that a study's first answer is given from."""

@@ -52,11 +52,16 @@ def stages_of(study: Study, devices: Sequence[str], trials: int, run: Refinement
     return refinement.bisections + (1 if more_trials else 0)
 
 
+def path_of_row(cell: Cell, trial: int, repeat: int = 0) -> Path:
+    """The path of a trial's row below results/cells/; a trial that is measured again has another row."""
+    return Path(cell.path, f"trial-{trial}{f'-repeat-{repeat}' if repeat else ''}.parquet")
+
+
 def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], why: Sequence[Mapping[str, Any]]) -> None:
-    """Write a stage's plan as JSON, atomically.
+    """Write the plan of a stage, or of a repeat, as JSON, atomically.
 
     `trials` has the numbers of the trials to measure, by cell; `why` what was found for each line and pair of sides,
-    and what follows from it.
+    and what follows from it, or the flags of each trial.
     """
     cells = [{**cell.values, "trials": list(numbers)} for cell, numbers in trials.items()]
     with atomic_path(path) as temporary:
@@ -66,7 +71,7 @@ def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], wh
 
 
 def planned_trials(path: Path) -> list[tuple[Cell, int]]:
-    """The trials, each a cell and a number, in the file of a stage's plan; raises UserError for another file."""
+    """The trials, each a cell and a number, in a plan of a stage or a repeat; raises UserError for another file."""
     plan = read_json(path, "plan")
     try:
         return [
@@ -75,4 +80,4 @@ def planned_trials(path: Path) -> list[tuple[Cell, int]]:
             for trial in one["trials"]
         ]
     except (KeyError, TypeError, ValueError):
-        raise UnreadableError(path, "not a plan of refinement") from None
+        raise UnreadableError(path, "not a plan of trials") from None

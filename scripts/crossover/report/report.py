@@ -18,7 +18,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from crossover.answers.thresholds import as_environment, thresholds_of
-from crossover.config.words import BASELINE, FLAGS, is_cpu
+from crossover.config.words import BASELINE, DISTURBED, FLAGS, is_cpu
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import SPLIT_COLOURS
 from crossover.files import atomic_path
@@ -139,7 +139,10 @@ def figure_of(path: Path) -> dict[str, Any]:
 
 
 def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
-    """Counts of cells, trials, flags and failures; a flag's count is that of cells, the most frequent first."""
+    """Counts of cells, trials, flags and failures; a flag's count is that of cells, the most frequent first.
+
+    `disturbed` counts the cells with any flag of a disturbance, however many have it.
+    """
     trials = cells.loc[cells["trials"] > 0, "trials"]
     flags = Counter(flag for own in cells["flags"] for flag in own)
     statuses = Counter(cells.loc[cells["status"] != "ok", "status"])
@@ -150,6 +153,8 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
         "trials_high": int(trials.max()) if len(trials) else 0,
         "flagged": int((cells["flags"].map(len) > 0).sum()),
         "flags": flags.most_common(),
+        "disturbed": int(cells["flags"].map(lambda own: not set(DISTURBED).isdisjoint(own)).sum()),
+        "disturbances": [(flag, count) for flag, count in flags.most_common() if flag in DISTURBED],
         "lost": sum(statuses.values()),
         "statuses": statuses.most_common(),
     }

@@ -199,6 +199,7 @@ class Measurement(Row):
     load_after: float | None = column("load average over one minute when the trial ended")
     interop_threads: int | None = column("threads of torch across operations, read back")
     effort: str | None = column("measuring effort, JSON")
+    repeat: int | None = column("times that the trial was measured before, and disturbed each time; 0: the first row")
     attempts: int | None = column("times this trial was measured: 2 where what made the first invalid may pass")
     lease_wait_s: float | None = column(
         "seconds that the trial waited for its turn on the host, and for a free GPU", "s"

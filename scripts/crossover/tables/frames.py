@@ -20,6 +20,7 @@ from crossover.reading import UnreadableError, check_readable, read_arrow, read_
 from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, Measurement, Row, arrow_schema
 from crossover.tables.first_trials import resting_on_first
 from crossover.tables.registry import LINE_AXES
+from crossover.tables.repeats import least_disturbed
 
 DEVICE_LINE_AXES = [*LINE_AXES, "device"]
 """The columns that name one device's line."""
@@ -56,10 +57,13 @@ def readable_rows(paths: Sequence[Path], record: type[Row]) -> pa.Table:
 
 
 def joined(rows: Sequence[pa.Table], record: type[Row]) -> pa.Table:
-    """Rows in one table, ordered by cell and number, later trials as the first allows; empty where there are none."""
+    """Rows in one table, ordered by cell and number; empty where there are none.
+
+    Of a trial that was measured again one row counts, and later trials count as the first allows.
+    """
     schema, order = arrow_schema(record), [(axis, "ascending") for axis in (*AXES, record.number)]
     table = pa.concat_tables(rows).cast(schema).sort_by(order) if rows else schema.empty_table()
-    return resting_on_first(table) if record is Measurement else table
+    return resting_on_first(least_disturbed(table)) if record is Measurement else table
 
 
 def read_row(path: Path, record: type[Row] = Measurement) -> pa.Table:

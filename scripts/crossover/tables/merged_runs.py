@@ -19,6 +19,7 @@ from crossover.tables.first_trials import resting_on_first
 from crossover.tables.frames import read_trials
 from crossover.tables.guards import check_environments
 from crossover.tables.registry import CELL_AXES
+from crossover.tables.repeats import least_disturbed
 from crossover.tables.roofs import read_roofs_of
 
 NEEDED = [*(axis for axis in CELL_AXES if axis != "machine"), "trial", "status", "step_time_s", "schema_version"]
@@ -104,7 +105,7 @@ def _read_run(folder: Path) -> pa.Table:
         check_environments(joined, several_hosts=True)
     except UserError as error:
         raise UserError(f"{folder}: {error}") from None
-    joined = joined.sort_by([(axis, "ascending") for axis in (*CELL_AXES, "trial")])
+    joined = least_disturbed(joined).sort_by([(axis, "ascending") for axis in (*CELL_AXES, "trial")])
     # Earlier versions do not say how the first trial's answer was found.
     return resting_on_first(joined) if set(joined["schema_version"].to_pylist()) == {SCHEMA_VERSION} else joined
 

@@ -8,7 +8,7 @@ import pytest
 from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.plan import plan_file
-from crossover.plan.plan_file import asked_rows
+from crossover.plan.plan_file import asked_rows, repeated_rows
 from crossover.plan.stages import write_stage
 from plans import configured, jobs, planned
 from write_plan import with_rows, write_plan
@@ -52,6 +52,17 @@ def test_rows_of_a_stage_are_asked_for_once_it_is_planned(tmp_path: Path) -> Non
     write_stage(tmp_path / "refinement" / "stage-1.json", 1, {cell: [1, 3], new: [1], gone: [1]}, [])
     added = set(asked_rows(plan, tmp_path)) - {tmp_path / Path(row).relative_to("results") for row in plan.rows}
     assert added == {tmp_path / f"cells/{cell.path}/trial-3.parquet", tmp_path / f"cells/{new.path}/trial-1.parquet"}
+
+
+def test_rows_of_a_repeat_may_be_there_once_it_is_planned_and_the_config_still_asks_for_it(tmp_path: Path) -> None:
+    plan = plan_file.read(written(tmp_path, repeat_disturbed=2))
+    cell = Cell(**plan.cells[0])
+    assert repeated_rows(plan, tmp_path) == []
+    for number in (1, 2, 3):
+        write_stage(tmp_path / "repeats" / f"repeat-{number}.json", number, {cell: [1]}, [])
+    folder = tmp_path / "cells" / cell.path
+    assert repeated_rows(plan, tmp_path) == [folder / f"trial-1-repeat-{number}.parquet" for number in (1, 2)]
+    assert not set(repeated_rows(plan, tmp_path)) & set(asked_rows(plan, tmp_path))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"config": {}}'])

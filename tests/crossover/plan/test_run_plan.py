@@ -38,7 +38,7 @@ def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str
     for cell in found.cells:
         wildcards = {axis: str(value) for axis, value in cell.values.items()}
         assert cell_of(wildcards) == cell
-        assert found.rows([(cell, 1)]) == [found.row_pattern.format(**wildcards, trial=1)]
+        assert found.rows([(cell, 1)]) == [found.row_pattern.format(**wildcards, trial=1, again="")]
 
 
 def test_a_class_without_devices_takes_those_of_the_run() -> None:

@@ -105,7 +105,7 @@ def test_a_plan_that_is_none_is_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "stage-1.json"
     path.write_text(text)
     with pytest.raises(
-        UserError, match=r"stage-1\.json: not a (readable plan|plan of refinement); delete it and run again"
+        UserError, match=r"stage-1\.json: not a (readable plan|plan of trials); delete it and run again"
     ):
         planned_trials(path)
 

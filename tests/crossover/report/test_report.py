@@ -258,9 +258,46 @@ def test_trust_counts_cells_by_flag_and_failure(rows: pd.DataFrame) -> None:
         "trials_high": 3,
         "flagged": 1,
         "flags": [("drift", 1)],
+        "disturbed": 0,
+        "disturbances": [],
         "lost": 1,
         "statuses": [("oom", 1)],
     }
+
+
+@pytest.mark.parametrize(
+    ("flagged", "said"),
+    [
+        (8, "8 of 8 cells remain disturbed: 8 with other programs on their cores"),
+        (1, "1 of 8 cells remains disturbed: 1 with other programs on their cores"),
+        (0, None),
+    ],
+)
+def test_page_summary_and_terminal_say_how_many_cells_remain_disturbed_also_if_all_are(
+    rows: pd.DataFrame, tmp_path: Path, flagged: int, said: str | None
+) -> None:
+    """An answer does not repeat the flag that most cells have."""
+    timed = rows[rows["status"] == "ok"]
+    cells = timed[["study", "device", "size"]].apply(tuple, axis=1)
+    chosen = cells.isin(cells.unique()[:flagged])
+    page = write_page(timed.assign(flags=[["busy_host"] if flag else [] for flag in chosen]), tmp_path)
+    confidence = re.search(r"<summary>(Confidence: .*)</summary>", page.path.read_text())
+    assert confidence
+    terminal = (page.folder / "summary.txt").read_text().splitlines()
+    markdown = (page.folder / "summary.md").read_text().splitlines()
+    if said:
+        assert f"; {said}" in confidence[1]
+        assert f"Caution: {said}." in terminal
+        assert f"- Caution: {said}." in markdown
+    else:
+        assert "disturbed" not in confidence[1] + "".join(terminal + markdown)
+
+
+def test_a_flag_that_is_no_disturbance_is_said_once_if_most_cells_have_it(rows: pd.DataFrame, tmp_path: Path) -> None:
+    page = write_page(rows.assign(flags=[["drift"]] * len(rows)), tmp_path)
+    line = "Caution: most answers rest on cells with times that drift."
+    assert (page.folder / "summary.txt").read_text().count(line) == 1
+    assert (page.folder / "summary.md").read_text().count(f"- {line}") == 1
 
 
 def test_the_trainings_of_a_study_are_a_table(row: Row, tmp_path: Path) -> None:

@@ -38,8 +38,10 @@ class Held:
 
 
 @contextmanager
-def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
-    """Hold a device while the block runs, the CPU alone; `holder` is what others read while they wait for it.
+def holding(device: str, cpu_threads: int | str, holder: str, *, alone: bool = False) -> Iterator[Held]:
+    """Hold a device while the block runs; `holder` is what others read while they wait for it.
+
+    With the CPU, or where it is to be `alone`, nothing else is measured on this host meanwhile.
 
     `cpu_threads` is a number, or auto for the usable cores, of a GPU those that `cpus_of_gpus` gives it; a CPU side has
     its own. This process keeps running where it ran before, as does a trial server that it may start. A signal, or a
@@ -53,7 +55,7 @@ def holding(device: str, cpu_threads: int | str, holder: str) -> Iterator[Held]:
     with (
         exit_statuses(),
         # The turn first: a trial that waits for it must not keep a GPU from others.
-        host_turn(os.environ, alone=is_cpu(device), holder=holder, tell=tell) as waited_s,
+        host_turn(os.environ, alone=alone or is_cpu(device), holder=holder, tell=tell) as waited_s,
         lease(device, os.environ, holder=holder, tell=tell) as leased,
     ):
         cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)

@@ -15,7 +15,7 @@ from crossover.tables.columns import Measurement, Training
 
 COLUMNS = (
     *("seed", "isolation", "code_key", "model_key", "packages", "command", "code_version"),
-    *("trial", "attempts", "lease_wait_s", "epochs", "test_share"),
+    *("trial", "repeat", "attempts", "lease_wait_s", "epochs", "test_share"),
 )
 """Fields of jobs that are columns of their rows too."""
 
@@ -85,6 +85,8 @@ class TrialJob(RowJob):
     effort: Effort
     latency_steps: int = 0
     latency_mistakes: bool = False
+    repeat: int = 0
+    """Times that the trial was measured before, and disturbed."""
     attempts: int = 1
     lease_wait_s: float | None = None
 
