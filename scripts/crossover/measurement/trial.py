@@ -65,7 +65,7 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
             "parameters": count_parameters(job.cell),
             "effort": json.dumps(asdict(job.effort)),
             "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "load_before": surroundings.counters_before.load,
+            "load_before": surroundings.load_before,
         }
         phases.end("context")
         tell({"begun": facts})
@@ -135,8 +135,7 @@ class Trial:
         self.surroundings.read_under_load()
         target.synchronise()
         self.columns |= timed | {"compile_s": execution.compile_s()}
-        cores = (self.facts["threads"], self.facts["physical_cores"])
-        self.columns |= self.surroundings.columns(timed["timed_s"], timed["timed_steps"], *cores)
+        self.columns |= self.surroundings.columns(timed["timed_s"], timed["timed_steps"])
         self.phases.end("warm-up and timing")
         self._read_back()  # the steps may have moved the model, or have set something
         if not unless_out_of_memory(lambda: has_finite_weights(task), True):

@@ -261,7 +261,7 @@ def test_what_is_kept_if_a_pass_does_not_end_grows_from_pass_to_pass(job: TrialJ
 
 
 def test_foreign_work_is_known_before_the_time_is_kept(monkeypatch: pytest.MonkeyPatch, job: TrialJob) -> None:
-    monkeypatch.setattr(trial.Surroundings, "columns", lambda *_: {"foreign_processes": 1})
+    monkeypatch.setattr(trial.Surroundings, "columns", lambda *_: {"foreign_gpu_share": 0.5})
     _, told = kept(job)
     assert {(message["row"]["status"], message["transient"]) for message in told} == {("invalid", True)}
 
