@@ -48,7 +48,7 @@ class Counters:
 
 
 def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> Counters:
-    """Read the counters of the host, and of the cores that this process may run on; `cpus` are those of its affinity."""
+    """Read the counters of the host, and of the cores that this process may run on (`cpus`: by affinity)."""
     times = _times(root)
     used = _used(root / "proc/self/stat")
     running = sum(sum(_used(root / f"proc/{pid}/stat") or ()) for pid in _descendants())

@@ -84,7 +84,7 @@ def _gpu(gpu: GpuState) -> Iterator[str]:
     name = gpu.uuid
     if gpu.processes:
         listed = ", ".join(str(pid) for pid, _ in gpu.processes)
-        yield f"{name}: compute processes {listed}; results are invalid while they use it: stop them, or use another GPU"
+        yield f"{name}: compute processes {listed}; results are invalid while they work: stop them, or take another GPU"
     limit, default = gpu.power_limit_w, gpu.power_limit_default_w
     if limit is not None and default is not None and round(limit) < round(default):
         yield (
