@@ -122,8 +122,14 @@ class Measurement(Row):
     latencies_unsynchronised_s: list[float] | None = column("mistake: host clock around steps not waited for", "s")
     latencies_transfer_s: list[float] | None = column("mistake: steps that move input and result to and fro", "s")
     latency_p50_s: float | None = column("median of individually synchronised steps", "s")
-    latency_p95_s: float | None = column("95th percentile of individually synchronised steps", "s")
-    latency_p99_s: float | None = column("99th percentile of individually synchronised steps", "s")
+    latency_p50_low_s: float | None = column("lower end of its 95 % interval, of the order statistics", "s")
+    latency_p50_high_s: float | None = column("upper end of its 95 % interval, of the order statistics", "s")
+    latency_p95_s: float | None = column("95th percentile of individually synchronised steps, of 72 or more", "s")
+    latency_p95_low_s: float | None = column("lower end of its 95 % interval, of the order statistics", "s")
+    latency_p95_high_s: float | None = column("upper end of its 95 % interval, of the order statistics", "s")
+    latency_p99_s: float | None = column("99th percentile of individually synchronised steps, of 368 or more", "s")
+    latency_p99_low_s: float | None = column("lower end of its 95 % interval, of the order statistics", "s")
+    latency_p99_high_s: float | None = column("upper end of its 95 % interval, of the order statistics", "s")
     flops_per_step: int | None = column("matmuls, convolutions, attention of an eager step, by torch's counter", "FLOP")
     products_bytes_by_working_set: list[float] | None = column(
         "what matmuls, convolutions and attention of an eager step move, at place k if they touch 2^k to 2^(k+1) B", "B"
