@@ -100,7 +100,7 @@ def test_help_works_in_a_bare_environment() -> None:
         ("--blocks-min=1", "argument --blocks-min: '1' is not allowed; allowed: a whole number from 2 to"),
         ("--block-min-s=nan", "argument --block-min-s: 'nan' is not allowed; allowed: seconds above 0"),
         ("--latency-steps=299", "argument --latency-steps: '299' is not allowed; allowed: a whole number from 3"),
-        ("--latency-mistakes", "argument --latency-mistakes: needs --latency-steps; allowed: at least 300"),
+        ("--latency-mistakes", "argument --latency-mistakes: needs --latency-steps; allowed: at least 368"),
         ("--device=tpu", "argument --device: 'tpu' is not allowed; allowed: cpu, cuda"),
     ],
 )

@@ -107,6 +107,16 @@ FLAGS = {
         "stop them, or reserve the whole machine",
         "with other programs on their cores",
     ),
+    "steal": Word(
+        "the hypervisor gave over 2 % of the CPU time that the host needed to others",
+        "take a machine with dedicated CPUs, or measure again at a quieter time",
+        "on a host whose CPU time others took",
+    ),
+    "shared_gpu": Word(
+        "another process had the GPU open, and the driver does not tell whether it used it",
+        "stop it, or take another GPU",
+        "on a GPU that others had open",
+    ),
     "side_by_side": Word(
         "trials on other GPUs shared the host that most of the step waits for",
         "set cluster.side_by_side to false",
@@ -120,8 +130,11 @@ FLAGS = {
 }
 """Why an `ok` result deserves less trust."""
 
-DISTURBED = ("throttled", "busy_host", "side_by_side", "quota")
+DISTURBED = ("throttled", "busy_host", "steal", "shared_gpu", "side_by_side", "quota")
 """Flags of what comes from outside and may be gone later: such trials are measured again at the end of a run."""
+
+HOST_BOUND_SHARE = 0.5
+"""Share of a step above which the GPU mostly waits for the host, so that whatever slows the host down shows."""
 
 BASELINE = "cpu"
 """The device that every accelerator is compared with."""

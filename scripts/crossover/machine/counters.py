@@ -1,11 +1,11 @@
-"""The host's cumulative counters before and after a trial, and what others did in between."""
+"""The host's cumulative counters before and after the timed blocks, and what others did in between."""
 
 from __future__ import annotations
 
 import os
 import resource
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,14 @@ from typing import Any
 import psutil
 
 from crossover.machine.kernel import control_groups, read_kernel, statistic
-from crossover.machine.threads import usable_cpus
+from crossover.machine.threads import on_their_cores, usable_cpus
 
 MICRO, NANO = 1e-6, 1e-9
 
 
 @dataclass(frozen=True)
 class CpuTicks:
-    """Time of the CPUs that this process may run on, in the kernel's clock ticks since it started."""
+    """Time of some CPUs, in the kernel's clock ticks since it started."""
 
     cpus: int
     total: int
@@ -42,34 +42,44 @@ class Counters:
     cpu_pressure_s: float | None
     throttled_s: float | None
     ticks: CpuTicks | None
+    """Of the cores that this process may run on."""
+    host_ticks: CpuTicks | None
+    """Of all CPUs of the host."""
 
 
 def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> Counters:
-    """Read the counters of the host, and of the CPUs that this process may run on (`cpus`: by affinity)."""
+    """Read the counters of the host, and of the cores that this process may run on (`cpus`: by affinity)."""
+    times = _times(root)
+    used = _used(root / "proc/self/stat")
+    running = sum(sum(_used(root / f"proc/{pid}/stat") or ()) for pid in _descendants())
+    own = None if used is None else (used[0], used[1] + running)
+    near = on_their_cores(usable_cpus() if cpus is None else cpus, root)
     return Counters(
         monotonic_s=time.monotonic(),
         load=os.getloadavg()[0],
         cpu_pressure_s=_cpu_pressure_s(root),
         throttled_s=_throttled_s(root),
-        ticks=_ticks(root, usable_cpus() if cpus is None else cpus),
+        ticks=_ticks([row for cpu, row in times.items() if cpu in near], own),
+        host_ticks=_ticks(list(times.values()), own),
     )
 
 
 def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
     """The columns of `Measurement` on what the host did between two readings.
 
-    `others_cpus` is the busy time of the CPUs that we may run on, less our own and our children's. A load average does
+    `others_cpus` is the busy time of the cores that we may run on, less our own and our children's. A load average does
     not tell this: it still holds our previous trial, and it counts our own threads. If /proc/stat shows a container's
-    own time only (lxcfs), others cannot be seen and `others_cpus` is near 0.
+    own time only (lxcfs), others cannot be seen and `others_cpus` is near 0. `steal_share` is of the time in which a
+    task was ready to run: an idle CPU has nothing that can be taken.
     """
     elapsed_s = after.monotonic_s - before.monotonic_s
     waited_s = _rise(before.cpu_pressure_s, after.cpu_pressure_s)
     return {
-        "load_before": before.load,
         "load_after": after.load,
         "cpu_pressure_share": None if waited_s is None or elapsed_s <= 0 else waited_s / elapsed_s,
         "cgroup_throttled_s": _rise(before.throttled_s, after.throttled_s),
         **_shares(before.ticks, after.ticks),
+        "host_others_cpus": _shares(before.host_ticks, after.host_ticks)["others_cpus"],
     }
 
 
@@ -82,10 +92,11 @@ def _shares(before: CpuTicks | None, after: CpuTicks | None) -> Mapping[str, flo
     if before is None or after is None or before.cpus != after.cpus or after.total <= before.total:
         return {"steal_share": None, "others_cpus": None, "children_cpus": None}
     total = after.total - before.total
+    stolen, busy = after.stolen - before.stolen, after.busy - before.busy
     children = max(0, after.children - before.children)  # a child that nobody waited for takes its time with it
-    others = (after.busy - before.busy) - (after.own - before.own) - children
+    others = busy - (after.own - before.own) - children
     return {
-        "steal_share": (after.stolen - before.stolen) / total,
+        "steal_share": stolen / (stolen + busy) if stolen else 0.0,
         # The two clocks are read one after the other and may differ by a tick.
         "others_cpus": max(0, others) / total * after.cpus,
         "children_cpus": children / total * after.cpus,
@@ -115,14 +126,19 @@ def _throttled_s(root: Path) -> float | None:
     return sum(found) if found else None
 
 
-def _ticks(root: Path, cpus: Iterable[int]) -> CpuTicks | None:
-    """Ticks of some CPUs from /proc/stat, and our own, which the kernel counts in the same unit (man 5 proc)."""
-    names = {f"cpu{cpu}" for cpu in cpus}
+def _times(root: Path) -> dict[int, list[int]]:
+    """Ticks of each CPU from /proc/stat (man 5 proc): user, nice, system, idle, iowait, irq, softirq, steal.
+
+    A guest's time is in user and nice already.
+    """
     rows = [line.split() for line in (read_kernel(root / "proc/stat") or "").splitlines()]
-    # user, nice, system, idle, iowait, irq, softirq, steal; a guest's time is in user and nice already
-    times = [[int(value) for value in row[1:9]] for row in rows if row and row[0] in names]
-    own = _used(root / "proc/self/stat")
-    if not times or own is None or any(len(row) < 8 for row in times):
+    numbered = [(row[0][3:], row[1:9]) for row in rows if row and row[0].startswith("cpu")]
+    return {int(cpu): [int(value) for value in row] for cpu, row in numbered if cpu.isdigit() and len(row) == 8}
+
+
+def _ticks(times: Sequence[Sequence[int]], own: tuple[int, int] | None) -> CpuTicks | None:
+    """Ticks of some CPUs, and those of this process and its children, which the kernel counts in the same unit."""
+    if not times or own is None:
         return None
     user, nice, system, idle, waiting, irq, softirq, stolen = map(sum, zip(*times, strict=True))
     busy = user + nice + system + irq + softirq
@@ -132,7 +148,7 @@ def _ticks(root: Path, cpus: Iterable[int]) -> CpuTicks | None:
         busy=busy,
         stolen=stolen,
         own=own[0],
-        children=own[1] + sum(sum(_used(root / f"proc/{pid}/stat") or ()) for pid in _descendants()),
+        children=own[1],
     )
 
 

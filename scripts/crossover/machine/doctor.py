@@ -12,7 +12,7 @@ from crossover.config.words import BASELINE
 from crossover.machine.counters import counters_between, read_counters
 from crossover.machine.kernel import cgroup_quota, governor, turbo
 from crossover.machine.nvml import SLOWDOWN, GpuState, list_gpus, read_gpu
-from crossover.machine.threads import usable_cores, usable_cpus
+from crossover.machine.threads import physical_cores, usable_cores, usable_cpus
 from crossover.machine.trust import others_disturb
 
 THREAD_SETTINGS = (
@@ -63,7 +63,8 @@ def _host(root: Path, environment: Mapping[str, str]) -> Iterator[str]:
         if name in environment:
             yield f"{name}: {environment[name]}; it changes how many threads run, and where: unset it before the run"
     cores = usable_cores(allowed, environment, root)
-    if others_disturb({"device": BASELINE, "threads": cores, "physical_cores": cores, "others_cpus": others}):
+    facts = {"threads": cores, "affinity_cores": physical_cores(allowed, root), "logical_cpus": len(allowed)}
+    if others_disturb({**facts, "device": BASELINE, "others_cpus": others, "timed_s": LOOK_S}):
         yield (
             f"load by others: {others:.1f} CPUs busy; stop other programs, or reserve the whole machine; "
             "`top` shows who it is"
@@ -83,7 +84,7 @@ def _gpu(gpu: GpuState) -> Iterator[str]:
     name = gpu.uuid
     if gpu.processes:
         listed = ", ".join(str(pid) for pid, _ in gpu.processes)
-        yield f"{name}: compute processes {listed}; its results would be invalid: stop them, or use another GPU"
+        yield f"{name}: compute processes {listed}; results are invalid while they work: stop them, or take another GPU"
     limit, default = gpu.power_limit_w, gpu.power_limit_default_w
     if limit is not None and default is not None and round(limit) < round(default):
         yield (

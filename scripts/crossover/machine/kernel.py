@@ -109,10 +109,10 @@ def numa_nodes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
     """Number of NUMA nodes that hold some logical CPUs; None if the kernel names no nodes."""
     wanted = set(cpus)
     lists = [read_kernel(path) for path in (root / "sys/devices/system/node").glob("node[0-9]*/cpulist")]
-    return sum(bool(wanted & _numbers(text)) for text in lists if text is not None) or None
+    return sum(bool(wanted & cpu_numbers(text)) for text in lists if text is not None) or None
 
 
-def _numbers(ranges: str) -> set[int]:
+def cpu_numbers(ranges: str) -> set[int]:
     """The numbers in a kernel list such as 0-3,8; empty for a node that has memory only."""
     pairs = [part.split("-") for part in ranges.split(",") if part]
     return {number for pair in pairs for number in range(int(pair[0]), int(pair[-1]) + 1)}

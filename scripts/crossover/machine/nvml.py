@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 
-MILLI, NANO = 1e-3, 1e-9
+MILLI, NANO, PERCENT = 1e-3, 1e-9, 1e-2
 
 EVENT_REASONS = {
     "GpuIdle": "gpu_idle",
@@ -36,6 +36,9 @@ SLOWDOWN = ("thermal", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_b
 back the clock of many a healthy GPU all the time."""
 
 POWER_CAP = "sw_power_cap"
+
+COUNTED_BY = {"sw_thermal_slowdown": "thermal", "hw_thermal_slowdown": "thermal"}
+"""The counter that holds the time of a reason whose own counter a GPU may lack."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,12 @@ def list_gpus(nvml: types.ModuleType) -> list[str]:
     return [uuid for uuid in found if uuid is not None]
 
 
+def board_of(uuid: str, nvml: types.ModuleType) -> str | None:
+    """UUID of the GPU around a MIG instance, of a whole GPU its own; None if NVML does not know it."""
+    with open_gpu(uuid, nvml) as gpu:
+        return None if gpu is None else ask(nvml, lambda: str(nvml.nvmlDeviceGetUUID(gpu.board)))
+
+
 def driver_version(nvml: types.ModuleType) -> str | None:
     """Version of the NVIDIA driver; None without NVML."""
     with session(nvml) as there:
@@ -113,7 +122,7 @@ def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
 
 @dataclass(frozen=True)
 class GpuState:
-    """One GPU at one moment; None where NVML does not answer. Counters are cumulative, in nanoseconds."""
+    """One GPU at one moment; None where NVML does not answer."""
 
     uuid: str
     power_limit_w: float | None = None
@@ -123,8 +132,6 @@ class GpuState:
     sm_clock_max_mhz: float | None = None
     temperature_c: float | None = None
     reasons: tuple[str, ...] | None = None
-    violations_ns: Mapping[str, int] = field(default_factory=dict)
-    """Only the counters that the GPU has."""
     processes: tuple[tuple[int, int | None], ...] | None = None
     """Each compute process: its id, and its memory in bytes if known. An id may come twice (0: hidden)."""
     mig: bool | None = None
@@ -139,21 +146,56 @@ def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
         return None if gpu is None or uuid is None else _read(uuid, gpu, nvml)
 
 
-def gpu_between(before: GpuState | None, after: GpuState | None, own_ids: set[int]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class GpuUse:
+    """What a GPU has counted up to a moment, and who used it in the seconds before."""
+
+    violations_ns: Mapping[str, int] = field(default_factory=dict)
+    """Time lost to each limit so far; only the counters that the GPU has."""
+    shares: Mapping[int, float] | None = None
+    """Share of the time in which kernels of each process ran; None where NVML has no sample."""
+
+
+def read_use(uuid: str | None, nvml: types.ModuleType, since_us: int | None = None) -> GpuUse:
+    """Read the counters of a GPU, and with `since_us`, microseconds of the system's clock, who has used it since."""
+    with open_gpu(uuid, nvml) as gpu:
+        if gpu is None:
+            return GpuUse()
+        shares = None if since_us is None else _shares(gpu, nvml, since_us)
+        return GpuUse(_violations_ns(gpu.board, nvml), shares)
+
+
+def _shares(gpu: OpenGpu, nvml: types.ModuleType, since_us: int) -> dict[int, float] | None:
+    """Mean SM utilisation of each process over the driver's samples; None without any, as of MIG instances.
+
+    The driver fills unused places of its answer with zeros or with what was there, so that only samples of the time
+    asked for and of at most 100 % count. Source: nvmlDeviceGetProcessUtilization.
+    """
+    if gpu.is_instance:
+        return None
+    found: dict[int, list[int]] = {}
+    for sample in ask(nvml, lambda: nvml.nvmlDeviceGetProcessUtilization(gpu.board, since_us)) or ():
+        if sample.pid and sample.timeStamp > since_us and sample.smUtil <= 100:
+            found.setdefault(sample.pid, []).append(sample.smUtil)
+    return {pid: PERCENT * sum(percents) / len(percents) for pid, percents in found.items()} or None
+
+
+def gpu_between(
+    before: GpuState | None, after: GpuState | None, used: tuple[GpuUse, GpuUse], own_ids: set[int]
+) -> dict[str, Any]:
     """The columns of `Measurement` about the GPU; all None if it could not be read.
 
-    Read `before` before the trial opens the device and `after` while it still has it open: see `foreign_processes`.
+    Read `before` before the trial opens the device and `after` while it still has it open (see `foreign_processes`),
+    and `used` right before and right after the timed blocks.
     """
     first, last = before or GpuState(""), after or GpuState("")
-    rises_ns = {
-        name: last.violations_ns[name] - first.violations_ns[name]
-        for name in first.violations_ns.keys() & last.violations_ns.keys()
-    }
-    slowdowns_ns = [rises_ns[name] for name in SLOWDOWN if name in rises_ns]
+    start_ns, end_ns = (use.violations_ns for use in used)
+    rises_ns = {name: end_ns[name] - start_ns[name] for name in start_ns.keys() & end_ns.keys()}
     # Reasons that hold now, and those whose counter rose meanwhile.
     reasons = {*(last.reasons or ()), *(name for name, rise in rises_ns.items() if rise > 0)}
     return {
         "foreign_processes": foreign_processes(first, last, own_ids),
+        "foreign_gpu_share": foreign_gpu_share(first, used[1].shares, own_ids),
         "mig": last.mig,
         "power_limit_w": last.power_limit_w,
         "sm_clock_before_mhz": first.sm_clock_mhz,
@@ -163,10 +205,33 @@ def gpu_between(before: GpuState | None, after: GpuState | None, own_ids: set[in
         "temperature_before_c": first.temperature_c,
         "temperature_after_c": last.temperature_c,
         "throttle_reasons": None if last.reasons is None and not rises_ns else sorted(reasons),
-        # One slowdown may count in several counters, so their sum would be too much.
-        "slowdown_s": max(slowdowns_ns) * NANO if slowdowns_ns else None,
+        "slowdown_s": _slowdown_s(last.reasons or (), rises_ns),
         "power_capped_s": rises_ns[POWER_CAP] * NANO if POWER_CAP in rises_ns else None,
     }
+
+
+def _slowdown_s(reasons: Collection[str], rises_ns: Mapping[str, int]) -> float | None:
+    """Time in which heat or the hardware slowed the GPU down; None if a reason that holds has no counter to tell."""
+    counted_ns = [rises_ns[name] for name in SLOWDOWN if name in rises_ns]
+    hidden = [name for name in SLOWDOWN if name in reasons and not {name, COUNTED_BY.get(name)} & rises_ns.keys()]
+    # One slowdown may count in several counters, so their sum would be too much.
+    return max(counted_ns) * NANO if counted_ns and not hidden else None
+
+
+def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_ids: set[int]) -> float | None:
+    """Share of the GPU's time that other processes used, by the shares of each; None where there is no sample.
+
+    In a container the driver may name our own process by another id. Then it is the busiest of those that were not
+    there before.
+    """
+    if shares is None:
+        return None
+    others = {pid: share for pid, share in shares.items() if pid not in own_ids}
+    known = {pid for pid, _ in before.processes or ()}
+    new = [pid for pid in others if pid not in known]
+    if len(others) == len(shares) and new:
+        del others[max(new, key=others.__getitem__)]
+    return sum(others.values())
 
 
 def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> int | None:
@@ -232,7 +297,6 @@ def _read(uuid: str, gpu: OpenGpu, nvml: types.ModuleType) -> GpuState:
             query("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),  # older drivers
         ),
         reasons=_event_reasons(board, nvml),
-        violations_ns=_violations_ns(board, nvml),
         processes=None if processes is None else tuple((one.pid, one.usedGpuMemory) for one in processes),
         mig=True if gpu.is_instance else None if mig_mode is None else bool(mig_mode[0]),
     )

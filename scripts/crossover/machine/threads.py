@@ -17,7 +17,7 @@ from pathlib import Path
 
 from crossover.config.words import HALF, threads_of_side
 from crossover.machine.gpus import Gpus, InstalledGpu
-from crossover.machine.kernel import CPUS, cgroup_quota, read_kernel
+from crossover.machine.kernel import CPUS, cgroup_quota, cpu_numbers, read_kernel
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -85,6 +85,12 @@ def physical_cores(cpus: Iterable[int], root: Path = Path("/")) -> int:
     return min(len(siblings), psutil.cpu_count(logical=False) or len(siblings))
 
 
+def on_their_cores(cpus: Iterable[int], root: Path = Path("/")) -> set[int]:
+    """Logical CPUs with their siblings: what runs on the other thread of a core slows this one down."""
+    cpus = set(cpus)
+    return cpus.union(*(cpu_numbers(_siblings(cpu, root) or "") for cpu in cpus))
+
+
 def cores_of(cpus: Iterable[int], root: Path = Path("/")) -> list[list[int]]:
     """Logical CPUs grouped by core, in the order of their numbers; without the kernel's topology each is a core."""
     cores: dict[str, list[int]] = {}
@@ -117,19 +123,20 @@ def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: G
 
 
 def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path = Path("/")) -> dict[str, list[int]]:
-    """Logical CPUs for each visible GPU or MIG instance, by its id; empty if they are not shared out.
+    """Logical CPUs for each visible GPU or MIG instance, by its id; empty if each may use all that are allowed.
 
     `allowed` are the CPUs that this process may run on, of `online` in the machine. Whole cores are shared out in the
-    order of the PCI bus: among all GPUs if the process may run on all CPUs, else among the visible ones. Nothing is
-    shared out for a single GPU, or with fewer cores than GPUs. MIG instances of one GPU use its share together.
+    order of the PCI bus: among all GPUs if the process may run on all CPUs, else among the visible ones. A single GPU
+    has all cores of its NUMA node. With fewer cores than GPUs nothing is shared out. MIG instances of one GPU use its
+    share together.
     """
     sharing = gpus.installed if len(allowed) >= online else _visible_boards(gpus)
-    if len(sharing) < 2:
-        return {}
     near = _near(sharing, frozenset(allowed))
+    if len(sharing) < 2 and set(allowed) in near:
+        return {}
     groups = {cpus: [gpu for gpu, own in zip(sharing, near, strict=True) if own == cpus] for cpus in near}
     cores = {cpus: cores_of(cpus, root) for cpus in groups}
-    each = min(len(cores[cpus]) // len(group) for cpus, group in groups.items())
+    each = min((len(cores[cpus]) // len(group) for cpus, group in groups.items()), default=0)
     if not each:
         return {}
     return {

@@ -11,7 +11,7 @@ import pynvml
 import torch
 
 from crossover.errors import InvalidError, UnsupportedError
-from crossover.machine.nvml import driver_version
+from crossover.machine.nvml import board_of, driver_version
 from crossover.machine.threads import lacking_cores, usable_cores
 from crossover.measurement.host.description import describe_host
 from crossover.measurement.process.jobs import Job
@@ -34,6 +34,8 @@ class OpenCell:
     target: OpenDevice
     switches: Mapping[str, Any]
     """Switches and threads as they were set, which must stay."""
+    board: str | None
+    """UUID of the leased GPU, or of the one around the leased MIG instance; None if it is not known."""
     columns: Columns
     """What is known before anything is built: the job, host, device and versions, under the names of columns."""
 
@@ -55,9 +57,8 @@ class OpenCell:
 
     def check(self, task: Task) -> None:
         """Raise InvalidError if the task runs elsewhere than asked, or a switch or the threads changed."""
-        reason = wrong_device(task, self.target, self.job.uuid) or changes(
-            {**self.switches, **task.switches}, read_switches()
-        )
+        reason = wrong_device(task, self.target, self.job.uuid, self.board)
+        reason = reason or changes({**self.switches, **task.switches}, read_switches())
         if reason is not None:
             raise InvalidError(reason)
 
@@ -83,7 +84,8 @@ def open_cell(job: Job) -> OpenCell:
         "cudnn_version": str(torch.backends.cudnn.version()) if on_cuda else None,
         "backend_settings": json.dumps(read_switches()),
     }
-    return OpenCell(job, target, switches, columns)
+    board = None if job.uuid is None else board_of(job.uuid, pynvml)
+    return OpenCell(job, target, switches, board, columns)
 
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:

@@ -64,7 +64,7 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
             "parameters": count_parameters(job.cell),
             "effort": json.dumps(asdict(job.effort)),
             "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "load_before": surroundings.counters_before.load,
+            "load_before": surroundings.load_before,
         }
         phases.end("context")
         tell({"begun": facts})
@@ -165,8 +165,7 @@ class Trial:
                 self.execution.step()
         self.surroundings.read_under_load()
         self.cell.target.synchronise()
-        cores = (self.facts["threads"], self.facts["physical_cores"])
-        self.columns |= self.surroundings.columns(self.columns["timed_s"], self.columns["timed_steps"], *cores)
+        self.columns |= self.surroundings.columns(self.columns["timed_s"], self.columns["timed_steps"])
 
     def _read_back(self) -> None:
         """Note the switches as they are; raises InvalidError if they or the device are not as they were asked for."""

@@ -32,8 +32,9 @@ GROUPS = {
         *("memory_source", "energy_source", "backend_settings", "effort"),
     ),
     "What went on beside it": (
-        *("load_before", "load_after", "others_cpus", "cpu_pressure_share", "steal_share", "cgroup_throttled_s"),
-        *("foreign_processes", "leased_beside", "sm_clock_before_mhz", "sm_clock_after_mhz"),
+        *("load_before", "load_after", "others_cpus", "host_others_cpus", "cpu_pressure_share", "steal_share"),
+        *("cgroup_throttled_s", "foreign_processes", "foreign_gpu_share", "leased_beside"),
+        *("sm_clock_before_mhz", "sm_clock_after_mhz"),
         *("temperature_before_c", "temperature_after_c", "throttle_reasons", "slowdown_s", "power_capped_s"),
     ),
 }

@@ -8,14 +8,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from crossover.percentiles import LATENCY_PERCENTS, percentile_of
 from crossover.statistics.cells import rows_of_cells
-from crossover.statistics.intervals import Interval, paired_ratio
+from crossover.statistics.intervals import Interval, paired_ratio, time_over_trials
 from crossover.tables.frames import on_all_cores
 from crossover.tables.registry import CELL_AXES, WAYS, table_of
 
 Trial = Mapping[str, Any]
 """The samples of one trial by way, in seconds; None where it has none."""
+
+Samples = NDArray[np.float64]
 
 RIGHT = "latencies_s"
 """The right way on every device: each pass synchronised, by the host's clock."""
@@ -28,7 +32,8 @@ LOWERS = "latencies_unsynchronised_s"
 
 MISTAKES = [way for way in WAYS if way not in (RIGHT, "latencies_device_s")]
 
-PERCENTILES = {"p1_s": 1, "q1_s": 25, "median_s": 50, "q3_s": 75, "p99_s": 99}
+POOLED = {"p5_s": 5, "q1_s": 25, "median_s": 50, "q3_s": 75, "p95_s": 95}
+"""Percentiles that describe the samples of all trials together; those with an interval are taken trial by trial."""
 
 
 def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
@@ -47,7 +52,7 @@ def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
-    """The rows of a cell, the samples of its trials pooled; `together` is the number of intervals that hold at once."""
+    """The rows of a cell; `together` is the number of intervals of ratios that hold at once."""
     for way in WAYS:
         held = [np.asarray(trial[way], float) for trial in trials if trial[way] is not None]
         samples = np.concatenate(held) if held else np.empty(0)
@@ -59,13 +64,31 @@ def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
                 "mean_s": samples.mean(),
                 "deviation_s": samples.std(ddof=1) if len(samples) > 1 else None,
                 "low_s": samples.min(),
-                **dict(zip(PERCENTILES, np.percentile(samples, list(PERCENTILES.values())), strict=True)),
+                **dict(zip(POOLED, np.percentile(samples, list(POOLED.values())), strict=True)),
                 "high_s": samples.max(),
+                **_percentiles(held),
                 **({} if ratio is None else {"ratio": ratio.mean, "ratio_low": ratio.low, "ratio_high": ratio.high}),
                 "is_error": ratio is not None and _is_error(way, ratio),
                 "samples": len(samples),
                 "trials": len(held),
             }
+
+
+def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
+    """Percentiles over trials, each with its interval; one that some trial has too few samples for is left out.
+
+    Steps of one process are correlated and say little about the next process: where there are several, they are what
+    varies.
+    """
+    columns: dict[str, Any] = {"percentiles_over": "trials" if len(trials) > 1 else "steps"}
+    for percent in LATENCY_PERCENTS:
+        found = [one for one in (percentile_of(samples.tolist(), percent) for samples in trials) if one]
+        if len(found) == len(trials):
+            alone = Interval(found[0].value, found[0].low, found[0].high)
+            over = alone if len(trials) == 1 else time_over_trials([one.value for one in found])
+            ends = {"": over.mean, "_low": over.low, "_high": over.high}
+            columns |= {f"latency_p{percent}{end}_s": value for end, value in ends.items()}
+    return columns
 
 
 def _with_right(trials: Sequence[Trial], way: str) -> list[Trial]:

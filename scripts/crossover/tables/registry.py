@@ -159,6 +159,12 @@ def _estimate(name: str, doc: str, unit: str = "", ends: str = OVER_TRIALS, **mo
     }
 
 
+def _percentile(percent: int, name: str, least: int) -> dict[str, Column]:
+    """The columns of a latency's percentile and its interval."""
+    doc = f"{name} of a trial's latencies, geometric mean over trials; empty if one has fewer than {least} steps"
+    return _estimate(f"latency_p{percent}{{}}_s", doc, "s", ends="end of its 95 % interval; see `percentiles_over`")
+
+
 def _of_record(names: Iterable[str], record: Any = Measurement) -> dict[str, Column]:
     """Columns of a trial's or a training's row, as they are."""
     fields = {field.name: field for field in dataclasses.fields(record)}
@@ -417,12 +423,19 @@ LATENCIES = _axes(CELL_AXES) | {
     "mean_s": Column("mean over the samples of all ok trials", "s"),
     "deviation_s": Column("their standard deviation", "s"),
     "low_s": Column("the shortest", "s"),
-    "p1_s": Column("their 1st percentile", "s"),
+    "p5_s": Column("their 5th percentile", "s"),
     "q1_s": Column("their lower quartile", "s"),
     "median_s": Column("their median", "s"),
     "q3_s": Column("their upper quartile", "s"),
-    "p99_s": Column("their 99th percentile", "s"),
+    "p95_s": Column("their 95th percentile", "s"),
     "high_s": Column("the longest", "s"),
+    **_percentile(50, "median", 6),
+    **_percentile(95, "95th percentile", 72),
+    **_percentile(99, "99th percentile", 368),
+    "percentiles_over": _text(
+        "what these three intervals are over: `trials` (Student's t of the logarithms), or with one trial its `steps` "
+        "(order statistics), which say nothing about another process"
+    ),
     **_estimate(
         "ratio{}",
         "of a mistake: its mean over the right way's, paired by trial; the first steps over later ones",

@@ -94,8 +94,8 @@ def test_a_mistake_in_a_claim_is_one_line(
     [
         ({}, {"crossover_between": {"range": [1, 2]}}),
         ({}, {"speedup_between": {**SPEEDUP, "where": {"size": 4}}}),  # whoever cuts the sizes down keeps the claims
-        ({"latency_steps": 300}, ratio(metric="latencies_s")),
-        ({"latency_steps": 300, "latency_mistakes": True}, ratio(metric="latencies_cold_s")),
+        ({"latency_steps": 400}, ratio(metric="latencies_s")),
+        ({"latency_steps": 400, "latency_mistakes": True}, ratio(metric="latencies_cold_s")),
         ({"cpu_threads": [1]}, ratio()),  # the CPU means all cores
         ({"quality": {}}, {"same_quality": SAME}),
         ({"timed": False, "quality": {}}, {"same_quality": SAME}),
@@ -109,7 +109,7 @@ def test_a_claim_that_can_be_checked_is_read(folder: Any, changes: dict[str, Any
     ("changes", "claim", "message"),
     [
         (
-            {"latency_steps": 300},
+            {"latency_steps": 400},
             ratio(metric="latencies_cold_s"),
             "ratio_between: latencies_cold_s needs latency_mist",
         ),

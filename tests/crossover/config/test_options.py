@@ -112,7 +112,7 @@ OF_CELL = {axis: getattr(CELL, axis) for axis in AXES}
 
 def test_a_trials_command_line_gives_back_its_cell_and_effort() -> None:
     effort = Effort(blocks_min=7, timed_max_s=1.5)
-    more = {"latency_steps": 300, "latency_mistakes": True}
+    more = {"latency_steps": 400, "latency_mistakes": True}
     options = trial_options(replace(CELL, machine="h200"), seed=1, effort=effort, **SHARED, **more)
     parsed = vars(measure_cell.parse_arguments([*options, "--trial=2", "--dataset=a", "--output=b"]))
     expected = {**OF_CELL, **asdict(effort), **SHARED, **more, "machine": "h200", "seed": 1, "isolation": "auto"}

@@ -48,7 +48,7 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ({"timed": False, "quality": {}, "largest_batch": True}, "largest_batch: true, but the study times nothing"),
         ({"figures": ["pie"]}, "figures: 'pie' is unknown; allowed: comparison, energy, host_share, latency"),
         ({"figures": []}, "figures: the list is empty; allowed: a list of 1 or more values, each a text"),
-        ({"figures": ["latency"]}, "latency_steps: latency needs steps to time; allowed: at least 300"),
+        ({"figures": ["latency"]}, "latency_steps: latency needs steps to time; allowed: at least 368"),
         ({"effort": {"preset": "quick"}}, "effort.preset: unknown key; allowed: warmup_min_steps"),
         ({"effort": {"warmup_max_s": 0.5}}, "effort.warmup_min_s: 1 is more than effort.warmup_max_s, 0.5, with the"),
         (

@@ -84,6 +84,16 @@ def test_latency_has_a_box_a_way_and_says_how_far_off_a_mistake_is(view_of: View
     assert axes.get_xlabel() == "latency of a pass (2 trials, 4 passes)"
 
 
+def test_latency_shows_the_99th_percentile_with_its_interval(view_of: View, row: Row) -> None:
+    """Of 0 to 400 ms of one trial: see tests/crossover/test_percentiles.py."""
+    latencies_s = [(number + 1e-9) / 1000 for number in range(401)]
+    (axes,) = latency.draw(view_of([row(device="cuda", latencies_s=latencies_s)])).axes
+    assert words(axes)[0].endswith("; 99 %: 396 ms (392 ms to 400 ms)")
+    assert [round(1000 * x) for x, _ in marked(axes, "s")] == [396]
+    (interval,) = [one for one in axes.collections if len(one.get_segments()) == 1 and one.get_segments()[0][0][1] == 0]
+    assert [round(1000 * x) for x, _ in interval.get_segments()[0]] == [392, 400]
+
+
 def test_memory_of_one_size_is_a_bar_a_cell_with_its_parts(view_of: View, row: Row) -> None:
     parts = {"parameter_bytes": 4 * MB, "gradient_bytes": 3 * MB, "optimizer_bytes": 0, "activation_bytes": 2 * MB}
     known = {**parts, "resident_bytes": 0, "other_bytes": MB, "peak_allocated_bytes": 10 * MB}

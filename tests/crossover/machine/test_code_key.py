@@ -220,7 +220,7 @@ print(json.dumps([row.status, row.code_key, own]))
 
 def test_what_a_trial_imports_counts_and_little_more(tmp_path: Path) -> None:
     """Of a real trial, with all its passes."""
-    trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row", latency_steps=300)
+    trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row", latency_steps=400)
     code = WHAT_IS_IMPORTED.format(library=str(LIBRARY))
     done = subprocess.run([sys.executable, "-c", code, trial.to_json()], capture_output=True, text=True, check=True)
     status, key, imported = json.loads(done.stdout.splitlines()[-1])

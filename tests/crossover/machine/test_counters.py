@@ -54,8 +54,20 @@ def test_the_counters_of_the_cpus_that_we_may_use_are_read(machine: Path) -> Non
     assert found.throttled_s == 1.75
     # busy: 100+1+20+3+2 and 200+2+40+4+8; with idle, iowait and steal: +514 and +307; own: 60+7, children: 20+3
     assert read_counters(machine, cpus=[5]).ticks is None
+    assert found.host_ticks is not None
+    assert (found.host_ticks.cpus, found.host_ticks.busy) == (3, 126 + 254 + 7777)
     expected = CpuTicks(cpus=2, total=126 + 254 + 514 + 307, busy=126 + 254, stolen=10, own=67, children=23)
     assert found.ticks == expected
+
+
+def test_the_other_thread_of_a_core_belongs_to_it(machine: Path) -> None:
+    """CPU 2 is the other thread of CPU 0; of CPU 1 the kernel says nothing."""
+    siblings = machine / "sys/devices/system/cpu/cpu0/topology/thread_siblings_list"
+    siblings.parent.mkdir(parents=True)
+    siblings.write_text("0,2\n")
+    ticks = read_counters(machine, cpus=[0]).ticks
+    assert ticks is not None
+    assert (ticks.cpus, ticks.busy) == (2, 126 + 7777)
 
 
 def test_children_count_while_they_run_as_after_they_are_waited_for(
@@ -84,10 +96,10 @@ def test_throttling_of_the_older_control_groups_counts_in_nanoseconds(kernel: Ca
 def test_what_the_kernel_does_not_give_is_nothing(tmp_path: Path) -> None:
     bare = read_counters(tmp_path, cpus=[0])
     assert dataclasses.replace(bare, monotonic_s=0.0) == Counters(
-        monotonic_s=0.0, load=bare.load, cpu_pressure_s=None, throttled_s=None, ticks=None
+        monotonic_s=0.0, load=bare.load, cpu_pressure_s=None, throttled_s=None, ticks=None, host_ticks=None
     )
     between = counters_between(bare, bare)
-    assert {name for name, value in between.items() if value is not None} == {"load_before", "load_after"}
+    assert {name for name, value in between.items() if value is not None} == {"load_after"}
 
 
 def reading(
@@ -102,7 +114,16 @@ def reading(
     children: int = 0,
 ) -> Counters:
     ticks = CpuTicks(cpus=cpus, total=total, busy=busy, stolen=stolen, own=own, children=children)
-    return Counters(monotonic_s=seconds, load=seconds, cpu_pressure_s=pressure_s, throttled_s=seconds / 4, ticks=ticks)
+    # As many CPUs again, on which others keep one busy.
+    whole = CpuTicks(cpus=2 * cpus, total=2 * total, busy=busy + total // cpus, stolen=0, own=own, children=children)
+    return Counters(
+        monotonic_s=seconds,
+        load=seconds,
+        cpu_pressure_s=pressure_s,
+        throttled_s=seconds / 4,
+        ticks=ticks,
+        host_ticks=whole,
+    )
 
 
 def test_the_shares_between_two_readings() -> None:
@@ -111,12 +132,12 @@ def test_the_shares_between_two_readings() -> None:
     before = reading(100.0, 2000, 300, total=10_000, stolen=70, pressure_s=7.0, children=50)
     after = reading(110.0, 3500, 1100, total=14_000, stolen=110, pressure_s=9.5, children=250)
     assert counters_between(before, after) == {
-        "load_before": 100.0,
         "load_after": 110.0,
-        "steal_share": 0.01,
+        "steal_share": 40 / 1540,  # of what ran or was ready to
         "cpu_pressure_share": 0.25,
         "cgroup_throttled_s": 2.5,
         "others_cpus": 0.5,
+        "host_others_cpus": 1.5,
         "children_cpus": 0.2,
     }
 

@@ -10,11 +10,15 @@ import pytest
 
 from crossover.machine.nvml import (
     GpuState,
+    GpuUse,
+    board_of,
     driver_version,
+    foreign_gpu_share,
     foreign_processes,
     gpu_between,
     list_gpus,
     read_gpu,
+    read_use,
     with_threads,
 )
 from crossover.tables.columns import COLUMNS
@@ -26,6 +30,10 @@ SM, DEFAULT = pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_ID_APP_CLOCK_DEFAULT
 
 def process(pid: int, memory: int | None = 100) -> SimpleNamespace:
     return SimpleNamespace(pid=pid, usedGpuMemory=memory)
+
+
+def sample(pid: int, percent: int, at_us: int = 1500) -> SimpleNamespace:
+    return SimpleNamespace(pid=pid, timeStamp=at_us, smUtil=percent)
 
 
 def answers(**changes: Any) -> dict[str, Any]:
@@ -57,10 +65,10 @@ def test_everything_that_nvml_says_is_read(fake_nvml: Fake) -> None:
         sm_clock_max_mhz=1980,
         temperature_c=61,
         reasons=("sw_power_cap", "0x8000"),
-        violations_ns={"sw_power_cap": 5, "thermal": 7, "hw_thermal_slowdown": 11},
         processes=((42, 2**30), (43, None)),
         mig=False,
     )
+    assert read_use("GPU-1", nvml) == GpuUse({"sw_power_cap": 5, "thermal": 7, "hw_thermal_slowdown": 11})
     assert nvml.opened == 0
 
 
@@ -72,13 +80,13 @@ def test_older_drivers_are_asked_by_the_older_names(fake_nvml: Fake) -> None:
         "fields": {pynvml.NVML_FI_DEV_PERF_POLICY_THERMAL: 7},
         "nvmlDeviceGetComputeRunningProcesses_v2": [process(42)],
     }
-    state = read_gpu("GPU-1", fake_nvml({"GPU-1": old}))
-    assert state == GpuState(
+    nvml = fake_nvml({"GPU-1": old})
+    assert read_use("GPU-1", nvml) == GpuUse({"thermal": 7})
+    assert read_gpu("GPU-1", nvml) == GpuState(
         "GPU-1",
         sm_clock_mhz=1500,
         temperature_c=61,
         reasons=("hw_thermal_slowdown",),
-        violations_ns={"thermal": 7},
         processes=((42, 100),),
     )
 
@@ -97,6 +105,8 @@ def test_what_nvml_does_not_know_is_none(
 ) -> None:
     nvml = fake_nvml({"GPU-1": {}, "GPU-2": {}}, installed=installed)
     assert read_gpu(uuid, nvml) == expected
+    assert read_use(uuid, nvml, since_us=0) == GpuUse()
+    assert board_of(uuid or "GPU-3", nvml) == (uuid if expected else None)
     assert list_gpus(nvml) == (["GPU-1", "GPU-2"] if installed else [])
     assert driver_version(nvml) == ("580.1" if installed else None)
     assert nvml.opened == 0
@@ -108,7 +118,10 @@ def test_a_mig_instance_has_its_own_processes_and_the_clocks_of_its_gpu(fake_nvm
         "nvmlDeviceGetDeviceHandleFromMigDeviceHandle": "GPU-1",
         "nvmlDeviceGetComputeRunningProcesses_v3": [process(7)],
     }
-    state = read_gpu(uuid, fake_nvml({"GPU-1": answers(), "MIG-7": instance}))
+    nvml = fake_nvml({"GPU-1": answers(nvmlDeviceGetProcessUtilization=[sample(7, 50)]), "MIG-7": instance})
+    state = read_gpu(uuid, nvml)
+    assert board_of(uuid, nvml) == "GPU-1"
+    assert read_use(uuid, nvml, since_us=0).shares is None  # the samples are those of all instances
     assert state is not None
     assert (state.sm_clock_mhz, state.processes, state.mig) == (1500, ((7, 100),), True)
 
@@ -118,6 +131,7 @@ def state(*pids: int, **values: Any) -> GpuState:
 
 
 UNKNOWN = GpuState("GPU-1")
+NO_USE = (GpuUse(), GpuUse())
 OWN = {10, 11}
 
 
@@ -144,7 +158,62 @@ def test_foreign_processes_are_those_that_cannot_be_ours(
     before: GpuState, after: GpuState, foreign: int | None
 ) -> None:
     assert foreign_processes(before, after, OWN) == foreign
-    assert gpu_between(before, after, OWN)["foreign_processes"] == foreign
+    assert gpu_between(before, after, NO_USE, OWN)["foreign_processes"] == foreign
+
+
+@pytest.mark.parametrize(
+    ("samples", "shares"),
+    [
+        ([sample(10, 80), sample(10, 60, 1800), sample(99, 3)], {10: 0.7, 99: 0.03}),
+        ([sample(10, 80), sample(99, 90, 1000)], {10: 0.8}),  # before the time asked for
+        ([sample(0, 0, 0), sample(10, 80), sample(99, 7_000_000)], {10: 0.8}),  # places that the driver did not fill
+        ([], None),
+        (None, None),  # not supported
+    ],
+)
+def test_who_used_a_gpu(fake_nvml: Fake, samples: list[Any] | None, shares: dict[int, float] | None) -> None:
+    known = {} if samples is None else {"nvmlDeviceGetProcessUtilization": samples}
+    found = read_use("GPU-1", fake_nvml({"GPU-1": known}), since_us=1000).shares
+    assert found == (None if shares is None else pytest.approx(shares))
+
+
+@pytest.mark.parametrize(
+    ("before", "shares", "foreign"),
+    [
+        (state(), {10: 0.9}, 0),
+        (state(99), {10: 0.9}, 0),  # open and idle
+        (state(99), {10: 0.9, 99: 0.05, 98: 0.02}, 0.07),
+        # a container: ours has another id, and was not there before
+        (state(), {5000: 0.9}, 0),
+        (state(99), {5000: 0.9, 99: 0.3}, 0.3),
+        (state(99), {5000: 0.9, 5001: 0.2}, 0.2),
+        (state(99), {99: 0.3}, 0.3),  # ours was too short to be seen
+        (UNKNOWN, {5000: 0.9}, 0),
+        (state(99), None, None),
+    ],
+)
+def test_what_others_used(before: GpuState, shares: dict[int, float] | None, foreign: float | None) -> None:
+    found = foreign_gpu_share(before, shares, OWN)
+    assert found == (None if foreign is None else pytest.approx(foreign))
+    used = (GpuUse(), GpuUse(shares=shares))
+    assert gpu_between(before, state(10), used, OWN)["foreign_gpu_share"] == found
+
+
+@pytest.mark.parametrize(
+    ("reasons", "rises_ns", "slowdown_s"),
+    [
+        ((), {"thermal": 1000}, 1e-6),
+        ((), {"thermal": 3 * 10**8, "hw_thermal_slowdown": 10**9, "hw_power_brake": 0}, 1.0),
+        ((), {"sw_power_cap": 10**9, "reliability": 10**9}, None),
+        (("hw_thermal_slowdown",), {"thermal": 0}, 0.0),  # it has begun this moment
+        (("hw_power_brake",), {"thermal": 0}, None),  # nothing counts it
+        (("hw_power_brake",), {"hw_power_brake": 10**8}, 0.1),
+    ],
+)
+def test_the_time_of_a_slowdown(reasons: tuple[str, ...], rises_ns: dict[str, int], slowdown_s: float | None) -> None:
+    used = (GpuUse(dict.fromkeys(rises_ns, 5)), GpuUse({name: 5 + rise for name, rise in rises_ns.items()}))
+    columns = gpu_between(state(), state(10, reasons=reasons), used, OWN)
+    assert columns["slowdown_s"] == (None if slowdown_s is None else pytest.approx(slowdown_s))
 
 
 def test_the_threads_of_a_process_are_its_own(tmp_path: Path) -> None:
@@ -159,8 +228,9 @@ def test_the_columns_between_two_states() -> None:
         temperature_c=30,
         reasons=("gpu_idle",),
         power_limit_w=700.0,
-        violations_ns={"sw_power_cap": 10**9, "thermal": 0, "hw_thermal_slowdown": 5 * 10**8, "reliability": 1},
     )
+    start = {"sw_power_cap": 10**9, "thermal": 0, "hw_thermal_slowdown": 5 * 10**8, "reliability": 1}
+    end = {"sw_power_cap": 4 * 10**9, "thermal": 10**9, "hw_thermal_slowdown": 2 * 10**9, "reliability": 1}
     after = state(
         10,
         sm_clock_mhz=1200,
@@ -170,12 +240,12 @@ def test_the_columns_between_two_states() -> None:
         reasons=("sw_power_cap", "applications_clocks"),
         power_limit_w=650.0,
         mig=False,
-        violations_ns={"sw_power_cap": 4 * 10**9, "thermal": 10**9, "hw_thermal_slowdown": 2 * 10**9, "reliability": 1},
     )
-    columns = gpu_between(before, after, OWN)
+    columns = gpu_between(before, after, (GpuUse(start), GpuUse(end, {10: 0.9, 98: 0.25})), OWN)
     assert columns.keys() <= set(COLUMNS)
     assert columns == {
         "foreign_processes": 0,
+        "foreign_gpu_share": 0.25,
         "mig": False,
         "power_limit_w": 650.0,
         "sm_clock_before_mhz": 345,
@@ -191,6 +261,6 @@ def test_the_columns_between_two_states() -> None:
 
 
 def test_without_counters_or_a_gpu_nothing_is_said_about_slowdown() -> None:
-    columns = gpu_between(state(), state(10, reasons=()), OWN)
+    columns = gpu_between(state(), state(10, reasons=()), NO_USE, OWN)
     assert (columns["slowdown_s"], columns["power_capped_s"], columns["throttle_reasons"]) == (None, None, [])
-    assert set(map(str, gpu_between(None, None, OWN).values())) == {"None"}
+    assert set(map(str, gpu_between(None, None, NO_USE, OWN).values())) == {"None"}

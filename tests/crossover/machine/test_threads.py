@@ -10,6 +10,7 @@ from crossover.machine.threads import (
     cores_of,
     cpus_of_gpus,
     lacking_cores,
+    on_their_cores,
     physical_cores,
     threads_for,
     usable_cores,
@@ -54,6 +55,11 @@ def test_quota_and_allocation_limit_the_cores(
 ) -> None:
     (machine / "sys/fs/cgroup/job/cpu.max").write_text(f"{quota} 100000\n")
     assert usable_cores(range(16), environment, machine, sharers) == cores
+
+
+def test_the_other_threads_of_cores_are_found(machine: Path, tmp_path: Path) -> None:
+    assert on_their_cores({0, 9}, machine) == {0, 8, 1, 9}
+    assert on_their_cores({0, 9}, tmp_path / "no topology") == {0, 9}
 
 
 def test_cpus_are_grouped_by_core(machine: Path, tmp_path: Path) -> None:
@@ -114,17 +120,28 @@ def test_two_gpus_share_all_cores(machine: Path, one: tuple[int, ...], other: tu
 @pytest.mark.parametrize(
     ("allowed", "visible", "expected"),
     [
-        ((0, 1, 4, 5), "GPU-a", {}),
+        ((0, 1, 2), "GPU-a", {}),
+        ((4, 5, 12), "GPU-a", {}),
+        ((0, 1, 4, 5), "GPU-a", {"GPU-a": [0, 1]}),
         ((0, 1, 8, 9, 2, 10), "GPU-b,GPU-a", {"GPU-a": [0, 8], "GPU-b": [1, 9]}),
         ((0, 1, 8, 9), "GPU-a,GPU-c", {"GPU-a": [0, 8], "GPU-c": [1, 9]}),
         ((0, 1, 8), "0,1,2", {}),
     ],
-    ids=["one GPU keeps all", "two share", "far from its GPUs", "fewer cores than GPUs"],
+    ids=["near one GPU", "far from one GPU", "some near one GPU", "two share", "far from two", "too few cores"],
 )
 def test_a_job_shares_out_the_cpus_it_was_given(
     machine: Path, allowed: tuple[int, ...], visible: str, expected: dict[str, list[int]]
 ) -> None:
     assert shares(FOUR, machine, allowed, visible) == expected
+
+
+def test_a_single_gpu_has_the_cores_of_its_node(machine: Path) -> None:
+    """Of two nodes; where the node is not known, or is all there is, the GPU's trial runs anywhere."""
+    for near, expected in ((SECOND, {"GPU-1": list(SECOND)}), ((), {}), (range(16), {}), ((20, 21), {})):
+        assert shares([FakeGpu("GPU-1", near=tuple(near))], machine) == expected
+    split = FakeGpu("GPU-1", instances=(FakeGpu("MIG-1"), FakeGpu("MIG-2")), near=FIRST)
+    assert shares([split], machine) == {"MIG-1": list(FIRST), "MIG-2": list(FIRST)}
+    assert shares([], machine) == {}
 
 
 def test_instances_of_a_gpu_use_its_share_together(machine: Path) -> None:

@@ -5,30 +5,34 @@ from typing import Any
 import pytest
 
 from crossover.config.words import FLAGS
-from crossover.machine.trust import host_flags, may_pass, why_invalid
+from crossover.machine.trust import host_flags, may_pass, others_resolution, why_invalid
 from crossover.tables.columns import COLUMNS
 
 CPU = {
     "device": "cpu",
     "timed_s": 10.0,
     "threads": 8,
-    "physical_cores": 8,
-    "others_cpus": 0.25,
+    "affinity_cores": 8,
+    "logical_cpus": 16,
+    "others_cpus": 0.29,  # 0.25, and a resolution of 0.04
+    "steal_share": 0.02,
     "cgroup_throttled_s": 0.1,  # 1 % of 10 s
 }
 GPU = {
     "device": "cuda",
     "timed_s": 10.0,
     "threads": 8,
-    "physical_cores": 8,
-    "others_cpus": 7.25,  # 7 of 8 cores are spare
+    "affinity_cores": 8,
+    "logical_cpus": 16,
+    "others_cpus": 7.29,  # 7 of 8 cores are spare
     "cgroup_throttled_s": 0.0,
     "sm_clock_after_mhz": 1350.0,  # 75 % of 1800
     "sm_clock_default_mhz": 1800.0,
     "sm_clock_max_mhz": 1980.0,
     "throttle_reasons": ["sw_power_cap"],
-    "foreign_processes": 0,
-    "slowdown_s": 0.0,
+    "foreign_processes": 1,
+    "foreign_gpu_share": 0.02,
+    "slowdown_s": 0.1,  # 1 % of 10 s
     "power_capped_s": 9.0,
     "allocator_retries": 0,
     "recompiles": 0,
@@ -46,12 +50,16 @@ def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: d
 @pytest.mark.parametrize(
     ("facts", "flag"),
     [
-        ({**CPU, "others_cpus": 0.26}, "busy_host"),
+        ({**CPU, "others_cpus": 0.3}, "busy_host"),
+        ({**CPU, "steal_share": 0.021}, "steal"),
+        ({**GPU, "steal_share": 0.5}, "steal"),
+        ({**GPU, "foreign_gpu_share": None}, "shared_gpu"),
         ({**CPU, "cgroup_throttled_s": 0.11}, "quota"),
         ({**GPU, "sm_clock_after_mhz": 1349.0}, "throttled"),
         ({**GPU, "leased_beside": 1}, "side_by_side"),
         ({**GPU, "sm_clock_after_mhz": 1484.0, "sm_clock_default_mhz": None}, "throttled"),
-        ({**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.26}, "busy_host"),
+        ({**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.3}, "busy_host"),
+        ({**CPU, "threads": 4, "affinity_cores": 4, "others_cpus": 0.3}, "busy_host"),
         ({**CPU, "threads": 16, "others_cpus": 0.3}, "busy_host"),  # more threads than cores leave nothing to spare
     ],
 )
@@ -67,17 +75,35 @@ def test_beyond_a_threshold_the_flag_says_so(facts: dict[str, Any], flag: str) -
         {**GPU, "sm_clock_after_mhz": 345.0, "throttle_reasons": ["gpu_idle"]},
         {**GPU, "leased_beside": 3, "host_bound_share": 0.5},
         {**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.25},  # 7 of 8 cores are spare
+        # A quota of 2 CPUs in a machine of 8 cores: others may use the other 6.
+        {**CPU, "threads": 2, "physical_cores": 2, "others_cpus": 6.2},
+        {**GPU, "foreign_gpu_share": 0.0},  # open and idle
+        {**GPU, "foreign_processes": 0, "foreign_gpu_share": None},
     ],
 )
 def test_what_disturbs_nothing_raises_no_flag(facts: dict[str, Any]) -> None:
     assert host_flags(facts) == []
 
 
+def test_a_moment_of_slowdown_is_none() -> None:
+    """A microsecond that a counter rose by, or a reason that has just begun."""
+    assert why_invalid({**GPU, "slowdown_s": 1e-6, "throttle_reasons": ["hw_thermal_slowdown", "thermal"]}) is None
+
+
+def test_the_resolution_of_others_by_hand() -> None:
+    """In 1 s a CPU has 250 ticks, of which half are ours: their number has a variance of 250 / 4 on each of 16 CPUs."""
+    assert others_resolution({"logical_cpus": 16, "timed_s": 1.0}) == pytest.approx((16 * 250 / 4) ** 0.5 / 250)
+    assert others_resolution({"logical_cpus": 16}) == others_resolution({"timed_s": 1.0}) == 0
+    busy = {**CPU, "others_cpus": 0.4, "cgroup_throttled_s": 0.0}
+    assert [host_flags({**busy, "timed_s": seconds}) for seconds in (1.0, 0.3)] == [["busy_host"], []]
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"foreign_processes": 2}, "other compute processes on the GPU (2)"),
-        ({"slowdown_s": 1.5, "throttle_reasons": ["gpu_idle", "thermal"]}, "slowed the GPU down (thermal)"),
+        ({"foreign_gpu_share": 0.25}, "other processes used 25% of the GPU while timing"),
+        ({"slowdown_s": 1.5, "throttle_reasons": ["gpu_idle", "thermal"]}, "down for 15% of the timing (thermal)"),
+        ({"slowdown_s": None, "throttle_reasons": ["hw_power_brake"]}, "slowed the GPU down (hw_power_brake)"),
         ({"allocator_retries": 3}, "allocator retries while timing (3)"),
         ({"recompiles": 4}, "recompilations while timing (4)"),
     ],
@@ -89,10 +115,10 @@ def test_what_makes_a_result_invalid_is_named(changes: dict[str, Any], words: st
 @pytest.mark.parametrize(
     ("facts", "passes"),
     [
-        ({"foreign_processes": 1}, True),
-        ({"throttle_reasons": ["hw_thermal_slowdown"]}, True),
+        ({"foreign_gpu_share": 0.1}, True),
+        ({"slowdown_s": 0.2}, True),
         ({"recompiles": 2}, False),
-        ({"recompiles": 2, "foreign_processes": 1}, True),
+        ({"recompiles": 2, "foreign_gpu_share": 0.1}, True),
         ({}, False),  # a wrong answer, or something that the workload sets
     ],
 )

@@ -30,8 +30,35 @@ def test_trials_are_pooled_and_those_not_ok_left_out(row: Row) -> None:
     assert (right["kind"], right["samples"], right["trials"], right["ratio"]) == ("right", 3, 2, None)
     assert [right[f"{name}_s"] for name in ("mean", "deviation", "low", "high")] == pytest.approx([2, 1, 1, 3])
     # Linear between 1, 2 and 3: percentile p lies at 1 + 2 p.
-    quantiles = [right[f"{name}_s"] for name in ("p1", "q1", "median", "q3", "p99")]
-    assert quantiles == pytest.approx([1.02, 1.5, 2, 2.5, 2.98])
+    quantiles = [right[f"{name}_s"] for name in ("p5", "q1", "median", "q3", "p95")]
+    assert quantiles == pytest.approx([1.1, 1.5, 2, 2.5, 2.9])
+    assert right["latency_p50_s"] is None  # of so few
+
+
+def percentiles(found: dict[str, Any], percent: int) -> list[float | None]:
+    return [found[f"latency_p{percent}{end}_s"] for end in ("", "_low", "_high")]
+
+
+def test_a_percentile_over_trials_has_the_interval_of_trials(row: Row) -> None:
+    """Medians of 2 and 8, whatever lies around them: the interval is that of two trials, as for ratios below."""
+    found = ways(*(row(trial=trial, latencies_s=[0.1, *[median] * 98, 99.0]) for trial, median in ((1, 2.0), (2, 8.0))))
+    right = found["latencies_s"]
+    assert right["percentiles_over"] == "trials"
+    ends = [4, 2 ** (2 - 12.7062), 2 ** (2 + 12.7062)]
+    assert percentiles(right, 50) == percentiles(right, 95) == pytest.approx(ends, rel=1e-4)
+    assert percentiles(right, 99) == [None] * 3  # of 100 steps
+
+
+def test_the_percentile_of_one_trial_has_the_interval_of_its_steps(row: Row) -> None:
+    """Of 0 to 400: see tests/crossover/test_percentiles.py."""
+    right = ways(row(latencies_s=[float(number) for number in range(401)]))["latencies_s"]
+    assert right["percentiles_over"] == "steps"
+    assert percentiles(right, 99) == [396, 392, 400]
+
+
+def test_a_percentile_that_one_trial_lacks_is_left_out(row: Row) -> None:
+    found = ways(row(trial=1, latencies_s=[1.0] * 368), row(trial=2, latencies_s=[1.0] * 72))["latencies_s"]
+    assert [percentiles(found, percent)[0] for percent in (50, 95, 99)] == [1.0, 1.0, None]
 
 
 def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:

@@ -45,3 +45,30 @@ def test_later_trials_are_worth_what_the_first_allows(
     assert tuple(rows[-3].values()) == ("oom", "full", ["drift"])
     assert rows[:-4] == before[:-4]
     assert rows[-2:] == [{"status": "ok", "reason": None, "flags": []}] * 2
+
+
+@pytest.mark.parametrize(
+    ("share", "beside", "flags"),
+    [
+        (0.51, 1, ["side_by_side"]),
+        (0.5, 1, []),
+        (0.9, 0, []),
+        (0.9, None, []),
+        (None, 1, []),
+    ],
+)
+def test_the_first_trials_profile_tells_whether_trials_beside_it_matter(
+    row: Row, share: float | None, beside: int | None, flags: list[str]
+) -> None:
+    """Only the first trial is profiled; one that is flagged already, or not ok, stays as it is."""
+    table = pa.Table.from_pylist(
+        [
+            row(trial=1, host_bound_share=share, leased_beside=1, flags=["side_by_side"]),
+            row(trial=2, leased_beside=beside),
+            row(trial=3, leased_beside=1, status="oom", flags=None),
+            row(trial=2, leased_beside=1, size=5),
+        ],
+        schema=arrow_schema(),
+    )
+    found = resting_on_first(table)["flags"].to_pylist()
+    assert found == [["side_by_side"], flags, None, ["unchecked"]]

@@ -28,9 +28,10 @@ from crossover.tables.registry import CELL_AXES, WAYS
 from crossover.text import number_text, seconds_text
 
 CAPTION = (
-    "The right ways to measure a latency and each mistake, all trials together. Box: quartiles; whiskers: 1st to 99th"
-    " percentile; ring: mean; upright line: the right mean. Right: the mean with the standard deviation, and how far "
-    "off a mistake's mean is by the ratio of a trial's means (without warm-up: over the later half of the same "
+    "The right ways to measure a latency and each mistake. Of all trials together, box: quartiles; whiskers: 5th to "
+    "95th percentile; ring: mean; upright line: the right mean. Square: 99th percentile with its 95 % interval over "
+    "trials, with one trial over its steps. Right: the mean with the standard deviation, the 99th percentile, and how "
+    "far off a mistake's mean is by the ratio of a trial's means (without warm-up: over the later half of the same "
     "steps); grey where the trials leave that open. Grey diamonds: published."
 )
 ROW_IN = 0.33
@@ -79,7 +80,7 @@ def _draw_cell(axes: Axes, rows: list[dict[str, Any]], published: list[dict[str,
         own = colour if row["kind"] == "right" else MISTAKE_COLOUR
         _box(axes, row, place, own)
         sure = row["kind"] == "right" or row["is_error"]
-        words = f"{seconds_text(row['mean_s'])}{_deviation(row['deviation_s'])}{_error(row)}"
+        words = f"{seconds_text(row['mean_s'])}{_deviation(row['deviation_s'])}{_error(row)}{_p99(row)}"
         _write(axes, place, words, INK if sure else PUBLISHED_COLOUR)
     place = len(rows)
     axes.hlines(place, right["low_s"], right["high_s"], color=MISTAKE_COLOUR, linewidth=2)
@@ -94,7 +95,7 @@ def _draw_cell(axes: Axes, rows: list[dict[str, Any]], published: list[dict[str,
 
 
 def _box(axes: Axes, row: Mapping[str, Any], place: int, colour: str) -> None:
-    edges = {"med": "median_s", "q1": "q1_s", "q3": "q3_s", "whislo": "p1_s", "whishi": "p99_s"}
+    edges = {"med": "median_s", "q1": "q1_s", "q3": "q3_s", "whislo": "p5_s", "whishi": "p95_s"}
     thin = {"color": colour, "linewidth": 1.2}
     axes.bxp(
         [{name: row[column] for name, column in edges.items()} | {"fliers": []}],
@@ -109,10 +110,21 @@ def _box(axes: Axes, row: Mapping[str, Any], place: int, colour: str) -> None:
         capprops=thin,
     )
     axes.plot([row["mean_s"]], [place], "o", color=colour, markerfacecolor="white", markersize=6, zorder=3)
+    if (p99_s := row["latency_p99_s"]) is not None:
+        ends = [[p99_s - row["latency_p99_low_s"]], [row["latency_p99_high_s"] - p99_s]]
+        axes.errorbar([p99_s], [place], xerr=ends, fmt="s", color=colour, markersize=4, capsize=2, linewidth=0.8)
 
 
 def _deviation(deviation_s: float | None) -> str:
     return "" if deviation_s is None else f" ± {seconds_text(deviation_s)}"
+
+
+def _p99(row: Mapping[str, Any]) -> str:
+    """The 99th percentile of a right way, with its interval."""
+    if row["kind"] != "right" or row["latency_p99_s"] is None:
+        return ""
+    low, high = seconds_text(row["latency_p99_low_s"]), seconds_text(row["latency_p99_high_s"])
+    return f"; 99 %: {seconds_text(row['latency_p99_s'])} ({low} to {high})"
 
 
 def _error(row: Mapping[str, Any]) -> str:

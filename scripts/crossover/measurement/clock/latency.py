@@ -12,13 +12,11 @@ shows in another.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
 
-from crossover.config.studies import LATENCY_STEPS_MIN
 from crossover.measurement.clock.timing import (
     NANO,
     Step,
@@ -28,6 +26,7 @@ from crossover.measurement.clock.timing import (
     too_slow,
     without_garbage_collection,
 )
+from crossover.percentiles import LATENCY_PERCENTS, percentile_of
 
 Way = Callable[[int], list[float]]
 """Measures so many steps in one way and returns their seconds; the device is idle before and after."""
@@ -46,7 +45,7 @@ def fitting(steps: int, step_s: float, longest_s: float) -> int:
 def measure_latencies(ways: Mapping[str, Way], steps: int, seed: int) -> dict[str, Any]:
     """Columns of `steps` steps measured in each way, in turns whose order the seed sets, with percentiles.
 
-    Fewer than LATENCY_STEPS_MIN have no 99th percentile.
+    A percentile is given with its interval, so that few steps have no 95th or 99th.
     """
     order, random = list(ways), Random(seed)
     found: dict[str, list[float]] = {way: [] for way in ways}
@@ -59,9 +58,17 @@ def measure_latencies(ways: Mapping[str, Way], steps: int, seed: int) -> dict[st
             for way in order:
                 ways[way](1)
                 found[way] += ways[way](min(TURN_STEPS, steps - done))
-    cuts = statistics.quantiles(found["latencies_s"], n=100, method="inclusive")
-    p99_s = cuts[98] if steps >= LATENCY_STEPS_MIN else None
-    return {**found, "latency_p50_s": cuts[49], "latency_p95_s": cuts[94], "latency_p99_s": p99_s}
+    return {**found, **percentile_columns(found["latencies_s"])}
+
+
+def percentile_columns(samples_s: list[float]) -> dict[str, float | None]:
+    """The percentiles of latencies, and the ends of their intervals."""
+    columns: dict[str, float | None] = {}
+    for percent in LATENCY_PERCENTS:
+        found = percentile_of(samples_s, percent)
+        ends = (None, None, None) if found is None else (found.value, found.low, found.high)
+        columns |= {f"latency_p{percent}{end}_s": value for end, value in zip(("", "_low", "_high"), ends, strict=True)}
+    return columns
 
 
 def right_ways(step: Step, watch: Stopwatch) -> dict[str, Way]:

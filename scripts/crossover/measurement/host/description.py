@@ -12,7 +12,7 @@ import psutil
 
 import crossover
 from crossover.machine.kernel import cgroup_quota, cpu_model, governor, has_cpu_flag, numa_nodes, turbo
-from crossover.machine.threads import usable_cores, usable_cpus
+from crossover.machine.threads import physical_cores, usable_cores, usable_cpus
 
 
 def describe_host(root: Path = Path("/")) -> dict[str, Any]:
@@ -39,6 +39,7 @@ def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
         "amx": has_cpu_flag("amx_tile", root),
         "avx512_bf16": has_cpu_flag("avx512_bf16", root),
         "physical_cores": usable_cores(cpus, root=root),
+        "affinity_cores": physical_cores(cpus, root),
         "logical_cpus": len(cpus),
         "affinity": sorted(cpus),
         "cgroup_cpus": cgroup_quota(root),

@@ -66,14 +66,11 @@ def package_joules(
     return MICRO * sum((after[name].energy_uj - before[name].energy_uj) % (after[name].range_uj + 1) for name in after)
 
 
-def energy_columns(
-    used_j: float | None, source: str, window_s: float, steps: int, foreign: int | None
-) -> dict[str, Any]:
+def energy_columns(used_j: float | None, source: str, window_s: float, steps: int, shared: bool) -> dict[str, Any]:
     """Energy columns of `Measurement` for `steps` synchronised steps.
 
-    All None for a window under 10 s, with foreign processes on the device, or without a counter. If nobody can know of
-    foreign processes (`foreign` is None), the energy is still given: `foreign_processes` says so.
+    All None for a window under 10 s, where others are known to have used the device (`shared`), or without a counter.
     """
-    if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or foreign:
+    if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or shared:
         return {"energy_j": None, "energy_per_step_j": None, "energy_source": None}
     return {"energy_j": used_j, "energy_per_step_j": used_j / steps, "energy_source": source}

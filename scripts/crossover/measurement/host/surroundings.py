@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 import types
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,11 +13,24 @@ import torch
 from crossover.config.words import is_cpu
 from crossover.machine.counters import Counters, counters_between, involuntary_switches, read_counters
 from crossover.machine.lease import others_held
-from crossover.machine.nvml import GpuState, gpu_between, read_gpu, with_threads
-from crossover.machine.trust import others_disturb
+from crossover.machine.nvml import GpuState, GpuUse, gpu_between, read_gpu, read_use, with_threads
+from crossover.machine.trust import FOREIGN_SHARE, OTHERS_CPUS
 from crossover.measurement.host.energy import energy_columns, package_joules, read_gpu_energy_mj, read_rapl
 
 MILLI = 1e-3
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What is read at one end of the timed blocks."""
+
+    at_us: int
+    """Microseconds of the system's clock, as NVML stamps its samples."""
+    host: Counters
+    gpu: GpuUse
+    energy: Any
+    beside: int | None
+    """Other GPUs of the host that were leased."""
 
 
 class Surroundings:
@@ -25,18 +40,22 @@ class Surroundings:
         self.device = device
         self.uuid = uuid
         self.nvml = nvml
+        self.load_before = os.getloadavg()[0]
         self.gpu_before = read_gpu(uuid, nvml)
         self.gpu_after: GpuState | None = None
-        self.counters_before = read_counters()
-        self.counters_after: Counters | None = None
-        self.energy: list[Any] = []
-        self.beside: list[int] = []
+        self.edges: list[Edge] = []
 
     def counts(self) -> dict[str, int]:
-        """Counters to read right before and right after the timed blocks; energy and leases are read with them."""
-        if self.uuid is not None:
-            self.beside.append(others_held(self.uuid, os.environ))
-        self.energy.append(read_rapl() if is_cpu(self.device) else read_gpu_energy_mj(self.uuid, self.nvml))
+        """Counters that only rise, to read right before and right after the timed blocks; all else is read with them.
+
+        Energy is read next to the blocks, then the host's counters, so that the rest of the reading is in neither.
+        """
+        if self.edges:
+            energy, host, gpu = self._energy(), read_counters(), read_use(self.uuid, self.nvml, self.edges[0].at_us)
+        else:
+            gpu, host, energy = read_use(self.uuid, self.nvml), read_counters(), self._energy()
+        beside = None if self.uuid is None else others_held(self.uuid, os.environ)
+        self.edges.append(Edge(time.time_ns() // 1000, host, gpu, energy, beside))
         counts = {}
         if (switches := involuntary_switches()) is not None:
             counts["involuntary_switches"] = switches
@@ -44,21 +63,25 @@ class Surroundings:
             counts["allocator_retries"] = torch.cuda.memory_stats()["num_alloc_retries"]
         return counts
 
+    def _energy(self) -> Any:
+        return read_rapl() if is_cpu(self.device) else read_gpu_energy_mj(self.uuid, self.nvml)
+
     def read_under_load(self) -> None:
         """Read clock, reasons and processes; call it with steps queued, because an idle GPU lowers its clock."""
         self.gpu_after = read_gpu(self.uuid, self.nvml)
-        self.counters_after = read_counters()
 
-    def columns(self, timed_s: float, timed_steps: int, threads: int, physical_cores: int) -> dict[str, Any]:
+    def columns(self, timed_s: float, timed_steps: int) -> dict[str, Any]:
         """Columns of `Measurement` about the time between the readings."""
-        assert self.counters_after is not None
-        found = counters_between(self.counters_before, self.counters_after)
-        found |= gpu_between(self.gpu_before, self.gpu_after, with_threads({os.getpid()}))
-        found["leased_beside"] = max(self.beside, default=None)
-        before, after = self.energy
+        first, last = self.edges
+        found = counters_between(first.host, last.host)
+        found |= gpu_between(self.gpu_before, self.gpu_after, (first.gpu, last.gpu), with_threads({os.getpid()}))
+        found["leased_beside"] = max((edge.beside for edge in self.edges if edge.beside is not None), default=None)
         if is_cpu(self.device):
-            facts = {**found, "device": self.device, "threads": threads, "physical_cores": physical_cores}
-            used_j = package_joules(before, after, timed_s)
-            return found | energy_columns(used_j, "RAPL", timed_s, timed_steps, others_disturb(facts))
-        used_j = None if before is None or after is None else (after - before) * MILLI
-        return found | energy_columns(used_j, "NVML", timed_s, timed_steps, found["foreign_processes"])
+            # The counters are those of whole packages, so whoever used any of their CPUs has a share in them.
+            shared = (found["host_others_cpus"] or 0) > OTHERS_CPUS
+            used_j = package_joules(first.energy, last.energy, timed_s)
+            return found | energy_columns(used_j, "RAPL", timed_s, timed_steps, shared)
+        used_j = None if first.energy is None or last.energy is None else (last.energy - first.energy) * MILLI
+        share = found["foreign_gpu_share"]
+        shared = bool(found["foreign_processes"]) if share is None else share > FOREIGN_SHARE
+        return found | energy_columns(used_j, "NVML", timed_s, timed_steps, shared)

@@ -50,14 +50,24 @@ KEYS = {
 """Entries of the config that do what a switch does, by the switch's name."""
 
 
-def wrong_device(task: Task, target: OpenDevice, uuid: str | None) -> str | None:
-    """Why the device that ran is not the one asked for; None if it is."""
+def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | None) -> str | None:
+    """Why the device that ran is not the one asked for; None if it is, or if that cannot be known.
+
+    `uuid` is the leased GPU or MIG instance, `board` the GPU around it: torch names an instance by either's digits.
+    """
     found = {tensor.device.type for tensor in (*task.model.parameters(), *task.resident)}
     if others := sorted(found - {target.device.type}):
         return f"tensors lie on {', '.join(others)}, not on {target.device.type}: the workload must use its device"
-    if uuid is not None and uuid.startswith("GPU-") and target.uuid != uuid:
+    if uuid is None or target.uuid is None or (uuid.startswith("MIG-") and board is None):
+        return None
+    if _digits(target.uuid) not in (_digits(uuid), _digits(board or uuid)):
         return f"{target.uuid} ran, not the leased {uuid}: something changed CUDA_VISIBLE_DEVICES"
     return None
+
+
+def _digits(uuid: str) -> str:
+    """A UUID without the kind of device before it."""
+    return uuid.removeprefix("MIG-").removeprefix("GPU-")
 
 
 def seed_all(seed: int) -> None:

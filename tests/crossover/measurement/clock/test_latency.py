@@ -148,25 +148,26 @@ def test_the_garbage_collector_rests_but_for_the_first_step() -> None:
 def test_columns_of_the_right_ways() -> None:
     """With one step more to settle in each way."""
     device = gpu(wait_ns=5 * MILLISECOND)
-    columns = measure_latencies(right_ways(device.step, device.watch(marks=True)), 4, seed=0)
+    columns = measure_latencies(right_ways(device.step, device.watch(marks=True)), 6, seed=0)
+    ends = ("", "_low", "_high")
     assert columns == {
-        "latencies_s": pytest.approx([6.01e-3] * 4),
-        "latency_p50_s": pytest.approx(6.01e-3),
-        "latency_p95_s": pytest.approx(6.01e-3),
-        "latency_p99_s": None,  # of so few
-        "latencies_device_s": pytest.approx([1.01e-3] * 4),
+        "latencies_s": pytest.approx([6.01e-3] * 6),
+        **{f"latency_p50{end}_s": pytest.approx(6.01e-3) for end in ends},
+        **{f"latency_p{percent}{end}_s": None for percent in (95, 99) for end in ends},  # of so few
+        "latencies_device_s": pytest.approx([1.01e-3] * 6),
     }
-    assert device.steps == 2 * (4 + 1)
+    assert device.steps == 2 * (6 + 1)
     assert set(columns) <= set(COLUMNS)
 
 
 def test_percentiles_by_hand() -> None:
-    """Of 0, 1, ..., 300 the p-th percentile is 3 p; of 300 steps there is one, of 299 no 99th."""
-    numbers = iter(number for start in range(0, 301, 50) for number in (0.0, *range(start, start + 50)))
-    found = measure_latencies({"latencies_s": lambda steps: [float(next(numbers)) for _ in range(steps)]}, 301, seed=0)
-    assert [found[f"latency_p{percent}_s"] for percent in (50, 95, 99)] == [150, 285, 297]
+    """Of 0, 1, ..., 400 the p-th percentile is 4 p; ranks of the ends: tests/crossover/test_percentiles.py."""
+    numbers = iter(number for start in range(0, 401, 50) for number in (0.0, *range(start, start + 50)))
+    found = measure_latencies({"latencies_s": lambda steps: [float(next(numbers)) for _ in range(steps)]}, 401, seed=0)
+    assert [found[f"latency_p{percent}_s"] for percent in (50, 95, 99)] == [200, 380, 396]
+    assert (found["latency_p99_low_s"], found["latency_p99_high_s"]) == (392, 400)
     alike = {"latencies_s": lambda steps: [1.0] * steps}
-    assert [measure_latencies(alike, steps, seed=0)["latency_p99_s"] for steps in (300, 299)] == [1.0, None]
+    assert [measure_latencies(alike, steps, seed=0)["latency_p99_s"] for steps in (368, 367)] == [1.0, None]
 
 
 def turns(seed: int, steps: int = 6 * TURN_STEPS) -> tuple[str, dict[str, Any]]:

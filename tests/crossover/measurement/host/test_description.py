@@ -36,6 +36,7 @@ def test_the_cpu_is_described_under_the_names_of_the_columns(tmp_path: Path, mon
         "numa_nodes": 1,
         "cgroup_cpus": 3.0,
         "physical_cores": 3,
+        "affinity_cores": 4,
         "logical_cpus": 4,
         "affinity": [0, 1, 2, 3],
     }

@@ -16,26 +16,24 @@ from crossover.measurement.host.energy import (
 from crossover.tables.columns import COLUMNS
 
 
-@pytest.mark.parametrize("foreign", [0, None])
-def test_energy_of_a_step(foreign: int | None) -> None:
-    """Unknown company does not hide what the device used."""
-    columns = energy_columns(3000.0, "NVML", 10.0, 600, foreign)
+def test_energy_of_a_step() -> None:
+    columns = energy_columns(3000.0, "NVML", 10.0, 600, shared=False)
     assert columns == {"energy_j": 3000.0, "energy_per_step_j": 5.0, "energy_source": "NVML"}
     assert columns.keys() <= set(COLUMNS)
 
 
 @pytest.mark.parametrize(
-    ("used_j", "window_s", "steps", "foreign"),
+    ("used_j", "window_s", "steps", "shared"),
     [
-        (3000.0, 9.99, 600, 0),
-        (3000.0, 10.0, 600, 1),
-        (None, 10.0, 600, 0),
-        (-1.0, 10.0, 600, 0),  # the driver was loaded anew
-        (3000.0, 10.0, 0, 0),
+        (3000.0, 9.99, 600, False),
+        (3000.0, 10.0, 600, True),
+        (None, 10.0, 600, False),
+        (-1.0, 10.0, 600, False),  # the driver was loaded anew
+        (3000.0, 10.0, 0, False),
     ],
 )
-def test_what_cannot_be_known_is_not_guessed(used_j: float | None, window_s: float, steps: int, foreign: int) -> None:
-    assert set(energy_columns(used_j, "NVML", window_s, steps, foreign).values()) == {None}
+def test_what_cannot_be_known_is_not_guessed(used_j: float | None, window_s: float, steps: int, shared: bool) -> None:
+    assert set(energy_columns(used_j, "NVML", window_s, steps, shared).values()) == {None}
 
 
 def test_the_counter_of_a_whole_gpu_is_read(fake_nvml: Callable[..., Any]) -> None:

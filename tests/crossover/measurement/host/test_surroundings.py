@@ -1,12 +1,14 @@
-"""Readings around a trial, in their order, with a made-up NVML and made-up counters."""
+"""Readings around a trial's timed blocks, in their order, with a made-up NVML and made-up counters."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import pynvml
 import pytest
 import torch
 
@@ -21,25 +23,37 @@ WINDOW = (20.0, 20)
 """Seconds and steps."""
 
 
-@pytest.fixture(autouse=True)
-def host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two readings: 10 s, load 1 to 2, half a CPU of two used by others, 400 J of the CPU's package."""
-    readings = iter(
-        Counters(
-            monotonic_s=10.0 * number,
-            load=1.0 + number,
-            cpu_pressure_s=1.0 * number,
-            throttled_s=None,
-            ticks=CpuTicks(cpus=2, total=2000 * number, busy=1500 * number, stolen=0, own=1000 * number, children=0),
-        )
-        for number in range(2)
+def counters(number: int, elsewhere: float) -> Counters:
+    """Each 10 s are 1000 ticks a CPU: we keep one of two CPUs busy, others half of one, and so many of two more."""
+    busy = 1500 * number
+    near = CpuTicks(cpus=2, total=2000 * number, busy=busy, stolen=0, own=1000 * number, children=0)
+    host = replace(near, cpus=4, total=4000 * number, busy=busy + round(1000 * elsewhere) * number)
+    return Counters(
+        monotonic_s=10.0 * number,
+        load=1.0 + number,
+        cpu_pressure_s=1.0 * number,
+        throttled_s=None,
+        ticks=near,
+        host_ticks=host,
     )
+
+
+@pytest.fixture(autouse=True)
+def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is read, in its order; between two readings lie 10 s, and 400 J of the CPU's package."""
+    done: list[str] = []
+
+    def next_of(name: str, readings: Iterator[Any]) -> Callable[[], Any]:
+        return lambda: done.append(name) or next(readings)
+
     energies = iter({"package-0": RaplCounter(energy, 10**12)} for energy in (10**6, 401 * 10**6))
     retries = iter([4, 6])
-    monkeypatch.setattr(surroundings, "read_counters", lambda: next(readings))
+    monkeypatch.setattr(surroundings, "read_counters", next_of("counters", (counters(n, 0.0) for n in range(2))))
     monkeypatch.setattr(surroundings, "involuntary_switches", lambda: 8)
-    monkeypatch.setattr(surroundings, "read_rapl", lambda: next(energies))
+    monkeypatch.setattr(surroundings, "read_rapl", next_of("energy", energies))
+    monkeypatch.setattr(surroundings.time, "time_ns", lambda: 5_000_000)
     monkeypatch.setattr(torch.cuda, "memory_stats", lambda: {"num_alloc_retries": next(retries)})
+    return done
 
 
 def gpu(**changed: Any) -> dict[str, Any]:
@@ -52,46 +66,79 @@ def gpu(**changed: Any) -> dict[str, Any]:
     }
 
 
-def around(device: str, uuid: str | None, nvml: Any, threads: int = 2) -> dict[str, Any]:
+def around(device: str, uuid: str | None, nvml: Any) -> dict[str, Any]:
     """The columns of a trial around which nothing changes on the GPU."""
     found = Surroundings(device, uuid, nvml)
     found.counts()
     found.counts()
     found.read_under_load()
-    return found.columns(*WINDOW, threads, physical_cores=2)
+    return found.columns(*WINDOW)
 
 
-@pytest.mark.parametrize(("device", "threads", "energy_j"), [("cpu", 1, 400), ("cpu-1", 1, 400), ("cpu", 2, None)])
-def test_a_trial_on_the_cpu(fake_nvml: Callable[..., Any], device: str, threads: int, energy_j: float | None) -> None:
-    """With a thread on each of two cores there is no room for half a CPU of others: the energy is not the trial's."""
-    columns = around(device, None, fake_nvml({}), threads)
+def test_a_trial_on_the_cpu(fake_nvml: Callable[..., Any], order: list[str]) -> None:
+    """Half a CPU of others is in the energy of the package, so that it is not the trial's."""
+    columns = around("cpu", None, fake_nvml({}))
     assert set(columns) <= set(COLUMNS)
-    assert (columns["load_before"], columns["load_after"], columns["cpu_pressure_share"]) == (1, 2, 0.1)
-    assert columns["others_cpus"] == 0.5
+    assert (columns["load_after"], columns["cpu_pressure_share"]) == (2, 0.1)
+    assert columns["others_cpus"] == columns["host_others_cpus"] == 0.5
+    assert {columns[name] for name in ("energy_j", "energy_per_step_j", "energy_source")} == {None}
+    assert columns["sm_clock_after_mhz"] is columns["leased_beside"] is None
+    assert order == ["counters", "energy", "energy", "counters"]  # the energy's window has nothing of the reading
+
+
+@pytest.mark.parametrize(("elsewhere", "energy_j"), [(-0.5, 400), (-0.2, None), (0.0, None)])
+def test_energy_of_whole_packages_is_given_if_others_left_all_their_cpus_alone(
+    monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any], elsewhere: float, energy_j: int | None
+) -> None:
+    """Of 0, 0.3 and 0.5 CPUs that others used; `cpu-1` could spare a core for them, but its package cannot."""
+    readings = iter(counters(number, elsewhere) for number in range(2))
+    monkeypatch.setattr(surroundings, "read_counters", lambda: next(readings))
+    columns = around("cpu-1", None, fake_nvml({}))
+    assert columns["host_others_cpus"] == pytest.approx(0.5 + elsewhere)
     assert (columns["energy_j"], columns["energy_per_step_j"]) == (energy_j, energy_j and 20)
     assert columns["energy_source"] == ("RAPL" if energy_j else None)
-    assert columns["sm_clock_after_mhz"] is columns["leased_beside"] is None
 
 
-@pytest.mark.parametrize("strangers", [0, 2])
-def test_a_trial_on_a_gpu(fake_nvml: Callable[..., Any], strangers: int) -> None:
-    nvml = fake_nvml({UUID: gpu()})
+@pytest.mark.parametrize(
+    ("strangers", "share", "shared"),
+    [(0, None, False), (2, None, True), (2, 0, False), (2, 2, False), (2, 3, True), (0, 3, True)],
+)
+def test_a_trial_on_a_gpu(fake_nvml: Callable[..., Any], strangers: int, share: int | None, shared: bool) -> None:
+    """Strangers that left the GPU alone, up to 2 % of it, leave the energy to the trial."""
+    thermal = f"nvmlDeviceGetViolationStatus({pynvml.NVML_PERF_POLICY_THERMAL})"
+    nvml = fake_nvml({UUID: gpu(**{thermal: SimpleNamespace(violationTime=10**9)})})
     found = Surroundings("cuda", UUID, nvml)
 
+    nvml.gpus[UUID][thermal] = SimpleNamespace(violationTime=3 * 10**9)  # before the timing
     assert found.counts() == {"involuntary_switches": 8, "allocator_retries": 4}
-    nvml.gpus[UUID]["nvmlDeviceGetTotalEnergyConsumption"] = 5_000_000  # mJ
+    nvml.gpus[UUID] |= {
+        "nvmlDeviceGetTotalEnergyConsumption": 5_000_000,  # mJ
+        thermal: SimpleNamespace(violationTime=4 * 10**9),
+    }
+    if share is not None:  # at 5000 us the timing begins
+        utilisation = {(os.getpid(), 5001): 90, (10**7, 5001): share, (10**7 + 1, 5000): 99}
+        nvml.gpus[UUID]["nvmlDeviceGetProcessUtilization"] = [
+            SimpleNamespace(pid=pid, timeStamp=at_us, smUtil=percent) for (pid, at_us), percent in utilisation.items()
+        ]
     assert found.counts()["allocator_retries"] == 6
     pids = [os.getpid(), *(10**7 + number for number in range(strangers))]
     present = [SimpleNamespace(pid=pid, usedGpuMemory=2**20) for pid in pids]
     nvml.gpus[UUID] |= {"nvmlDeviceGetClockInfo": 1500, "nvmlDeviceGetComputeRunningProcesses_v3": present}
     found.read_under_load()
-    nvml.gpus[UUID] |= {"nvmlDeviceGetClockInfo": 345, "nvmlDeviceGetTotalEnergyConsumption": 9_000_000}  # too late
+    nvml.gpus[UUID] |= {  # too late
+        "nvmlDeviceGetClockInfo": 345,
+        "nvmlDeviceGetTotalEnergyConsumption": 9_000_000,
+        thermal: SimpleNamespace(violationTime=9 * 10**9),
+    }
 
-    columns = found.columns(*WINDOW, threads=2, physical_cores=2)
+    columns = found.columns(*WINDOW)
+    assert set(columns) <= set(COLUMNS)
     assert (columns["sm_clock_before_mhz"], columns["sm_clock_after_mhz"]) == (1980, 1500)
+    assert columns["slowdown_s"] == pytest.approx(1.0)
     assert columns["foreign_processes"] == strangers
+    assert columns["foreign_gpu_share"] == (None if share is None else pytest.approx(share / 100))
     assert columns["others_cpus"] == 0.5
-    expected = (None, None, None) if strangers else (4000, 200, "NVML")
+    expected = (None, None, None) if shared else (4000, 200, "NVML")
     assert (columns["energy_j"], columns["energy_per_step_j"], columns["energy_source"]) == expected
 
 

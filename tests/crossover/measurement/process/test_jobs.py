@@ -23,7 +23,7 @@ COMMON = {
     "packages": "{}",
 }
 ROW = {"output": "row", "command": "the command", "code_version": "f00"}
-TRIAL = {"trial": 2, "effort": EFFORT, "latency_steps": 300, "latency_mistakes": True, "repeat": 1, "attempts": 2}
+TRIAL = {"trial": 2, "effort": EFFORT, "latency_steps": 400, "latency_mistakes": True, "repeat": 1, "attempts": 2}
 JOBS = [
     TrialJob(**COMMON, **ROW, **TRIAL, lease_wait_s=0.5),
     TrainingJob(**COMMON, **ROW, epochs=2, test_share=0.25),

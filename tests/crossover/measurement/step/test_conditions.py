@@ -191,9 +191,19 @@ def test_threads_do_not_matter_on_an_accelerator_but_switches_do(monkeypatch: py
 
 def test_another_gpu_than_the_leased_one_is_found() -> None:
     gpu = OpenDevice(torch.device("cpu"), lambda: None, uuid="GPU-1")
-    assert wrong_device(TASK, gpu, "GPU-1") is None
-    assert wrong_device(TASK, gpu, "MIG-2") is None  # torch does not give an instance's own UUID
-    assert wrong_device(TASK, gpu, "GPU-2") is not None
+    for board in ("GPU-1", None):
+        assert wrong_device(TASK, gpu, "GPU-1", board) is None
+    for board in ("GPU-2", None):
+        assert "GPU-1 ran, not the leased GPU-2" in str(wrong_device(TASK, gpu, "GPU-2", board))
+    assert wrong_device(TASK, replace(gpu, uuid=None), "GPU-2", "GPU-2") is None
+
+
+def test_another_mig_instance_than_the_leased_one_is_found() -> None:
+    """Torch names an instance by its own digits or by those of the GPU around it, and calls both a GPU."""
+    for name, right in (("GPU-instance", True), ("GPU-board", True), ("GPU-other", False)):
+        gpu = OpenDevice(torch.device("cpu"), lambda: None, uuid=name)
+        assert (wrong_device(TASK, gpu, "MIG-instance", "GPU-board") is None) is right
+        assert wrong_device(TASK, gpu, "MIG-instance", None) is None  # which GPU is around it is not known
 
 
 @pytest.mark.parametrize("seed", [0, 2**32, 2**40 + 1])

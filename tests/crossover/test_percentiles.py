@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from crossover.config.studies import LATENCY_STEPS_MIN
+from crossover.percentiles import TAIL, Percentile, interval_ranks, percentile_of
+
+
+@pytest.mark.parametrize("percent", [1, 50, 90, 95, 99])
+@pytest.mark.parametrize("count", [1, 5, 6, 50, 71, 72, 300, 367, 368, 662, 5000, 100_000])
+def test_ranks_are_those_of_the_binomial_distribution(count: int, percent: int) -> None:
+    """The narrowest with at most 2.5 % beyond either end, by scipy; there are none where an end would need more."""
+    below = stats.binom(count, percent / 100)
+    ranks = interval_ranks(count, percent)
+    if below.cdf(0) > TAIL or below.sf(count - 1) > TAIL:
+        assert ranks is None
+        return
+    assert ranks is not None
+    low, high = ranks
+    # The sample of rank k is above the percentile if fewer than k are below it, else not.
+    assert below.cdf(low - 1) <= TAIL < below.cdf(low)
+    assert below.sf(high - 1) <= TAIL < below.sf(high - 2)
+
+
+@pytest.mark.parametrize(("percent", "fewest"), [(50, 6), (90, 36), (95, 72), (99, LATENCY_STEPS_MIN)])
+def test_the_fewest_samples(percent: int, fewest: int) -> None:
+    """The largest of n is above the p-th percentile but for a chance of (p/100)^n."""
+    assert (percent / 100) ** fewest <= TAIL < (percent / 100) ** (fewest - 1)
+    assert interval_ranks(fewest, percent) is not None
+    assert interval_ranks(fewest - 1, percent) is None
+
+
+def test_a_percentile_by_hand() -> None:
+    """Of 11 samples 1 or none is below the median with a chance of 12/2048 = 0.6 %, 2 or fewer with 67/2048 = 3.3 %.
+
+    Of 401 samples all are below the 99th percentile with a chance of 1.8 %, and 392 or fewer with 2.2 %.
+    """
+    assert percentile_of([7, 3, 10, 0, 1, 9, 2, 4, 8, 6, 5], 50) == Percentile(5.0, 1, 9)
+    assert percentile_of([1.0, 2.0, 3.0, 4.0, 5.0], 50) is None
+    assert percentile_of([], 50) is None
+    many = [float(number) for number in range(401)]
+    found = percentile_of(many, 99)
+    assert found is not None
+    assert found.value == 396
+    assert (found.low, found.high) == (392, 400)
+
+
+@pytest.mark.parametrize("percent", [50, 95, 99])
+def test_the_interval_covers_as_often_as_it_says(percent: int) -> None:
+    """Of 2,000 draws of 400 exponential samples; a share of 95 % has a standard deviation of 0.5 % then."""
+    rng = np.random.default_rng(percent)
+    truth = -np.log(1 - percent / 100)
+    found = [percentile_of(rng.exponential(size=400).tolist(), percent) for _ in range(2000)]
+    covered = np.mean([one is not None and one.low <= truth <= one.high for one in found])
+    assert 0.94 <= covered <= 0.985
