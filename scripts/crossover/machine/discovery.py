@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from crossover.machine.gpus import find_gpus
+from crossover.machine.nvml import silent_driver
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
 """The environment variable that carries a machine from the main process to its jobs."""
@@ -90,6 +91,8 @@ def find_machine() -> Machine:
             f"this machine has a GPU, but its driver {nvidia.driver} is too old for the installed torch, "
             f"built for CUDA {built_for['cuda']}: update the driver, or install a torch for an older CUDA"
         )
+    elif nvidia.silent is not None:
+        note = nvidia.silent
     elif nvidia.gpus or amd:
         note = (
             f"this machine has a GPU, but the installed torch is built without {'CUDA' if nvidia.gpus else 'ROCm'}: "
@@ -118,6 +121,8 @@ class _Nvidia:
     gpus: int = 0
     driver: str | None = None
     cuda_major: int = 0
+    silent: str | None = None
+    """Why the driver of a GPU does not answer."""
 
 
 def _nvidia() -> _Nvidia:
@@ -130,8 +135,8 @@ def _nvidia() -> _Nvidia:
         cuda_major = int(pynvml.nvmlSystemGetCudaDriverVersion()) // 1000
         pynvml.nvmlShutdown()
     except pynvml.NVMLError:
-        return _Nvidia()
-    return _Nvidia(gpus, driver, cuda_major)
+        return _Nvidia(silent=silent_driver(pynvml))
+    return _Nvidia(gpus, driver, cuda_major, None if gpus else silent_driver(pynvml))
 
 
 def _version_of(package: str) -> str:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pynvml
 import pytest
 
 from crossover.machine import discovery
@@ -58,6 +59,25 @@ def test_a_gpu_that_torch_cannot_use_is_explained(
     machine = find_machine()
     assert machine.devices == ("cpu",)
     assert note in str(machine.note)
+
+
+@pytest.mark.usefixtures("cuda_torch")
+@pytest.mark.parametrize(
+    ("nvml", "note"),
+    [
+        (FakeNvml(there=False), None),
+        (FakeNvml(opens=pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH), "but its driver does not answer (Driver/library"),
+        (FakeNvml(FakeGpu("GPU-1", lost=True)), "but number 0 does not answer (GPU is lost): restart the machine"),
+    ],
+)
+def test_a_gpu_whose_driver_does_not_answer_is_explained(
+    nvml: FakeNvml, note: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    machine = find_machine()
+    assert machine.devices == ("cpu",)
+    assert note in (machine.note or "") if note else machine.note is None
 
 
 @pytest.mark.parametrize(

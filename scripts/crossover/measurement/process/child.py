@@ -98,8 +98,8 @@ def do(job: Job, tell: Callable[[dict[str, Any]], None] = lambda _message: None)
 
     `tell` takes the job's messages: `begun`, with the facts known at the beginning; `known`, with further ones;
     `doing`, with the user's code that is about to run, or None, and the `remedy` if it takes too long; and before each
-    later pass of a trial `passing`, with the row to keep if the pass does not end. The job's imports happen here, so that
-    a fork of the trial server has nothing from an older version, nor from another workload.
+    later pass of a trial `passing`, with the row to keep if the pass does not end. The job's imports happen here, so
+    that a fork of the trial server has nothing from an older version, nor from another workload.
     """
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)
     module, function = work_of(job.kind, job.cell.workload)
