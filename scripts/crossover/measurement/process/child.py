@@ -45,6 +45,16 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
     end_with_parent(lifeline)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))
+    try:
+        _do_and_tell(job, messages)
+    except BaseException as error:
+        send(messages, {"failed": True})  # the error itself is printed
+        if (mistake := _mistake_of(error, job)) is not None:
+            raise mistake from error
+        raise
+
+
+def _do_and_tell(job: Job, messages: int) -> None:
     from crossover.machine.threads import confine, export_threads
 
     if job.dataset is not None:  # the user's code may change the working folder
@@ -53,13 +63,7 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         job = replace(job, output=str(Path(job.output).absolute()))
     confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
     export_threads(job.threads)
-    try:
-        result = do(job, partial(send, messages))
-    except BaseException as error:
-        send(messages, {"failed": True})  # the error itself is printed
-        if (mistake := _mistake_of(error, job)) is not None:
-            raise mistake from error
-        raise
+    result = do(job, partial(send, messages))
     if isinstance(job, RowJob):
         from crossover.machine.trust import may_pass
 
