@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -72,9 +73,14 @@ def handed_down() -> Machine:
 
 def prefer_this_environment() -> None:
     """Make `python3` in jobs the interpreter of this process, even if its environment is not activated."""
+    if not Path(sys.executable).is_absolute():  # a module's rules are read once more
+        return
     here = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != here:
         os.environ["PATH"] = os.pathsep.join([here, os.environ.get("PATH", "")])
+    if shlex.quote(sys.executable) != sys.executable:
+        # Snakemake (9.27) puts it into commands as it is, and a space would end it there (snakemake/snakemake#2645).
+        sys.executable = Path(sys.executable).name
 
 
 def find_machine() -> Machine:

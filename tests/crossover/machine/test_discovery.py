@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from crossover.machine.discovery import (
     find_nodes,
     hand_down,
     handed_down,
+    prefer_this_environment,
     read_nodes,
     sent_elsewhere,
     torch_built_for,
@@ -112,6 +114,20 @@ def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv(discovery.HANDED_DOWN, "")
     hand_down(machine)
     assert handed_down() == machine
+
+
+@pytest.mark.parametrize(
+    ("python", "executable"),
+    [("/opt/env/bin/python3", "/opt/env/bin/python3"), ("/home/it's me/my env/bin/python3.11", "python3.11")],
+)
+def test_jobs_run_this_python_wherever_it_lies(python: str, executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that a shell would take apart is found through PATH."""
+    monkeypatch.setattr(sys, "executable", python)
+    monkeypatch.setenv("PATH", "/usr/bin")
+    for _ in range(2):
+        prefer_this_environment()
+        assert sys.executable == executable
+        assert os.environ["PATH"] == f"{Path(python).parent}:/usr/bin"
 
 
 SITE = """\

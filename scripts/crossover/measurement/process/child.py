@@ -18,6 +18,7 @@ from crossover.errors import UserError, one_line_errors
 from crossover.machine.code_key import code_of, work_of
 from crossover.measurement.process.jobs import Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
+from crossover.measurement.torch_words import keep_torch_quiet
 from crossover.tables.rows import write_record
 
 KILLED_FIRST = 1000
@@ -45,6 +46,7 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
     end_with_parent(lifeline)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))
+    keep_torch_quiet()
     try:
         _do_and_tell(job, messages)
     except BaseException as error:
