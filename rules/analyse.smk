@@ -27,7 +27,8 @@ rule write_plan:
         settings=JOBS.settings,
         several_hosts=SEVERAL_HOSTS,
         references=[str(folder) for folder in REFERENCES],
-        note=MACHINE.note,
+        # Whoever names devices knows what is there.
+        note=None if CONFIG.devices else MACHINE.note,
     message:
         "Writing what the run is asked for"
     script:

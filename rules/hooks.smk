@@ -63,6 +63,8 @@ onstart:
         with one_line_errors():
             check_both_kinds(PLAN.devices)
     if PROGRESS.measures() and not workflow.touch:
+        if MACHINE.note and not CONFIG.devices:
+            print(f"Note: {MACHINE.note}", file=sys.stderr)
         with one_line_errors():
             check_executor(CONFIG, MACHINE, local=workflow.local_exec)
             if workflow.local_exec and "cuda" in PLAN.devices:

@@ -37,18 +37,22 @@ def unsupported(number: int = pynvml.NVML_ERROR_NOT_SUPPORTED) -> Any:
 class FakeNvml:
     """The module pynvml; a GPU's UUID is its handle. Queries of a GPU's state need an open session."""
 
-    def __init__(self, *gpus: FakeGpu, there: bool = True, counts: bool = True) -> None:
+    def __init__(self, *gpus: FakeGpu, there: bool = True, counts: bool = True, opens: int = 0) -> None:
         self.boards = gpus
         self.known = {one.uuid: one for gpu in gpus for one in (gpu, *(gpu.instances or ())) if one}
         self.gpus = {uuid: dict(gpu.answers) for uuid, gpu in self.known.items()}
         """Their answers, which a test may change."""
         self.there = there
         self.counts = counts
+        self.opens = opens
+        """The error that it opens with; 0: none."""
         self.opened = 0
 
     def nvmlInit(self) -> None:  # noqa: N802
         if not self.there:
             unsupported(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+        if self.opens:
+            unsupported(self.opens)
         self.opened += 1
 
     def nvmlShutdown(self) -> None:  # noqa: N802

@@ -112,7 +112,7 @@ def test_a_workload_can_spoil_no_trial_but_its_own(tmp_path: Path) -> None:
     tasks = bench.measurement / "step" / "tasks.py"
     tasks.write_text(tasks.read_text() + "HARMLESS = 1\n")
     third, said = bench.measure(3, outputs=4)
-    assert "no trial server: a file that it has imported was changed" in said
+    assert "no trial server" not in said
     assert (third["status"], third["isolation"]) == ("ok", "process")
     assert third["code_key"] not in (first["code_key"], second["code_key"])
     fourth, _ = bench.measure(4, outputs=4)

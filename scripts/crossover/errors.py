@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -60,33 +62,53 @@ def did_you_mean(name: str, known: Sequence[str], most: int) -> str:
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
 
+FULL_CODES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+FULL_WORDS = re.compile("No space left on device|Disk quota exceeded|File too large")
+"""How libraries say it in errors of their own."""
+SHARED_MEMORY = re.compile(r"</torch_\w+>|shared memory")
+
+
+def full_disk(error: BaseException) -> str | None:
+    """What to do about an error, if it means that a disk, or the shared memory of loaders, is full."""
+    text = str(error).strip().partition("\n")[0]
+    if not (isinstance(error, OSError) and error.errno in FULL_CODES) and not FULL_WORDS.search(text):
+        return None
+    if SHARED_MEMORY.search(text):
+        return f"the shared memory of data loaders is full ({text}); enlarge /dev/shm, or take num_workers=0"
+    return f"no space left on the disk ({text}); free some and run the same command again: what has finished is kept"
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """End the program with a UserError's one line and status 1, without a traceback."""
+    """End the program with status 1 and one line for a UserError or a full disk, without a traceback."""
     try:
         yield
     except UserError as error:
         sys.exit(f"error: {error}")
+    except Exception as error:
+        if (full := full_disk(error)) is None:
+            raise
+        sys.exit(f"error: {full}")
 
 
 @contextmanager
 def logged(path: str) -> Iterator[None]:
-    """Send what a job prints to its log: a UserError as one line, any other error as a traceback.
+    """Send what a job prints to its log: a UserError or a full disk as one line, any other error as a traceback.
 
-    A job that does not finish counts as a failure.
+    A job that does not finish counts as a failure. Where the log itself cannot be written, the line goes to the
+    terminal.
     """
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with (
-        counted_failure(Path(path)),
-        Path(path).open("w", encoding="utf-8") as log,
-        redirect_stdout(log),
-        redirect_stderr(log),
-    ):
-        try:
-            yield
-        except UserError as error:
-            print(f"error: {error}", file=log)
-            sys.exit(1)
-        except Exception:
-            traceback.print_exc(file=log)
-            sys.exit(1)
+    with one_line_errors():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with (
+            counted_failure(Path(path)),
+            Path(path).open("w", encoding="utf-8") as log,
+            redirect_stdout(log),
+            redirect_stderr(log),
+        ):
+            try:
+                yield
+            except Exception as error:
+                line = error if isinstance(error, UserError) else full_disk(error)
+                print(f"error: {line}" if line else "".join(traceback.format_exception(error)).rstrip(), file=log)
+                sys.exit(1)

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import errno
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
-from crossover.errors import UserError, logged, one_line_errors
+from crossover.errors import UserError, full_disk, logged, one_line_errors
+from trials import ROOT
 
 
 def test_a_users_error_ends_the_program_with_one_line() -> None:
@@ -28,3 +33,63 @@ def test_a_bug_is_a_traceback_in_the_log(tmp_path: Path) -> None:
         raise ZeroDivisionError("a bug")
     assert log.read_text().startswith("so far so good\nTraceback")
     assert "ZeroDivisionError: a bug" in log.read_text()
+
+
+FULL = "; free some and run the same command again: what has finished is kept"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left on device", "row.parquet"),
+            "no space left on the disk ([Errno 28] No space left on device: 'row.parquet')" + FULL,
+        ),
+        (
+            OSError(errno.EDQUOT, "Disk quota exceeded"),
+            f"no space left on the disk ([Errno 122] Disk quota exceeded){FULL}",
+        ),
+        (
+            SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+            "no space left on the disk (Error while serializing: I/O error: No space left on device (os error 28))"
+            + FULL,
+        ),
+        (
+            RuntimeError("unable to write to file </torch_12_345_0>: No space left on device (28)"),
+            "the shared memory of data loaders is full (unable to write to file </torch_12_345_0>: No space left on "
+            "device (28)); enlarge /dev/shm, or take num_workers=0",
+        ),
+        (OSError(errno.ENOENT, "No such file or directory"), None),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), None),
+    ],
+)
+def test_a_full_disk_is_one_line_whoever_says_so(error: Exception, line: str | None, tmp_path: Path) -> None:
+    assert full_disk(error) == line
+    with pytest.raises(SystemExit if line else type(error)) as ended, one_line_errors():
+        raise error
+    assert line is None or str(ended.value) == f"error: {line}"
+    log = tmp_path / "job.log"
+    with pytest.raises(SystemExit), logged(str(log)):
+        raise error
+    text = log.read_text()
+    assert text == f"error: {line}\n" if line else text.startswith("Traceback")
+
+
+FILL = """
+import sys, resource
+sys.path.insert(0, sys.argv[1])
+from crossover.errors import logged
+with logged(sys.argv[2]):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+    print("x" * 1000)
+    raise RuntimeError("a bug")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel must refuse a large file")
+def test_a_log_that_cannot_be_written_is_one_line_on_the_terminal(tmp_path: Path) -> None:
+    """A limit on the size of files stands in for a full disk."""
+    command = [sys.executable, "-c", FILL, str(ROOT / "scripts"), str(tmp_path / "job.log")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1
+    assert done.stderr == f"error: no space left on the disk ([Errno 27] File too large){FULL}\n"

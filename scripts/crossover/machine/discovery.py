@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from typing import Any
 from crossover.machine.gpus import Gpus, find_gpus
 from crossover.machine.installed import NOT_INSTALLED
 from crossover.machine.kernel import cpu_model, read_kernel
+from crossover.machine.nvml import silent_driver
 from crossover.machine.threads import share_of_host
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
@@ -88,9 +90,14 @@ def handed_down() -> Machine:
 
 def prefer_this_environment() -> None:
     """Make `python3` in jobs the interpreter of this process, even if its environment is not activated."""
+    if not Path(sys.executable).is_absolute():  # a module's rules are read once more
+        return
     here = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != here:
         os.environ["PATH"] = os.pathsep.join([here, os.environ.get("PATH", "")])
+    if shlex.quote(sys.executable) != sys.executable:
+        # Snakemake (9.27) puts it into commands as it is, and a space would end it there (snakemake/snakemake#2645).
+        sys.executable = Path(sys.executable).name
 
 
 def find_machine() -> Machine:
@@ -108,6 +115,8 @@ def find_machine() -> Machine:
             f"this machine has a GPU, but its driver {nvidia.driver} is too old for the installed torch, "
             f"built for CUDA {built_for['cuda']}: update the driver, or install a torch for an older CUDA"
         )
+    elif nvidia.silent is not None:
+        note = nvidia.silent
     elif seen or amd:
         note = (
             f"this machine has a GPU, but the installed torch is built without {'CUDA' if seen else 'ROCm'}: "
@@ -178,6 +187,8 @@ class _Nvidia:
     """Models of the visible ones, each once."""
     driver: str | None = None
     cuda_major: int = 0
+    silent: str | None = None
+    """Why the driver of a GPU does not answer."""
 
 
 def _nvidia() -> _Nvidia:
@@ -191,8 +202,9 @@ def _nvidia() -> _Nvidia:
         cuda_major = int(pynvml.nvmlSystemGetCudaDriverVersion()) // 1000
         pynvml.nvmlShutdown()
     except pynvml.NVMLError:
-        return _Nvidia()
-    return _Nvidia(gpus, names, driver, cuda_major)
+        return _Nvidia(silent=silent_driver(pynvml))
+    silent = None if gpus.installed else silent_driver(pynvml)
+    return _Nvidia(gpus, names, driver, cuda_major, silent)
 
 
 def _gpu_name(uuid: str, nvml: Any) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from crossover.config.words import BASELINE
 from crossover.machine.counters import counters_between, read_counters
 from crossover.machine.kernel import cgroup_quota, governor, turbo
-from crossover.machine.nvml import SLOWDOWN, GpuState, list_gpus, read_gpu
+from crossover.machine.nvml import SLOWDOWN, GpuState, list_gpus, read_gpu, silent_driver
 from crossover.machine.threads import physical_cores, usable_cores, usable_cpus
 from crossover.machine.trust import others_disturb
 
@@ -32,7 +32,12 @@ LOOK_S = 1.0
 def examine(nvml: types.ModuleType, root: Path = Path("/"), environment: Mapping[str, str] = os.environ) -> list[str]:
     """Everything that would make numbers worse, each as one line: what, its value, what to do. Takes a second."""
     gpus = [read_gpu(uuid, nvml) for uuid in list_gpus(nvml)]
-    return [*_host(root, environment), *(line for gpu in gpus if gpu for line in _gpu(gpu))]
+    silent = silent_driver(nvml, root)
+    return [
+        *_host(root, environment),
+        *([f"GPU: {silent}"] if silent else []),
+        *(line for gpu in gpus if gpu for line in _gpu(gpu)),
+    ]
 
 
 def _host(root: Path, environment: Mapping[str, str]) -> Iterator[str]:

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from crossover.machine.kernel import read_kernel
+
 Answer = TypeVar("Answer")
 
 MILLI, NANO, PERCENT = 1e-3, 1e-9, 1e-2
@@ -49,6 +51,60 @@ class OpenGpu:
     board: Any
     """The GPU with the clocks, the power and the temperature; the same as `device` without MIG."""
     is_instance: bool
+
+
+RESTART = "restart the machine"
+REMEDIES = {
+    "NVML_ERROR_NO_PERMISSION": "let this user, or container, open /dev/nvidia*",
+    "NVML_ERROR_DRIVER_NOT_LOADED": f"load it (modprobe nvidia), or {RESTART}",
+}
+"""What to do about a driver that does not answer, where that is not to restart the machine."""
+
+NVIDIA, DISPLAY = "0x10de", "0x03"
+"""Of a device on the PCI bus: the vendor, and the beginning of the class."""
+
+
+def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
+    """Why the driver of a GPU of this machine does not answer, and what to do; None if it answers.
+
+    Also None without NVIDIA's library, and without its driver where no GPU is on the PCI bus. A GPU that this process
+    may not use is not asked about, as those of other jobs of a cluster.
+    """
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        absent = [nvml.NVML_ERROR_LIBRARY_NOT_FOUND]
+        if not _has_gpu(root):
+            absent += [nvml.NVML_ERROR_DRIVER_NOT_LOADED, nvml.NVML_ERROR_GPU_NOT_FOUND]
+        return None if error.value in absent else _silence("its driver", error, nvml)
+    try:
+        for index in range(nvml.nvmlDeviceGetCount()):
+            try:
+                nvml.nvmlDeviceGetHandleByIndex(index)
+            except nvml.NVMLError as error:
+                if error.value != nvml.NVML_ERROR_NO_PERMISSION:
+                    return _silence(f"number {index}", error, nvml)
+    except nvml.NVMLError as error:
+        return _silence("its driver", error, nvml)
+    finally:
+        nvml.nvmlShutdown()
+    return None
+
+
+def _silence(what: str, error: Any, nvml: types.ModuleType) -> str:
+    remedies = {getattr(nvml, name): remedy for name, remedy in REMEDIES.items()}
+    unlike = error.value == nvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH
+    said = "Driver/library version mismatch" if unlike else error  # as nvidia-smi says it
+    return f"a GPU is there, but {what} does not answer ({said}): {remedies.get(error.value, RESTART)}"
+
+
+def _has_gpu(root: Path) -> bool:
+    """Whether a GPU of NVIDIA's is on the PCI bus."""
+    devices = (root / "sys/bus/pci/devices").glob("*")
+    return any(
+        read_kernel(device / "vendor") == NVIDIA and (read_kernel(device / "class") or "").startswith(DISPLAY)
+        for device in devices
+    )
 
 
 @contextmanager

@@ -6,6 +6,7 @@ A handler of Snakemake's log, whose events are those that its logger plugins get
 from __future__ import annotations
 
 import logging
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,9 @@ ANSWERING = "give_first_answer"
 
 MOST_REASONS = 3
 """Reasons of failed jobs to repeat at the end."""
+
+LEAST_FREE_BYTES = 1 << 20
+"""On a disk with less, a job ends without a log."""
 
 MOST_PATHS = 3
 """Paths of a job to show."""
@@ -42,8 +46,10 @@ def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str
     jobs = f"{total} job{'' if total == 1 else 's'}"
     what = f"Failed: {jobs} ({counts}); see above." if failed else "The run was stopped."
     said = "".join(f"\n  {reason}" for reason in dict.fromkeys(reasons[:MOST_REASONS]))
+    full = shutil.disk_usage(results).free < LEAST_FREE_BYTES if Path(results).is_dir() else False
+    first = f"\nThe disk of {results} is full, which logs may not say: free some space first." if full else ""
     return (
-        f"{what}{said}\nThe same command again measures what is missing, and nothing else."
+        f"{what}{said}{first}\nThe same command again measures what is missing, and nothing else."
         f"\nA report of what has finished: python {script} {results}\n"
     )
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
 
+import pynvml
 import pytest
 
 from crossover.machine import discovery, threads
@@ -16,6 +18,7 @@ from crossover.machine.discovery import (
     find_nodes,
     hand_down,
     handed_down,
+    prefer_this_environment,
     read_nodes,
     sent_elsewhere,
     torch_built_for,
@@ -102,6 +105,25 @@ def test_a_gpu_that_torch_cannot_use_is_explained(
     assert note in str(machine.note)
 
 
+@pytest.mark.usefixtures("cuda_torch")
+@pytest.mark.parametrize(
+    ("nvml", "note"),
+    [
+        (FakeNvml(there=False), None),
+        (FakeNvml(opens=pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH), "but its driver does not answer (Driver/library"),
+        (FakeNvml(FakeGpu("GPU-1", lost=True)), "but number 0 does not answer (GPU is lost): restart the machine"),
+    ],
+)
+def test_a_gpu_whose_driver_does_not_answer_is_explained(
+    nvml: FakeNvml, note: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    machine = find_machine()
+    assert machine.devices == ("cpu",)
+    assert note in (machine.note or "") if note else machine.note is None
+
+
 @pytest.mark.parametrize(
     ("source", "built_for"),
     [
@@ -147,6 +169,20 @@ def test_a_job_reads_what_the_main_process_found(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv(discovery.HANDED_DOWN, "")
     hand_down(machine)
     assert handed_down() == machine
+
+
+@pytest.mark.parametrize(
+    ("python", "executable"),
+    [("/opt/env/bin/python3", "/opt/env/bin/python3"), ("/home/it's me/my env/bin/python3.11", "python3.11")],
+)
+def test_jobs_run_this_python_wherever_it_lies(python: str, executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that a shell would take apart is found through PATH."""
+    monkeypatch.setattr(sys, "executable", python)
+    monkeypatch.setenv("PATH", "/usr/bin")
+    for _ in range(2):
+        prefer_this_environment()
+        assert sys.executable == executable
+        assert os.environ["PATH"] == f"{Path(python).parent}:/usr/bin"
 
 
 SITE = """\

@@ -7,10 +7,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pynvml
 import pytest
 
 from crossover.machine import doctor
 from crossover.machine.doctor import examine
+from fake_nvml import FakeNvml
 
 CPU = "sys/devices/system/cpu"
 FINE = {
@@ -86,6 +88,13 @@ def test_each_fault_is_one_line_with_its_remedy(look: Callable[..., list[str]]) 
         "GPU-2: clock held down now by hw_thermal_slowdown",
     ]
     assert all(line.partition("; ")[2] for line in lines)
+
+
+def test_a_driver_that_does_not_answer_is_a_finding(kernel: Callable[..., Path]) -> None:
+    silent = FakeNvml(opens=pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH)
+    (line,) = [line for line in examine(silent, kernel(FINE), SET_UP) if line.startswith("GPU: ")]
+    assert line.startswith("GPU: a GPU is there, but its driver does not answer (")
+    assert line.endswith("): restart the machine")
 
 
 def test_it_needs_no_torch(root: Path) -> None:

@@ -19,9 +19,11 @@ from crossover.machine.nvml import (
     list_gpus,
     read_gpu,
     read_use,
+    silent_driver,
     with_threads,
 )
 from crossover.tables.columns import COLUMNS
+from fake_nvml import FakeGpu, FakeNvml
 
 Fake = Callable[..., Any]
 
@@ -264,3 +266,52 @@ def test_without_counters_or_a_gpu_nothing_is_said_about_slowdown() -> None:
     columns = gpu_between(state(), state(10, reasons=()), NO_USE, OWN)
     assert (columns["slowdown_s"], columns["power_capped_s"], columns["throttle_reasons"]) == (None, None, [])
     assert set(map(str, gpu_between(None, None, NO_USE, OWN).values())) == {"None"}
+
+
+ON_THE_BUS = {
+    "sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n",
+    "sys/bus/pci/devices/0000:01:00.0/class": "0x030200\n",
+}
+NO_GPU = {
+    "sys/bus/pci/devices/0000:00:02.0/vendor": "0x8086\n",
+    "sys/bus/pci/devices/0000:00:02.0/class": "0x030000\n",
+    "sys/bus/pci/devices/0000:02:00.0/vendor": "0x10de\n",
+    "sys/bus/pci/devices/0000:02:00.0/class": "0x020000\n",  # a network card of NVIDIA's
+}
+
+
+@pytest.mark.parametrize(
+    ("nvml", "files", "said"),
+    [
+        (FakeNvml(there=False), ON_THE_BUS, None),
+        (FakeNvml(FakeGpu("GPU-1")), ON_THE_BUS, None),
+        (FakeNvml(opens=pynvml.NVML_ERROR_DRIVER_NOT_LOADED), NO_GPU, None),
+        (FakeNvml(opens=pynvml.NVML_ERROR_GPU_NOT_FOUND), NO_GPU, None),
+        (
+            FakeNvml(opens=pynvml.NVML_ERROR_DRIVER_NOT_LOADED),
+            ON_THE_BUS,
+            "its driver does not answer (Driver Not Loaded): load it (modprobe nvidia), or restart the machine",
+        ),
+        (
+            FakeNvml(opens=pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH),
+            NO_GPU,
+            "its driver does not answer (Driver/library version mismatch): restart the machine",
+        ),
+        (
+            FakeNvml(opens=pynvml.NVML_ERROR_NO_PERMISSION),
+            {},
+            "its driver does not answer (Insufficient Permissions): let this user, or container, open /dev/nvidia*",
+        ),
+        (FakeNvml(counts=False), {}, "its driver does not answer (Unknown Error): restart the machine"),
+        (
+            FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2", lost=True)),
+            {},
+            "number 1 does not answer (GPU is lost): restart the machine",
+        ),
+    ],
+)
+def test_a_driver_that_does_not_answer_is_not_no_gpu(
+    nvml: Any, files: dict[str, str], said: str | None, kernel: Callable[..., Path]
+) -> None:
+    assert silent_driver(nvml, kernel(files)) == (f"a GPU is there, but {said}" if said else None)
+    assert nvml.opened == 0

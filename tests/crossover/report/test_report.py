@@ -224,6 +224,16 @@ def test_a_partial_report_says_how_much_has_finished(rows: pd.DataFrame, tmp_pat
     assert known["progress"] == {"trial": [25, 40], "training": [0, 1]}
 
 
+def test_what_hides_a_device_is_said_first(rows: pd.DataFrame, tmp_path: Path) -> None:
+    note = "a GPU is there, but its driver does not answer (Unknown Error): restart the machine"
+    cpu = rows[(rows["study"] == "widths") & (rows["device"] == "cpu")]
+    studies = {"widths": study()}
+    write_report(Run(tables_of(cpu, studies), studies, note=note), tmp_path, TEMPLATES)
+    assert (tmp_path / "summary.txt").read_text().startswith(f"Note: {note}\n")
+    assert f"**Note: {note}**" in (tmp_path / "summary.md").read_text()
+    assert note in (tmp_path / "report.html").read_text()
+
+
 @pytest.mark.parametrize("finished", [True, False])
 def test_a_run_without_a_gpu_says_that_half_of_the_answer_is_missing(
     rows: pd.DataFrame, tmp_path: Path, finished: bool

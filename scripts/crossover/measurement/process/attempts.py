@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from crossover.files import atomic_path
-from crossover.measurement.process.children import ForkedProcess, FreshProcess, NoServerError
+from crossover.measurement.process.children import ForkedProcess, FreshProcess, NoServerError, OutdatedServerError
 from crossover.measurement.process.jobs import REFUSED, Job, Outcome, RowJob, TrialJob, TryJob, plain_cell
 from crossover.measurement.process.supervision import ChildFailedError, ChildLostError, kernel_oom_kills, supervise
 from crossover.tables.rows import write_record
@@ -69,6 +69,8 @@ def _run(job: Job) -> Outcome:
         if job.isolation == "server":
             try:
                 return supervise(ForkedProcess(job, own), job.time_limit_s, kernel_oom_kills)
+            except OutdatedServerError:
+                pass
             except (NoServerError, ChildLostError) as reason:
                 print(f"no trial server: {reason}; starting a fresh process", file=sys.stderr)
         fresh = FreshProcess(replace(job, isolation="process"), own)

@@ -17,6 +17,7 @@ from crossover.errors import UserError, one_line_errors
 from crossover.machine.code_key import code_of, work_of
 from crossover.measurement.process.jobs import REFUSED, Job, ProbeJob, RowJob, TrialJob, job_from_json, plain_cell
 from crossover.measurement.process.messages import send
+from crossover.measurement.torch_words import keep_torch_quiet
 from crossover.tables.rows import write_record
 
 KILLED_FIRST = 1000
@@ -48,6 +49,17 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
     end_with_parent(lifeline)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))
+    keep_torch_quiet()
+    try:
+        _do_and_tell(job, messages)
+    except BaseException as error:
+        send(messages, {"failed": True})  # the error itself is printed
+        if (mistake := _mistake_of(error, job)) is not None:
+            raise mistake from error
+        raise
+
+
+def _do_and_tell(job: Job, messages: int) -> None:
     from crossover.machine.threads import confine, export_threads
 
     if job.dataset is not None:  # the user's code may change the working folder
@@ -64,19 +76,11 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
 
     try:
         result = do(job, tell)
-    except BaseException as error:
-        if (
-            isinstance(error, Exception)
-            and begun
-            and not isinstance(job, ProbeJob)
-            and job.cell != plain_cell(job.cell)
-        ):
-            send(messages, {"done": REFUSED, **_refusal(error, job)})
-            return
-        send(messages, {"failed": True})  # the error itself is printed
-        if (mistake := _mistake_of(error, job)) is not None:
-            raise mistake from error
-        raise
+    except Exception as error:
+        if not begun or isinstance(job, ProbeJob) or job.cell == plain_cell(job.cell):
+            raise
+        send(messages, {"done": REFUSED, **_refusal(error, job)})
+        return
     if isinstance(job, RowJob):
         from crossover.machine.trust import may_pass
 

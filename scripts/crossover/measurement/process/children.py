@@ -37,6 +37,10 @@ class NoServerError(Exception):
     """No trial server can be used, for the reason given."""
 
 
+class OutdatedServerError(NoServerError):
+    """A file that the server has imported was changed; it goes away, and the next trial starts another one."""
+
+
 @dataclass(frozen=True)
 class Ending:
     """How a process ended: its exit code or the signal that ended it; both None if nobody can tell."""
@@ -137,6 +141,8 @@ class ForkedProcess(Child):
         if "child" in answer:
             return int(answer["child"])
         self.connection.close()
+        if "outdated" in answer:
+            raise OutdatedServerError
         if not answer and not self.answers.closed:
             with suppress(OSError):
                 path.unlink()  # it hangs; the next trial starts a server that answers

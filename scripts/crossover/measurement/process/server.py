@@ -60,7 +60,7 @@ def server_key(environment: Mapping[str, str], preloaded: str) -> str:
     facts = {
         "preloaded": preloaded,
         "user": os.getuid(),
-        "interpreter": [sys.executable, sys.version, sys.prefix],
+        "interpreter": [sys.version, sys.prefix],
         "packages": _packages(),
         "library": str(LIBRARY),
         "environment": {
@@ -145,7 +145,9 @@ class Server:
         try:
             self.outdated = not self.is_up_to_date()
             if self.outdated:
-                raise ValueError("a file that it has imported was changed")
+                _tell(connection, {"outdated": True})
+                connection.close()
+                return
             pid = self._fork(order, descriptors, connection)
             ended = os.pidfd_open(pid)
             self.children[pid] = connection

@@ -13,6 +13,7 @@ import pytest
 
 from crossover.config.models import Model
 from crossover.config.studies import Cell
+from crossover.config.workloads import NULL
 from crossover.errors import UserError
 from crossover.measurement.process import child
 from crossover.measurement.process.attempts import measure
@@ -20,7 +21,7 @@ from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.process.messages import Inbox
 from crossover.measurement.process.supervision import ChildFailedError
-from trials import read_row, trial_job
+from trials import EFFORT, read_row, run_script, trial_job, trial_options
 
 BUILD = """
 import torch
@@ -118,6 +119,19 @@ def test_an_error_is_told_and_what_the_user_can_mend_is_one_line(
     assert told == {"failed": True}
     assert str(raised).startswith(line)
     assert "\n" not in str(raised)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel must refuse a large file")
+def test_a_row_that_the_disk_does_not_take_is_one_line(tmp_path: Path) -> None:
+    """A limit on the size of files stands in for a full disk; a row has more than 2 kB."""
+    cell = Cell("s", NULL, "resident", 1, "fp32", "eager", 1, "cpu")
+    output = tmp_path / "row.parquet"
+    options = [*trial_options(cell, EFFORT), "--isolation=process", f"--output={output}"]
+    done = run_script(options, "bash", "-c", 'ulimit -f 2; exec "$@"', "limited")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: no space left on the disk ([Errno 27] ")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_measuring_process_starts_without_the_working_folder(tmp_path: Path) -> None:

@@ -1,0 +1,50 @@
+"""What torch says of its own inside is not shown, what a user can act on is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+QUIET = """
+import sys, warnings
+sys.path.insert(0, sys.argv[1])
+from crossover.measurement.torch_words import keep_torch_quiet
+keep_torch_quiet()
+import torch
+from torch import nn
+"""
+INSIDE = """
+nn.LazyLinear(3)
+torch.eye(3).to_sparse_csr()
+torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+with torch.profiler.profile(schedule=torch.profiler.schedule(wait=0, warmup=1, active=1)) as profile:
+    for _ in range(4):
+        torch.ones(3)
+        profile.step()
+torch.compiler.config.force_disable_caches = True
+torch.compile(lambda x: x * 2, backend="eager")(torch.ones(3))
+"""
+OF_THE_USER = """
+nn.MSELoss()(torch.ones(3, 1), torch.ones(3))
+torch.cuda.amp.autocast(enabled=False)
+warnings.warn("of the user's own", FutureWarning)
+"""
+
+
+def said(root: Path, code: str) -> str:
+    command = [sys.executable, "-c", QUIET + code, str(root / "scripts")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_torch_says_nothing_of_its_inside(root: Path) -> None:
+    assert said(root, INSIDE) == ""
+
+
+def test_what_a_user_can_act_on_is_shown(root: Path) -> None:
+    text = said(root, OF_THE_USER)
+    assert "Using a target size (torch.Size([3])) that is different to the input size" in text
+    assert "`torch.cuda.amp.autocast(args...)` is deprecated" in text
+    assert "FutureWarning: of the user's own" in text
