@@ -10,9 +10,10 @@ from pkgutil import iter_modules
 from typing import Any
 
 from crossover.config.claim_forms import check_claims_of
-from crossover.config.models import DEFAULT_SIZES, Model, own_sizes, read_model, read_table
+from crossover.config.models import DEFAULT_SIZES, Model, own_sizes, read_model
 from crossover.config.published_rows import read_published_rows
 from crossover.config.studies import LATENCY_STEPS_MIN, Study, Ways, cells_of_ways
+from crossover.config.table_files import read_table
 from crossover.config.validation import Locator, check, read_mapping
 from crossover.config.words import DEVICES
 from crossover.config.workloads import NULL, OWN, check_offered, known_workloads, memory_mb, trains, workload_traits

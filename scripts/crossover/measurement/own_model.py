@@ -21,7 +21,8 @@ from crossover import Step
 from crossover.config.models import Model, Table
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
-from crossover.measurement.own_table import samples_of
+from crossover.measurement.class_labels import ClassLabels, class_loss
+from crossover.measurement.own_table import TableSamples, samples_of
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
@@ -174,8 +175,11 @@ def first_tensor(output: Any) -> torch.Tensor:
     return found[0]
 
 
-def default_loss(output: Any, targets: torch.Tensor | None) -> torch.Tensor:
-    """The output's own loss; else what the targets ask for; without targets the mean square, which costs as much."""
+def default_loss(output: Any, targets: torch.Tensor | None, labels: ClassLabels | None = None) -> torch.Tensor:
+    """The output's own loss; else what the targets ask for; without targets the mean square, which costs as much.
+
+    Raises UserError if the model has too few outputs for the known `labels`.
+    """
     own = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
     if isinstance(own, torch.Tensor):
         return own
@@ -188,9 +192,11 @@ def default_loss(output: Any, targets: torch.Tensor | None) -> torch.Tensor:
         if scores.shape == targets.shape:
             return functional.mse_loss(scores, targets)
     elif scores.shape[:-1] == targets.shape:
-        return functional.cross_entropy(scores.flatten(0, -2), targets.flatten())
+        return class_loss(scores.flatten(0, -2), targets.flatten(), labels)
     elif scores.dim() > 1 and scores.shape[:1] + scores.shape[2:] == targets.shape:
-        return functional.cross_entropy(scores, targets)
+        return class_loss(scores, targets, labels)
+    elif scores.numel() == targets.numel() and labels is not None:
+        labels.check(outputs=1)
     raise ValueError(
         f"the model returns {list(scores.shape)} for targets of {list(targets.shape)} in {str(targets.dtype)[6:]}, "
         "which no default loss compares; give a crossover.Step with a loss"
@@ -278,6 +284,10 @@ class OwnTraining(_Own, TrainingTask):
     def __init__(self, made: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         super().__init__(made, model, cell, arithmetic)
         self.model.train()
+        of_table = isinstance(made.inputs, TableSamples)
+        self.labels = (
+            made.inputs.labels if of_table else ClassLabels.of_targets(self.batch.unpack(self.batch.tensors)[1])
+        )
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not parameters:
             raise UserError(f"{model.shown}: the model has no parameters to train; take mode: infer")
@@ -289,7 +299,7 @@ class OwnTraining(_Own, TrainingTask):
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         values, targets = self.batch.unpack(inputs)
-        loss = self.made.loss or default_loss
+        loss = self.made.loss or partial(default_loss, labels=self.labels)
         given = (targets,) if targets is not None or self.made.loss is None else ()
         return (loss(called(model, values), *given),)
 
