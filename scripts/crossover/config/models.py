@@ -111,7 +111,7 @@ def read_model(text: str, folder: Path, where: str) -> Model:
                 f"{where}: {shown_value(text)}: '{place}' is neither a file .py nor a module; allowed: {FORMS}"
             )
         return _of_module(place, name, where)
-    file = find_file(place, folder, f"{where}: there is", "the model's file")
+    file = find_file(place, [folder, Path()], f"{where}: there is", "the model's file")
     function = _function(file, name)
     return Model(str(file), name, size_name=_size_name(file, function))
 
@@ -180,12 +180,12 @@ def _stated(file: Path, name: str) -> tuple[str, Any] | None:
     return None
 
 
-def find_file(name: str, folder: Path, missing: str, wanted: str) -> Path:
-    """The file of that name in the folder or the working directory; raises UserError, which begins with `missing`."""
-    tried = dict.fromkeys([(folder / name).absolute(), Path.cwd() / name])
-    file = next((path for path in tried if path.is_file()), None)
+def find_file(name: str, folders: Sequence[Path], missing: str, wanted: str) -> Path:
+    """The file of that name in the first folder that has it; raises UserError, which begins with `missing`."""
+    tried = dict.fromkeys(os.path.relpath(folder / name) for folder in folders)
+    file = next((path for path in map(Path, tried) if path.is_file()), None)
     if file is None:
-        raise UserError(f"{missing} no file {' or '.join(map(os.path.relpath, tried))}; give {wanted}")
+        raise UserError(f"{missing} no file {' or '.join(tried)}; give {wanted}")
     return file.resolve()
 
 

@@ -56,7 +56,7 @@ def read_table(given: Mapping[str, Any], folder: Path, where: str) -> Table:
 
     Raises UserError, which begins with `where`, if the file has no such columns.
     """
-    file = find_file(given["file"], folder, f"{where}: file: there is", "a CSV or Parquet file")
+    file = find_file(given["file"], [folder, Path()], f"{where}: file: there is", "a CSV or Parquet file")
     with _explained(f"{where}: file: {given['file']}"):
         columns = _columns_of(file)
     targets, inputs = given["targets"], tuple(given.get("inputs") or ())
