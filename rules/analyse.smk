@@ -8,7 +8,7 @@ COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "ans
 
 rule write_plan:
     input:
-        published=[house(f"config/published/{file}") for file in PLAN.published],
+        published=PLAN.published,
         library=library("config", "plan"),
     output:
         plan=f"{RESULTS}/plan.json",

@@ -26,7 +26,9 @@ if not IS_MODULE:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from crossover.config.configuration import read_configuration, real_files
+from crossover.config.options import tell
 from crossover.config.studies import check_any_for
+from crossover.config.table_files import left_out
 from crossover.config.words import HERE, REFERENCE_FILES
 from crossover.config.validation import read_layers, read_mapping
 from crossover.errors import one_line_errors
@@ -86,6 +88,10 @@ with one_line_errors():
     hand_down(MACHINE)
     if CONFIG.check_devices and not MACHINE.elsewhere and workflow.is_main_process:
         check_device_list(CONFIG, MACHINE)
+    if workflow.is_main_process:
+        tables = {study.model.table for study in CONFIG.studies if study.model and study.model.table}
+        for note in filter(None, map(left_out, tables)):
+            tell(note)
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)
     check_any_for(CONFIG.studies, PLAN.devices)
     REFERENCES = reference_folders(CONFIG, PLAN.devices, Path(house("config/reference")))

@@ -25,13 +25,12 @@ def write_plan(
     several_hosts: bool,
     references: Sequence[str],
     note: str | None,
-    published: Mapping[str, Path],
     path_to_plan: Path,
 ) -> None:
-    """Write the plan of a run as JSON; `published` maps the names of files with published results to the files."""
+    """Write the plan of a run as JSON."""
     plan = Plan(
         config=config,
-        studies={name: with_rows(asdict(study), published) for name, study in run.study.items()},
+        studies={name: with_rows(asdict(study)) for name, study in run.study.items()},
         devices=run.devices,
         cells=[cell.values for cell in run.cells],
         trials=run.trials,
@@ -46,11 +45,11 @@ def write_plan(
     plan_file.write(plan, path_to_plan)
 
 
-def with_rows(study: dict[str, Any], published: Mapping[str, Path]) -> dict[str, Any]:
+def with_rows(study: dict[str, Any]) -> dict[str, Any]:
     """A study's file with the rows of its published results, so that no later step needs the file."""
     if not study["published"] or not study["published"].get("results"):
         return study
-    _, rows = read_published_rows(published[study["published"]["results"]])
+    _, rows = read_published_rows(Path(study["published"]["results"]))
     return {**study, "published": {**study["published"], "rows": rows}}
 
 
@@ -63,6 +62,5 @@ if __name__ == "__main__":
             several_hosts=snakemake.params.several_hosts,
             references=snakemake.params.references,
             note=snakemake.params.note,
-            published={Path(file).name: Path(file) for file in snakemake.input.published},
             path_to_plan=Path(snakemake.output.plan),
         )

@@ -13,7 +13,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -41,7 +41,8 @@ class Table:
     """A CSV or Parquet file, as an absolute path."""
     targets: str
     """The column to predict."""
-    inputs: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+    """The columns to predict from; empty: all others but an index."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def read_model(text: str, folder: Path, where: str) -> Model:
                 f"{where}: {shown_value(text)}: '{place}' is neither a file .py nor a module; allowed: {FORMS}"
             )
         return _of_module(place, name, where)
-    file = _found(place, folder, f"{where}: there is", "the model's file")
+    file = find_file(place, [folder, Path()], f"{where}: there is", "the model's file")
     function = _function(file, name)
     return Model(str(file), name, size_name=_size_name(file, function))
 
@@ -179,46 +180,12 @@ def _stated(file: Path, name: str) -> tuple[str, Any] | None:
     return None
 
 
-def read_table(given: Mapping[str, Any], folder: Path, where: str) -> Table:
-    """The table of `file`, `targets` and perhaps `inputs`; a relative file is looked for as a model's.
-
-    Raises UserError, which begins with `where`, if the file has no such columns.
-    """
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    file = _found(given["file"], folder, f"{where}: file: there is", "a CSV or Parquet file")
-    try:
-        if file.suffix == ".parquet":
-            columns = pyarrow.parquet.read_schema(file).names
-        else:
-            with pyarrow.csv.open_csv(file) as reader:
-                columns = reader.schema.names
-    except (pyarrow.ArrowException, OSError) as error:
-        first = str(error).partition("\n")[0]
-        raise UserError(
-            f"{where}: file: {given['file']} cannot be read ({first}); give a CSV or Parquet file"
-        ) from None
-    others = [column for column in columns if column != given["targets"]]
-    inputs = given.get("inputs") or others
-    for key, names in (("targets", [given["targets"]]), ("inputs", inputs)):
-        for name in names:
-            if name not in columns:
-                shown = f"{where}: {key}: {given['file']} has no column {shown_value(name)}"
-                raise UserError(f"{shown}; {allowed_names(name, columns)}")
-    if given["targets"] in inputs:
-        raise UserError(f"{where}: inputs: {shown_value(given['targets'])} is the column to predict; leave it out")
-    if not inputs:
-        raise UserError(f"{where}: inputs: {given['file']} has no column beside the targets; add one")
-    return Table(str(file), given["targets"], tuple(inputs))
-
-
-def _found(name: str, folder: Path, missing: str, wanted: str) -> Path:
-    """The file of that name in the folder or the working directory; raises UserError, which begins with `missing`."""
-    tried = dict.fromkeys([(folder / name).absolute(), Path.cwd() / name])
-    file = next((path for path in tried if path.is_file()), None)
+def find_file(name: str, folders: Sequence[Path], missing: str, wanted: str) -> Path:
+    """The file of that name in the first folder that has it; raises UserError, which begins with `missing`."""
+    tried = dict.fromkeys(os.path.relpath(folder / name) for folder in folders)
+    file = next((path for path in map(Path, tried) if path.is_file()), None)
     if file is None:
-        raise UserError(f"{missing} no file {' or '.join(map(os.path.relpath, tried))}; give {wanted}")
+        raise UserError(f"{missing} no file {' or '.join(tried)}; give {wanted}")
     return file.resolve()
 
 

@@ -6,18 +6,21 @@ Only the standard library is imported, so that `--help` works in a bare environm
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from crossover.config.models import FORMS, MODES, Model, read_model, read_table
+from crossover.config.models import FORMS, MODES, Model, read_model
 from crossover.config.studies import BatchSearch, Cell, Effort, Quality
+from crossover.config.table_files import left_out, read_table
 from crossover.config.words import AXES, BASELINE, DEVICES, EXECUTIONS, HALF, HERE, PLAIN, PRECISIONS, PROTOCOLS
 from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
 from crossover.errors import UserError, shown_value
@@ -67,7 +70,8 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
     cell.add_argument("--may-refuse", action="store_true", help="a size that the model refuses is a result")
     cell.add_argument("--table", help="CSV or Parquet file of samples for the model")
     cell.add_argument("--targets", help="the table's column to predict")
-    cell.add_argument("--inputs", default=(), type=names, help="the table's columns to predict from, as a,b; else all")
+    columns = 'the table\'s columns to predict from, as a,b or "a, b",c; else all others but an index'
+    cell.add_argument("--inputs", default=(), type=column_names, help=columns)
     cell.add_argument("--variant", default=PLAIN, help="what is switched on in the workload")
     cell.add_argument("--protocol", default="resident", choices=PROTOCOLS)
     cell.add_argument("--precision", default="fp32", choices=PRECISIONS)
@@ -119,6 +123,8 @@ def _own_model(options: argparse.Namespace) -> Model:
             raise UserError("--table: without --targets; give the column to predict")
         given = {"file": options.table, "targets": options.targets, "inputs": options.inputs}
         table = read_table(given, Path(), "--table")
+        if note := left_out(table):
+            tell(note)
     return replace(
         read_model(options.model, Path(), "--model"),
         mode=options.mode,
@@ -146,6 +152,11 @@ def machine(text: str) -> str:
 def names(text: str) -> tuple[str, ...]:
     """Names joined by commas."""
     return tuple(filter(None, text.split(",")))
+
+
+def column_names(text: str) -> tuple[str, ...]:
+    """Names as the fields of a line of CSV, so that a name in quotes may hold a comma."""
+    return tuple(next(csv.reader([text]), ()))
 
 
 def path_if_any(text: str) -> str | None:
@@ -272,11 +283,15 @@ def model_options(model: Model | None) -> dict[str, Any]:
     values |= {"unchecked": not model.checked, "may_refuse": model.may_refuse}
     if model.table is None:
         return values
-    return values | {
-        "table": os.path.relpath(model.table.file),
-        "targets": model.table.targets,
-        "inputs": ",".join(model.table.inputs),
-    }
+    values |= {"table": os.path.relpath(model.table.file), "targets": model.table.targets}
+    return values | ({"inputs": _as_csv(model.table.inputs)} if model.table.inputs else {})
+
+
+def _as_csv(names: Sequence[str]) -> str:
+    """What `column_names` reads."""
+    line = io.StringIO()
+    csv.writer(line).writerow(names)
+    return line.getvalue().removesuffix("\r\n")
 
 
 def as_options(values: Mapping[str, Any]) -> list[str]:

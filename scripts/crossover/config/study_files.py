@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -10,9 +11,10 @@ from pkgutil import iter_modules
 from typing import Any
 
 from crossover.config.claim_forms import check_claims_of
-from crossover.config.models import DEFAULT_SIZES, Model, own_sizes, read_model, read_table
+from crossover.config.models import DEFAULT_SIZES, Model, find_file, own_sizes, read_model
 from crossover.config.published_rows import read_published_rows
 from crossover.config.studies import LATENCY_STEPS_MIN, Study, Ways, cells_of_ways
+from crossover.config.table_files import read_table
 from crossover.config.validation import Locator, check, read_mapping
 from crossover.config.words import DEVICES
 from crossover.config.workloads import NULL, OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
@@ -54,11 +56,11 @@ def read_study(
         )
     file = study_file(name, folder)
     study = _read(file, schema)
-    checked = check_study(study, shown_path(file), datasets)
+    check_study(study, shown_path(file), datasets)
     if study.published and study.published["results"]:
-        _check_results(folder / "published" / study.published["results"], study, shown_path(file))
+        study = _with_results(study, [file.parent, folder / "published"], shown_path(file))
     check_claims_of(study, shown_path(file), known, lambda other: _read(study_file(other, folder), schema))
-    return checked
+    return study
 
 
 def study_file(name: str, folder: Path) -> Path:
@@ -219,11 +221,15 @@ def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
             yield f"batch_sizes: {batch_size} is more than dataset '{dataset}' has; allowed: at most its {rows} rows"
 
 
-def _check_results(file: Path, study: Study, shown: str) -> None:
-    """Read the published results, so that a mistake in them shows before any job starts."""
+def _with_results(study: Study, folders: Sequence[Path], shown: str) -> Study:
+    """The study with the path of its published results, read so that a mistake in them shows before any job starts."""
+    published = dict(study.published or {})
+    key = f"{shown}: published.results"
+    file = find_file(published["results"], folders, f"{key}: there is", "a CSV file")
     try:
         _, rows = read_published_rows(file)
     except UserError as error:
-        raise UserError(f"{shown}: published.results: {error}") from None
+        raise UserError(f"{key}: {error}") from None
     if study.steps_per_run is None and any("run_time_s" in row for row in rows):
         raise UserError(f"{shown}: steps_per_run: needed to compare with the run times of published.results")
+    return replace(study, published={**published, "results": os.path.relpath(file)})

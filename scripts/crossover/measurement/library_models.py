@@ -1,72 +1,221 @@
-"""Models of torchvision, timm and transformers with random weights; nothing is downloaded."""
+"""Models of torchvision, timm and transformers with random weights; nothing is downloaded.
+
+A first forward on torch's meta device, which computes nothing, shows whether a model takes the inputs that it is given.
+"""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
-from collections.abc import Callable, Mapping
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import torch
+from torch import nn
 
 from crossover import Step
 from crossover.config.models import Model
 from crossover.errors import UserError, did_you_mean
 
-CLASSES = 1000
 IMAGE_PIXELS = 224
 TOKENS = 128
+PROBED_ROWS = 2
+LONGEST_REASON = 200
+"""Letters of a library's own message."""
+OWN_FILE = "build it in a file of your own"
+LAYERS = "num_hidden_layers"
+LAYERS_OF_DECODERS = ("decoder_layers", "num_decoder_layers")
+"""Keys of a config that counts a decoder's layers apart from those of the encoder."""
 
 
-def _torchvision(model: Model, size: int | str, batch_size: int) -> Step:
-    models = _library("torchvision")
-    name, pixels = (size, IMAGE_PIXELS) if isinstance(size, str) else (model.name, size)
-    if name not in models.list_models():
-        raise _unknown(name, models.list_models())
-    return _images(models.get_model(name, weights=None), pixels, batch_size)
-
-
-def _timm(model: Model, size: int | str, batch_size: int) -> Step:
-    timm = _library("timm")
+def _of_images(library: str, model: Model, size: int | str, batch_size: int) -> Step:
+    """A model on images, with labels if it scores classes."""
     name = size if isinstance(size, str) else model.name
+    network = NETWORKS[library](name)
+    of_name = getattr(network, "default_cfg", {}).get("input_size", (IMAGE_PIXELS,))[-1]
+    pixels = of_name if isinstance(size, str) else size
+    classes = _classes(library, name, pixels)
+    targets = torch.randint(classes, (batch_size,)) if classes else None
+    return Step(model=network, inputs=torch.randn(batch_size, 3, pixels, pixels), targets=targets)
+
+
+def _torchvision_network(name: str) -> nn.Module:
+    models = _library("torchvision")
+    if name not in models.list_models():
+        raise _unknown("torchvision", name, models.list_models())
+    builder = models.get_model_builder(name)
+    if "quantization" in builder.__module__.split("."):
+        raise UserError(f"torchvision:{name}: without its weights it computes in floating point; {OWN_FILE}")
+    backbone = {"weights_backbone": None} if "weights_backbone" in inspect.signature(builder).parameters else {}
+    network: nn.Module = models.get_model(name, weights=None, **backbone)
+    return network
+
+
+def _timm_network(name: str) -> nn.Module:
+    timm = _library("timm")
     if name not in timm.list_models():
-        raise _unknown(name, timm.list_models())
-    network = timm.create_model(name, pretrained=False)
-    return _images(network, network.default_cfg["input_size"][-1] if isinstance(size, str) else size, batch_size)
+        raise _unknown("timm", name, timm.list_models())
+    network: nn.Module = timm.create_model(name, pretrained=False)
+    return network
+
+
+NETWORKS = {"torchvision": _torchvision_network, "timm": _timm_network}
+
+
+@cache
+def _classes(library: str, name: str, pixels: int) -> int | None:
+    """The number of classes that a model scores for each image; None if its output is something else.
+
+    Raises UserError if it does not take such images.
+    """
+    make, images = partial(NETWORKS[library], name), torch.ones(PROBED_ROWS, 3, pixels, pixels)
+    try:
+        with torch.device("meta"):
+            output = _forward(make(), images.to("meta"))
+    except UserError:
+        raise
+    except Exception:  # perhaps of what the meta device lacks
+        shown = f"{library}:{name}: a first forward on images of {pixels} x {pixels} pixels"
+        output = _in_earnest(make, [images], {}, shown, f"take other sizes, or {OWN_FILE}")
+    if isinstance(output, list):
+        raise UserError(f"{library}:{name}: its output is a list, as a detector's, whose inputs are lists; {OWN_FILE}")
+    scores = getattr(output, "logits", output)
+    return scores.shape[1] if isinstance(scores, torch.Tensor) and scores.dim() == 2 else None
 
 
 def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
     """A model of a config's class with that many layers; of a name with as many as the config has by itself."""
+    name, layers = (size, None) if isinstance(size, str) else (model.name, size)
+    _check_transformers(name, layers)
+    network = _transformers_network(name, layers)
+    return Step(model=network, inputs=_inputs(network, name, batch_size))
+
+
+@cache
+def _check_transformers(name: str, layers: int | None) -> None:
+    """Raise UserError if the layers change nothing, or if the model takes other inputs than it is given."""
+    make = partial(_transformers_network, name)
+    with torch.device("meta"):
+        network = make(layers)
+        inputs = _inputs(network, name, PROBED_ROWS)
+        larger = None if layers is None else make(layers + 1)
+    calls: list[int] = []
+    for one in filter(None, (network, larger)):
+        try:
+            calls.append(_calls(one, inputs))
+        except RuntimeError:  # what the meta device lacks; what is wrong with the inputs, the step itself will say
+            break
+        except Exception:
+            texts = {key: torch.zeros_like(value, device="cpu") for key, value in inputs.items()}
+            shown = f"transformers:{name}: a first forward with {' and '.join(inputs)}"
+            _in_earnest(partial(make, layers), [], texts, shown, f"it may want other inputs: {OWN_FILE}")
+            break
+    if larger is not None and _extent(network) == _extent(larger) and len(set(calls)) < 2:
+        raise UserError(f"transformers:{name}: {LAYERS} changes nothing in its network; {OWN_FILE}, or give no sizes")
+
+
+def _transformers_network(name: str, layers: int | None) -> nn.Module:
     transformers = _library("transformers")
-    name = size if isinstance(size, str) else model.name
-    config_class = getattr(transformers, name, None)
-    if not isinstance(config_class, type) or not issubclass(config_class, transformers.PretrainedConfig):
-        known = sorted(one for one in dir(transformers) if one.endswith("Config"))
-        raise _unknown(name, known)
-    config = config_class(**({"num_hidden_layers": size} if isinstance(size, int) else {}))
-    network = transformers.AutoModel.from_config(config)
-    if getattr(config, "image_size", None):
-        side = config.image_size
-        return Step(model=network, inputs={"pixel_values": torch.randn(batch_size, config.num_channels, side, side)})
-    tokens = min(TOKENS, getattr(config, "max_position_embeddings", TOKENS))
-    return Step(model=network, inputs={"input_ids": torch.randint(config.vocab_size, (batch_size, tokens))})
+    kind = getattr(transformers, name, None)
+    if not isinstance(kind, type) or not issubclass(kind, transformers.PretrainedConfig):
+        raise _unknown("transformers", name, [one for one in dir(transformers) if one.endswith("Config")])
+    try:
+        config = kind()
+        if layers is not None:
+            if getattr(config, LAYERS, None) is None:
+                raise UserError(f"transformers:{name}: this config has no {LAYERS}; {OWN_FILE}, or give no sizes")
+            decoder = {key: layers for key in LAYERS_OF_DECODERS if getattr(config, key, None) is not None}
+            config = kind(**{LAYERS: layers, **decoder})
+            if getattr(config, LAYERS) != layers:
+                raise UserError(f"transformers:{name}: this config ignores {LAYERS}; {OWN_FILE}, or give no sizes")
+        network: nn.Module = transformers.AutoModel.from_config(config)
+    except UserError:
+        raise
+    except Exception as error:
+        of_layers = "" if layers is None else f" with {LAYERS}={layers}"
+        raise UserError(f"transformers:{name}: no model of it{of_layers} ({_shown(error)}); {OWN_FILE}") from None
+    return network
+
+
+def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]:
+    """Random images or texts, as a model's config describes them. Raises UserError if it describes no such inputs."""
+    config, main = network.config, network.main_input_name
+    needed = inspect.signature(network.forward).parameters
+    if main == "pixel_values":
+        side = getattr(config, "image_size", None) or IMAGE_PIXELS
+        sides = (side, side) if isinstance(side, int) else tuple(side)
+        inputs = {main: torch.randn(batch_size, getattr(config, "num_channels", 3), *sides)}
+    elif main == "input_ids" and isinstance(getattr(config, "vocab_size", None), int):
+        longest = getattr(config, "max_position_embeddings", None) or TOKENS
+        tokens = min(TOKENS, longest) if longest > 0 else TOKENS  # -1: as long as one likes
+        texts = [key for key in (main, "decoder_input_ids") if key == main or key in needed]
+        inputs = {key: torch.randint(config.vocab_size, (batch_size, tokens)) for key in texts}
+    else:
+        raise UserError(f"transformers:{name}: its config does not describe its inputs ({main}); {OWN_FILE}")
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    required = [key for key, one in needed.items() if one.default is one.empty and one.kind in kinds]
+    lacking = [key for key in required if key not in inputs]
+    if lacking:
+        raise UserError(f"transformers:{name}: it needs {', '.join(lacking)} beside {main}; {OWN_FILE}")
+    return inputs
+
+
+def _in_earnest(
+    make: Callable[[], nn.Module], arguments: Sequence[Any], keywords: Mapping[str, Any], shown: str, advice: str
+) -> Any:
+    """What a model gives for inputs; raises UserError, which begins with `shown`, if it fails."""
+    try:
+        return _forward(make(), *arguments, **keywords)
+    except Exception as error:
+        raise UserError(f"{shown} fails ({_shown(error)}); {advice}") from None
+
+
+def _forward(network: nn.Module, *arguments: Any, **keywords: Any) -> Any:
+    with torch.no_grad():
+        return network.eval()(*arguments, **keywords)
+
+
+def _extent(network: nn.Module) -> tuple[int, int]:
+    """The numbers of a network's parameters and modules."""
+    return sum(parameter.numel() for parameter in network.parameters()), len(list(network.modules()))
+
+
+def _calls(network: nn.Module, inputs: Mapping[str, Any]) -> int:
+    """How many modules a forward calls: more with each layer, even if layers share their weights."""
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    handle = nn.modules.module.register_module_forward_pre_hook(count)
+    try:
+        with torch.device("meta"):
+            _forward(network, **inputs)
+    finally:
+        handle.remove()
+    return calls
 
 
 BUILDERS: Mapping[str, Callable[[Model, int | str, int], Step]] = {
-    "torchvision": _torchvision,
-    "timm": _timm,
+    "torchvision": partial(_of_images, "torchvision"),
+    "timm": partial(_of_images, "timm"),
     "transformers": _transformers,
 }
 
 
-def _unknown(name: str, known: list[str]) -> UserError:
+def _unknown(library: str, name: str, known: Sequence[str]) -> UserError:
     """That a name is unknown, with the closest ones."""
-    return UserError(f"'{name}' is unknown{did_you_mean(name, known, 3)}; allowed: one of its {len(known)} names")
+    close = did_you_mean(name, known, 3)
+    return UserError(f"{library}:{name}: it has no model of that name{close}; allowed: one of its {len(known)} names")
 
 
-def _images(network: torch.nn.Module, pixels: int, batch_size: int) -> Step:
-    labels = torch.randint(CLASSES, (batch_size,))
-    return Step(model=network, inputs=torch.randn(batch_size, 3, pixels, pixels), targets=labels)
+def _shown(error: Exception) -> str:
+    words = textwrap.shorten(str(error), LONGEST_REASON, placeholder="...")
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 def _library(name: str) -> Any:
@@ -74,8 +223,6 @@ def _library(name: str) -> Any:
     try:
         return importlib.import_module("torchvision.models" if name == "torchvision" else name)
     except Exception as error:
-        detail = str(error).strip().partition("\n")[0]
         raise UserError(
-            f"{name} cannot be imported ({type(error).__name__}: {detail}); install the one for this torch: "
-            f"pip install {name}"
+            f"{name} cannot be imported ({_shown(error)}); install the one for this torch: pip install {name}"
         ) from None

@@ -25,6 +25,7 @@ from crossover import Step
 from crossover.config.models import Model, Table
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
+from crossover.measurement.class_labels import ClassLabels, class_loss
 from crossover.measurement.own_batches import (
     COUNT_THEM,
     Batch,
@@ -34,7 +35,7 @@ from crossover.measurement.own_batches import (
     lengths_among,
     sample_counter,
 )
-from crossover.measurement.own_table import samples_of
+from crossover.measurement.own_table import TableSamples, samples_of
 from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.precision import PURE, Arithmetic
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
@@ -113,7 +114,7 @@ class OwnModel:
 
     def _run_lazy(self, made: Step) -> None:
         """Run a forward pass, in which lazy modules find their shapes."""
-        with explaining(self.model, "its data fail"):
+        with explaining(self.model, "its data fail", certain=True):
             inputs, targets = next(batches_of(made, self.cell.batch_size, self.model.shown))
         was_training = made.model.training
         with explaining(self.model, "the first forward pass, which its lazy modules need, fails"):
@@ -269,8 +270,11 @@ def outputs_of(output: Any) -> list[torch.Tensor]:
     return tensors_of(output) or tensors_of(getattr(output, "__dict__", None))
 
 
-def default_loss(output: Any, targets: Any) -> torch.Tensor:
-    """The output's own loss; else what the targets ask for; without targets the mean square, which costs as much."""
+def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -> torch.Tensor:
+    """The output's own loss; else what the targets ask for; without targets the mean square, which costs as much.
+
+    Raises UserError if the model has too few outputs for the known `labels`.
+    """
     own = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     if isinstance(own, torch.Tensor):
         return own
@@ -288,9 +292,11 @@ def default_loss(output: Any, targets: Any) -> torch.Tensor:
             is_real = scores.is_floating_point() and targets.is_floating_point()
             return functional.mse_loss(scores, targets) if is_real else _mean_square(scores - targets)
     elif scores.shape[:-1] == targets.shape:
-        return functional.cross_entropy(scores.flatten(0, -2), targets.flatten())
+        return class_loss(scores.flatten(0, -2), targets.flatten(), labels)
     elif scores.dim() > 1 and scores.shape[:1] + scores.shape[2:] == targets.shape:
-        return functional.cross_entropy(scores, targets)
+        return class_loss(scores, targets, labels)
+    elif scores.numel() == targets.numel() and labels is not None:
+        labels.check(outputs=1)
     raise ValueError(
         f"the model returns {list(scores.shape)} for targets of {list(targets.shape)} in {str(targets.dtype)[6:]}, "
         "which no default loss compares; give a crossover.Step with a loss"
@@ -321,18 +327,21 @@ def refused(error: BaseException, model: Model, what: str) -> Exception:
 
 
 @contextmanager
-def explaining(model: Model, what: str | Callable[[Exception], str] = "its step fails") -> Iterator[None]:
+def explaining(
+    model: Model, what: str | Callable[[Exception], str] = "its step fails", certain: bool = False
+) -> Iterator[None]:
     """Raise an error of a model's step as the user's mistake, with its line, unless it is a result of its own.
 
-    `what` failed, or says so of an error. What the device refuses looks the same here; a try of the step on the CPU
-    tells them apart (`process.attempts`).
+    `what` failed, or says so of an error. What the device refuses looks the same here, and keeps the error as its
+    cause: a try of the step on the CPU tells them apart (`process.attempts`). `certain`: no device has a part in it.
     """
     try:
         yield
     except Exception as error:
         if isinstance(error, UserError) or early_end(error) is not None:
             raise
-        raise refused(error, model, what if isinstance(what, str) else what(error)) from error
+        mistake = refused(error, model, what if isinstance(what, str) else what(error))
+        raise mistake from (None if certain else error)
 
 
 def explained(error: Exception, model: Model, what: str) -> Exception:
@@ -353,7 +362,7 @@ class _Own(Task):
                 f"{model.shown}: it returns no Dataset or DataLoader, which protocol loaded takes; take resident"
             )
         batches = batches_of(made, cell.batch_size, model.shown)
-        with explaining(model, "its data fail"):
+        with explaining(model, "its data fail", certain=True):
             self.first: Batch = next(batches)
         self.batches = chain([self.first], batches)
         self.count = sample_counter(made, self.first, cell.batch_size, model.shown, takes_batch_size(model))
@@ -386,7 +395,7 @@ class _Own(Task):
 
     def next_inputs(self) -> Batch:
         if self.loaded:
-            with explaining(self.own_model, "its data fail"):
+            with explaining(self.own_model, "its data fail", certain=True):
                 batch = next(self.batches)
                 self.samples = self.count(*batch)
             self.samples_taken += self.samples
@@ -399,10 +408,15 @@ class _Own(Task):
     def next_host_inputs(self) -> Batch:
         return self.first
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the batch has fewer samples than the first one."""
+        return self.samples < self.first_samples
+
     def failure(self, error: Exception) -> str:
         """What a failing step means, with advice where the cause is known."""
         what = "its step fails"
-        if self.samples < self.first_samples:
+        if self.is_short:
             counts = f"{self.samples} of {self.first_samples} samples"
             what += f" on a shorter batch ({counts}): give the DataLoader drop_last=True"
         if "should be a 1D CPU int64 tensor" in str(error):
@@ -439,6 +453,8 @@ class OwnTraining(_Own, TrainingTask):
         super().__init__(made, model, cell, arithmetic)
         self.model.train()
         self.loss = self.model.loss if isinstance(self.model, ModelWithLoss) else made.loss
+        of_table = isinstance(made.inputs, TableSamples)
+        self.labels = made.inputs.labels if of_table else ClassLabels.of_targets(self.first[1])
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not parameters:
             raise UserError(f"{model.shown}: the model has no parameters to train; take mode: infer")
@@ -490,13 +506,14 @@ class OwnTraining(_Own, TrainingTask):
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         values, targets = inputs
         if self.loss is None:
-            return (default_loss(_outputs(model, values, targets), None if is_list_of_dicts(targets) else targets),)
+            wanted = None if is_list_of_dicts(targets) else targets
+            return (default_loss(_outputs(model, values, targets), wanted, self.labels),)
         loss = model.loss if isinstance(model, ModelWithLoss) else self.loss
         return (loss(called(model, values), *(() if targets is None else (targets,))),)
 
     def run(self, *inputs: Any) -> None:
         """The user's own step, if there is one."""
-        with explaining(self.own_model, self.failure):
+        with explaining(self.own_model, self.failure, self.is_short):
             if self.made.run is None:
                 super().run(*inputs)
             else:
@@ -533,7 +550,7 @@ class OwnInference(_Own, InferenceTask):
 
     def run(self, *inputs: Any) -> None:
         """The forward pass without gradients, or with them if it takes derivatives itself."""
-        with explaining(self.own_model, self.failure):
+        with explaining(self.own_model, self.failure, self.is_short):
             try:
                 super().run(*inputs)
             except Exception as error:

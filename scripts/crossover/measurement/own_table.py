@@ -5,51 +5,105 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 import torch
 from torch.utils.data import TensorDataset
 
 from crossover.config.models import Table
+from crossover.config.table_files import inputs_of, read_columns
 from crossover.errors import UserError, shown_path, shown_value
+from crossover.measurement.class_labels import ClassLabels
 
-NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 
-def samples_of(table: Table) -> TensorDataset:
-    """Inputs, float32 (rows, columns), and targets (rows): float32, or int64 for whole numbers, booleans and texts.
+class TableSamples(TensorDataset):
+    """Inputs, float32 (rows, columns), and targets (rows): float32, or classes numbered from 0 as int64."""
 
-    Raises UserError for a column of other values, and for missing ones.
+    def __init__(self, inputs: npt.NDArray[np.float32], targets: npt.NDArray[np.generic], labels: ClassLabels | None):
+        super().__init__(torch.from_numpy(inputs), torch.from_numpy(targets))
+        self.labels = labels
+        """The classes of all rows; None where the targets are numbers."""
+
+
+def samples_of(table: Table) -> TableSamples:
+    """The rows of a table; targets that are whole numbers, booleans or texts are numbered in their order.
+
+    Raises UserError for a column of other values, for missing and infinite ones, and for a table without rows.
     """
-    path, names = Path(table.file), [*table.inputs, table.targets]
-    try:
-        if path.suffix == ".parquet":
-            read = pyarrow.parquet.read_table(path, columns=names)
-        else:
-            read = pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(include_columns=names))
-    except (pa.ArrowException, OSError) as error:
-        first = str(error).partition("\n")[0]
-        raise UserError(f"{shown_path(path)}: cannot be read ({first}); mend the file") from None
-    columns = {name: read.column(name) for name in names}
-    for name, column in columns.items():
-        number = any(
-            is_kind(column.type) for is_kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    shown, names = shown_path(Path(table.file)), inputs_of(table)
+    rows = read_columns(Path(table.file), [*names, table.targets])
+    if not rows.num_rows:
+        raise UserError(f"{shown}: has columns but no rows; give one row a sample")
+    inputs = np.stack([_numbers(_decoded(rows, name), _place(shown, name)) for name in names], axis=1)
+    targets, place = _decoded(rows, table.targets), _place(shown, table.targets)
+    if not (_is_any(TEXTS, targets) or _is_whole(targets)):
+        return TableSamples(inputs, _numbers(targets, place, "numbers, true and false, or texts"), None)
+    _check_present(targets, targets.null_count, place)
+    values, classes = np.unique(targets.to_numpy(), return_inverse=True)
+    numeric = not _is_any(TEXTS, targets) and not pa.types.is_boolean(targets.type)
+    return TableSamples(inputs, classes.astype(np.int64), ClassLabels.of_table(place, len(values), numeric))
+
+
+def _place(shown: str, name: str) -> str:
+    return f"{shown}: column {shown_value(name)}"
+
+
+def _decoded(rows: pa.Table, name: str) -> pa.ChunkedArray:
+    """A column, its categories as their values."""
+    column = rows.column(name)
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _is_any(kinds: tuple[object, ...], column: pa.ChunkedArray) -> bool:
+    return any(is_kind(column.type) for is_kind in kinds)  # type: ignore[operator]
+
+
+def _is_whole(column: pa.ChunkedArray) -> bool:
+    without_fraction = pa.types.is_decimal(column.type) and column.type.scale <= 0
+    return without_fraction or _is_any((pa.types.is_integer, pa.types.is_boolean), column)
+
+
+def _numbers(column: pa.ChunkedArray, place: str, allowed: str = "numbers") -> npt.NDArray[np.float32]:
+    """A column as float32. Raises UserError, which begins with `place`, if it holds anything else or not enough."""
+    if pa.types.is_null(column.type):
+        _check_present(column, len(column), place)
+    if not _is_any(NUMBERS, column):
+        raise UserError(f"{place} holds {_what(column)}; allowed: {allowed}; convert it, or name others in `inputs`")
+    values: npt.NDArray[np.float64] = column.to_numpy().astype(np.float64)  # a missing number becomes NaN
+    _check_present(column, int(np.isnan(values).sum()), place)
+    with np.errstate(over="ignore"):
+        numbers = values.astype(np.float32)
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        raise UserError(
+            f"{place} holds {values[infinite[0]]:g} in row {infinite[0] + 1}, and fp32 ends at 3.4e+38; "
+            f"change such values ({len(infinite)} rows), or leave the column out"
         )
-        if not number and not (name == table.targets and _is_text(column)):
-            allowed = "numbers or texts" if name == table.targets else "numbers"
-            raise UserError(f"{shown_path(path)}: column {shown_value(name)} holds {column.type}; allowed: {allowed}")
-        if column.null_count:
-            raise UserError(
-                f"{shown_path(path)}: column {shown_value(name)} has {column.null_count} rows without a value; "
-                "fill them, or leave the column out"
-            )
-    inputs = np.stack([columns[name].to_numpy().astype(np.float32) for name in table.inputs], axis=1)
-    targets = columns[table.targets]
-    numbers = np.unique(targets.to_numpy(), return_inverse=True)[1] if _is_text(targets) else targets.to_numpy()
-    kind = np.float32 if pa.types.is_floating(targets.type) else np.int64
-    return TensorDataset(torch.from_numpy(inputs), torch.from_numpy(numbers.astype(kind)))
+    return numbers
 
 
-def _is_text(column: pa.ChunkedArray) -> bool:
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+def _check_present(column: pa.ChunkedArray, missing: int, place: str) -> None:
+    if missing:
+        raise UserError(
+            f"{place} has {missing} of {len(column)} rows without a value; fill or remove them, or leave the column out"
+        )
+
+
+def _what(column: pa.ChunkedArray) -> str:
+    """What a column holds that is no number: its first such text with its row, or its type."""
+    if not _is_any(TEXTS, column):
+        return str(column.type)
+    texts = list(enumerate(column.to_pylist(), 1))
+    row, text = next(((row, text) for row, text in texts if text and not _is_number(text)), texts[0])
+    return f"text, {shown_value(text)} in row {row}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -203,7 +203,7 @@ class RunPlan:
 
     @property
     def published(self) -> list[str]:
-        """Names of the files with published results that studies show."""
+        """The files with published results that studies show."""
         return sorted({file for study in self.studies if (file := (study.published or {}).get("results"))})
 
     def dataset(self, workload: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crossover.config import models
-from crossover.config.models import DEFAULT_SIZES, Model, Table, own_sizes, read_model, read_table
+from crossover.config.models import DEFAULT_SIZES, Model, own_sizes, read_model
 from crossover.errors import UserError
 
 Complaint = Callable[[Callable[[], Any]], str]
@@ -128,43 +128,6 @@ def test_sizes_count_what_the_first_argument_says(net: Path, signature: str, cou
     assert read_model("net.py:build", Path(), "here").size_name == counted
     net.write_text(f"SIZE_NAME = 'cells'\ndef build({signature}): ...\n")
     assert read_model("net.py:build", Path(), "here").size_name == "cells"
-
-
-class TestTables:
-    @pytest.fixture
-    def given(self, folder: Any) -> dict[str, Any]:
-        (folder.path / "samples.csv").write_text("a,b,label\n1,2.5,yes\n")
-        return {"file": "samples.csv", "targets": "label"}
-
-    def test_all_other_columns_are_inputs(self, given: dict[str, Any], folder: Any) -> None:
-        table = Table(str(folder.path / "samples.csv"), "label", ("a", "b"))
-        assert read_table(given, Path(), "here") == table
-        assert read_table({**given, "inputs": ["b"]}, Path(), "here").inputs == ("b",)
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"file": "none.csv"}, "here: file: there is no file none.csv; give a CSV or Parquet file"),
-            (
-                {"targets": "lable"},
-                "here: targets: samples.csv has no column 'lable'; allowed: a, b, label (did",
-            ),
-            ({"inputs": ["a", "c"]}, "here: inputs: samples.csv has no column 'c'; allowed: a, b, label"),
-            ({"inputs": ["a", "label"]}, "here: inputs: 'label' is the column to predict; leave it out"),
-            ({"file": "empty.csv"}, "here: file: empty.csv cannot be read (Empty CSV file); give a CSV"),
-            ({"file": "text.parquet"}, "here: file: text.parquet cannot be read (Parquet"),
-            ({"file": "one.csv"}, "here: inputs: one.csv has no column beside the targets; add one"),
-        ],
-    )
-    def test_what_is_no_table_is_one_line(
-        self, given: dict[str, Any], folder: Any, changes: dict[str, Any], message: str
-    ) -> None:
-        for name, text in (("empty.csv", ""), ("text.parquet", "no" * 10), ("one.csv", "label\n1\n")):
-            (folder.path / name).write_text(text)
-        with pytest.raises(UserError) as found:
-            read_table({**given, **changes}, Path(), "here")
-        assert str(found.value).startswith(message)
-        assert "\n" not in str(found.value)
 
 
 class TestStudies:

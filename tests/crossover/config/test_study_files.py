@@ -62,10 +62,10 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ({"published": {"statement": "x"}}, "published: key 'source' is missing"),
         ({"published": {**PUBLISHED, "crossover": [5, 2]}}, "published.crossover: [5, 2] is reversed"),
         (
-            {"published": {**PUBLISHED, "results": "../a.csv"}},
-            "published.results: '../a.csv' is not allowed; allowed: ",
+            {"published": {**PUBLISHED, "results": "a.csv"}},
+            "published.results: there is no file studies/a.csv or published/a.csv; give a CSV file",
         ),
-        ({"published": {**PUBLISHED, "results": "a.csv"}}, "published.results: published/a.csv: no such file"),
+        ({"published": {**PUBLISHED, "results": "../a.csv"}}, "published.results: there is no file a.csv; give"),
         ({"ways": {"executions": ["compile"]}}, "ways: key 'sizes' is missing"),
         ({"ways": {"sizes": [2, 16]}}, "ways.sizes: 16 not among the study's own; allowed: 2, 3"),
         (
@@ -145,6 +145,21 @@ def test_the_rows_of_real_files_are_not_known_before_they_are_read(folder: Any, 
     folder.write(workload="mnist_cnn", batch_sizes=[100])
     assert "batch_sizes: 100 is more than" in complaint(lambda: folder.read(datasets={"mnist": {"rows": 99}}))
     assert folder.read(datasets={"mnist": {"rows": 99, "folder": "studies"}}).studies[0].batch_sizes == (100,)
+
+
+def test_published_results_lie_beside_the_study_or_among_those_that_ship(folder: Any, tmp_path: Path) -> None:
+    text = "# source\nsize,step_time_s\n1,2\n"
+    (folder.path / "published" / "runs.csv").write_text(text)
+    folder.write(published={**PUBLISHED, "results": "runs.csv"})
+    (tmp_path / "own").mkdir()
+    (folder.path / "studies" / "mine.yaml").rename(tmp_path / "own" / "mine.yaml")
+
+    def results() -> str:
+        return str(folder.read(studies=["own/mine.yaml"]).studies[0].published["results"])
+
+    assert results() == "published/runs.csv"
+    (tmp_path / "own" / "runs.csv").write_text(text)
+    assert results() == "own/runs.csv"
 
 
 def test_published_run_times_need_the_steps_of_a_run(folder: Any, complaint: Complaint) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from crossover.config.models import Table
 from crossover.errors import UserError
-from crossover.measurement.own_table import samples_of
+from crossover.measurement.own_table import TableSamples, samples_of
 
 COLUMNS = {
     "count": [3, 1, 2],
@@ -19,7 +24,13 @@ COLUMNS = {
     "height": [2.5, 4.0, 1.5],
     "floors": [1, 2, 3],
     "kind": ["dog", "cat", "dog"],
+    "sign": [1, -1, 1],
+    "gap": [8, 3, 5],
     "holed": [1.0, None, 2.0],
+    "endless": [1.0, 2.0, float("inf")],
+    "day": [date(2020, 1, 1)] * 3,
+    "same": [7, 7, 7],
+    "constant": [7.0, 7.0, 7.0],
 }
 
 
@@ -32,28 +43,45 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("targets", "expected"),
+    ("targets", "expected", "classes"),
     [
-        ("kind", torch.tensor([1, 0, 1])),
-        ("passed", torch.tensor([1, 0, 1])),
-        ("count", torch.tensor([3, 1, 2])),
-        ("share", torch.tensor([0.5, 0.25, 1.0])),
+        ("kind", torch.tensor([1, 0, 1]), 2),
+        ("passed", torch.tensor([1, 0, 1]), 2),
+        ("count", torch.tensor([2, 0, 1]), 3),
+        ("sign", torch.tensor([1, 0, 1]), 2),
+        ("gap", torch.tensor([2, 0, 1]), 3),
+        ("same", torch.tensor([0, 0, 0]), 1),
+        ("share", torch.tensor([0.5, 0.25, 1.0]), None),
     ],
 )
-def test_whole_numbers_booleans_and_texts_are_classes(file: str, targets: str, expected: torch.Tensor) -> None:
-    inputs, found = samples_of(Table(file, targets, ("height", "floors"))).tensors
-    assert torch.equal(inputs, torch.tensor([[2.5, 1], [4.0, 2], [1.5, 3]]))
+def test_whole_numbers_booleans_and_texts_are_numbered_in_their_order(
+    file: str, targets: str, expected: torch.Tensor, classes: int | None
+) -> None:
+    samples = samples_of(Table(file, targets, ("height", "floors", "constant")))
+    inputs, found = samples.tensors
+    assert torch.equal(inputs, torch.tensor([[2.5, 1, 7], [4.0, 2, 7], [1.5, 3, 7]]))
     assert torch.equal(found, expected)
     assert found.dtype == expected.dtype
+    assert (samples.labels and samples.labels.most + 1) == classes
 
 
 @pytest.mark.parametrize(
     ("targets", "inputs", "message"),
     [
-        ("count", ("kind",), "string; allowed: numbers"),
-        ("count", ("holed",), "column 'holed' has 1 rows without a value; fill them, or leave the column out"),
-        ("holed", ("count",), "column 'holed' has 1 rows without a value"),
-        ("count", ("gone",), "gone"),
+        ("count", ("kind",), "column 'kind' holds text, 'dog' in row 1; allowed: numbers; convert it"),
+        (
+            "count",
+            ("holed",),
+            "column 'holed' has 1 of 3 rows without a value; fill or remove them, or leave the column",
+        ),
+        ("holed", ("count",), "column 'holed' has 1 of 3 rows without a value"),
+        (
+            "count",
+            ("endless",),
+            "column 'endless' holds inf in row 3, and fp32 ends at 3.4e+38; change such values (1 r",
+        ),
+        ("count", ("day",), "column 'day' holds date32[day]; allowed: numbers"),
+        ("day", ("count",), "column 'day' holds date32[day]; allowed: numbers, true and false, or texts"),
     ],
 )
 def test_what_is_no_sample_is_one_line(file: str, targets: str, inputs: tuple[str, ...], message: str) -> None:
@@ -61,3 +89,94 @@ def test_what_is_no_sample_is_one_line(file: str, targets: str, inputs: tuple[st
         samples_of(Table(file, targets, inputs))
     assert message in str(found.value)
     assert "\n" not in str(found.value)
+
+
+def of_parquet(tmp_path: Path, **columns: Any) -> TableSamples:
+    path = tmp_path / "samples.parquet"
+    pd.DataFrame(columns).to_parquet(path)
+    return samples_of(Table(str(path), "label"))
+
+
+def test_columns_of_databases_and_of_pandas_are_numbers(tmp_path: Path) -> None:
+    samples = of_parquet(
+        tmp_path,
+        decimals=[Decimal("1.25"), Decimal("2.50")],
+        categories=pd.Categorical([8, 9]),
+        half=np.array([0.5, 1.5], np.float16),
+        byte=np.array([1, 255], np.uint8),
+        long=[2**53, 1],
+        label=[Decimal(7), Decimal(5)],
+    )
+    inputs, targets = samples.tensors
+    assert inputs.tolist() == [[1.25, 8, 0.5, 1, 2**53], [2.5, 9, 1.5, 255, 1]]
+    assert targets.tolist() == [1, 0]
+
+
+def test_categories_are_classes_by_their_names(tmp_path: Path) -> None:
+    names = pd.Categorical.from_codes([0, 1, 0], ["emu", "cat"])
+    assert of_parquet(tmp_path, a=[1, 2, 3], label=names).tensors[1].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([[1, 2], [3, 4]], "column 'a' holds list<element: int64>; allowed: numbers"),
+        ([1e300, 1.0], "column 'a' holds 1e+300 in row 1, and fp32 ends at 3.4e+38"),
+        (pd.array([True, None], dtype="boolean"), "column 'a' has 1 of 2 rows without a value"),
+        (["1", "2"], "column 'a' holds text, '1' in row 1"),
+        ([None, None], "column 'a' has 2 of 2 rows without a value"),
+    ],
+)
+def test_other_types_are_one_line(tmp_path: Path, values: Any, message: str) -> None:
+    with pytest.raises(UserError) as found:
+        of_parquet(tmp_path, a=values, label=[1, 2])
+    assert message in str(found.value)
+
+
+TEXT = "a;b;label\n0,5;1;x\n1,25;2;y\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("rows.csv", lambda path: path.write_text(TEXT)),
+        ("rows.csv", lambda path: path.write_text(TEXT.replace("\n", "\r\n"), encoding="utf-8-sig", newline="")),
+        ("rows.txt", lambda path: path.write_text(TEXT.replace(";", "\t"), encoding="utf-16")),
+        ("rows.csv", lambda path: path.write_text(TEXT.replace(",", "."))),
+        ("rows.csv", lambda path: path.write_text("\n" + TEXT.replace(",", ".").replace(";", ","))),
+        ("rows.csv.gz", lambda path: pd.DataFrame({"a": [0.5, 1.25], "b": [1, 2], "label": ["x", "y"]}).to_csv(path)),
+        ("rows", lambda path: pd.DataFrame({"a": [0.5, 1.25], "b": [1, 2], "label": ["x", "y"]}).to_parquet(path)),
+    ],
+)
+def test_a_table_of_any_origin_gives_the_same_rows(tmp_path: Path, name: str, write: Callable[[Path], object]) -> None:
+    write(tmp_path / name)
+    inputs, targets = samples_of(Table(str(tmp_path / name), "label")).tensors
+    assert inputs.tolist() == [[0.5, 1], [1.25, 2]]
+    assert targets.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,label\n", "rows.csv: has columns but no rows"),
+        ("a,label\n1,x\n2\n", "rows.csv cannot be read (CSV parse error: Row #3: Expected 2 columns, got 1: 2)"),
+        ("a,label\n1,x\n?,y\nNaN,x\n,y\n", "rows.csv: column 'a' has 3 of 4 rows without a value"),
+        ('a,label\n"1,234",x\n', "rows.csv: column 'a' holds text, '1,234' in row 1"),
+        ("a;label\n1,5;x\n0.5;y\n", "rows.csv: column 'a' holds text, '1,5' in row 1"),
+        ("a,label\n1,x\n2,\n", "rows.csv: column 'label' has 1 of 2 rows without a value"),
+    ],
+)
+def test_a_csv_file_that_is_no_table_of_numbers_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text(text)
+    with pytest.raises(UserError) as found:
+        samples_of(Table(str(tmp_path / "rows.csv"), "label"))
+    assert str(found.value).startswith(message)
+    assert "\n" not in str(found.value)
+
+
+def test_a_class_may_be_called_na_in_quotes(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text('a,label\n1,"NA"\n2,AT\n')
+    assert samples_of(Table(str(tmp_path / "rows.csv"), "label")).tensors[1].tolist() == [1, 0]

@@ -77,7 +77,8 @@ def _do_and_tell(job: Job, messages: int) -> None:
     try:
         result = do(job, tell)
     except Exception as error:
-        if not begun or isinstance(job, ProbeJob) or job.cell == plain_cell(job.cell):
+        certain = isinstance(error, UserError) and error.__cause__ is None
+        if certain or not begun or isinstance(job, ProbeJob) or job.cell == plain_cell(job.cell):
             raise
         send(messages, {"done": REFUSED, **_refusal(error, job)})
         return

@@ -1,0 +1,139 @@
+"""Which columns a table has, as a study or a command line names them."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from crossover.config.models import Model, Table
+from crossover.config.options import as_options, cell_of, model_options
+from crossover.config.table_files import inputs_of, left_out, read_table
+from crossover.machine.code_key import code_of
+from measure_cell import parse_arguments
+
+FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.5, 2.5], "label": ["x", "y", "x"]})
+
+
+@pytest.fixture
+def given(folder: Any) -> dict[str, Any]:
+    (folder.path / "samples.csv").write_text("a,b,label\n1,2.5,yes\n")
+    return {"file": "samples.csv", "targets": "label"}
+
+
+def test_all_other_columns_are_inputs(given: dict[str, Any], folder: Any) -> None:
+    table = read_table(given, Path(), "here")
+    assert table == Table(str(folder.path / "samples.csv"), "label")
+    assert inputs_of(table) == ["a", "b"]
+    assert inputs_of(read_table({**given, "inputs": ["b"]}, Path(), "here")) == ("b",)
+    assert left_out(table) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"file": "none.csv"}, "here: file: there is no file none.csv; give a CSV or Parquet file"),
+        ({"targets": "lable"}, "here: targets: samples.csv has no column 'lable'; allowed: a, b, label (did"),
+        ({"inputs": ["a", "c"]}, "here: inputs: samples.csv has no column 'c'; allowed: a, b, label"),
+        ({"inputs": ["a", "label"]}, "here: inputs: 'label' is the column to predict; leave it out"),
+        ({"file": "empty.csv"}, "here: file: empty.csv cannot be read (no line names columns); give a CSV"),
+        ({"file": "text.parquet"}, "here: file: text.parquet cannot be read (Parquet"),
+        ({"file": "one.csv"}, "here: inputs: one.csv has no column beside the targets; add one"),
+        ({"file": "index.csv"}, "here: inputs: index.csv has no column beside the targets; add one"),
+        ({"file": "twice.csv"}, "here: file: twice.csv has column 'a' more than once (columns 1 and 3); rename"),
+        ({"file": "twice.parquet"}, "here: file: twice.parquet has column 'a' more than once (columns 1 and 2)"),
+        ({"file": "latin.csv"}, "here: file: latin.csv is no text in UTF-8 or UTF-16; save it as CSV in UTF-8"),
+        ({"file": "book.xlsx"}, "here: file: book.xlsx is no text in UTF-8 or UTF-16; save it as CSV in UTF-8"),
+        ({"file": "wide.csv"}, "here: targets: wide.csv has no column 'label'; it has 20000: g0, g1, g2, g3, g4"),
+        ({"file": "wide.csv", "targets": "g0", "inputs": [f"g{n}" for n in range(1, 9000)]}, "here: inputs: 8999 name"),
+    ],
+)
+def test_what_is_no_table_is_one_line(
+    given: dict[str, Any], folder: Any, complaint: Callable[..., str], changes: dict[str, Any], message: str
+) -> None:
+    texts = {"empty.csv": "\n\n", "text.parquet": "a,b,label\n1,2,3\n", "one.csv": "label\n1\n"}
+    texts |= {"index.csv": ",label\n0,1\n", "twice.csv": "a,label,a\n1,2,3\n"}
+    texts |= {"wide.csv": ",".join(f"g{number}" for number in range(20_000))}
+    for name, text in texts.items():
+        (folder.path / name).write_text(text)
+    pq.write_table(pa.table([[1], [2], [3]], names=["a", "a", "label"]), folder.path / "twice.parquet")
+    (folder.path / "latin.csv").write_bytes("größe,label\n1,2\n".encode("latin-1"))
+    (folder.path / "book.xlsx").write_bytes(b"PK\x03\x04\xff\xfe\x00")
+    assert complaint(lambda: read_table({**given, **changes}, Path(), "here")).startswith(message)
+
+
+def test_a_column_that_is_there_twice_may_be_left_out(given: dict[str, Any], folder: Any) -> None:
+    (folder.path / "samples.csv").write_text("a,a,b,label\n1,2,3,4\n")
+    assert read_table({**given, "inputs": ["b"]}, Path(), "here").inputs == ("b",)
+
+
+@pytest.mark.parametrize(
+    ("write", "named"),
+    [
+        (lambda path: FRAME.sample(frac=1, random_state=1).to_parquet(path), "'__index_level_0__'"),
+        (lambda path: FRAME.assign(key=[7, 9, 8]).set_index("key").to_parquet(path), "'key'"),
+        (lambda path: FRAME.to_csv(path), "without a name (1)"),
+        (lambda path: FRAME.rename_axis("Unnamed: 0").to_csv(path), "'Unnamed: 0'"),
+        (lambda path: path.write_text("a;b;label;;\n1;2;x;;\n"), "without a name (4 and 5)"),
+    ],
+)
+def test_an_index_is_left_out_and_named(tmp_path: Path, write: Callable[[Path], object], named: str) -> None:
+    write(tmp_path / "rows")
+    table = read_table({"file": "rows", "targets": "label"}, tmp_path, "here")
+    assert inputs_of(table) == ["a", "b"]
+    assert f"rows: columns left out as an index of the rows: {named}; `inputs` may name others" in str(left_out(table))
+
+
+def test_a_column_that_is_an_index_may_be_asked_for(tmp_path: Path) -> None:
+    FRAME.assign(key=[7, 9, 8]).set_index("key").to_parquet(tmp_path / "rows.parquet")
+    table = read_table({"file": "rows.parquet", "targets": "label", "inputs": ["key"]}, tmp_path, "here")
+    assert (inputs_of(table), left_out(table)) == (("key",), None)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_header_is_read_as_spreadsheets_write_it(tmp_path: Path, delimiter: str, encoding: str) -> None:
+    text = FRAME.rename(columns={"a": "größe, in m"}).to_csv(index=False, sep=delimiter, lineterminator="\r\n")
+    (tmp_path / "rows.csv").write_text(text, encoding=encoding, newline="")
+    assert (tmp_path / "rows.csv").read_bytes().startswith(codecs.BOM_UTF8) == (encoding == "utf-8-sig")
+    table = read_table({"file": "rows.csv", "targets": "label"}, tmp_path, "here")
+    assert inputs_of(table) == ["größe, in m", "b"]
+
+
+HARD_NAMES = ("income, USD", '"quoted"', "a=b", "-x", " c", "it's $HOME", "two\nlines", "{brace}")
+
+
+def test_names_of_columns_survive_the_command_line(tmp_path: Path) -> None:
+    pd.DataFrame({name: [1.0] for name in (*HARD_NAMES, "-t")}).to_parquet(tmp_path / "t.parquet")
+    (tmp_path / "net.py").write_text("def build(size): ...")
+    table = Table(str(tmp_path / "t.parquet"), "-t", HARD_NAMES)
+    model = Model(f"{tmp_path}/net.py", "build", size_name="units of size", table=table)
+    rest = ["--size=1", "--device=cpu", "--batch-size=1", "--output=x"]
+    assert cell_of(parse_arguments([*as_options(model_options(model)), *rest])).model == model
+
+
+def test_names_of_all_columns_stay_in_the_table(tmp_path: Path) -> None:
+    """20,000 names do not fit on a command line."""
+    (tmp_path / "wide.csv").write_text(",".join(f"gene-{number}" for number in range(20_000)) + ",label\n")
+    table = read_table({"file": "wide.csv", "targets": "label"}, tmp_path, "here")
+    options = as_options(model_options(Model(f"{tmp_path}/net.py", "build", table=table)))
+    assert len(inputs_of(table)) == 20_000
+    assert sum(map(len, options)) < 1_000
+
+
+def test_a_table_that_changes_measures_its_cells_again(tmp_path: Path) -> None:
+    """Which columns are inputs is read from the table, so they count with it."""
+    table = tmp_path / "rows.csv"
+    (tmp_path / "net.py").write_text("def build(size): ...")
+    keys = set()
+    for header in ("a,b,label", "a,b,c,label"):
+        table.write_text(f"{header}\n")
+        model = Model(f"{tmp_path}/net.py", "build", table=Table(str(table), "label"))
+        keys.add(code_of("trial", "model", model=model).key)
+    assert len(keys) == 2

@@ -1,0 +1,226 @@
+"""Models of libraries: what they are built with, and which ones are refused in one line.
+
+transformers is the real one. torchvision and timm are stand-ins that answer as they do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from crossover import Step
+from crossover.config.models import Model
+from crossover.errors import UserError
+from crossover.measurement import library_models
+from crossover.measurement.library_models import BUILDERS
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    library_models._classes.cache_clear()
+    library_models._check_transformers.cache_clear()
+
+
+def build(source: str, size: int | str, batch_size: int = 4) -> Step:
+    library, name = source.split(":")
+    return BUILDERS[library](Model(library, name), size, batch_size)
+
+
+def complaint(source: str, size: int | str) -> str:
+    with pytest.raises(UserError) as found:
+        build(source, size)
+    text = str(found.value)
+    assert "\n" not in text
+    assert text.startswith(f"{source}: ")
+    return text.removeprefix(f"{source}: ")
+
+
+class Scores(nn.Module):
+    """A classifier of images, as wide as they have colours."""
+
+    def __init__(self, classes: int = 5) -> None:
+        super().__init__()
+        self.head = nn.Linear(3, classes)
+
+    def forward(self, images: torch.Tensor) -> Any:
+        return self.head(images.mean((2, 3)))
+
+
+class Patches(Scores):
+    def forward(self, images: torch.Tensor) -> Any:
+        assert images.shape[-1] == 224, f"Wrong image height! Expected 224 but got {images.shape[-1]}!"
+        return super().forward(images)
+
+
+class Picky(Scores):
+    """Needs what the meta device lacks: the value of a tensor."""
+
+    def forward(self, images: torch.Tensor) -> Any:
+        return super().forward(images) if images.sum().item() else None
+
+
+class Detector(Scores):
+    def forward(self, images: torch.Tensor) -> Any:
+        return [{"boxes": torch.zeros(0, 4)} for _ in images]
+
+
+class Segmenter(Scores):
+    def forward(self, images: torch.Tensor) -> Any:
+        return OrderedDict(out=images, aux=images)
+
+
+class Video(Scores):
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv3d(3, 4, 3)
+
+    def forward(self, images: torch.Tensor) -> Any:
+        return self.convolution(images)
+
+
+class Flow(Scores):
+    def forward(self, first: torch.Tensor, second: torch.Tensor) -> Any:
+        return first + second
+
+
+MODELS = {"resnet": Scores, "vit": Patches, "rcnn": Detector, "fcn": Segmenter, "r3d": Video, "raft": Flow}
+MODELS |= {"picky": Picky, "quantized_resnet": Scores}
+
+
+@pytest.fixture(params=["torchvision", "timm"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A stand-in for a library of models on images."""
+
+    def builder(name: str) -> Callable[..., nn.Module]:
+        def make(weights: object, weights_backbone: object = "downloads") -> nn.Module:
+            assert weights is None
+            assert weights_backbone is None
+            return MODELS[name]()
+
+        make.__module__ = f"torchvision.models.{'quantization.resnet' if 'quantized' in name else 'resnet'}"
+        return make
+
+    def create_model(name: str, pretrained: bool) -> nn.Module:
+        assert not pretrained
+        network = MODELS[name]()
+        network.default_cfg = {"input_size": (3, 224, 224)}
+        return network
+
+    models: Any = ModuleType("torchvision.models")
+    models.list_models = lambda: list(MODELS)
+    models.get_model_builder = builder
+    models.get_model = lambda name, **options: builder(name)(**options)
+    monkeypatch.setitem(sys.modules, "torchvision", ModuleType("torchvision"))
+    monkeypatch.setitem(sys.modules, "torchvision.models", models)
+    timm = SimpleNamespace(list_models=lambda: list(MODELS), create_model=create_model)
+    monkeypatch.setitem(sys.modules, "timm", timm)
+    return str(request.param)
+
+
+@pytest.mark.parametrize("name", ["resnet", "picky"])
+def test_a_classifier_has_images_and_as_many_labels_as_it_scores(library: str, name: str) -> None:
+    made = build(f"{library}:{name}", 32, batch_size=200)
+    assert made.inputs.shape == (200, 3, 32, 32)
+    assert set(made.targets.tolist()) == set(range(5))
+    assert made.model.training
+
+
+def test_a_name_has_images_of_its_own_size(library: str) -> None:
+    assert build(f"{library}:any", "vit").inputs.shape == (4, 3, 224, 224)
+
+
+def test_a_model_that_scores_pixels_has_no_labels(library: str) -> None:
+    assert build(f"{library}:fcn", 32).targets is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "vit",
+            "a first forward on images of 64 x 64 pixels fails (AssertionError: Wrong image height! Expected 224 but",
+        ),
+        ("rcnn", "its output is a list, as a detector's, whose inputs are lists; build it in a file of your own"),
+        (
+            "r3d",
+            "a first forward on images of 64 x 64 pixels fails (RuntimeError: Given groups=1, weight of size [4, 3,",
+        ),
+        (
+            "raft",
+            "a first forward on images of 64 x 64 pixels fails (TypeError: Flow.forward() missing 1 required posit",
+        ),
+        ("resnets", "it has no model of that name (did you mean 'resnet'"),
+    ],
+)
+def test_a_model_of_other_inputs_is_one_line(library: str, name: str, message: str) -> None:
+    assert complaint(f"{library}:{name}", 64).startswith(message)
+
+
+@pytest.mark.parametrize("library", ["torchvision"], indirect=True)
+def test_a_quantised_model_is_not_measured_in_floating_point(library: str) -> None:
+    message = "without its weights it computes in floating point; build it in a file of your own"
+    assert complaint(f"{library}:quantized_resnet", 64) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "SwinConfig",
+            "num_hidden_layers changes nothing in its network; build it in a file of your own, or give no sizes",
+        ),
+        ("ConvNextConfig", "this config has no num_hidden_layers; build it in a file of your own, or give no sizes"),
+        ("CLIPConfig", "this config has no num_hidden_layers"),
+        ("EfficientNetConfig", "this config ignores num_hidden_layers"),
+        ("FunnelConfig", "no model of it with num_hidden_layers=1 (NotImplementedError: This model does not support"),
+        ("WhisperConfig", "its config does not describe its inputs (input_features); build it in a file of your own"),
+        ("Wav2Vec2Config", "its config does not describe its inputs (input_values); build it in a file of your own"),
+        ("ViltConfig", "a first forward with input_ids fails (ValueError: You have to specify either pixel_values or"),
+        ("BertConfg", "it has no model of that name (did you mean 'BertConfig'"),
+        ("PretrainedConfig", "this config has no num_hidden_layers"),
+    ],
+)
+def test_a_config_without_an_effect_or_of_other_inputs_is_one_line(name: str, message: str) -> None:
+    assert complaint(f"transformers:{name}", 1).startswith(message)
+
+
+def test_a_name_of_other_inputs_is_one_line() -> None:
+    assert complaint("transformers:CLIPConfig", "CLIPConfig").startswith(
+        "its config does not describe its inputs (input_"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("BertConfig", {"input_ids": (4, 128)}),
+        ("T5Config", {"input_ids": (4, 128), "decoder_input_ids": (4, 128)}),
+        ("ViTConfig", {"pixel_values": (4, 3, 224, 224)}),
+    ],
+)
+def test_inputs_are_those_that_the_config_describes(name: str, shapes: dict[str, Any]) -> None:
+    made = build(f"transformers:{name}", 1)
+    assert {key: tuple(value.shape) for key, value in made.inputs.items()} == shapes
+
+
+def parameters(name: str, layers: int) -> int:
+    return sum(parameter.numel() for parameter in build(f"transformers:{name}", layers).model.parameters())
+
+
+def test_layers_are_those_of_encoder_and_decoder() -> None:
+    """T5 is 512 wide, 2048 within, without biases: attention has 4 matrices, feed-forward 2, a norm 1 vector."""
+    attention, feed_forward, norm = 4 * 512 * 512, 2 * 512 * 2048, 512
+    encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
+    assert parameters("T5Config", 2) - parameters("T5Config", 1) == encoder + decoder
+
+
+def test_layers_that_share_their_weights_count() -> None:
+    """ALBERT calls one layer again and again: more work with the same parameters."""
+    assert parameters("AlbertConfig", 1) == parameters("AlbertConfig", 2)
