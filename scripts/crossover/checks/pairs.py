@@ -134,7 +134,7 @@ def pair_table(
 
 
 def spread_table(samples: pd.DataFrame, by: Sequence[str], first: str, second: str) -> pd.DataFrame:
-    """One row a group of at least three pairs: standard deviations of both columns' logarithms, their ratio second/first.
+    """One row a group of at least three pairs: standard deviations of both logarithms, their ratio second/first.
 
     Its 95 % interval is that of the F test of two normal variances; `levene_p` is the p value of their equality by
     Brown and Forsythe ("Robust tests for the equality of variances", 1974), which asks for no normal distribution. What

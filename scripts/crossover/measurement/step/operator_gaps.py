@@ -6,7 +6,6 @@ own: an environment, NumPy, sampling, a tokenizer, a file.
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 CALLING_S = 1e-4
 """The part of each gap that counts as calling the next operator."""
 
-STEPS = 3
-"""Steps whose median counts: a stall of the machine is no work."""
+STEPS = 5
+"""Steps of which the least counts: a stall of the machine is no work."""
 
 
 class OperatorGaps(TorchDispatchMode):
@@ -42,7 +41,7 @@ class OperatorGaps(TorchDispatchMode):
 
 
 def host_work_s(step: Callable[[], None], clock_s: Callable[[], float] = time.perf_counter) -> float:
-    """Median over a few steps of the seconds that the host works beside torch's operators."""
+    """The least over a few steps of the seconds that the host works beside torch's operators."""
     seconds = []
     for _ in range(STEPS):
         gaps = OperatorGaps(clock_s)
@@ -50,4 +49,4 @@ def host_work_s(step: Callable[[], None], clock_s: Callable[[], float] = time.pe
             step()
             gaps.end_gap()
         seconds.append(gaps.seconds)
-    return statistics.median(seconds)
+    return min(seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from crossover.measurement.step.operator_gaps import CALLING_S, host_work_s
+from crossover.measurement.step.operator_gaps import CALLING_S, STEPS, host_work_s
 
 
 class Host:
@@ -50,19 +50,19 @@ def test_python_that_calls_operators_is_no_work_of_its_own() -> None:
 
 def test_the_time_of_an_operator_is_none_of_the_hosts_own() -> None:
     """The clock shows 0 s as each operator begins and 9 s as it ends."""
-    readings = iter([0.0, 0.0, 9.0, 9.0] * 3)
+    readings = iter([0.0, 0.0, 9.0, 9.0] * STEPS)
     host = Host()
     assert host_work_s(host.operate, lambda: next(readings)) == 0
 
 
-def test_a_single_stall_does_not_count() -> None:
-    host, stalls_s = Host(), iter([0.0, 7.0, 0.0])
+def test_stalls_of_the_machine_do_not_count() -> None:
+    host, stalls_s = Host(), iter([0.0, 7.0, 0.0, 1.0, 3.0])
 
     def step() -> None:
-        host.work(next(stalls_s))
+        host.work(0.25 + next(stalls_s))
         host.operate()
 
-    assert host_work_s(step, host.clock_s) == 0
+    assert host_work_s(step, host.clock_s) == pytest.approx(0.25 - CALLING_S)
 
 
 def test_operators_of_the_backward_pass_count_too() -> None:
