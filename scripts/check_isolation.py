@@ -1,22 +1,43 @@
-"""Measures cells by a fork of the trial server and by a fresh process, in turns, and compares the two.
+"""Measures cells by a fork of the trial server and by a fresh process, in turns, and compares spreads and means.
 
-Options that are not listed here are passed on to measure_cell.py, such as --timed-max-s=0.3.
+    python scripts/check_isolation.py --devices cpu cuda --minutes=8
+
+The table has the standard deviations of the logarithm of both times, with the interval of their ratio, and the ratio of
+the times themselves. An interrupted check goes on, and more minutes or pairs add to its pairs. Options that are not
+listed here are passed on to measure_cell.py, such as --timed-max-s=1.
 """
 
 from __future__ import annotations
 
 import sys
+import time
+from dataclasses import fields
 from pathlib import Path
 
-from crossover.checks.pairs import check_cell, collect_pairs, measure_trial, pair_table, trial_commands
-from crossover.config.options import device, new_parser, positive
+from crossover.checks.pairs import (
+    check_cell,
+    collect_pairs,
+    measure_trial,
+    pair_table,
+    spread_table,
+    trial_commands,
+)
+from crossover.config.options import device, new_parser, option_name, positive
+from crossover.config.studies import PRESETS, Effort
 from crossover.errors import UserError, one_line_errors
 from crossover.tables.frames import write_csv
 
 WAYS = ("process", "server")
 CELL = ["workload", "size", "device"]
-CELLS = (("disc_mlp", 100, 3), ("disc_mlp", 100, 10), ("higgs_mlp", 32, 1000), ("linear_stack", 512, 2048))
+CELLS = {
+    "small": ("disc_mlp", 100, 3),
+    "deep": ("disc_mlp", 100, 10),
+    "wide": ("higgs_mlp", 32, 1000),
+    "large": ("linear_stack", 512, 2048),
+}
 """Workload, batch size and size: small steps, in which the host decides, and large ones."""
+SHORT = [f"{option_name(field.name)}={getattr(PRESETS['quick'].effort, field.name)}" for field in fields(Effort)]
+"""The effort of a quick run: its trials spread as longer ones do, and more of them fit into the time."""
 
 
 def measure_pair(options: list[str], pair: int) -> dict[str, object]:
@@ -34,13 +55,17 @@ def main(arguments: list[str]) -> None:
     """Measure the pairs, write their table and print it."""
     parser = new_parser(__doc__)
     parser.add_argument("--devices", nargs="+", default=["cpu"], type=device, help="devices to measure on")
-    parser.add_argument("--pairs", default=20, type=positive, help="pairs of each cell")
+    parser.add_argument("--cells", nargs="+", default=["small"], choices=CELLS, help="cells to measure on each")
+    parser.add_argument("--pairs", default=40, type=positive, help="most pairs of each cell")
+    parser.add_argument("--minutes", default=8, type=positive, help="no pair begins after so many minutes")
     parser.add_argument("--output", default=Path("results/checks/isolation.csv"), type=Path, help="CSV file to write")
     options, more = parser.parse_known_args(arguments)
-    cells = [check_cell(*cell, device) for device in options.devices for cell in CELLS]
-    trials = trial_commands(cells, options.output.parent, more)
-    samples = collect_pairs(trials, options.pairs, options.output.with_suffix(".pairs.csv"), measure_pair)
-    table = pair_table(samples, CELL, *WAYS)
+    until_s = time.monotonic() + 60 * options.minutes
+    cells = [check_cell(*CELLS[name], device) for device in options.devices for name in options.cells]
+    trials = trial_commands(cells, options.output.parent, SHORT + more)
+    path = options.output.with_suffix(".pairs.csv")
+    samples = collect_pairs(trials, options.pairs, path, measure_pair, lambda: time.monotonic() < until_s)
+    table = spread_table(samples, CELL, *WAYS).merge(pair_table(samples, CELL, *WAYS), on=[*CELL, "pairs"])
     write_csv(table, options.output)
     print(table.to_string(index=False, float_format="%.4g"))
 

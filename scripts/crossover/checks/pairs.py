@@ -5,6 +5,7 @@ Every trial runs the command of a run. The pairs are kept in a file, so that an 
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import subprocess
@@ -14,8 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from safetensors.numpy import save_file
+from scipy import stats
 
 from crossover.config.configuration import read_configuration
 from crossover.config.options import axis_options
@@ -25,7 +28,7 @@ from crossover.datasets import MAKERS
 from crossover.errors import UserError
 from crossover.files import atomic_path
 from crossover.reading import read_arrow
-from crossover.statistics.intervals import paired_ratio
+from crossover.statistics.intervals import CONFIDENCE, paired_ratio
 from crossover.tables.frames import read_csv, write_csv
 
 SCRIPT = Path(__file__).parents[2] / "measure_cell.py"
@@ -83,9 +86,10 @@ def collect_pairs(
     pairs: int,
     path: Path,
     measure_pair: Callable[[list[str], int], Mapping[str, Any]],
+    has_time: Callable[[], bool] = lambda: True,
     **facts: int,
 ) -> pd.DataFrame:
-    """Measure `pairs` pairs of each trial, in rounds, and write all to `path` after each pair.
+    """Measure `pairs` pairs of each trial, in rounds while `has_time`, and write all to `path` after each pair.
 
     `trials` are options of measure_cell.py, one string each. Pairs in `path` count if they belong to the same trials
     and facts and are fewer than asked for: the check was interrupted, or more are wanted. Otherwise it starts anew.
@@ -93,6 +97,8 @@ def collect_pairs(
     plan: list[dict[str, int | str]] = [{"options": trial, **facts} for _ in range(pairs) for trial in trials]
     samples = _kept(path, plan)
     for number in range(len(samples), len(plan)):
+        if not has_time():
+            break
         options = shlex.split(str(plan[number]["options"]))
         row = plan[number] | dict(measure_pair(options, number // len(trials)))
         samples = pd.concat([samples, pd.DataFrame([row])], ignore_index=True)
@@ -125,6 +131,34 @@ def pair_table(
             | {"agree": low <= 1 <= high and 1 - tolerance <= low and high <= 1 + tolerance}
         )
     return pd.DataFrame(rows)
+
+
+def spread_table(samples: pd.DataFrame, by: Sequence[str], first: str, second: str) -> pd.DataFrame:
+    """One row a group of at least three pairs: standard deviations of both logarithms, their ratio second/first.
+
+    Its 95 % interval is that of the F test of two normal variances; `levene_p` is the p value of their equality by
+    Brown and Forsythe ("Robust tests for the equality of variances", 1974), which asks for no normal distribution. What
+    both sides of a pair share, such as a drift of the machine, makes the interval wider than need be.
+    """
+    rows = []
+    for key, group in samples.groupby(list(by), sort=False):
+        if len(group) < 3:
+            continue
+        logs = [np.log(group[name].to_numpy(float)) for name in (first, second)]
+        spreads = [float(np.std(side, ddof=1)) for side in logs]
+        freedom = len(group) - 1
+        ratio = spreads[1] / spreads[0] if spreads[0] else math.nan
+        low, high = stats.f.interval(CONFIDENCE, freedom, freedom)
+        rows.append(
+            dict(zip(by, key, strict=True))
+            | {"pairs": len(group), f"{first}_sd_ln": spreads[0], f"{second}_sd_ln": spreads[1]}
+            | {"sd_ratio": ratio, "sd_ratio_low": ratio / math.sqrt(high), "sd_ratio_high": ratio / math.sqrt(low)}
+            | {"levene_p": float(stats.levene(*logs, center="median").pvalue)}
+        )
+    return pd.DataFrame(rows, columns=[*by, "pairs", f"{first}_sd_ln", f"{second}_sd_ln", *SPREAD_COLUMNS])
+
+
+SPREAD_COLUMNS = ("sd_ratio", "sd_ratio_low", "sd_ratio_high", "levene_p")
 
 
 def side_by_side_pair(alone: Mapping[str, Any], at_once: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -41,6 +41,7 @@ SPLIT_COLOURS = {
     "loader": "#E69F00",
     "transfer": "#CC79A7",
     "launch": "#D55E00",
+    "host": "#332288",
     "threads": "#F0E442",
     "overhead": "#009E73",
     "memory": "#56B4E9",

@@ -112,6 +112,26 @@ def numa_nodes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
     return sum(bool(wanted & cpu_numbers(text)) for text in lists if text is not None) or None
 
 
+def last_level_cache_bytes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
+    """Bytes of the last caches before memory of some logical CPUs, a shared one once; None if the kernel lists none."""
+    caches: dict[tuple[str, str], int] = {}
+    for cpu in cpus:
+        levels = {}
+        for folder in (root / CPUS / f"cpu{cpu}/cache").glob("index[0-9]*"):
+            level, size = read_number(folder / "level"), read_kernel(folder / "size")
+            kind, shared = read_kernel(folder / "type"), read_kernel(folder / "shared_cpu_list")
+            if level is not None and size is not None and size[:-1].isdigit() and kind != "Instruction":
+                levels[level] = (shared or str(cpu), int(size[:-1]) * SIZE_UNITS.get(size[-1], 1))
+        if levels:
+            shared, size_bytes = levels[max(levels)]
+            caches[str(max(levels)), shared] = size_bytes
+    return sum(caches.values()) or None
+
+
+SIZE_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+"""What a letter after the size of a cache counts."""
+
+
 def cpu_numbers(ranges: str) -> set[int]:
     """The numbers in a kernel list such as 0-3,8; empty for a node that has memory only."""
     pairs = [part.split("-") for part in ranges.split(",") if part]

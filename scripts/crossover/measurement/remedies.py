@@ -3,25 +3,31 @@
 What a step gains by a remedy is what its cause costs. On an accelerator the batch is first prepared in host memory,
 then pinned, then held on the device, and then the step on the held batch is replayed as one CUDA graph. On a CPU the
 batch is held, the step runs on fewer threads, and on a larger batch, whose further rows cost no further calls.
+
+A remedy that raises anything is left out.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
 
 from crossover.config.words import LARGER_BATCH
 from crossover.errors import UnsupportedError
+from crossover.machine.kernel import available_bytes
 from crossover.measurement.clock.timing import Stopwatch, time_block
-from crossover.measurement.clock.turns import Way
-from crossover.measurement.step.endings import unless_out_of_memory
-from crossover.measurement.step.execution import Execution, capture, why_not_captured
+from crossover.measurement.clock.turns import Way, time_in_turns
+from crossover.measurement.memory.memory_host import measure_host, status_bytes
+from crossover.measurement.step.execution import Execution, capture, prepare, why_not_captured
+from crossover.measurement.step.operator_gaps import host_work_s
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.step.trees import map_tensors, tensors_of
 
@@ -36,44 +42,102 @@ TURN_S = 0.01
 """Length of a block of a remedy; the median of three needs no more."""
 FEWER_THREADS_S = 0.05
 """Longer steps have no use for fewer threads, and would take long on them."""
+FREE_SHARE = 0.5
+"""Share of the free memory that a larger batch may take."""
+
+
+def time_remedies(
+    task: Task, execution: Execution, name: str, step_time_s: float, build: Callable[[], Task], watch: Stopwatch
+) -> dict[str, Any]:
+    """Time the step as it is and with each remedy in turns; returns columns of `Measurement`.
+
+    `name` is that of the execution; `build` makes the task anew, as a CUDA graph takes it. Leaves other weights, and
+    holds memory of its own. Raises what the step as it is raises.
+    """
+    columns: dict[str, Any] = {"working_s": working_s(task, execution, watch, step_time_s)}
+    with HostCopies() as copies:
+        inputs = task.next_inputs()
+    held = held_batch(inputs, task.arithmetic.device)
+    ways = remedies_of(task, execution, name, step_time_s, inputs, held, copies)
+    if task.arithmetic.device.type == "cuda" and name != "cuda-graph":
+        with suppress(Exception):
+            replay, columns["fits_graph"] = replayed(build(), name, held)
+            ways |= replay
+    with suppress(Exception), _uncompiled(name):
+        columns["host_work_s"] = host_work_s(_step_on(task, execution, held))
+    return columns | time_in_turns(ways, TURN_S, watch)
+
+
+def held_batch(inputs: Inputs, device: torch.device) -> Inputs:
+    """The batch as the device holds it; a tensor that stays on the host beside others on the device stays there."""
+    return map_tensors(lambda tensor: tensor.to(device), inputs) if _is_late(inputs) else inputs
+
+
+def _is_late(inputs: Inputs) -> bool:
+    """Whether the whole batch lies on the host, so that only the step copies it."""
+    return all(tensor.device.type == "cpu" for tensor in tensors_of(inputs))
+
+
+def _step_on(task: Task, execution: Execution, batch: Inputs) -> Callable[[], None]:
+    def step() -> None:
+        execution.run(*batch)
+        task.end_step()
+
+    return step
+
+
+def _uncompiled(name: str) -> Any:
+    """What no operator is hidden in, as one is in compiled code."""
+    return torch.compiler.set_stance("force_eager") if name == "compile" else nullcontext()
 
 
 def remedies_of(
-    task: Task, execution: Execution, name: str, step_time_s: float, build: Callable[[], Task]
+    task: Task,
+    execution: Execution,
+    name: str,
+    step_time_s: float,
+    inputs: Inputs,
+    held: Inputs,
+    copies: HostCopies,
 ) -> dict[str, Way]:
-    """The step as it is and with each remedy, by column of `Measurement`.
-
-    `name` is that of the execution; `build` makes the task anew. Leaves other weights, and holds memory of its own.
-    """
-    with HostCopies() as copies:
-        inputs = task.next_inputs()
-    device = task.arithmetic.device
-    held = map_tensors(lambda tensor: tensor.to(device), inputs)
-
-    def on(batch: Inputs) -> Callable[[], None]:
-        def step() -> None:
-            execution.run(*batch)
-            task.end_step()
-
-        return step
-
-    ways = {"split_step_s": Way(execution.step), "loading_s": Way(task.next_inputs), "held_s": Way(on(held))}
-    if device.type == "cpu":
+    """The step as it is, first, and with each remedy but a CUDA graph, by column of `Measurement`."""
+    on_held = _step_on(task, execution, held)
+    ways = {"split_step_s": Way(execution.step), "loading_s": Way(task.next_inputs), "held_s": Way(on_held)}
+    if task.arithmetic.device.type == "cpu":
         if step_time_s < FEWER_THREADS_S:
-            ways |= _on_fewer_threads(on(held))
+            ways |= _on_fewer_threads(on_held)
         # A compiled model would compile anew, and what is no batch of rows has no four times of them.
-        return ways if name == "compile" or not task.batched else ways | _larger(on, held, execution.run)
-    host = map_tensors(torch.Tensor.cpu, inputs)
+        if name != "compile" and task.batched and are_rows(held) and LARGER_BATCH * step_time_s <= LONGEST_STEP_S:
+            with suppress(Exception):  # a model may take batches of one size only
+                ways |= _larger(task, execution, held)
+        return ways
     tensors = tensors_of(inputs)
-    late = tensors[0].device.type == "cpu"
-    if late or 2 * copies.bytes >= sum(tensor.nbytes for tensor in tensors):
-        pinned = all(tensor.is_pinned() for tensor in tensors) if late else copies.pinned
-        ways |= _from_the_host(task, execution, host, pinned, early=not late)
-    if name != "cuda-graph":
-        nothing: dict[str, Way] = {}
-        with suppress(UnsupportedError):
-            ways |= unless_out_of_memory(lambda: _replayed(build(), held), nothing)
+    late = _is_late(inputs)
+    if tensors and (late or 2 * copies.bytes >= sum(map(dense_bytes, tensors))):
+        pinned = all(is_pinned(tensor) for tensor in tensors) if late else copies.pinned
+        with suppress(Exception):
+            ways |= _from_the_host(task, execution, inputs, held, pinned, early=not late)
     return ways
+
+
+def are_rows(batch: Inputs) -> bool:
+    """Whether a batch is dense tensors with a row for each sample, and nothing else.
+
+    A list may hold a tensor for each sample, such as images of unlike sizes, and a number may count the samples.
+    """
+    leaves = [leaf for leaf in tree_leaves(batch, is_leaf=lambda part: isinstance(part, list)) if leaf is not None]
+    dense = all(isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided and leaf.dim() for leaf in leaves)
+    return dense and len({len(leaf) for leaf in leaves}) == 1
+
+
+def dense_bytes(tensor: torch.Tensor) -> int:
+    """Bytes of a tensor; 0 for a sparse one, which has no single block of them."""
+    return tensor.nbytes if tensor.layout == torch.strided else 0
+
+
+def is_pinned(tensor: torch.Tensor) -> bool:
+    """Whether a tensor lies in pinned memory, as no sparse one does."""
+    return tensor.layout == torch.strided and tensor.is_pinned()
 
 
 def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: float) -> float:
@@ -106,26 +170,32 @@ class HostCopies(TorchDispatchMode):
         if copied is not None:
             source = args[copied]
             if source.device.type == "cpu" and result.device.type != "cpu" and source.dim():
-                self.bytes += source.nbytes
-                self.pinned = self.pinned and source.is_pinned()
+                self.bytes += dense_bytes(source)
+                self.pinned = self.pinned and is_pinned(source)
         return result
 
 
-def _from_the_host(task: Task, execution: Execution, host: Inputs, pinned: bool, early: bool) -> dict[str, Way]:
+def _from_the_host(
+    task: Task, execution: Execution, inputs: Inputs, held: Inputs, pinned: bool, early: bool
+) -> dict[str, Way]:
     """The step on a batch in host memory: as the step's own, and pinned; and the copies alone.
 
     `early`: whether `next_inputs` copies it, rather than the step's forward pass.
     """
-    device = task.arithmetic.device
+    host = map_tensors(torch.Tensor.cpu, inputs)
 
     def copied(batch: Inputs, wait: bool) -> Inputs:
-        return map_tensors(lambda tensor: tensor.to(device, non_blocking=not wait), batch)  # type: ignore[no-any-return]
+        def to_its_device(leaf: Any, target: Any) -> Any:
+            return leaf.to(target.device, non_blocking=not wait) if isinstance(leaf, torch.Tensor) else leaf
+
+        return tree_map(to_its_device, batch, held)  # type: ignore[no-any-return]
 
     def step(batch: Inputs, wait: bool, early: bool) -> None:
         execution.run(*(copied(batch, wait) if early else batch))
         task.end_step()
 
-    fixed = map_tensors(torch.Tensor.pin_memory, host) if device.type == "cuda" else None
+    dense = all(tensor.layout == torch.strided for tensor in tensors_of(host))
+    fixed = map_tensors(torch.Tensor.pin_memory, host) if dense and task.arithmetic.device.type == "cuda" else None
     own = fixed if pinned and fixed else host
     ways = {
         "prepared_s": Way(partial(step, own, not pinned, early)),
@@ -139,11 +209,11 @@ def _from_the_host(task: Task, execution: Execution, host: Inputs, pinned: bool,
     return ways
 
 
-def _replayed(task: Task, held: Inputs) -> dict[str, Way]:
-    """The step on a held batch as one CUDA graph; empty where none can hold it.
+def replayed(task: Task, name: str, held: Inputs) -> tuple[dict[str, Way], bool | None]:
+    """The step on a held batch as one CUDA graph, and whether one can hold it; None if that was not tried.
 
     The task is one that has not run yet: what it keeps of earlier steps would belong to another stream. Its results are
-    not read back.
+    not read back. A compiled step runs the code that is there: a model for which it would compile anew raises.
     """
     reads_back = task.reads_back
     if reads_back:
@@ -152,15 +222,20 @@ def _replayed(task: Task, held: Inputs) -> dict[str, Way]:
         if "capturable" in group:  # the optimizer then counts its steps on the device
             group["capturable"] = True
     if why_not_captured(task) is not None:
-        return {}
-    graph = capture(task, held)
+        return {}, None
+    prepare(task, name)
+    try:
+        with torch.compiler.set_stance("fail_on_recompile") if name == "compile" else nullcontext():
+            graph = capture(task, held)
+    except UnsupportedError:
+        return {}, False
 
     def step() -> None:
         graph.replay()
         if not reads_back:
             task.end_step()
 
-    return {"replayed_s": Way(step)}
+    return {"replayed_s": Way(step)}, True
 
 
 def _on_fewer_threads(step: Callable[[], None]) -> dict[str, Way]:
@@ -171,14 +246,25 @@ def _on_fewer_threads(step: Callable[[], None]) -> dict[str, Way]:
     return {name: Way(step, partial(_threads, count)) for name, count in fewer.items()}
 
 
-def _larger(on: Callable[[Inputs], Callable[[], None]], held: Inputs, run: Callable[..., None]) -> dict[str, Way]:
-    """The step on LARGER_BATCH times the rows; empty where the memory or the model does not take them."""
-    try:
-        larger = map_tensors(lambda tensor: torch.cat([tensor] * LARGER_BATCH), held)
-        run(*larger)
-    except Exception:  # a model may take batches of one size only
+def _larger(task: Task, execution: Execution, held: Inputs) -> dict[str, Way]:
+    """The step on LARGER_BATCH times the rows; empty where they would not fit into free memory."""
+    if not _four_times_fit(_step_on(task, execution, held), sum(map(dense_bytes, tensors_of(held)))):
         return {}
-    return {"larger_s": Way(on(larger))}
+    larger = map_tensors(lambda tensor: torch.cat([tensor] * LARGER_BATCH), held)
+    step = _step_on(task, execution, larger)
+    step()
+    return {"larger_s": Way(step)}
+
+
+def _four_times_fit(step: Callable[[], None], batch_bytes: int) -> bool:
+    """Whether LARGER_BATCH times what a step adds to this process, with as much of its batch, fits into free memory."""
+    free_bytes = FREE_SHARE * available_bytes()
+    most_bytes = status_bytes(Path("/proc/self"), "VmHWM")
+    if most_bytes is not None and LARGER_BATCH * most_bytes <= free_bytes:
+        return True  # all that the process ever held is no less
+    memory = measure_host(step)
+    step_bytes: int = memory["peak_rss_bytes"] - memory["base_rss_bytes"]
+    return LARGER_BATCH * (step_bytes + batch_bytes) <= free_bytes
 
 
 @contextmanager

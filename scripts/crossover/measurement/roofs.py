@@ -17,6 +17,8 @@ from typing import Any
 import torch
 
 from crossover.errors import UnsupportedError
+from crossover.machine.kernel import available_bytes, last_level_cache_bytes
+from crossover.machine.threads import usable_cpus
 from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.host.description import describe_host
@@ -51,8 +53,22 @@ class Sizes:
 
 
 HOST = Sizes((256, 512, 1024, 2048), tuple(2**power for power in range(20, 30, 2)))
+"""Larger working sets follow, see `host_sizes`."""
+CACHES = 4
+"""Times the last-level caches of a CPU that its largest working set is, so that little of it stays in them."""
+FREE_SHARE = 1 / 8
+"""Share of the free memory that a working set may be; a probe holds three at a time."""
 ACCELERATOR = Sizes((2048, 4096, 8192), tuple(2**power for power in (23, 25, 27, 29)))
 """At most 2^29 bytes a probe. Smaller working sets would show how long a kernel takes to start."""
+
+
+def host_sizes(cache_bytes: int | None, free_bytes: int) -> Sizes:
+    """The sizes for a CPU with these last-level caches, within its free memory."""
+    largest = min(CACHES * (cache_bytes or 0), int(FREE_SHARE * free_bytes))
+    working_sets = list(HOST.working_sets)
+    while working_sets[-1] < largest:
+        working_sets.append(min(4 * working_sets[-1], largest))
+    return Sizes(HOST.rows, tuple(working_sets))
 
 
 def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, None, dict[str, Any]]:
@@ -75,7 +91,9 @@ def probe(
     target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequence[str], sizes: Sizes | None = None
 ) -> Iterator[dict[str, Any]]:
     """Rows of table `roofs` for a device, without those that name it; products in those of the precisions it has."""
-    sizes = sizes or (HOST if target.device.type == "cpu" else ACCELERATOR)
+    if sizes is None and target.device.type == "cpu":
+        sizes = host_sizes(last_level_cache_bytes(usable_cpus()), available_bytes())
+    sizes = sizes or ACCELERATOR
     with without_garbage_collection(), torch.no_grad():
         for precision in precisions:
             try:
@@ -84,7 +102,10 @@ def probe(
                 continue
         set_switches("fp32", threads)
         for working_set in sizes.working_sets:
-            yield _streaming(target.device, working_set, watch)
+            row = _streaming(target.device, working_set, watch)
+            yield row
+            if working_set / row["value"] > LONGEST_STEP_S / 2:  # the next one would take many seconds
+                break
         yield from _launches(target.device, watch)
         if target.device.type == "cuda":
             yield from _copies(target.device, watch)
@@ -148,9 +169,10 @@ def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]
         replay = _replayed(many, device)
         replayed_s = [time_s / LAUNCHES for time_s in _tried(replay, watch).times_s(watch)]
         yield _row("graph_launch", replayed_s, None, "s")
-        busy = profile_device(replay, device, watch.synchronise, LAUNCHES * replayed_s[0], most_steps=2)
-        if busy is not None:
-            yield _row("graph_gap", [max(0.0, time_s - busy[0] / busy[1]) for time_s in replayed_s], None, "s")
+        profile = profile_device(replay, device, watch.synchronise, LAUNCHES * replayed_s[0], most_steps=2)
+        if profile is not None:
+            kernel_s = profile.busy_s / profile.kernels
+            yield _row("graph_gap", [max(0.0, time_s - kernel_s) for time_s in replayed_s], None, "s")
 
 
 def _copies(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:

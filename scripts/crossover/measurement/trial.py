@@ -31,13 +31,12 @@ from crossover.measurement.clock.latency import (
 from crossover.measurement.clock.phases import Phases
 from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
-from crossover.measurement.clock.turns import time_in_turns
 from crossover.measurement.host.description import process_age_s
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_pass import measure_memory, split_memory
 from crossover.measurement.memory.memory_split import Subject
 from crossover.measurement.process.jobs import TrialJob
-from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, TURN_S, remedies_of, working_s
+from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import Answer, compare_with_reference
 from crossover.measurement.step.endings import ending, first_line, original, unless_out_of_memory
@@ -272,20 +271,20 @@ class Trial:
     def _profile(self) -> Columns:
         """Device time with a kernel running, and the share of a step without."""
         target, step_time_s = self.cell.target, self.columns["step_time_s"]
-        found = profile_device(self.execution.step, target.device, target.synchronise, step_time_s)
-        if found is None:
+        profile = profile_device(self.execution.step, target.device, target.synchronise, step_time_s)
+        if profile is None:
             return {}
-        busy_s, kernels = found
-        host_share = max(0.0, 1 - busy_s / step_time_s)
-        return {"device_busy_s": busy_s, "kernels_per_step": kernels, "host_bound_share": host_share}
+        return {
+            "device_busy_s": profile.busy_s,
+            "device_work_s": profile.work_s,
+            "kernels_per_step": profile.kernels,
+            "host_bound_share": max(0.0, 1 - profile.busy_s / step_time_s),
+        }
 
     def _split(self) -> Columns:
         """The step with each remedy, timed in turns."""
-        cell = self.job.cell
-        step_time_s = self.columns["step_time_s"]
-        alone_s = working_s(self.task, self.execution, self.watch, step_time_s)
-        ways = remedies_of(self.task, self.execution, cell.execution, step_time_s, self._build_anew)
-        return {"working_s": alone_s, **time_in_turns(ways, TURN_S, self.watch)}
+        step_time_s, name = self.columns["step_time_s"], self.job.cell.execution
+        return time_remedies(self.task, self.execution, name, step_time_s, self._build_anew, self.watch)
 
     def _build_anew(self) -> Task:
         """The task once more, as a CUDA graph takes it."""

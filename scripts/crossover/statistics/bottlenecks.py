@@ -1,7 +1,9 @@
 """What bounds a step, from what it gains by each remedy that was tried, and from the roofs of its device.
 
-Remedies come one after the other (`crossover.measurement.remedies`), so their gains add up to the whole step. What
-no remedy takes away is the device's own work, which its measured bandwidth and peak explain, or nothing does.
+Remedies come one after the other (`crossover.measurement.remedies`), so their gains add up to the whole step. Where no
+CUDA graph was replayed, a GPU's idle time in the step on a held batch, by the profiler, takes the place of its gain. It
+is the host's own work if a graph cannot hold the step, and else starting kernels, less what the host works between two
+operators. What is left is the device's own work, which its measured bandwidth and peak explain, or nothing does.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ LEAST = 0.2
 PREDICTABLE = 0.1
 """Share of a step that must remain: after a long wait a shorter rest runs at another pace than from warm caches."""
 
-OF_FIRST = ["device_busy_s", "products_s", "others_s"]
+OF_FIRST = ["device_busy_s", "device_work_s", "products_s", "others_s"]
 """What the first trial alone is asked, for all of them."""
 
 PIN_ENOUGH = 1.05
@@ -52,8 +54,8 @@ def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFr
 
     `measurements` has one row a trial; `cells` has the columns of ROOF_TIMES.
     """
-    is_tried = (measurements["status"] == "ok") & measurements["split_step_s"].notna()
-    tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, *OF_FIRST])
+    is_tried = (measurements["status"] == "ok") & measurements[["split_step_s", "held_s"]].notna().all(axis=1)
+    tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, "fits_graph", *OF_FIRST])
     roofs = {
         tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(_number(row[name]) for name in ROOF_TIMES))
         for row in cells.to_dict("records")
@@ -101,18 +103,39 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
     if is_cpu(trial["device"]):
         work_s = _least(held_s, seconds["one_thread_s"], seconds["half_threads_s"])
         found["threads"] = held_s - work_s
-        found["overhead"] = _overhead_s(work_s, held_s, seconds["larger_s"], roofs)
-        work_s -= found["overhead"]
+        found["host"] = min(_or_0(seconds["host_work_s"]), work_s)
+        found["overhead"] = _overhead_s(work_s - found["host"], found["host"], held_s, trial, roofs)
+        work_s -= found["host"] + found["overhead"]
     else:
-        work_s = _least(held_s, seconds["replayed_s"])
-        found["launch"] = held_s - work_s
-        if work_s > 0 and roofs.launch_s >= NEAR * work_s:
-            starting_s = min(roofs.launch_s, work_s)
+        replayed = seconds["replayed_s"] > 0
+        work_s = _least(held_s, seconds["replayed_s"] if replayed else _device_s(trial))
+        found["host"], found["launch"] = _idle_parts(held_s - work_s, trial)
+        # A graph's time holds the gaps between its kernels, the time in which kernels run does not.
+        starting_s = min(roofs.launch_s if replayed else roofs.launch_s - roofs.gaps_s, work_s)
+        if starting_s >= NEAR * work_s > 0:
             found["launch"] += starting_s
             work_s -= starting_s
     for name, part_s in _device_work(work_s, trial, roofs).items():
         found[name] += part_s
     return {name: value / step_s for name, value in found.items()}
+
+
+def _device_s(trial: Mapping[str, Any]) -> float:
+    """Seconds of a step in which a device works, by the profiler, or else by the sum of its operators."""
+    work_s = _number(trial.get("device_work_s"))
+    return work_s if work_s > 0 else _operators_s(trial)
+
+
+def _operators_s(trial: Mapping[str, Any]) -> float:
+    """The sum of an eager step's operators, timed one by one; 0 where they were not."""
+    return _or_0(_number(trial.get("products_s"))) + _or_0(_number(trial.get("others_s")))
+
+
+def _idle_parts(idle_s: float, trial: Mapping[str, Any]) -> tuple[float, float]:
+    """How much of a GPU's idle time the host's own work takes, and how much the starting of kernels."""
+    cannot_be_graph = _number(trial.get("fits_graph")) == 0
+    host_s = idle_s if cannot_be_graph else min(_or_0(_number(trial.get("host_work_s"))), idle_s)
+    return host_s, idle_s - host_s
 
 
 def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
@@ -163,8 +186,10 @@ def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterato
         else:
             yield Remedy("hold", prepared_s, held_s, working_s)
     elif cause == "launch":
-        busy_s = _or_0(_number(trial.get("device_busy_s")))
-        yield Remedy("graph", held_s, seconds["replayed_s"], busy_s + _or_0(roofs.gaps_s))
+        host_s = _or_0(seconds["host_work_s"])
+        if host_s < LEAST * held_s:  # a graph leaves out what the host works, and the step needs it
+            busy_s = _or_0(_number(trial.get("device_busy_s")))
+            yield Remedy("graph", held_s, seconds["replayed_s"] + host_s, busy_s + _or_0(roofs.gaps_s) + host_s)
     elif cause == "threads":
         yield Remedy("one_thread", held_s, seconds["one_thread_s"])
         yield Remedy("half_threads", held_s, seconds["half_threads_s"])
@@ -174,14 +199,26 @@ def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterato
 
 TIMES = (
     *("split_step_s", "loading_s", "transfer_s", "pinned_transfer_s", "prepared_s", "pinned_s", "held_s"),
-    *("replayed_s", "working_s", "one_thread_s", "half_threads_s", "larger_s"),
+    *("replayed_s", "host_work_s", "working_s", "one_thread_s", "half_threads_s", "larger_s"),
 )
 
 
-def _overhead_s(work_s: float, held_s: float, larger_s: float, roofs: RoofTimes) -> float:
-    """What a step takes whatever its batch, less what moving its weights explains."""
-    fixed_s = (LARGER_BATCH * held_s - larger_s) / (LARGER_BATCH - 1)
-    return min(max(fixed_s - _or_0(roofs.memory_s), 0.0), work_s) if fixed_s == fixed_s else 0.0
+def _overhead_s(work_s: float, host_s: float, held_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> float:
+    """The part of the operators' `work_s` that calling them takes.
+
+    It is what a step takes whatever its batch, less the host's own work and what moving its weights explains. Where no
+    larger batch was tried, it is what the operators of an eager step take beyond the sum of their times, one by one.
+    """
+    larger_s = _number(trial.get("larger_s"))
+    if larger_s > 0:
+        fixed_s = (LARGER_BATCH * held_s - larger_s) / (LARGER_BATCH - 1)
+        overhead_s = fixed_s - host_s - _or_0(roofs.memory_s)
+    elif trial.get("execution") == "compile":  # has other operators than the eager step that was counted
+        return 0.0
+    else:
+        operators_s = _operators_s(trial)
+        overhead_s = work_s - operators_s if operators_s else 0.0
+    return min(max(overhead_s, 0.0), work_s)
 
 
 def _least(*seconds: float) -> float:

@@ -107,6 +107,7 @@ class Measurement(Row):
     device_time_s: float | None = column("median of the device samples", "s")
     device_samples_s: list[float] | None = column("span of each block between two device events, over its steps", "s")
     device_busy_s: float | None = column("part of a step in which the device ran a kernel, by the profiler", "s")
+    device_work_s: float | None = column("the same without copies from host memory", "s")
     host_bound_share: float | None = column("1 - device_busy_s / step_time_s: share of a step spent on the host alone")
     kernels_per_step: float | None = column("kernels and copies that a step starts on the device, by the profiler")
     split_step_s: float | None = column("the step once more, in turns with the remedies below", "s")
@@ -117,6 +118,10 @@ class Measurement(Row):
     pinned_s: float | None = column("remedy: the step on a batch that is prepared in pinned memory", "s")
     held_s: float | None = column("remedy: the step on a batch that the device holds", "s")
     replayed_s: float | None = column("remedy: that step as one CUDA graph, without reading results back", "s")
+    fits_graph: bool | None = column("whether a CUDA graph can hold the step; empty where none was tried")
+    host_work_s: float | None = column(
+        "part of the step on a held batch in which the host runs no operator, less 0.1 ms for calling each", "s"
+    )
     one_thread_s: float | None = column("remedy: the step on a held batch on one thread of the CPU", "s")
     half_threads_s: float | None = column("remedy: the same on half of the threads", "s")
     larger_s: float | None = column("remedy: the step on a held batch of four times the rows", "s")
@@ -140,9 +145,9 @@ class Measurement(Row):
     )
     others_bytes_by_working_set: list[float] | None = column("the same of all other operators", "B")
     products_s: float | None = column(
-        "time of matmuls, convolutions and attention of an eager step, one by one, less a tiny operator's", "s"
+        "time of matmuls, convolutions and attention of an eager step, one by one, less a tiny product's each", "s"
     )
-    others_s: float | None = column("the same of all other operators", "s")
+    others_s: float | None = column("the same of all other operators, less a tiny sum's each", "s")
     working_s: float | None = column("the step without taking its batch, synchronised, within whole steps", "s")
     answer: str | None = column("whether the answer of a cell's first trial is right: right, wrong, unchecked")
     relative_error: float | None = column("error of the step's result against double precision, in the Euclidean norm")

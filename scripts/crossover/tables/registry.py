@@ -369,6 +369,7 @@ SPLIT = {
     "loader": "preparing batches",
     "transfer": "copying batches to the device",
     "launch": "starting kernels",
+    "host": "Python and other host work",
     "threads": "sharing work among threads",
     "overhead": "calling operators",
     "memory": "moving data through memory",

@@ -17,6 +17,7 @@ from crossover.checks.pairs import (
     pair_table,
     side_by_side_pair,
     side_by_side_table,
+    spread_table,
     trial_commands,
 )
 from crossover.errors import UserError
@@ -73,6 +74,13 @@ def test_earlier_pairs_count_for_the_same_check(
     assert len(measuring.asked) == measured
 
 
+def test_a_check_whose_time_is_over_begins_no_pair_and_goes_on_later(tmp_path: Path) -> None:
+    path, left = tmp_path / "pairs.csv", iter([True] * 3 + [False])
+    assert len(collect_pairs(TRIALS, 3, path, Measuring(), lambda: next(left))) == 3
+    assert len(collect_pairs(TRIALS, 3, path, rest := Measuring())) == 6
+    assert len(rest.asked) == 3
+
+
 @pytest.mark.parametrize(
     ("ending", "error"),
     [
@@ -114,6 +122,32 @@ def test_the_ratio_of_pairs_is_a_paired_t_test_on_the_log_scale() -> None:
 def test_to_agree_is_to_hold_one_and_be_narrow(factors: list[float], agree: bool) -> None:
     samples = pd.DataFrame({"cell": "a", "one": 1.0, "other": factors})
     assert pair_table(samples, ["cell"], "one", "other", tolerance=0.04)["agree"].tolist() == [agree]
+
+
+def test_spreads_are_those_of_logarithms_and_their_ratio_has_the_interval_of_the_f_test() -> None:
+    """By hand: logs 0, 2, 4 have a standard deviation of 2, and 0, 6, 12 one of 6.
+
+    F with two and two degrees of freedom has the distribution function x / (1 + x), so 39 is its 97.5 % quantile.
+    """
+    samples = pd.DataFrame({"cell": "a", "one": np.exp([0.0, 2.0, 4.0]), "other": np.exp([0.0, 6.0, 12.0])})
+    (found,) = spread_table(samples, ["cell"], "one", "other").to_dict("records")
+    assert (found["one_sd_ln"], found["other_sd_ln"]) == pytest.approx((2, 6))
+    assert found["sd_ratio"] == pytest.approx(3)
+    assert (found["sd_ratio_low"], found["sd_ratio_high"]) == pytest.approx((3 / 39**0.5, 3 * 39**0.5))
+
+
+def test_the_interval_of_a_ratio_of_spreads_holds_it_as_often_as_it_says() -> None:
+    random = np.random.default_rng(5)
+    draws = {"group": np.repeat(np.arange(400), 12), "one": np.exp(random.normal(0, 0.1, 4800))}
+    samples = pd.DataFrame(draws | {"other": np.exp(random.normal(0, 0.2, 4800))})
+    found = spread_table(samples, ["group"], "one", "other")
+    holds = (found["sd_ratio_low"] <= 2) & (found["sd_ratio_high"] >= 2)
+    assert abs(holds.mean() - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 400)
+    assert (found["levene_p"] < 0.5).mean() > 0.7  # a twofold spread shows
+
+
+def test_two_pairs_say_nothing_about_a_spread() -> None:
+    assert spread_table(pd.DataFrame({"cell": ["a"] * 2, "one": 1.0, "other": 2.0}), ["cell"], "one", "other").empty
 
 
 def timed(gpu: str, beside: int, step_time_s: float = 1.0, seconds: float = 1.0) -> dict[str, Any]:

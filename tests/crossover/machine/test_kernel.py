@@ -15,6 +15,7 @@ from crossover.machine.kernel import (
     cpu_model,
     governor,
     has_cpu_flag,
+    last_level_cache_bytes,
     numa_nodes,
     turbo,
 )
@@ -127,3 +128,26 @@ def test_numa_nodes_behind_the_usable_cpus_are_counted(kernel: Kernel, cpus: set
     root = kernel({f"sys/devices/system/node/node{number}/cpulist": text for number, text in enumerate(lists)})
     assert numa_nodes(cpus, root) == nodes
     assert numa_nodes(cpus, root / "bare") is None
+
+
+def test_the_last_caches_of_the_usable_cpus_are_summed_up(kernel: Kernel) -> None:
+    """Four CPUs, of which two share 32 MiB of level 3; a fifth has a level 2 of its own and no more."""
+    levels = {
+        "index0": ("1", "Data", "48K"),
+        "index1": ("1", "Instruction", "64K"),
+        "index2": ("2", "Unified", "2048K"),
+    }
+    files: dict[str, str] = {}
+    for cpu in range(5):
+        third = {"index3": ("3", "Unified", "32M")} if cpu < 4 else {}
+        for index, (level, kind, size) in (levels | third).items():
+            folder = f"{CPU}/cpu{cpu}/cache/{index}"
+            shared = ("0-1", "2-3")[cpu // 2] if level == "3" else str(cpu)
+            files |= {f"{folder}/level": level, f"{folder}/type": kind, f"{folder}/size": size}
+            files[f"{folder}/shared_cpu_list"] = shared
+    root = kernel(files)
+    mib = 2**20
+    assert last_level_cache_bytes({0, 1}, root) == 32 * mib
+    assert last_level_cache_bytes({1, 2}, root) == 64 * mib
+    assert last_level_cache_bytes({0, 1, 2, 3, 4}, root) == (32 + 32 + 2) * mib
+    assert last_level_cache_bytes({0}, root / "bare") is None

@@ -71,8 +71,39 @@ def test_products_stop_growing_where_they_take_too_much_memory(monkeypatch: pyte
     assert products.to_dict() == {"fp32": 3 * 8 * 8 * 4, "fp64": 3 * 8 * 8 * 8, "bf16": half, "fp16": half}
 
 
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("cache_mib", "free_mib", "mib"),
+    [
+        (32, 10**6, []),
+        (None, 10**6, []),
+        (480, 10**6, [1024, 1920]),
+        (1152, 10**6, [1024, 4096, 4608]),  # a server whose cache holds all that was probed before
+        (1152, 16_000, [1024, 2000]),
+        (1152, 1000, []),
+    ],
+)
+def test_working_sets_of_a_cpu_outgrow_its_caches_within_free_memory(
+    cache_mib: int | None, free_mib: int, mib: list[int]
+) -> None:
+    sizes = roofs.host_sizes(None if cache_mib is None else cache_mib * MIB, free_mib * MIB)
+    assert sizes.rows == roofs.HOST.rows
+    assert [size / MIB for size in sizes.working_sets] == [1, 4, 16, 64, 256, *mib]
+
+
+def test_a_slow_memory_ends_the_growing_of_working_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks take half a second, one step each."""
+    monkeypatch.setattr(roofs, "LONGEST_STEP_S", 0.9)
+    readings = iter(range(10**6))
+    watch = Stopwatch(lambda: int(next(readings) * BLOCK_S * 1e9), lambda: 0, lambda: None)
+    found = list(roofs.probe(open_device("cpu"), 1, watch, [], SMALL))
+    assert [row["working_set_bytes"] for row in found if row["roof"] == "memory"] == [2**12]
+
+
 def test_a_device_is_probed_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roofs, "HOST", SMALL)
+    monkeypatch.setattr(roofs, "host_sizes", lambda *_: SMALL)
     monkeypatch.setattr(roofs, "BLOCK_S", 1e-6)
     monkeypatch.setattr(attempts, "run_supervised", in_this_process)
     file = tmp_path / "cpu.json"

@@ -20,6 +20,7 @@ from crossover.config.words import FLAGS
 from crossover.errors import InvalidError, UnsupportedError, UserError
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
+from crossover.measurement.clock.profiling import DeviceProfile
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.step.devices import OpenDevice
 from crossover.measurement.step.execution import Execution
@@ -254,7 +255,9 @@ def test_the_first_trial_alone_has_passes_that_say_the_same_in_each(
         return columns | {"step_time_s": step_s}, flags
 
     monkeypatch.setattr(trial, "time_steps", time_steps)
-    monkeypatch.setattr(trial, "profile_device", lambda *_: (busy, 3.0) if busy else pytest.fail("profiled"))
+    monkeypatch.setattr(
+        trial, "profile_device", lambda *_: DeviceProfile(busy, busy, 3.0) if busy else pytest.fail("profiled")
+    )
     row = run_trial(replace(job, trial=number))
     first = [row.flops_per_step, row.relative_error, row.peak_rss_bytes]
     assert [value is not None for value in first] == [number == 1] * 3
@@ -276,7 +279,7 @@ LATER = {
     "split_memory": ("memory split", "parameter_bytes"),
     "profile_device": ("profile", "device_busy_s"),
     "count_work": ("count of operations", "flops_per_step"),
-    "time_in_turns": ("remedies", "held_s"),
+    "time_remedies": ("remedies", "held_s"),
 }
 """The passes after the timing, by the function that does their work: their names, and a column of each."""
 

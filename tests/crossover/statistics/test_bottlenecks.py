@@ -29,6 +29,7 @@ def gpu(loader: float = 0, transfer: float = 0, launch: float = 0, device: float
         "replayed_s": device,
         "working_s": held,
         "device_busy_s": device,
+        "device_work_s": device,
         "pinned_transfer_s": transfer / 4,
         **(copies if transfer else {}),
         "products_s": device,
@@ -37,16 +38,20 @@ def gpu(loader: float = 0, transfer: float = 0, launch: float = 0, device: float
     }
 
 
-def cpu(loader: float = 0, threads: float = 0, overhead: float = 0, work: float = 1, **more: Any) -> dict[str, Any]:
-    held = threads + overhead + work
+def cpu(
+    loader: float = 0, threads: float = 0, overhead: float = 0, work: float = 1, host: float = 0, **more: Any
+) -> dict[str, Any]:
+    """The same of a CPU; its own work beside operators, `host`, is the same for any batch."""
+    held = threads + overhead + host + work
     return {
         "device": "cpu",
         "split_step_s": loader + held,
         "loading_s": loader,
         "held_s": held,
         "working_s": held,
-        "one_thread_s": overhead + work,
-        "larger_s": threads + overhead + LARGER_BATCH * work,
+        "one_thread_s": overhead + host + work,
+        "larger_s": threads + overhead + host + LARGER_BATCH * work,
+        "host_work_s": host,
         "products_s": work,
         "others_s": 0.0,
         **more,
@@ -82,6 +87,24 @@ PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.
         (gpu(), PEAK._replace(compute_s=0.1), "unexplained", None, None, None),
         (gpu(), UNKNOWN, "unexplained", None, None, None),
         (gpu(), UNKNOWN._replace(launch_s=0.9), "launch", None, "graph", 1),
+        (gpu(launch=9, replayed_s=None, fits_graph=False), PEAK, "host", None, None, None),
+        (gpu(launch=9, replayed_s=None), PEAK, "launch", None, None, None),  # a graph was not tried
+        (gpu(launch=9, replayed_s=None, fits_graph=False, device_work_s=None), PEAK, "host", None, None, None),
+        (
+            gpu(launch=9, replayed_s=None, fits_graph=False, device_work_s=None, products_s=None),
+            *(PEAK, "unexplained", None, None, None),  # no profile and no operators
+        ),
+        (gpu(launch=9, host_work_s=7.0), PEAK, "host", None, None, None),
+        (gpu(launch=9, host_work_s=99.0), PEAK, "host", None, None, None),  # beside the device's work
+        (gpu(launch=9, host_work_s=4.0), PEAK, "launch", "host", None, None),
+        (gpu(launch=9, host_work_s=1.0), PEAK, "launch", None, "graph", 10 / 2),
+        (gpu(device=9, host_work_s=9.0), PEAK._replace(compute_s=9.0), "compute", None, None, None),  # overlaps
+        # Without the gaps of a graph 0.6 of 1 is the running of tiny kernels.
+        (
+            gpu(launch=1, replayed_s=None, fits_graph=False),
+            UNKNOWN._replace(launch_s=0.9, gaps_s=0.3),
+            *("host", "launch", None, None),
+        ),
         (gpu(products_s=0.0, others_s=1.0), UNKNOWN._replace(memory_s=0.7), "memory", None, None, None),
         (gpu(), PEAK._replace(memory_s=0.9, products_memory_s=0.9), "memory", None, None, None),
         (
@@ -93,6 +116,11 @@ PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.
         (cpu(threads=4), PEAK, "threads", None, "one_thread", 5),
         (cpu(overhead=9), PEAK, "overhead", None, "larger_batch", 40 / 13),
         (cpu(), PEAK, "compute", None, None, None),
+        (cpu(host=9), PEAK, "host", None, None, None),
+        (cpu(host=9, larger_s=4 * 9 + 4), PEAK, "host", None, None, None),  # grows with the batch
+        (cpu(host=4, overhead=5), PEAK, "overhead", "host", "larger_batch", 40 / 13),
+        (cpu(overhead=9, larger_s=None), PEAK, "overhead", None, None, None),
+        (cpu(overhead=9, larger_s=None, execution="compile"), PEAK._replace(compute_s=9.0), "compute", *[None] * 3),
         (cpu(work=4, overhead=1), PEAK._replace(compute_s=3.0), "compute", None, None, None),
     ],
 )
@@ -157,7 +185,7 @@ def test_one_row_a_cell_that_tried_and_the_profile_of_one_trial_counts_for_all()
         axes | gpu(launch=99, device_busy_s=busy) | {"status": "ok", "trial": number}
         for number, busy in ((1, 0.7), (2, None))
     ]
-    untried = axes | {"size": 2, "status": "ok", "split_step_s": None}
+    untried = axes | {"size": 2, "status": "ok", "split_step_s": 1.0, "held_s": None}
     roofs = dict.fromkeys(("memory_roof_s", "products_memory_roof_s", "compute_roof_s", "launch_roof_s"), None)
     cells = pd.DataFrame([axes | roofs | {"gaps_s": 0.3}, axes | roofs | {"size": 2, "gaps_s": None}])
     rows = bottlenecks_of(pd.DataFrame([*trials, untried]), cells)

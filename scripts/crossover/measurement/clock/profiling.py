@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 
@@ -15,10 +15,25 @@ PROFILED_S = 0.2
 """Slow steps are profiled for about this long, at least one: torch takes long to read a large model's events."""
 
 
+COPY_IN = "Memcpy HtoD"
+"""How the name of a copy from host memory to a CUDA device begins."""
+
+
+class DeviceProfile(NamedTuple):
+    """What a device did in one step."""
+
+    busy_s: float
+    """Seconds in which at least one kernel or copy ran."""
+    work_s: float
+    """The same without copies from host memory (CUDA; an XPU's count)."""
+    kernels: float
+    """How many kernels and copies ran."""
+
+
 def profile_device(
     step: Step, device: torch.device, synchronise: Step, step_time_s: float, most_steps: int = PROFILED_STEPS
-) -> tuple[float, float] | None:
-    """Seconds of one step in which at least one kernel or copy ran, and how many ran; None without any.
+) -> DeviceProfile | None:
+    """Profile a device over a few steps; None where no kernel or copy ran.
 
     A step takes about `step_time_s`; the rest of it is the host's: Python, dispatch, waiting.
     """
@@ -32,11 +47,15 @@ def profile_device(
             step()
         synchronise()
     spans = [
-        (event.time_range.start, event.time_range.end)
+        (event.name, event.time_range.start, event.time_range.end)
         for event in profile.events() or ()
         if event.device_type == kind and not getattr(event, "is_user_annotation", False)
     ]
-    return (covered(spans) * 1e-6 / steps, len(spans) / steps) if spans else None
+    if not spans:
+        return None
+    busy_us = covered((start, end) for _, start, end in spans)
+    work_us = covered((start, end) for name, start, end in spans if not name.startswith(COPY_IN))
+    return DeviceProfile(busy_us * 1e-6 / steps, work_us * 1e-6 / steps, len(spans) / steps)
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:

@@ -26,25 +26,36 @@ class Way:
 def time_in_turns(ways: Mapping[str, Way], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
     """Seconds of a step in each way: the median of synchronised blocks that last about `block_min_s` each.
 
-    A block begins with a step that does not count. Caches and threads matter little to a step as long as a block, so it
-    is a block by itself, and the two runs that showed its length count. Every second round runs backwards, so that a
-    steady drift adds as much to each way.
+    The first way is the step as it is; any other one that raises is left out. A block begins with a step that does not
+    count. Caches and threads matter little to a step as long as a block, so it is a block by itself, and the two runs
+    that showed its length count. Every second round runs backwards, so that a steady drift adds as much to each way.
     """
 
-    def block_s(way: Way, steps: int) -> float:
-        with way.setting():
-            if steps > 1:
-                way.step()
-            return time_block(way.step, steps, watch).wall_s
+    as_it_is = next(iter(ways))
+    samples_s: dict[str, list[float]] = {name: [] for name in ways}
+
+    def add_block(name: str, steps: int) -> None:
+        way = ways[name]
+        try:
+            with way.setting():
+                if steps > 1:
+                    way.step()
+                samples_s[name].append(time_block(way.step, steps, watch).wall_s / steps)
+        except Exception:
+            if name == as_it_is:
+                raise
+            del samples_s[name]
 
     with without_garbage_collection():
-        first_s = {name: [block_s(way, 1)] for name, way in ways.items()}
-        for name in reversed(list(ways)):
-            first_s[name].append(block_s(ways[name], 1))
-        steps = {name: max(1, math.ceil(block_min_s / max(min(own), 1e-9))) for name, own in first_s.items()}
-        found = {name: first_s[name] if steps[name] == 1 else [] for name in ways}
+        for name in [*ways, *list(ways)[::-1]]:
+            if name in samples_s:
+                add_block(name, 1)
+        steps = {name: max(1, math.ceil(block_min_s / max(min(own), 1e-9))) for name, own in samples_s.items()}
+        for name, own in samples_s.items():
+            if steps[name] > 1:
+                own.clear()
         for number in range(ROUNDS):
             for name in list(ways)[:: -1 if number % 2 else 1]:
-                if len(found[name]) < ROUNDS:
-                    found[name].append(block_s(ways[name], steps[name]) / steps[name])
-    return {name: statistics.median(samples_s) for name, samples_s in found.items()}
+                if name in samples_s and len(samples_s[name]) < ROUNDS:
+                    add_block(name, steps[name])
+    return {name: statistics.median(own) for name, own in samples_s.items()}

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 
 from crossover.config.words import is_cpu
 from crossover.errors import UserError
+
+OCCUPIED_CYCLES = 250_000
+"""0.1 ms or more of a GPU, up to 2.5 GHz; the host starts an operator in less."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,8 @@ class OpenDevice:
     """Puts a timestamp into the device's queue."""
     between_s: Callable[[Any, Any], float] | None = None
     """Seconds between two marks."""
+    occupy: Callable[[], None] | None = None
+    """Keeps the device at work for a tenth of a millisecond, so that the host gets ahead of it."""
 
 
 def open_device(kind: str) -> OpenDevice:
@@ -42,6 +48,7 @@ def open_device(kind: str) -> OpenDevice:
             memory_bytes=properties.total_memory,
             mark=_cuda_mark,
             between_s=lambda begin, end: float(begin.elapsed_time(end)) / 1000,
+            occupy=partial(torch.cuda._sleep, OCCUPIED_CYCLES),
         )
     if kind == "mps" and torch.backends.mps.is_available():
         return OpenDevice(torch.device("mps"), torch.mps.synchronize, name="Apple GPU")

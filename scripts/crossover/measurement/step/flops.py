@@ -44,14 +44,12 @@ def count_work(step: Callable[[], object], execution: str, target: OpenDevice) -
     eager = torch.compiler.set_stance("force_eager") if execution == "compile" else nullcontext()
     formulas = {**flop_registry, **_attention()}
     work = OperatorWork(formulas.keys(), target)
-    # The counter comes last, so that it is no part of an operator's time.
     counting: Any = FlopCounterMode(display=False, custom_mapping=_attention())
     counting.mod_tracker = NoModules()
-    with eager, work, counting as counter:
-        if target.device.type == "cuda":  # the host then runs ahead, and no operator waits for its launch
-            torch.cuda._sleep(AHEAD_CYCLES)
-        work.find_least(torch.zeros(1, device=target.device))
-        step()
+    with eager, work:
+        work.find_least(target.device)
+        with counting as counter:  # comes last, so that it is no part of an operator's time
+            step()
     target.synchronise()
     return {"flops_per_step": None if work.uncounted else int(counter.get_total_flops()), **work.columns()}
 
@@ -61,9 +59,6 @@ class NoModules(nullcontext[None]):
 
     parents = frozenset({"Global"})
 
-
-AHEAD_CYCLES = 200_000_000
-"""About a tenth of a second of a GPU."""
 
 UNCOUNTED = re.compile(r"rnn|lstm|gru|_trilinear|fft|cdist|linalg|cholesky|_scaled_grouped|_grouped_mm")
 """Operators that multiply, but whose operations torch's counter leaves out; a step with one has no number."""
@@ -79,7 +74,8 @@ class OperatorWork(TorchDispatchMode):
     """Sums up what operators move and how long they take, products apart from all others.
 
     An operator moves each of its tensors once at least. Its bytes are kept by their own number, since what fits into a
-    cache moves faster.
+    cache moves faster. On a device with a queue the host gets ahead before each operator, so that its time is the
+    device's alone.
     """
 
     def __init__(self, products: Collection[Any], target: OpenDevice) -> None:
@@ -87,15 +83,18 @@ class OperatorWork(TorchDispatchMode):
         self.products = products
         self.mark = target.mark or time.perf_counter
         self.between_s = target.between_s or (lambda begin, end: end - begin)
+        self.occupy = target.occupy or (lambda: None)
         self.timed = target.mark is not None or target.device.type == "cpu"
         self.bytes_by_working_set = {True: [0.0] * PLACES, False: [0.0] * PLACES}
         """By whether they are products; at place k for operators that touch from 2^k to 2^(k+1) bytes."""
         self.marks: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
-        self.least: list[tuple[Any, Any]] = []
+        self.least: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
+        """The same of tiny operators."""
         self.uncounted = False
         """Whether an operator's products are not among the counted ones."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.occupy()
         begin = self.mark()
         results = func(*args, **(kwargs or {}))
         end = self.mark()
@@ -107,12 +106,15 @@ class OperatorWork(TorchDispatchMode):
             self.marks[is_product].append((begin, end))
         return results
 
-    def find_least(self, number: torch.Tensor) -> None:
-        """Take what a tiny operator takes as what any does beside its work."""
+    def find_least(self, device: torch.device) -> None:
+        """Take what tiny operators of both kinds take as what any of the kind does beside its work."""
+        number = torch.ones(1, 1, device=device)
+        self.marks = {True: [], False: []}
         for _ in range(TINY):
             number.add_(1)
-        self.least, self.marks[False] = self.marks[False], []
-        self.bytes_by_working_set[False] = [0.0] * PLACES
+            torch.mm(number, number)
+        self.least, self.marks = self.marks, {True: [], False: []}
+        self.bytes_by_working_set = {True: [0.0] * PLACES, False: [0.0] * PLACES}
 
     def columns(self) -> dict[str, Any]:
         """The sums, as columns of `Measurement`."""
@@ -120,8 +122,8 @@ class OperatorWork(TorchDispatchMode):
             f"{name}_bytes_by_working_set": self.bytes_by_working_set[is_product] for name, is_product in GROUPS.items()
         }
         if self.timed:
-            least_s = statistics.median(self.between_s(*pair) for pair in self.least)
             for name, is_product in GROUPS.items():
+                least_s = statistics.median(self.between_s(*pair) for pair in self.least[is_product])
                 times_s = (self.between_s(*pair) for pair in self.marks[is_product])
                 found[f"{name}_s"] = math.fsum(max(0.0, time_s - least_s) for time_s in times_s)
         return found
@@ -129,7 +131,7 @@ class OperatorWork(TorchDispatchMode):
 
 PLACES = 48
 TINY = 20
-"""Tiny operators whose median time counts."""
+"""Tiny operators of each kind whose median time counts."""
 GROUPS = {"products": True, "others": False}
 
 

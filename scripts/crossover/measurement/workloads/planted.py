@@ -1,7 +1,8 @@
 """Steps whose bottleneck is known, for scripts/check_bottlenecks.py: each part of one lasts about `size` milliseconds.
 
 A variant names its parts. `sleep` and `decode` prepare a batch on the host, `pageable` and `pinned` copy it to the
-device, `launch` runs tiny operations, `memory` sums up vectors, and `compute` multiplies matrices.
+device, `host` sorts numbers in NumPy, `act` has the host answer the device again and again, `launch` runs tiny
+operations, `memory` sums up vectors, and `compute` multiplies matrices.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -26,6 +28,8 @@ VARIANTS = (
     "decode",
     "pageable",
     "pinned",
+    "host",
+    "act",
     "launch",
     "memory",
     "compute",
@@ -38,20 +42,35 @@ VARIANTS = (
     "sleep_compute",
     "decode_memory",
     "launch_compute",
+    "sleep_host",
+    "host_launch",
+    "host_memory",
+    "host_compute",
+    "act_memory",
+    "act_compute",
 )
 
 WIDTH = {"cpu": 512}
 """Rows and columns of the matrix; 4096 on an accelerator."""
 CALIBRATION_RUNS = 5
+NUMBERS = np.random.default_rng(1).normal(size=4096)
 
 
 class Parts(nn.Module):
-    """(batch, columns) -> (batch, 1): the parts of a step that the device works on, each repeated."""
+    """(batch, columns) -> (batch, 1): the parts of a step beside its batch, each repeated."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.matrix = nn.Parameter(torch.randn(width, width) / width)
         self.repeats: dict[str, int] = {}
+
+    def host(self, batch: torch.Tensor) -> torch.Tensor:
+        np.sort(NUMBERS)
+        return batch
+
+    def act(self, batch: torch.Tensor) -> torch.Tensor:
+        seen = batch[:1, :8].cpu().numpy()
+        return torch.from_numpy(np.tanh(seen)).to(batch.device)
 
     def launch(self, batch: torch.Tensor) -> torch.Tensor:
         return batch[:1, :8] * 1.5
@@ -94,7 +113,7 @@ class Planted(InferenceTask):
         self.image = zlib.compress(torch.randint(0, 64, (2**17,), dtype=torch.uint8).numpy().tobytes(), 1)
         self.decodes = self._repeats(self._decode) if "decode" in self.parts else 0
         on_device = arithmetic.place(self.batch)
-        for name in ("launch", "memory", "compute"):
+        for name in ("host", "act", "launch", "memory", "compute"):
             if name in self.parts:
                 part: Callable[[torch.Tensor], torch.Tensor] = getattr(model, name)
                 with torch.no_grad():

@@ -21,9 +21,11 @@ def test_covered_is_the_number_of_moments_in_any_span(pairs: list[tuple[int, int
     assert covered(spans) == len({moment for start, end in spans for moment in range(start, end)})
 
 
-def event(kind: Any, start_us: float, end_us: float, annotation: bool = False) -> SimpleNamespace:
+def event(
+    kind: Any, start_us: float, end_us: float, annotation: bool = False, name: str = "a kernel"
+) -> SimpleNamespace:
     time_range = SimpleNamespace(start=start_us, end=end_us)
-    return SimpleNamespace(device_type=kind, time_range=time_range, is_user_annotation=annotation)
+    return SimpleNamespace(device_type=kind, time_range=time_range, is_user_annotation=annotation, name=name)
 
 
 def profiled(
@@ -61,9 +63,10 @@ def test_kernels_of_the_device_count_and_nothing_else(monkeypatch: pytest.Monkey
         event(ours, 2000, 5000),
         event(DeviceType.CPU, 0, 90_000),
         event(ours, 0, 90_000, annotation=True),
+        event(ours, 4500, 7000, name="Memcpy HtoD (Pageable -> Device)"),
     ]
     found, log = profiled(monkeypatch, events, kind)
-    assert found == pytest.approx((4e-3 / PROFILED_STEPS, 2 / PROFILED_STEPS))
+    assert found == pytest.approx((6e-3 / PROFILED_STEPS, 4e-3 / PROFILED_STEPS, 3 / PROFILED_STEPS))
     assert log == [kind.upper(), *["step"] * PROFILED_STEPS, "wait", "stop"]
 
 
@@ -71,7 +74,7 @@ def test_kernels_of_the_device_count_and_nothing_else(monkeypatch: pytest.Monkey
 def test_of_slow_steps_few_are_profiled(monkeypatch: pytest.MonkeyPatch, step_time_s: float, steps: int) -> None:
     found, log = profiled(monkeypatch, [event(DeviceType.CUDA, 0, 8000)], step_time_s=step_time_s)
     assert log.count("step") == steps
-    assert found == pytest.approx((8e-3 / steps, 1 / steps))
+    assert found == pytest.approx((8e-3 / steps, 8e-3 / steps, 1 / steps))
 
 
 @pytest.mark.parametrize("events", [None, [], [event(DeviceType.CPU, 0, 5)]])

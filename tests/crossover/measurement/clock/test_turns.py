@@ -70,6 +70,25 @@ def test_a_step_as_long_as_a_block_counts_from_the_first_look_on_and_runs_once_m
     assert "".join(machine.ran) == "ab" + "ba" + "aaab" + "aaa" + "aaa"
 
 
+@pytest.mark.parametrize("good_steps", [0, 1, 5])
+def test_a_way_that_raises_is_left_out_unless_it_is_the_first(good_steps: int) -> None:
+    """Such as an environment that ends, in the first look or later."""
+    machine = Machine()
+    plain = machine.way("plain", 1)
+    left = iter(range(good_steps))
+
+    def ending() -> None:
+        plain.step()
+        next(left)
+
+    found = time_in_turns(
+        {"plain": plain, "ending": Way(ending), "slow": machine.way("slow", 40)}, 0.02, machine.watch()
+    )
+    assert found == pytest.approx({"plain": 0.001, "slow": 0.04})
+    with pytest.raises(StopIteration):
+        time_in_turns({"ending": Way(ending), "plain": plain}, 0.02, machine.watch())
+
+
 def test_a_block_lasts_as_long_as_asked_for() -> None:
     machine = Machine()
     time_in_turns({"a": machine.way("a", 1)}, 0.02, machine.watch())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -129,19 +130,48 @@ def test_products_and_others_are_apart_and_by_their_bytes() -> None:
 
 
 def test_times_of_operators_are_less_what_a_tiny_one_takes() -> None:
-    """On a clock that shows 2 s for each tiny operator at first, and 5 s for any later one."""
+    """A tiny sum takes 2 s, a tiny product 3 s; the step's product 7 s and its sum 9 s."""
+    takes_s = iter([0, *[2, 3] * TINY, 7, 9])
     calls = iter(range(10**6))
     now = [0.0]
 
     def mark() -> float:
-        if (number := next(calls)) % 2:
-            now[0] += 2 if number < 2 * TINY else 5
+        now[0] += next(takes_s) if next(calls) % 2 else 100
         return now[0]
 
     target = OpenDevice(torch.device("cpu"), lambda: None, mark=mark, between_s=lambda begin, end: end - begin)
     left = torch.randn(16, 16)
     found = count_work(lambda: (left @ left) + left, "eager", target)
-    assert (found["products_s"], found["others_s"]) == (3.0, 3.0)
+    assert (found["products_s"], found["others_s"]) == (7.0 - 3.0, 9.0 - 2.0)
+    assert next(takes_s, None) is None
+
+
+@pytest.mark.parametrize("count", [3, 500])
+def test_times_of_operators_are_the_devices_however_many_there_are(count: int) -> None:
+    """A host that takes 50 us for an operator and a device that takes 1 us for a tiny one and 5 us for any other."""
+    works_us = iter([1] * (1 + 2 * TINY) + [5] * count)
+    calls = iter(range(10**6))
+    host_us, done_us = [0], [0]
+
+    def mark() -> int:
+        """The moment at which the device comes to this place of its queue."""
+        if next(calls) % 2:
+            host_us[0] += 20
+            done_us[0] = max(host_us[0], done_us[0]) + next(works_us)
+        else:
+            host_us[0] += 30
+        return max(host_us[0], done_us[0])
+
+    def occupy() -> None:
+        done_us[0] = max(host_us[0], done_us[0]) + 100
+
+    def step() -> None:
+        for _ in range(count):
+            number.add_(1)
+
+    number = torch.zeros(16)
+    queue = OpenDevice(torch.device("cpu"), lambda: None, mark=mark, between_s=lambda begin, end: end - begin)
+    assert count_work(step, "eager", replace(queue, occupy=occupy))["others_s"] == count * (5 - 1)
 
 
 @pytest.mark.parametrize("layer", [nn.LSTM(3, 4), lambda x: functional.bilinear(x, x, torch.ones(2, 3, 3))])
