@@ -2,7 +2,7 @@
 
 Of n independent samples, the number below the true percentile is binomially distributed, whatever the distribution of
 the samples is; so two of the sorted samples enclose it with a known probability (H. A. David and H. N. Nagaraja, "Order
-Statistics", 2003, section 7.1). MLPerf's least numbers of queries rest on the same bound.
+Statistics", 2003, section 7.1). MLPerf's least numbers of queries rest on the same distribution.
 """
 
 from __future__ import annotations

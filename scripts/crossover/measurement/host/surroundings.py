@@ -19,6 +19,9 @@ from crossover.measurement.host.energy import energy_columns, package_joules, re
 
 MILLI = 1e-3
 
+SAMPLED_EVERY_US = 1_000_000
+"""NVML samples what processes use of a GPU every 1/6 to 1 s, so that a shorter timing looks so far back."""
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -51,11 +54,13 @@ class Surroundings:
         Energy is read next to the blocks, then the host's counters, so that the rest of the reading is in neither.
         """
         if self.edges:
-            energy, host, gpu = self._energy(), read_counters(), read_use(self.uuid, self.nvml, self.edges[0].at_us)
+            energy, host = self._energy(), read_counters()
+            since_us = min(self.edges[0].at_us, _now_us() - SAMPLED_EVERY_US)
+            gpu = read_use(self.uuid, self.nvml, since_us)
         else:
             gpu, host, energy = read_use(self.uuid, self.nvml), read_counters(), self._energy()
         beside = None if self.uuid is None else others_held(self.uuid, os.environ)
-        self.edges.append(Edge(time.time_ns() // 1000, host, gpu, energy, beside))
+        self.edges.append(Edge(_now_us(), host, gpu, energy, beside))
         counts = {}
         if (switches := involuntary_switches()) is not None:
             counts["involuntary_switches"] = switches
@@ -85,3 +90,7 @@ class Surroundings:
         share = found["foreign_gpu_share"]
         shared = bool(found["foreign_processes"]) if share is None else share > FOREIGN_SHARE
         return found | energy_columns(used_j, "NVML", timed_s, timed_steps, shared)
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

@@ -51,7 +51,7 @@ def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(surroundings, "read_counters", next_of("counters", (counters(n, 0.0) for n in range(2))))
     monkeypatch.setattr(surroundings, "involuntary_switches", lambda: 8)
     monkeypatch.setattr(surroundings, "read_rapl", next_of("energy", energies))
-    monkeypatch.setattr(surroundings.time, "time_ns", lambda: 5_000_000)
+    monkeypatch.setattr(surroundings, "_now_us", lambda: 50_000_000)
     monkeypatch.setattr(torch.cuda, "memory_stats", lambda: {"num_alloc_retries": next(retries)})
     return done
 
@@ -103,7 +103,13 @@ def test_energy_of_whole_packages_is_given_if_others_left_all_their_cpus_alone(
     ("strangers", "share", "shared"),
     [(0, None, False), (2, None, True), (2, 0, False), (2, 2, False), (2, 3, True), (0, 3, True)],
 )
-def test_a_trial_on_a_gpu(fake_nvml: Callable[..., Any], strangers: int, share: int | None, shared: bool) -> None:
+def test_a_trial_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+    fake_nvml: Callable[..., Any],
+    strangers: int,
+    share: int | None,
+    shared: bool,
+) -> None:
     """Strangers that left the GPU alone, up to 2 % of it, leave the energy to the trial."""
     thermal = f"nvmlDeviceGetViolationStatus({pynvml.NVML_PERF_POLICY_THERMAL})"
     nvml = fake_nvml({UUID: gpu(**{thermal: SimpleNamespace(violationTime=10**9)})})
@@ -115,8 +121,9 @@ def test_a_trial_on_a_gpu(fake_nvml: Callable[..., Any], strangers: int, share: 
         "nvmlDeviceGetTotalEnergyConsumption": 5_000_000,  # mJ
         thermal: SimpleNamespace(violationTime=4 * 10**9),
     }
-    if share is not None:  # at 5000 us the timing begins
-        utilisation = {(os.getpid(), 5001): 90, (10**7, 5001): share, (10**7 + 1, 5000): 99}
+    monkeypatch.setattr(surroundings, "_now_us", lambda: 50_000_000 + 20 * 10**6)
+    if share is not None:  # at 50 s the timing begins
+        utilisation = {(os.getpid(), 50_000_001): 90, (10**7, 50_000_001): share, (10**7 + 1, 50_000_000): 99}
         nvml.gpus[UUID]["nvmlDeviceGetProcessUtilization"] = [
             SimpleNamespace(pid=pid, timeStamp=at_us, smUtil=percent) for (pid, at_us), percent in utilisation.items()
         ]
@@ -140,6 +147,20 @@ def test_a_trial_on_a_gpu(fake_nvml: Callable[..., Any], strangers: int, share: 
     assert columns["others_cpus"] == 0.5
     expected = (None, None, None) if shared else (4000, 200, "NVML")
     assert (columns["energy_j"], columns["energy_per_step_j"], columns["energy_source"]) == expected
+
+
+def test_a_timing_shorter_than_nvmls_period_looks_back_a_second(
+    monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]
+) -> None:
+    """From 50 to 50.3 s: a sample of 49.4 s counts, one of 49.2 s does not."""
+    samples = [SimpleNamespace(pid=pid, timeStamp=at, smUtil=50) for pid, at in ((7, 49_400_000), (8, 49_200_000))]
+    nvml = fake_nvml({UUID: gpu(nvmlDeviceGetProcessUtilization=samples)})
+    times_us = iter([50_000_000, 50_300_000, 50_300_001])
+    monkeypatch.setattr(surroundings, "_now_us", lambda: next(times_us))
+    found = Surroundings("cuda", UUID, nvml)
+    found.counts()
+    found.counts()
+    assert found.edges[1].gpu.shares == {7: 0.5}
 
 
 @pytest.mark.parametrize(("before", "after", "most"), [(0, 0, 0), (2, 1, 2), (0, 3, 3)])
