@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from crossover.errors import UserError, one_line_errors
+from crossover.errors import RefusedError, one_line_errors
 from crossover.machine.code_key import code_of, work_of
-from crossover.measurement.process.jobs import REFUSED, Job, ProbeJob, RowJob, TrialJob, job_from_json, plain_cell
+from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
 from crossover.tables.rows import write_record
 
@@ -42,8 +43,7 @@ def end_with_parent(lifeline: int) -> None:
 def run_child(job: Job, lifeline: int, messages: int) -> None:
     """Do a job and tell the parent how it ended; raises UserError for what a user can mend.
 
-    A step that fails may be the user's mistake, or what the device, the precision or the execution refuses. Except on
-    the CPU in fp32 the job then ends as REFUSED, and the parent finds out.
+    A job whose step fails, except on the CPU in fp32, ends as REFUSED, and the parent finds out why.
     """
     end_with_parent(lifeline)
     with suppress(OSError):
@@ -52,18 +52,11 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
 
     confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
     export_threads(job.threads)
-    begun: list[object] = []
-
-    def tell(message: dict[str, Any]) -> None:
-        begun.extend(message.keys() & {"begun"})
-        send(messages, message)
-
     try:
-        result = do(job, tell)
-    except Exception as error:
-        if not begun or isinstance(job, ProbeJob) or job.cell == plain_cell(job.cell):
-            raise
-        send(messages, {"done": REFUSED, **_refusal(error)})
+        result = do(job, partial(send, messages))
+    except RefusedError as refused:
+        found = {"mistake": refused.mistake, "is_lacking": refused.is_lacking}
+        send(messages, {"done": REFUSED, "reason": str(refused), "found": found})
         return
     if isinstance(job, RowJob):
         from crossover.machine.trust import may_pass
@@ -75,15 +68,6 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
     else:
         status, reason, found = result
         send(messages, {"done": status, "reason": reason, "found": found})
-
-
-def _refusal(error: Exception) -> dict[str, Any]:
-    """An error in its first line, as the user's mistake, and whether its words are those of a device that lacks it."""
-    from crossover.measurement.step.endings import first_line, is_lacking, original
-
-    source = original(error)
-    mistake = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {first_line(error)}"
-    return {"reason": first_line(source), "found": {"mistake": mistake, "is_lacking": is_lacking(source)}}
 
 
 def _found(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from torch import nn
 from torch.autograd.graph import _engine_run_backward
 
 from crossover.machine.kernel import available_bytes
-from crossover.measurement.memory.memory_host import measure_host
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import first_line, is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic
@@ -93,20 +92,35 @@ class Answer:
     """How many rows of the batch were compared; None: all."""
 
 
+GrownBytes = Callable[[Callable[[], None]], int]
+
+
+def without_measuring(run: Callable[[], None]) -> int:
+    run()
+    return 0
+
+
 class UncheckedError(Exception):
     """Nothing can be compared."""
 
 
 def compare_with_reference(
-    task: Task, fresh_model: Callable[[], nn.Module], precision: str, execution: str = "eager"
+    task: Task,
+    fresh_model: Callable[[], nn.Module],
+    precision: str,
+    execution: str = "eager",
+    grown_bytes: GrownBytes = without_measuring,
 ) -> Answer:
-    """Compare one batch of a task with double precision; leaves fresh weights in the task's model."""
+    """Compare one batch of a task with double precision; leaves fresh weights in the task's model.
+
+    `grown_bytes` runs the reference on some rows and says by how much the host's memory grew.
+    """
     if task.not_comparable is not None:
         return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
     answers = []
     try:
         for _ in range(ATTEMPTS):
-            answers.append(_compare(task, fresh_model(), precision, execution))
+            answers.append(_compare(task, fresh_model(), precision, execution, grown_bytes))
             if answers[-1].wrong is answers[-1].unchecked is None:
                 return answers[-1]
     except UncheckedError as error:
@@ -117,7 +131,7 @@ def compare_with_reference(
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
 
 
-def _compare(task: Task, fresh: nn.Module, precision: str, execution: str) -> Answer:
+def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown_bytes: GrownBytes) -> Answer:
     """One attempt; raises UncheckedError if nothing can be compared."""
     weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
     if 4 * weights_bytes > available_bytes():
@@ -127,14 +141,17 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str) -> An
     draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
 
     def ours(inputs: Any) -> Values:
-        return _evaluate(task, task.model, task.arithmetic, inputs, draws)
+        # Some rows of a training would be compiled anew; `timed_check` compares the whole compiled step.
+        is_other_graph = execution == "compile" and isinstance(task, GradientTask) and inputs is not batch
+        with torch.compiler.set_stance("force_eager") if is_other_graph else nullcontext():
+            return _evaluate(task, task.model, task.arithmetic, inputs, draws)
 
     def theirs(inputs: Any, *noise: RoundingNoise) -> Values:
         with _doubles_by_default():
             return _evaluate(task, reference, REFERENCE, map_tensors(_place, inputs), draws, *noise)
 
-    with _without_dropout(task.model), _without_dropout(reference):
-        part = _part(task, batch, ours, theirs, precision)
+    with without_dropout(task.model), without_dropout(reference):
+        part = _part(task, batch, ours, theirs, precision, grown_bytes)
 
         @cache
         def check_repeats() -> None:
@@ -217,7 +234,12 @@ def _rows_of(values: Values, rows: torch.Tensor) -> Values:
 
 
 def _part(
-    task: Task, batch: Any, ours: Callable[[Any], Values], theirs: Callable[[Any], Values], precision: str
+    task: Task,
+    batch: Any,
+    ours: Callable[[Any], Values],
+    theirs: Callable[[Any], Values],
+    precision: str,
+    grown_bytes: GrownBytes,
 ) -> Part:
     """The whole batch, or some rows where it would take the reference long; raises UncheckedError if neither can be."""
     whole = Part(batch, batch)
@@ -233,7 +255,7 @@ def _part(
         theirs(some)
 
     try:
-        seconds, bytes_ = _cost(run)
+        seconds, bytes_ = _cost(run, grown_bytes)
     except Exception as error:
         if is_out_of_memory(error):
             raise
@@ -254,7 +276,7 @@ def _part(
     )
 
 
-def _cost(run: Callable[[], None]) -> tuple[float, float]:
+def _cost(run: Callable[[], None], grown_bytes: GrownBytes) -> tuple[float, int]:
     """Seconds and bytes of a run of the reference; the first, which loads libraries, counts only if it is short."""
     start_s = time.perf_counter()
     run()
@@ -262,8 +284,8 @@ def _cost(run: Callable[[], None]) -> tuple[float, float]:
     if seconds < NEGLIGIBLE_S:
         return seconds, 0
     start_s = time.perf_counter()
-    memory = measure_host(run)
-    return time.perf_counter() - start_s, memory["peak_rss_bytes"] - memory["base_rss_bytes"]
+    bytes_ = grown_bytes(run)
+    return time.perf_counter() - start_s, bytes_
 
 
 def _rows_stand_alone(
@@ -474,7 +496,7 @@ def _doubles(tensor: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def _without_dropout(model: nn.Module) -> Iterator[None]:
+def without_dropout(model: nn.Module) -> Iterator[None]:
     """Set the dropout of all layers in training mode to 0, since the two copies would draw different numbers.
 
     A model in evaluation mode drops nothing, and changing it would compile it anew.

@@ -400,7 +400,7 @@ def test_tensors_that_a_model_makes_itself_are_double_in_the_reference(make: Cal
 
 def costing(monkeypatch: pytest.MonkeyPatch, seconds: float, bytes_: float = 0) -> None:
     """Make some rows cost the reference so much."""
-    monkeypatch.setattr(correctness, "_cost", lambda run: (run(), (seconds, bytes_))[1])
+    monkeypatch.setattr(correctness, "_cost", lambda run, _: (run(), (seconds, bytes_))[1])
 
 
 BATCH = 1024
