@@ -171,10 +171,10 @@ def run_try(
 
     `ok`: it fits; `oom`: it does not. An error of the workload is `invalid`, because a search must not take it for
     either; its traceback is printed. `tell` takes `begun` with what ran before the model is built. Raises UserError for
-    a device or a dataset that is not there, and the error of a step that may run on the CPU in fp32.
+    a device or a dataset that is not there, RefusedError for a step that fails but on the CPU in fp32.
     """
     from crossover.measurement.cell import open_cell
-    from crossover.measurement.step.endings import ending
+    from crossover.measurement.step.endings import ending, is_mistake, refusal
 
     cell = open_cell(job)
     tell({"begun": {name: cell.columns[name] for name in FACTS}})
@@ -183,8 +183,10 @@ def run_try(
     except Exception as error:
         if (end := ending(error, cell.target.device)) is not None:
             return *end, {}
-        if isinstance(error, UserError) or job.cell != plain_cell(job.cell):
+        if isinstance(error, UserError) and (is_mistake(error) or job.cell == plain_cell(job.cell)):
             raise
+        if job.cell != plain_cell(job.cell):
+            raise refusal(error) from error
         traceback.print_exc()
         return "invalid", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}", {}
 

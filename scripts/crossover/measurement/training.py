@@ -21,9 +21,9 @@ from torch.nn import functional
 
 from crossover.errors import InvalidError, TooSlowError, UserError
 from crossover.measurement.cell import Columns, OpenCell, open_cell, with_rows
-from crossover.measurement.process.jobs import TrainingJob
+from crossover.measurement.process.jobs import TrainingJob, plain_cell
 from crossover.measurement.step.conditions import read_switches
-from crossover.measurement.step.endings import ending
+from crossover.measurement.step.endings import ending, refusal
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import count_parameters, whole_batches
@@ -55,7 +55,9 @@ def run_training(job: TrainingJob, tell: Callable[[dict[str, Any]], None] = lamb
         outcome = _train_and_predict(job, cell)
     except Exception as error:
         if (end := ending(error, cell.target.device)) is None:
-            raise
+            if job.cell == plain_cell(job.cell):
+                raise
+            raise refusal(error) from error
         outcome = {"status": end[0], "reason": end[1]}
     return Training(**{**facts, **outcome, "backend_settings": json.dumps(read_switches())})
 

@@ -33,13 +33,14 @@ from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps
 from crossover.measurement.host.description import process_age_s
 from crossover.measurement.host.surroundings import Surroundings
+from crossover.measurement.memory.memory_host import grown_bytes
 from crossover.measurement.memory.memory_pass import measure_memory, split_memory
 from crossover.measurement.memory.memory_split import Subject
-from crossover.measurement.process.jobs import TrialJob
+from crossover.measurement.process.jobs import TrialJob, plain_cell
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import Answer, compare_with_reference
-from crossover.measurement.step.endings import ending, first_line, original, unless_out_of_memory
+from crossover.measurement.step.endings import ending, first_line, is_mistake, original, refusal, unless_out_of_memory
 from crossover.measurement.step.execution import Execution, prepare
 from crossover.measurement.step.flops import count_work
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
@@ -53,7 +54,7 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
 
     Out of memory, a precision or execution that the device lacks, a step too slow for the time limit and a wrong answer
     are rows with a status and a reason. `tell` takes the messages that `process.child.do` lists. Raises UserError for a
-    device or a dataset that is not there.
+    device or a dataset that is not there, RefusedError for a step that fails but on the CPU in fp32.
     """
     with session(pynvml) if job.uuid else nullcontext():  # opening NVML anew for each reading would cost time
         phases = Phases(process_age_s())
@@ -79,7 +80,9 @@ def run_trial(job: TrialJob, tell: Tell = lambda _message: None) -> Measurement:
             outcome = trial.row()
         except Exception as error:
             if (end := ending(error, cell.target.device)) is None:
-                raise
+                if job.cell == plain_cell(job.cell) or is_mistake(error):
+                    raise
+                raise refusal(error) from error
             outcome = {**trial.columns, "status": end[0], "reason": end[1]}  # keeps what was measured before
     return Measurement(**{**facts, **outcome, "spent_s": phases.to_json()})
 
@@ -243,7 +246,9 @@ class Trial:
     def _check(self) -> Columns:
         """The numerical check, and the workload's own, which is left out if it does not fit into memory."""
         cell = self.job.cell
-        answer = compare_with_reference(self.task, lambda: build_model(cell), cell.precision, cell.execution)
+        answer = compare_with_reference(
+            self.task, lambda: build_model(cell), cell.precision, cell.execution, grown_bytes
+        )
         replayed = cell.execution == "cuda-graph" or (cell.execution == "compile" and answer.rows is not None)
         timed = compare_with_eager(self.task, self.execution, cell.precision) if replayed else Answer()
         own = unless_out_of_memory(self.task.own_errors, None) or {}

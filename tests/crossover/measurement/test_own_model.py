@@ -15,7 +15,7 @@ from torch.nn import functional
 from crossover.config.models import Table, read_model
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
-from crossover.measurement.own_model import OwnModel, default_loss, explained
+from crossover.measurement.own_model import OwnModel, default_loss, explained, explaining
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
 
@@ -294,6 +294,82 @@ def test_what_a_device_lacks_is_a_result(tmp_path: Path) -> None:
     assert isinstance(explained(lacking, model, "it fails"), UnsupportedError)
     memory = MemoryError()
     assert explained(memory, model, "it fails") is memory
+    assert isinstance(explained(RuntimeError("shapes"), model, "it fails"), UserError)
+
+
+def test_a_failing_step_is_the_users_until_it_runs_on_the_cpu(tmp_path: Path) -> None:
+    """Whatever its words are; only a result of its own stays as it is."""
+    model = read_model("a:b", tmp_path, "here")
+    for error in (RuntimeError("\"conv\" not implemented for 'Half'"), KeyError("weights")):
+        with pytest.raises(UserError, match="its step fails") as raised, explaining(model):
+            raise error
+        assert raised.value.__cause__ is error
+    for result in (MemoryError(), UnsupportedError("no graph"), UserError("own words")):
+        with pytest.raises(type(result)) as raised, explaining(model):
+            raise result
+        assert raised.value is result
+
+
+OUTPUTS = """
+class Output:
+    def __init__(self, scores):
+        self.scores, self.name = scores, "a"
+class Net(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.layer = nn.Linear(3, size)
+    def forward(self, inputs):
+        scores = self.layer(inputs)
+        return FORM
+def build(size, batch_size):
+    return Net(size), torch.randn(batch_size, 3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("form", "shapes"),
+    [
+        ("scores.argmax(1)", [(4,)]),
+        ("{'logits': scores, 'extra': [scores.sum(), None, scores > 0]}", [(4, 8), (), (4, 8)]),
+        ("Output(scores)", [(4, 8)]),
+        ("'no tensor'", []),
+    ],
+)
+def test_an_inference_gives_all_its_outputs_whatever_they_lie_in(
+    build: Build, form: str, shapes: list[tuple[int, ...]]
+) -> None:
+    task = build(OUTPUTS.replace("FORM", form), mode="infer")
+    task.step()
+    assert [tuple(output.shape) for output in task.forward(task.model, *task.next_inputs())] == shapes
+
+
+DERIVATIVE = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+    def forward(self, points):
+        points = points.requires_grad_()
+        return torch.autograd.grad(self.layer(points).square().sum(), points)[0]
+def build(size, batch_size):
+    return Net(), torch.randn(batch_size, 3)
+"""
+
+
+def test_an_inference_that_takes_derivatives_has_gradients_switched_on(build: Build) -> None:
+    task: Any = build(DERIVATIVE, mode="infer")
+    task.step()
+    assert task.takes_gradients
+    plain: Any = build(CLASSES, mode="infer")
+    plain.step()
+    assert not plain.takes_gradients
+
+
+def test_an_inference_that_fails_with_gradients_too_says_what_it_said_first(build: Build) -> None:
+    task: Any = build(DERIVATIVE.replace("self.layer(points)", "self.layer(points[:, :2])"), mode="infer")
+    with pytest.raises(UserError, match=r"net0\.py: line 12: its step fails: RuntimeError: mat1 and mat2"):
+        task.step()
+    assert not task.takes_gradients
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from crossover.errors import RefusedError
 from crossover.measurement import cell as prepared
 from crossover.measurement.cell import with_rows
 from crossover.measurement.process.jobs import Outcome, TryJob
@@ -224,3 +225,11 @@ def test_a_try_that_says_nothing_about_memory_is_invalid(
     (status, why, _), task = tried(precision, loss)
     assert (status, task.events.count("end")) == ("invalid", steps)
     assert why.startswith(reason)
+
+
+def test_what_a_precision_may_refuse_is_left_to_a_try_on_the_cpu_in_fp32(
+    tried: Callable[..., tuple[Any, TinyTraining]],
+) -> None:
+    with pytest.raises(RefusedError, match="division by zero") as refused:
+        tried("bf16", lambda *_: 1 / 0)
+    assert refused.value.mistake == "ZeroDivisionError: division by zero"

@@ -38,6 +38,12 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
     return sample_host(run, lambda: int(this.memory_info().rss))
 
 
+def grown_bytes(run: Callable[[], None]) -> int:
+    """Run a function and return how far the resident memory of this process rose above where it was."""
+    found = measure_host(run)
+    return int(found["peak_rss_bytes"] - found["base_rss_bytes"])
+
+
 def _columns(base_bytes: int, peak_bytes: int, source: str) -> dict[str, Any]:
     return {"base_rss_bytes": base_bytes, "peak_rss_bytes": peak_bytes, "memory_source": source}
 

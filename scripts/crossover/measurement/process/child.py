@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from crossover.errors import UserError, one_line_errors
+from crossover.errors import RefusedError, UserError, one_line_errors
 from crossover.machine.code_key import code_of, work_of
-from crossover.measurement.process.jobs import REFUSED, Job, ProbeJob, RowJob, TrialJob, job_from_json, plain_cell
+from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
 from crossover.measurement.torch_words import keep_torch_quiet
 from crossover.tables.rows import write_record
@@ -43,8 +44,7 @@ def end_with_parent(lifeline: int) -> None:
 def run_child(job: Job, lifeline: int, messages: int) -> None:
     """Do a job and tell the parent how it ended; raises UserError for what a user can mend.
 
-    A step that fails may be the user's mistake, or what the device, the precision or the execution refuses. Except on
-    the CPU in fp32 the job then ends as REFUSED, and the parent finds out.
+    A job whose step fails, except on the CPU in fp32, ends as REFUSED, and the parent finds out why.
     """
     end_with_parent(lifeline)
     with suppress(OSError):
@@ -68,19 +68,11 @@ def _do_and_tell(job: Job, messages: int) -> None:
         job = replace(job, output=str(Path(job.output).absolute()))
     confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
     export_threads(job.threads)
-    begun: list[object] = []
-
-    def tell(message: dict[str, Any]) -> None:
-        begun.extend(message.keys() & {"begun"})
-        send(messages, message)
-
     try:
-        result = do(job, tell)
-    except Exception as error:
-        certain = isinstance(error, UserError) and error.__cause__ is None
-        if certain or not begun or isinstance(job, ProbeJob) or job.cell == plain_cell(job.cell):
-            raise
-        send(messages, {"done": REFUSED, **_refusal(error, job)})
+        result = do(job, partial(send, messages))
+    except RefusedError as refused:
+        found = {"mistake": refused.mistake, "is_lacking": refused.is_lacking}
+        send(messages, {"done": REFUSED, "reason": str(refused), "found": found})
         return
     if isinstance(job, RowJob):
         from crossover.machine.trust import may_pass
@@ -92,16 +84,6 @@ def _do_and_tell(job: Job, messages: int) -> None:
     else:
         status, reason, found = result
         send(messages, {"done": status, "reason": reason, "found": found})
-
-
-def _refusal(error: Exception, job: Job) -> dict[str, Any]:
-    """An error in its first line, as the user's mistake, and whether its words are those of a device that lacks it."""
-    from crossover.measurement.step.endings import first_line, is_lacking, original
-
-    source = original(error)
-    known = _mistake_of(error, job) or error
-    mistake = str(known) if isinstance(known, UserError) else f"{type(error).__name__}: {first_line(error)}"
-    return {"reason": first_line(source), "found": {"mistake": mistake, "is_lacking": is_lacking(source)}}
 
 
 def _mistake_of(error: BaseException, job: Job) -> UserError | None:

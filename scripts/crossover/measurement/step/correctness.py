@@ -26,7 +26,6 @@ from torch import nn
 from torch.autograd.graph import _engine_run_backward
 
 from crossover.machine.kernel import available_bytes
-from crossover.measurement.memory.memory_host import measure_host
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import first_line, is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic
@@ -71,7 +70,7 @@ LONGEST_BATCH_S = 5.0
 """A batch whose rows cannot stand for it may take the reference this long."""
 
 NEGLIGIBLE_S = 0.02
-"""A run of the reference this short needs little memory."""
+"""A batch that takes the reference no longer needs little memory."""
 
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
@@ -93,20 +92,35 @@ class Answer:
     """How many rows of the batch were compared; None: all."""
 
 
+GrownBytes = Callable[[Callable[[], None]], int]
+
+
+def without_measuring(run: Callable[[], None]) -> int:
+    run()
+    return 0
+
+
 class UncheckedError(Exception):
     """Nothing can be compared."""
 
 
 def compare_with_reference(
-    task: Task, fresh_model: Callable[[], nn.Module], precision: str, execution: str = "eager"
+    task: Task,
+    fresh_model: Callable[[], nn.Module],
+    precision: str,
+    execution: str = "eager",
+    grown_bytes: GrownBytes = without_measuring,
 ) -> Answer:
-    """Compare one batch of a task with double precision; leaves fresh weights in the task's model."""
+    """Compare one batch of a task with double precision; leaves fresh weights in the task's model.
+
+    `grown_bytes` runs the reference on some rows and says by how much the host's memory grew.
+    """
     if task.not_comparable is not None:
         return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
     answers = []
     try:
         for _ in range(ATTEMPTS):
-            answers.append(_compare(task, fresh_model(), precision, execution))
+            answers.append(_compare(task, fresh_model(), precision, execution, grown_bytes))
             if answers[-1].wrong is answers[-1].unchecked is None:
                 return answers[-1]
     except UncheckedError as error:
@@ -117,7 +131,7 @@ def compare_with_reference(
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
 
 
-def _compare(task: Task, fresh: nn.Module, precision: str, execution: str) -> Answer:
+def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown_bytes: GrownBytes) -> Answer:
     """One attempt; raises UncheckedError if nothing can be compared."""
     weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
     if 4 * weights_bytes > available_bytes():
@@ -127,14 +141,24 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str) -> An
     draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
 
     def ours(inputs: Any) -> Values:
-        return _evaluate(task, task.model, task.arithmetic, inputs, draws)
+        # Some rows of a training would be compiled anew; `timed_check` compares the whole compiled step.
+        is_other_graph = execution == "compile" and isinstance(task, GradientTask) and inputs is not batch
+        with torch.compiler.set_stance("force_eager") if is_other_graph else nullcontext():
+            return _evaluate(task, task.model, task.arithmetic, inputs, draws)
 
     def theirs(inputs: Any, *noise: RoundingNoise) -> Values:
         with _doubles_by_default():
             return _evaluate(task, reference, REFERENCE, map_tensors(_place, inputs), draws, *noise)
 
-    with _without_dropout(task.model), _without_dropout(reference):
-        part = _part(task, batch, ours, theirs, precision)
+    known: dict[int, Values] = {}
+
+    def first(inputs: Any) -> Values:
+        known[id(inputs)] = values = theirs(inputs)
+        return values
+
+    with without_dropout(task.model), without_dropout(reference):
+        before = torch.get_rng_state()
+        part = _part(task, batch, ours, first, precision, grown_bytes)
 
         @cache
         def check_repeats() -> None:
@@ -147,8 +171,7 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str) -> An
             check_repeats()  # or the model's own randomness would count as the effect of rounding
             return _errors(theirs(part.exact, RoundingNoise(share, seed)), exact)
 
-        before = torch.get_rng_state()
-        exact = theirs(part.exact)
+        exact = known.get(id(part.exact)) or first(part.exact)
         unseen = not torch.equal(torch.get_rng_state(), before)
         if unseen or (getattr(draws, "drew", False) and part.rows is not None):
             raise UncheckedError("the model draws random numbers that the reference cannot draw as well")
@@ -217,7 +240,12 @@ def _rows_of(values: Values, rows: torch.Tensor) -> Values:
 
 
 def _part(
-    task: Task, batch: Any, ours: Callable[[Any], Values], theirs: Callable[[Any], Values], precision: str
+    task: Task,
+    batch: Any,
+    ours: Callable[[Any], Values],
+    theirs: Callable[[Any], Values],
+    precision: str,
+    grown_bytes: GrownBytes,
 ) -> Part:
     """The whole batch, or some rows where it would take the reference long; raises UncheckedError if neither can be."""
     whole = Part(batch, batch)
@@ -232,38 +260,37 @@ def _part(
     def run() -> None:
         theirs(some)
 
+    times = count / len(rows)
     try:
-        seconds, bytes_ = _cost(run)
+        whole_s = times * _seconds(run)
+        if whole_s > WHOLE_BATCH_S:  # the first run also loads libraries
+            whole_s = times * _seconds(run)
     except Exception as error:
         if is_out_of_memory(error):
             raise
         return whole  # the model takes batches of one size only
-    times = count / len(rows)
-    fits = bytes_ * times < available_bytes() / 2
-    if fits and seconds * times <= WHOLE_BATCH_S:
+
+    def fits() -> bool:
+        return whole_s <= NEGLIGIBLE_S or times * grown_bytes(run) < available_bytes() / 2
+
+    if whole_s <= WHOLE_BATCH_S and fits():
         return whole
     if training:
         return Part(some, some, None, len(rows))
     if lengths == {count} and _rows_stand_alone(batch, count, rows, ours, precision):
         return Part(batch, some, rows, len(rows))
-    if fits and seconds * times <= LONGEST_BATCH_S:
+    if whole_s <= LONGEST_BATCH_S and fits():
         return whole
     raise UncheckedError(
-        "the rows of a batch depend on each other, so that all of them must be compared; in double precision they "
-        f"would take about {seconds * times:.0f} s and {bytes_ * times / 1e9:.1f} GB"
+        "the rows of a batch depend on each other, so that all of them must be compared; in double precision that "
+        f"would take about {whole_s:.0f} s, or more memory than there is"
     )
 
 
-def _cost(run: Callable[[], None]) -> tuple[float, float]:
-    """Seconds and bytes of a run of the reference; the first, which loads libraries, counts only if it is short."""
+def _seconds(run: Callable[[], None]) -> float:
     start_s = time.perf_counter()
     run()
-    seconds = time.perf_counter() - start_s
-    if seconds < NEGLIGIBLE_S:
-        return seconds, 0
-    start_s = time.perf_counter()
-    memory = measure_host(run)
-    return time.perf_counter() - start_s, memory["peak_rss_bytes"] - memory["base_rss_bytes"]
+    return time.perf_counter() - start_s
 
 
 def _rows_stand_alone(
@@ -474,7 +501,7 @@ def _doubles(tensor: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def _without_dropout(model: nn.Module) -> Iterator[None]:
+def without_dropout(model: nn.Module) -> Iterator[None]:
     """Set the dropout of all layers in training mode to 0, since the two copies would draw different numbers.
 
     A model in evaluation mode drops nothing, and changing it would compile it anew.

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import torch
 
-from crossover.errors import InvalidError, TooSlowError, UnsupportedError, UserError
+from crossover.errors import InvalidError, RefusedError, TooSlowError, UnsupportedError, UserError
 
 Found = TypeVar("Found")
 
@@ -92,13 +92,27 @@ def free_memory_share(device: torch.device) -> float | None:
     return float(free / total)
 
 
+def refusal(error: Exception) -> RefusedError:
+    """An error of a step that may run on the CPU in fp32."""
+    source = original(error)
+    mistake = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {first_line(error)}"
+    return RefusedError(first_line(source), mistake, is_lacking(source))
+
+
+def is_mistake(error: Exception) -> bool:
+    """Whether an error is the user's mistake on any device: a UserError that explains no error of the step."""
+    return isinstance(error, UserError) and error.__cause__ is None
+
+
 def original(error: BaseException) -> BaseException:
     """The error that a UserError explains, or the error itself."""
     return error.__cause__ if isinstance(error, UserError) and error.__cause__ is not None else error
 
 
 def first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    """What an error says in its first line, with the second where the first only announces it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
 
 
 def is_lacking(error: BaseException) -> bool:

@@ -17,7 +17,15 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from crossover.measurement.step.check_modes import RoundingNoise
-from crossover.measurement.step.correctness import FACTOR, ROUNDING, Answer, Errors, judge, relative_error
+from crossover.measurement.step.correctness import (
+    FACTOR,
+    ROUNDING,
+    Answer,
+    Errors,
+    judge,
+    relative_error,
+    without_dropout,
+)
 from crossover.measurement.step.endings import first_line, is_out_of_memory
 from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.tasks import Task
@@ -35,7 +43,7 @@ class State:
     def __init__(self, task: Task) -> None:
         model: nn.Module = task.model
         optimizer: dict[Any, Any] = getattr(task.optimizer, "state", {})
-        self.moving = {
+        self.moving: dict[str, list[torch.Tensor]] = {
             "update": list(model.parameters()),
             "buffers": [buffer for buffer in model.buffers() if buffer.is_floating_point() or buffer.is_complex()],
         }
@@ -70,17 +78,19 @@ class Course:
 
 def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answer:
     """Compare timed steps with eager ones of the same precision and device; leaves the task's state as it was."""
+    is_graph = execution.results is not None
     try:
-        return _compare(task, execution, precision)
+        # A graph draws the eager step's numbers; compiled code draws its own, so that it is compared without dropout.
+        with nullcontext() if is_graph else without_dropout(task.model):
+            return _compare(task, execution, precision, is_graph)
     except Exception as error:  # each of the two has run before, but not beside the other
         what = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with eager steps failed: {what}")
 
 
-def _compare(task: Task, execution: Execution, precision: str) -> Answer:
+def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -> Answer:
     inputs = task.next_inputs()
     state = State(task)
-    is_graph = execution.results is not None
 
     def eager(noise: AbstractContextManager[Any] | None = None) -> Course:
         stance = nullcontext() if is_graph else torch.compiler.set_stance("force_eager")

@@ -30,6 +30,7 @@ from crossover.measurement.step.correctness import (
     compare_with_reference,
     judge,
     relative_error,
+    without_measuring,
 )
 from crossover.measurement.step.precision import arithmetic_of
 from crossover.measurement.step.tasks import Task
@@ -131,12 +132,13 @@ def checked(
     right: Callable[[], nn.Module] = model,
     batch: torch.Tensor | None = None,
     forward: Callable[..., Any] = squared,
+    grown_bytes: Callable[..., int] = without_measuring,
 ) -> Answer:
     """The verdict on a training whose model is made wrong while the reference's is not."""
     torch.manual_seed(0)
     batch = torch.randn(ROWS, 4) if batch is None else batch
     task = TinyTraining(wrong(right()), [batch], arithmetic_of(precision, CPU), forward)
-    return compare_with_reference(task, right, claimed or precision)
+    return compare_with_reference(task, right, claimed or precision, grown_bytes=grown_bytes)
 
 
 def is_right(answer: Answer) -> bool:
@@ -398,9 +400,9 @@ def test_tensors_that_a_model_makes_itself_are_double_in_the_reference(make: Cal
     assert torch.get_default_dtype() == before
 
 
-def costing(monkeypatch: pytest.MonkeyPatch, seconds: float, bytes_: float = 0) -> None:
-    """Make some rows cost the reference so much."""
-    monkeypatch.setattr(correctness, "_cost", lambda run: (run(), (seconds, bytes_))[1])
+def costing(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Make some rows take the reference so long."""
+    monkeypatch.setattr(correctness, "_seconds", lambda run: (run(), seconds)[1])
 
 
 BATCH = 1024
@@ -411,22 +413,22 @@ LIMIT_S = WHOLE_BATCH_S / 32
 @pytest.mark.parametrize(
     ("seconds", "bytes_", "seen", "rows"),
     [
-        (LIMIT_S, 10, [ROWS, BATCH, BATCH], None),  # the rows whose cost is measured; the reference, the step
-        (LIMIT_S * 1.01, 10, [ROWS, ROWS, ROWS], ROWS),
-        (LIMIT_S, 1e15, [ROWS, ROWS, ROWS], ROWS),
+        (LIMIT_S, 10, [ROWS, BATCH, BATCH], None),  # the rows whose time is taken; the reference, the step
+        (LIMIT_S * 1.01, 10, [ROWS, ROWS, ROWS], ROWS),  # once more, since the first run loads libraries
+        (LIMIT_S, 10**15, [ROWS, ROWS], ROWS),
     ],
 )
 def test_a_training_is_compared_whole_unless_that_takes_long_or_much_memory(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, bytes_: float, seen: list[int], rows: int | None
+    monkeypatch: pytest.MonkeyPatch, seconds: float, bytes_: int, seen: list[int], rows: int | None
 ) -> None:
-    costing(monkeypatch, seconds, bytes_)
+    costing(monkeypatch, seconds)
     found: list[int] = []
 
     def forward(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         found.append(len(inputs))
         return squared(model, inputs)
 
-    answer = checked(batch=torch.randn(BATCH, 4), forward=forward)
+    answer = checked(batch=torch.randn(BATCH, 4), forward=forward, grown_bytes=lambda _run: bytes_)
     assert is_right(answer)
     assert (found, answer.rows) == (seen, rows)
 

@@ -191,3 +191,4 @@ def test_a_compilers_errors_are_those_of_a_device() -> None:
 def test_an_error_without_words_is_its_type() -> None:
     assert first_line(KeyError()) == "KeyError"
     assert first_line(RuntimeError("\na\nb")) == "a"
+    assert first_line(RuntimeError("backend='inductor' raised:\n\n  no g++\nb")) == "backend='inductor' raised: no g++"

@@ -50,6 +50,33 @@ def test_a_convolution() -> None:
     assert flops_of(task.step) == 2 * (2 * 4 * 5 * 8 * 8 * 27)
 
 
+class Derivative(nn.Module):
+    """Derivatives by its inputs within the forward pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2, 4)
+
+    def forward(self, points: torch.Tensor) -> torch.Tensor:
+        points = points.detach().requires_grad_()
+        return torch.autograd.grad(self.layer(points).sum(), points, create_graph=True)[0]
+
+
+def test_derivatives_within_the_forward_pass_count() -> None:
+    """Three products of 7, 2 and 4: the layer, its derivative by the points, and that one's by the weights."""
+    assert flops_of(TinyTraining(Derivative(), [torch.randn(7, 2)]).step) == 3 * 2 * 7 * 2 * 4
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # torch.func's own
+def test_derivatives_by_sample_count() -> None:
+    class PerSample(Derivative):
+        def forward(self, points: torch.Tensor) -> torch.Tensor:
+            found: torch.Tensor = torch.func.vmap(torch.func.grad(lambda point: self.layer(point).sum()))(points)
+            return found
+
+    assert flops_of(TinyTraining(PerSample(), [torch.randn(7, 2)]).step) > 0
+
+
 class Attention(nn.Module):
     """Nothing but attention among the inputs' heads, and one weight, so that there is a gradient."""
 
