@@ -241,7 +241,11 @@ def _kind(value: Any) -> str:
 
 def _outputs(model: nn.Module, inputs: Any, targets: Any) -> Any:
     """The model's output; a list of dicts as the targets goes to the model, as detectors take it."""
-    return called(model, (inputs, targets)) if is_list_of_dicts(targets) else called(model, inputs)
+    if not is_list_of_dicts(targets):
+        return called(model, inputs)
+    if isinstance(inputs, dict | UserDict):
+        return model(**inputs, targets=targets)
+    return model(*(inputs if type(inputs) is tuple else (inputs,)), targets)
 
 
 def called(model: nn.Module, inputs: Any) -> Any:
@@ -455,7 +459,10 @@ class OwnTraining(_Own, TrainingTask):
         self.loss = self.model.loss if isinstance(self.model, ModelWithLoss) else made.loss
         of_table = isinstance(made.inputs, TableSamples)
         self.labels = made.inputs.labels if of_table else ClassLabels.of_targets(self.first[1])
-        parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        trained = list(self.model.parameters())
+        if made.run is not None and isinstance(made.loss, nn.Module):
+            trained += arithmetic.place_model(made.loss).parameters()
+        parameters = [parameter for parameter in trained if parameter.requires_grad]
         if not parameters:
             raise UserError(f"{model.shown}: the model has no parameters to train; take mode: infer")
         self.optimizer = self._optimizer(parameters)
@@ -490,8 +497,6 @@ class OwnTraining(_Own, TrainingTask):
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
         """Give the user's own step what the precision needs, and note what it does not take."""
         arithmetic = self.arithmetic
-        if isinstance(self.made.loss, nn.Module):
-            arithmetic.place_model(self.made.loss)
         if len(_places(run)) >= AMP_ARGUMENT:
             self.amp = (arithmetic,)
         elif arithmetic.scaler is not None:

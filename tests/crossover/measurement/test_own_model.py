@@ -565,6 +565,45 @@ class TestLosses:
         assert task.model.loss.scale.item() == -1  # 1 less 0.5 times 4
         assert task.model.model.weight.tolist() == [[-2.0] * 3]
 
+    def test_a_loss_that_the_whole_step_uses_is_moved_and_trained_too(self, build: Build) -> None:
+        task = build(
+            """
+            class Scaled(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.scale = nn.Parameter(torch.ones(()))
+                def forward(self, output):
+                    return output.sum() * self.scale
+            def build():
+                loss = Scaled()
+                def run(model, inputs, targets, optimizer):
+                    loss(model(inputs)).backward()
+                    optimizer.step()
+                model = nn.Linear(3, 1, bias=False)
+                nn.init.ones_(model.weight)
+                sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.5)
+                return Step(model=model, inputs=torch.ones(4, 3), loss=loss, run=run, optimizer=sgd)
+            """,
+            precision="fp64",
+        )
+        task.step()
+        (_, scale) = (parameter for group in task.optimizer.param_groups for parameter in group["params"])
+        assert (scale.dtype, scale.item()) == (torch.float64, -5)  # 1 less 0.5 times 12
+
+    @pytest.mark.parametrize("inputs", ["images", "(images,)", "{'images': images}"])
+    def test_a_list_of_dicts_is_the_last_argument(self, build: Build, inputs: str) -> None:
+        task = build(
+            f"""
+            class Detector(nn.Linear):
+                def forward(self, images, targets):
+                    return {{"boxes": super().forward(images[0]).sum() * sum(target["boxes"].sum() for target in targets)}}
+            def build():
+                images = [torch.ones(3) for _ in range(4)]
+                return Detector(3, 1), {inputs}, [{{"boxes": torch.zeros(2)}} for _ in range(4)]
+            """
+        )
+        assert task.forward(task.model, *task.next_inputs())[0].item() == 0
+
     def test_a_dict_of_losses_is_summed(self) -> None:
         one, two = (torch.tensor(value, requires_grad=True) for value in (1.0, 2.0))
         assert default_loss({"boxes": one, "classes": two, "accuracy": torch.tensor(9.0)}, None).item() == 3
