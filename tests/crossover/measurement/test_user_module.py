@@ -144,6 +144,18 @@ def test_an_import_that_fails_is_one_line(
     assert "usage" not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "unable to write to file </torch_12_345_0>: No space left on device (28)",
+        "DataLoader worker (pid 12) is killed by signal: Bus error. It is possible that dataloader's workers are out of "
+        "shared memory. Please try to raise your shared memory limit.",
+    ],
+)
+def test_full_shared_memory_is_explained(text: str) -> None:
+    assert first_line(RuntimeError(text)) == f"{text}; enlarge /dev/shm, or take num_workers=0"
+
+
 def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
     import importlib.machinery
 
