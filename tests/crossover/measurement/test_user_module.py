@@ -148,8 +148,8 @@ def test_an_import_that_fails_is_one_line(
     "text",
     [
         "unable to write to file </torch_12_345_0>: No space left on device (28)",
-        "DataLoader worker (pid 12) is killed by signal: Bus error. It is possible that dataloader's workers are out of "
-        "shared memory. Please try to raise your shared memory limit.",
+        "DataLoader worker (pid 12) is killed by signal: Bus error. It is possible that dataloader's workers are out "
+        "of shared memory. Please try to raise your shared memory limit.",
     ],
 )
 def test_full_shared_memory_is_explained(text: str) -> None:
