@@ -74,6 +74,13 @@ def did_you_mean(name: str, known: Sequence[str], most: int) -> str:
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
 
+ASSERTED = "device-side assert triggered"
+ASSERTION = (
+    "an assertion failed on the GPU: most often labels lie outside of the classes, or an index is out of range; "
+    "the same command with --device=cpu names the line"
+)
+"""What `ASSERTED`, in an error of torch's, means."""
+
 FULL_CODES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FULL_WORDS = re.compile("No space left on device|Disk quota exceeded|File too large")
 """How libraries say it in errors of their own."""

@@ -144,6 +144,28 @@ def test_an_import_that_fails_is_one_line(
     assert "usage" not in capfd.readouterr().err
 
 
+def test_an_assertion_on_the_gpu_is_explained() -> None:
+    """The step that waited for it is not the one that failed."""
+    text = "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs.nvidia.com/"
+    said = first_line(RuntimeError(text))
+    assert said.startswith(
+        "CUDA error: device-side assert triggered; an assertion failed on the GPU: most often labels"
+    )
+    assert said.endswith("--device=cpu names the line")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "unable to write to file </torch_12_345_0>: No space left on device (28)",
+        "DataLoader worker (pid 12) is killed by signal: Bus error. It is possible that dataloader's workers are out "
+        "of shared memory. Please try to raise your shared memory limit.",
+    ],
+)
+def test_full_shared_memory_is_explained(text: str) -> None:
+    assert first_line(RuntimeError(text)) == f"{text}; enlarge /dev/shm, or take num_workers=0"
+
+
 def test_a_compiled_extension_that_does_not_load_is_explained() -> None:
     import importlib.machinery
 
@@ -245,6 +267,9 @@ def reset() -> None:
         ("torch.set_default_device('meta')", "default_device", "devices"),
         (f"torch.set_num_threads({torch.get_num_threads() + 1})", "threads", "cpu_threads"),
         ("torch.set_float32_matmul_precision('high')", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
+        ("torch.backends.cuda.matmul.allow_tf32 = True", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
+        ("torch.backends.cudnn.allow_tf32 = True", "cudnn.conv.fp32_precision", "precisions: [tf32]"),
+        ("torch.set_default_tensor_type(torch.DoubleTensor)", "default_dtype", "precisions: [fp64]"),
         ("torch.backends.cudnn.benchmark = True", "cudnn.benchmark", None),
         ("torch.use_deterministic_algorithms(True)", "deterministic_algorithms", None),
     ],

@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from crossover.files import atomic_path
+from crossover.measurement.process.assertions import first_assertion_only
 from crossover.measurement.process.children import ForkedProcess, FreshProcess, NoServerError, OutdatedServerError
 from crossover.measurement.process.jobs import REFUSED, Job, Outcome, RowJob, TrialJob, TryJob, plain_cell
 from crossover.measurement.process.supervision import ChildFailedError, ChildLostError, kernel_oom_kills, supervise
@@ -64,14 +65,17 @@ def _run(job: Job) -> Outcome:
     Its folder for temporary files is removed however it ends. Raises ChildFailedError if the measuring process ended by
     an error, which it has printed.
     """
-    with tempfile.TemporaryDirectory(prefix="xo-", ignore_cleanup_errors=True) as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="xo-", ignore_cleanup_errors=True) as folder,
+        first_assertion_only(job.cell.device) as error,
+    ):
         own = {**os.environ, "TMPDIR": folder}
         if job.isolation == "server":
             try:
-                return supervise(ForkedProcess(job, own), job.time_limit_s, kernel_oom_kills)
+                return supervise(ForkedProcess(job, own, error), job.time_limit_s, kernel_oom_kills)
             except OutdatedServerError:
                 pass
             except (NoServerError, ChildLostError) as reason:
                 print(f"no trial server: {reason}; starting a fresh process", file=sys.stderr)
-        fresh = FreshProcess(replace(job, isolation="process"), own)
+        fresh = FreshProcess(replace(job, isolation="process"), own, error)
         return supervise(fresh, job.time_limit_s, kernel_oom_kills)

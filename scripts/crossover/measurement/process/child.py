@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from crossover.errors import RefusedError, UserError, one_line_errors
+from crossover.errors import ASSERTED, ASSERTION, RefusedError, UserError, one_line_errors
 from crossover.machine.code_key import code_of, work_of
 from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
@@ -62,9 +62,7 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
 def _do_and_tell(job: Job, messages: int) -> None:
     from crossover.machine.threads import confine, export_threads
 
-    if job.dataset is not None:  # the user's code may change the working folder
-        job = replace(job, dataset=str(Path(job.dataset).absolute()))
-    if isinstance(job, RowJob):
+    if isinstance(job, RowJob):  # the user's code may change the working folder
         job = replace(job, output=str(Path(job.output).absolute()))
     confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
     export_threads(job.threads)
@@ -92,12 +90,7 @@ def _mistake_of(error: BaseException, job: Job) -> UserError | None:
     shown = model.shown if model else job.cell.workload
     if isinstance(error, SystemExit):
         return UserError(f"{shown}: its step ends the program (SystemExit: {error}); take that out")
-    if "device-side assert triggered" in str(error):
-        return UserError(
-            f"{shown}: an assertion failed on the GPU: most often labels lie outside of the classes, or an index is "
-            "out of range; the same command with --device=cpu names the line"
-        )
-    return None
+    return UserError(f"{shown}: {ASSERTION}") if ASSERTED in str(error) else None
 
 
 def _found(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -89,14 +89,15 @@ class Child(ABC):
 
 
 class FreshProcess(Child):
-    """A measuring process that starts from nothing."""
+    """A measuring process that starts from nothing and writes its errors to a descriptor."""
 
-    def __init__(self, job: Job, environment: dict[str, str]) -> None:
+    def __init__(self, job: Job, environment: dict[str, str], error: int = 2) -> None:
         super().__init__()
         handed = (self.childs_lifeline, self.childs_messages)
         self.process = subprocess.Popen(
             [*entry("child"), job.to_json(), *map(str, handed)],
             stdin=subprocess.DEVNULL,
+            stderr=error,
             env=environment,
             pass_fds=handed,
             start_new_session=True,
@@ -114,7 +115,7 @@ class FreshProcess(Child):
 class ForkedProcess(Child):
     """A measuring process forked by the trial server; raises NoServerError if no server forks it."""
 
-    def __init__(self, job: Job, environment: dict[str, str]) -> None:
+    def __init__(self, job: Job, environment: dict[str, str], error: int = 2) -> None:
         if sys.platform != "linux":
             raise NoServerError("it needs Linux")
         preloaded, _ = NULL_TRIAL if work_of(job.kind, job.cell.workload) == NULL_TRIAL else WORK["trial"]
@@ -125,18 +126,18 @@ class ForkedProcess(Child):
         try:
             self.connection = _connect(path, key, preloaded, environment)
             self.answers = Inbox(self.connection.fileno())
-            self.pid = self._order(job, environment, path)
+            self.pid = self._order(job, environment, path, error)
         except BaseException:
             super().close()
             raise
         finally:
             self.close_childs_ends()
 
-    def _order(self, job: Job, environment: dict[str, str], path: Path) -> int:
+    def _order(self, job: Job, environment: dict[str, str], path: Path, error: int) -> int:
         if job.cpus is None:
             job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # not those of the server
         order = {"job": job.to_json(), "environment": environment, "folder": str(Path.cwd())}
-        send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages])
+        send_order(self.connection, order, [1, error, self.childs_lifeline, self.childs_messages])
         answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
         if "child" in answer:
             return int(answer["child"])
