@@ -28,6 +28,8 @@ MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-NaN", "-nan", "N
 """Fields of a CSV file, outside of quotes, that hold no value."""
 INDEX = re.compile(r"(Unnamed: [\d.]+|__index_level_\d+__)?")
 """Names of columns that number the rows: none, what pandas makes of none, and what it calls an index."""
+AMBIGUOUS = r"^[+-]?([0-9]{1,3}|[1-9][0-9]{0,2},[0-9]{3})$"
+"""A number whose comma may divide thousands as well as decimals."""
 BLOCK_BYTES = 1 << 26
 """A row of a CSV file must fit into one block."""
 MOST_NAMED = 10
@@ -113,11 +115,12 @@ def read_columns(file: Path, names: Sequence[str]) -> pa.Table:
             return pyarrow.parquet.read_table(file, columns=list(names))
         columns = _columns_of(file)
         table = _read_csv(file, columns, names, ".")
-        texts = _text_columns(table)
-        if texts and columns.delimiter != ",":  # as spreadsheets write where a comma is the decimal point
-            other = _read_csv(file, columns, names, ",")
-            table = other if _text_columns(other) < texts else table
-        return table
+        if columns.delimiter == "," or not _text_columns(table):
+            return table
+        other = _read_csv(file, columns, names, ",")  # as spreadsheets write where a comma is the decimal point
+    numbers = _text_columns(table) - _text_columns(other)
+    _check_decimal(table.select(sorted(numbers)), shown_path(file))
+    return other if len(_text_columns(other)) < len(_text_columns(table)) else table
 
 
 def _columns_of(file: Path) -> _Columns:
@@ -178,10 +181,23 @@ def _read_csv(
         return _read_csv(file, columns, names, decimal_point, threads=False)  # then the error names the row
 
 
-def _text_columns(table: pa.Table) -> int:
+def _text_columns(table: pa.Table) -> set[str]:
     import pyarrow as pa
 
-    return sum(pa.types.is_string(kind) for kind in table.schema.types)
+    return {field.name for field in table.schema if pa.types.is_string(field.type)}
+
+
+def _check_decimal(texts: pa.Table, shown: str) -> None:
+    """Raise UserError for a column whose commas may divide thousands in all of its rows."""
+    import pyarrow.compute
+
+    for name, column in zip(texts.column_names, texts.columns, strict=True):
+        if pyarrow.compute.all(pyarrow.compute.match_substring_regex(column, AMBIGUOUS)).as_py():
+            first = shown_value(column.drop_null()[0].as_py())
+            raise UserError(
+                f"{shown}: column {shown_value(name)} holds {first}, and its commas may divide thousands or decimals; "
+                "write the numbers without commas"
+            )
 
 
 def _is_parquet(file: Path) -> bool:

@@ -93,6 +93,19 @@ def test_refined_sizes_are_hollow(view_of: View, power_laws: PowerLaws) -> None:
     assert [list(as_points(line)) for line in hollow] == [[4], [4]]
 
 
+def test_published_steps_of_a_device_that_was_not_measured_lie_beside_ours(
+    view_of: View, power_laws: PowerLaws
+) -> None:
+    published = [{"size": 4, "device": "mps", "hardware": "Apple GPU", "step_time_s": 0.5}]
+    rows = power_laws(SIZES)
+    (axes,) = times.draw(view_of(rows[rows["device"] == "cpu"], published)).axes
+    shown = labelled(axes)
+    assert set(shown) == {CPU, "published: GPU (Apple GPU)"}
+    assert shown["published: GPU (Apple GPU)"] == {4: 0.5}
+    (over_parameters,) = times.draw(view_of(rows, published, x_axis="parameters")).axes
+    assert "published: GPU (Apple GPU)" not in labelled(over_parameters)
+
+
 def test_runs_have_the_time_of_their_steps_beside_published_runs(view_of: View, power_laws: PowerLaws) -> None:
     run = {"device": "cuda", "hardware": "Old G0", "size": 4, "run_time_s": 7.0}
     (axes,) = times.draw(view_of(power_laws(SIZES), [run], steps_per_run=2000)).axes

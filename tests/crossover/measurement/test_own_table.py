@@ -163,6 +163,8 @@ def test_a_table_of_any_origin_gives_the_same_rows(tmp_path: Path, name: str, wr
         ("a,label\n1,x\n?,y\nNaN,x\n,y\n", "rows.csv: column 'a' has 3 of 4 rows without a value"),
         ('a,label\n"1,234",x\n', "rows.csv: column 'a' holds text, '1,234' in row 1"),
         ("a;label\n1,5;x\n0.5;y\n", "rows.csv: column 'a' holds text, '1,5' in row 1"),
+        ("a;label\n1,234;x\n17;y\n", "rows.csv: column 'a' holds '1,234', and its commas may divide thousands or dec"),
+        ("a;label\n1,234,567;x\n", "rows.csv: column 'a' holds text, '1,234,567' in row 1"),
         ("a,label\n1,x\n2,\n", "rows.csv: column 'label' has 1 of 2 rows without a value"),
     ],
 )
@@ -175,6 +177,12 @@ def test_a_csv_file_that_is_no_table_of_numbers_is_one_line(
         samples_of(Table(str(tmp_path / "rows.csv"), "label"))
     assert str(found.value).startswith(message)
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("text", ["0,125;y", "1,5;y", "1234,125;y"])
+def test_one_number_tells_that_commas_are_decimal(tmp_path: Path, text: str) -> None:
+    (tmp_path / "rows.csv").write_text(f"a;label\n1,234;x\n{text}\n")
+    assert samples_of(Table(str(tmp_path / "rows.csv"), "label")).tensors[0][0].item() == pytest.approx(1.234)
 
 
 def test_a_class_may_be_called_na_in_quotes(tmp_path: Path) -> None:

@@ -80,14 +80,17 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
 
 
 def _draw_published(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    """Published run times as hollow squares on dotted lines, in the colour of their device."""
-    runs = view.published_on(first_row(cells), "size", "device", "run_time_s")
+    """Published times as hollow squares on dotted lines, in the colour of their device, which need not be measured."""
+    if view.x_axis != "size":
+        return
+    metric = "step_time_s" if view.spec["steps_per_run"] is None else "run_time_s"
+    runs = view.published_on(first_row(cells), "size", "device", metric)
     for device, hardware in dict.fromkeys((run["device"], run["hardware"]) for run in runs):
         own = [run for run in runs if (run["device"], run["hardware"]) == (device, hardware)]
-        reach(axes, [run["run_time_s"] for run in own])
+        reach(axes, [run[metric] for run in own])
         axes.plot(
             [float(run["size"]) for run in own],
-            [run["run_time_s"] for run in own],
+            [run[metric] for run in own],
             color=DEVICE_COLOURS[device],
             linestyle=":",
             linewidth=1,
