@@ -113,7 +113,7 @@ def remedies_of(
         return ways
     tensors = tensors_of(inputs)
     late = _is_late(inputs)
-    if tensors and (late or 2 * copies.bytes >= sum(map(dense_bytes, tensors))):
+    if tensors and (late or 0 < sum(map(dense_bytes, tensors)) <= 2 * copies.bytes):
         pinned = all(is_pinned(tensor) for tensor in tensors) if late else copies.pinned
         with suppress(Exception):
             ways |= _from_the_host(task, execution, inputs, held, pinned, early=not late)
