@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves
 
 from crossover.config.words import LARGER_BATCH
 from crossover.errors import UnsupportedError
@@ -113,7 +113,7 @@ def remedies_of(
         return ways
     tensors = tensors_of(inputs)
     late = _is_late(inputs)
-    if tensors and (late or 2 * copies.bytes >= sum(map(dense_bytes, tensors))):
+    if tensors and (late or 0 < sum(map(dense_bytes, tensors)) <= 2 * copies.bytes):
         pinned = all(is_pinned(tensor) for tensor in tensors) if late else copies.pinned
         with suppress(Exception):
             ways |= _from_the_host(task, execution, inputs, held, pinned, early=not late)
@@ -121,13 +121,16 @@ def remedies_of(
 
 
 def are_rows(batch: Inputs) -> bool:
-    """Whether a batch is dense tensors with a row for each sample, and nothing else.
+    """Whether a batch is dense tensors with a row for each sample, without lists and numbers.
 
     A list may hold a tensor for each sample, such as images of unlike sizes, and a number may count the samples.
     """
-    leaves = [leaf for leaf in tree_leaves(batch, is_leaf=lambda part: isinstance(part, list)) if leaf is not None]
-    dense = all(isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided and leaf.dim() for leaf in leaves)
-    return dense and len({len(leaf) for leaf in leaves}) == 1
+    leaves = tree_leaves(batch, is_leaf=lambda part: isinstance(part, list))
+    if any(isinstance(leaf, list | int | float) for leaf in leaves):
+        return False
+    tensors = tensors_of(batch)
+    dense = all(tensor.layout == torch.strided and tensor.dim() for tensor in tensors)
+    return dense and len({len(tensor) for tensor in tensors}) == 1
 
 
 def dense_bytes(tensor: torch.Tensor) -> int:
@@ -185,10 +188,8 @@ def _from_the_host(
     host = map_tensors(torch.Tensor.cpu, inputs)
 
     def copied(batch: Inputs, wait: bool) -> Inputs:
-        def to_its_device(leaf: Any, target: Any) -> Any:
-            return leaf.to(target.device, non_blocking=not wait) if isinstance(leaf, torch.Tensor) else leaf
-
-        return tree_map(to_its_device, batch, held)  # type: ignore[no-any-return]
+        devices = iter([tensor.device for tensor in tensors_of(held)])
+        return map_tensors(lambda tensor: tensor.to(next(devices), non_blocking=not wait), batch)  # type: ignore[no-any-return]
 
     def step(batch: Inputs, wait: bool, early: bool) -> None:
         execution.run(*(copied(batch, wait) if early else batch))

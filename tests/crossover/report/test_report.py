@@ -18,6 +18,7 @@ from crossover.config.words import FLAGS
 from crossover.report.report import Run, trust_of, write_report
 from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS
+from crossover.tables.registry import SPLIT
 from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, write_page
 
 Row = Callable[..., dict[str, Any]]
@@ -201,6 +202,21 @@ def test_advice_names_the_zones_and_the_side_ahead_in_each(
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     zone = ZONE | known | {"cpu_until": ends[0], "gpu_from": ends[1]}
     assert (words.advice(zone), words.margins(zone)) == (advice, margins)
+
+
+@pytest.mark.parametrize(
+    ("device", "cause", "begins"),
+    [
+        ("GPU", "host", "GPU: Python and other host work, which no CUDA graph can hold, takes most of a step at"),
+        ("CPU", "host", "CPU: Python and other host work takes most of a step at"),
+        ("GPU", "launch", "GPU: starting kernels takes most of a step at"),
+    ],
+)
+def test_host_work_on_a_gpu_is_said_to_fit_no_graph(device: str, cause: str, begins: str) -> None:
+    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    answer = {"device": device, "quantity": SPLIT[cause], "status": "throughout", "value": 0.9, "bracket_low": 4}
+    said = str(words.bottleneck(answer | {"unit": "neurons", "reason": None, "factor": None}))
+    assert said == f"{begins} every size measured (90 % at 4 neurons)"
 
 
 def test_words_of_others_are_text_in_the_page_and_in_markdown(rows: pd.DataFrame, tmp_path: Path) -> None:
