@@ -70,7 +70,6 @@ class AsPublished(_HiggsTraining):
     """Batches from the shuffled loader; accuracy and loss are read back in each step."""
 
     reads_back = True
-    samples_taken = 0
 
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         super().__init__(cell, arithmetic)
@@ -85,7 +84,6 @@ class AsPublished(_HiggsTraining):
         if batch is None:
             self.batches = iter(self.loader)
             batch = next(self.batches)
-        self.samples_taken += len(batch[1])
         return tuple(map(self.arithmetic.place, batch))
 
     def observe(self, *results: torch.Tensor) -> None:
