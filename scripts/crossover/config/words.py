@@ -39,7 +39,7 @@ STATUSES = {
         "out of memory",
     ),
     "unsupported": Word(
-        "the device lacks what the cell asks for",
+        "the device, the precision or the execution refuses what runs on the CPU in fp32",
         "a result; for a time, take a device that offers it, or leave it out",
         "not offered by the device",
     ),

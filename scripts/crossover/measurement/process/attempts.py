@@ -38,8 +38,9 @@ def measure(job: RowJob) -> Outcome:
 def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Outcome:
     """Have a measuring process do a job, and find out what a failed step means.
 
-    What fails although the same step runs on the CPU in fp32 is unsupported. Raises ChildFailedError if the measuring
-    process ended by an error, which it has printed, or if the step fails on the CPU too, which then is printed.
+    What fails although the same step runs on the CPU in fp32 is unsupported. Where that cannot be found out in time, it
+    is unsupported by the words of a device, else invalid. Raises ChildFailedError if the measuring process ended by an
+    error, which it has printed, or if the step fails on the CPU too, which then is printed.
     """
     start_s = clock()
     outcome = _run(job)
@@ -49,10 +50,15 @@ def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Out
     shared = {field.name: getattr(job, field.name) for field in fields(Job)}
     changes = {"cell": plain_cell(job.cell), "time_limit_s": left_s, "uuid": None}
     tried = _run(TryJob(**shared | changes, steps=1))
-    runs = tried.status in ("ok", "unsupported")
-    if not runs and (tried.status == "invalid" or not outcome.found["is_lacking"]):
-        raise ChildFailedError(outcome.found["mistake"])
-    return replace(outcome, status="unsupported", found={})
+    mistake = outcome.found["mistake"]
+    if tried.status in ("ok", "unsupported"):
+        return replace(outcome, status="unsupported", found={})
+    if tried.status == "invalid":
+        raise ChildFailedError(mistake)
+    if outcome.found["is_lacking"]:
+        return replace(outcome, status="unsupported", found={})
+    unknown = f"{mistake}; whether it runs on the CPU in fp32 could not be found out ({tried.status})"
+    return replace(outcome, status="invalid", reason=unknown, found={})
 
 
 TRY_MIN_S = 10.0

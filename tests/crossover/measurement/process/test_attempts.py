@@ -83,7 +83,8 @@ KNOWN = replace(REFUSAL, found={**REFUSAL.found, "is_lacking": True})
         (REFUSAL, "unsupported", "unsupported"),  # a size that nobody asked for
         (REFUSAL, "invalid", None),  # it fails there too
         (KNOWN, "invalid", None),
-        (REFUSAL, "timeout", None),
+        (REFUSAL, "timeout", "invalid"),
+        (REFUSAL, "oom", "invalid"),
         (KNOWN, "timeout", "unsupported"),  # it could not be found out; its words are known
         (KNOWN, "oom", "unsupported"),
     ],
@@ -105,7 +106,10 @@ def test_a_refused_step_is_tried_on_the_cpu_in_fp32(
         with pytest.raises(ChildFailedError, match="line 3: Unsupported"):
             run_supervised(job, clock)
     else:
-        assert run_supervised(job, clock) == Outcome("unsupported", FFT, False, {"parameters": 6})
+        ended = run_supervised(job, clock)
+        assert (ended.status, ended.written, ended.facts, ended.found) == (status, False, {"parameters": 6}, {})
+        unknown = f"net.py: line 3: {FFT}; whether it runs on the CPU in fp32 could not be found out ({tried})"
+        assert ended.reason == (FFT if status == "unsupported" else unknown)
     plain = jobs[1]
     assert (plain.kind, plain.steps, plain.uuid, plain.time_limit_s) == ("batch_try", 1, None, 43.0)
     assert plain.cell == CELL
