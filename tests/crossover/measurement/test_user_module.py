@@ -269,7 +269,6 @@ def reset() -> None:
         ("torch.set_float32_matmul_precision('high')", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
         ("torch.backends.cuda.matmul.allow_tf32 = True", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
         ("torch.backends.cudnn.allow_tf32 = True", "cudnn.conv.fp32_precision", "precisions: [tf32]"),
-        ("torch.set_default_tensor_type(torch.DoubleTensor)", "default_dtype", "precisions: [fp64]"),
         ("torch.backends.cudnn.benchmark = True", "cudnn.benchmark", None),
         ("torch.use_deterministic_algorithms(True)", "deterministic_algorithms", None),
     ],
