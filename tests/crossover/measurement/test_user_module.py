@@ -128,6 +128,7 @@ ENDS = f"; there are no options here, and it must not end the program: {user_mod
         ("import sys\nsys.exit(3)", f"net.py: line 2: {IMPORT}SystemExit: 3{ENDS}"),
         ("input('size? ')", f"net.py: line 1: {IMPORT}EOFError: EOF when reading a line; nobody can answer here: "),
         ("import no_such_package.part", f"; install no_such_package for {sys.executable}"),
+        ("import proc", f"; install proc for {sys.executable}"),  # a folder above, but no package
         ("def build(:", "net.py: line 1: the import fails: SyntaxError: invalid syntax"),
         ("import other", f"net.py: line 1: {IMPORT}SyntaxError: invalid syntax (other.py, line 2)"),
         ("from circle import build", "cannot import name 'build' from partially initialized module 'circle'"),
