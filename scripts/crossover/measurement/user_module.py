@@ -106,7 +106,7 @@ def _missing(name: str) -> str:
     """What to do about a module that is not found: it may lie in a folder above the user's."""
     top = name.partition(".")[0]
     for folder in dict.fromkeys(above for one in FOLDERS for above in one.parents):
-        if (folder / f"{top}.py").is_file() or (folder / top).is_dir():
+        if (folder / f"{top}.py").is_file() or any((folder / top).glob("*.py")):
             return f"{top} lies in {folder}: run there, or put that folder into PYTHONPATH"
     return f"install {top} for {sys.executable}"
 

@@ -128,6 +128,7 @@ ENDS = f"; there are no options here, and it must not end the program: {user_mod
         ("import sys\nsys.exit(3)", f"net.py: line 2: {IMPORT}SystemExit: 3{ENDS}"),
         ("input('size? ')", f"net.py: line 1: {IMPORT}EOFError: EOF when reading a line; nobody can answer here: "),
         ("import no_such_package.part", f"; install no_such_package for {sys.executable}"),
+        ("import proc", f"; install proc for {sys.executable}"),  # a folder above, but no package
         ("def build(:", "net.py: line 1: the import fails: SyntaxError: invalid syntax"),
         ("import other", f"net.py: line 1: {IMPORT}SyntaxError: invalid syntax (other.py, line 2)"),
         ("from circle import build", "cannot import name 'build' from partially initialized module 'circle'"),
@@ -269,7 +270,6 @@ def reset() -> None:
         ("torch.set_float32_matmul_precision('high')", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
         ("torch.backends.cuda.matmul.allow_tf32 = True", "cuda.matmul.fp32_precision", "precisions: [tf32]"),
         ("torch.backends.cudnn.allow_tf32 = True", "cudnn.conv.fp32_precision", "precisions: [tf32]"),
-        ("torch.set_default_tensor_type(torch.DoubleTensor)", "default_dtype", "precisions: [fp64]"),
         ("torch.backends.cudnn.benchmark = True", "cudnn.benchmark", None),
         ("torch.use_deterministic_algorithms(True)", "deterministic_algorithms", None),
     ],

@@ -75,7 +75,7 @@ def _wait(
         if clock() >= deadline:
             if facts is None:
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
-            late = _while(doing, f"not done after {time_limit_s:g} s; {remedy}")
+            late = _during(doing, f"not done after {time_limit_s:g} s; {remedy}")
             return _with_kept(Outcome("timeout", late, False, facts), kept)
         wait_readable(child.inbox.descriptor, min(deadline - clock(), POLL_S))
         ended = child.ending(0) is not None
@@ -102,7 +102,7 @@ def _wait(
     if ending is None or ending == Ending():
         raise ChildLostError("the measuring process is gone, and its parent did not say how")
     if ending.signal is None:
-        reason = _while(doing, f"the measuring process ended with status {ending.exit_code} and did not say why")
+        reason = _during(doing, f"the measuring process ended with status {ending.exit_code} and did not say why")
         raise ChildFailedError(reason, ending.exit_code if told else None)
     if facts is None:
         name = signal.Signals(ending.signal).name
@@ -110,10 +110,10 @@ def _wait(
     kills_after = oom_kills()
     out_of_memory = kills_before is not None and kills_after is not None and kills_after > kills_before
     verdict = _verdict(signal.Signals(ending.signal), out_of_memory, facts)
-    return _with_kept(replace(verdict, reason=_while(doing, verdict.reason)), kept)
+    return _with_kept(replace(verdict, reason=_during(doing, verdict.reason)), kept)
 
 
-def _while(doing: str | None, reason: str | None) -> str:
+def _during(doing: str | None, reason: str | None) -> str:
     """A reason after what was going on, where that is known."""
     return f"{doing}: {reason}" if doing else str(reason)
 
