@@ -9,7 +9,7 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import translate
 from functools import cache
 from pathlib import Path
@@ -42,10 +42,11 @@ DATA = {
     *(".hdf5", ".onnx", ".mat", ".model", ".vocab", ".png", ".jpg", ".jpeg", ".dat", ".db", ".sqlite"),
 }
 
-LARGE_BYTES = 16 * 2**20
+LARGE_BYTES = 4 * 2**20
 """Files from here on count by size and time: reading them would take longer than the rest of a dry-run."""
 MOST_READ = 500
-"""Of the files of a folder; the others count by size and time."""
+MOST_READ_BYTES = 32 * 2**20
+"""Of the files of a model; the others count by size and time."""
 MOST_LISTED = 10_000
 """Files below a folder that are looked at; of a larger folder, the first of them by name."""
 
@@ -62,8 +63,8 @@ class NamedFiles:
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 
-    def named(self, text: str, beside: Path, with_folders: bool) -> Iterator[Path]:
-        """The files of a name in a source that lies in the folder `beside`; those of a folder only if it counts."""
+    def named(self, text: str, beside: Path) -> Iterator[Path]:
+        """The files of a name in a source that lies in the folder `beside`, or those below a folder of that name."""
         if ANY in text:
             yield from filter(Path.is_file, self._matching(text, beside))
             return
@@ -71,7 +72,7 @@ class NamedFiles:
             if path.is_file():
                 yield path
                 yield from _neighbours(path)
-            elif with_folders and self._counts_whole(path, beside):
+            elif self._counts_whole(path, beside):
                 yield from self.below(path)
 
     def below(self, folder: Path) -> list[Path]:
@@ -158,12 +159,27 @@ def _files_below(folder: Path) -> Iterator[Path]:
                     return
 
 
-def content_key(path: Path, read: bool = True) -> tuple[str, int | None]:
-    """The digest of a file, and its time in ns if it is too large to be read, or not to be read."""
-    state = path.stat()
-    if read and state.st_size < LARGE_BYTES:
-        return _digest(path, state.st_size, state.st_mtime_ns), None
-    return f"{state.st_size} bytes", state.st_mtime_ns
+def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, int]]:
+    """What tells the content of files, by their labels: a digest, or the size; and the times in ns of the latter."""
+    keys: dict[str, str] = {}
+    times: dict[str, int] = {}
+    read_bytes = 0
+    for label in sorted(files):
+        state = files[label].stat()
+        read_bytes += state.st_size
+        few = len(keys) < MOST_READ and read_bytes < MOST_READ_BYTES
+        if state.st_size < LARGE_BYTES and few:
+            keys[label] = digest_of(files[label])
+        else:
+            keys[label], times[label] = f"{state.st_size} bytes", state.st_mtime_ns
+            read_bytes -= state.st_size
+    return keys, times
+
+
+def digest_of(file: Path) -> str:
+    """The digest of a file's content."""
+    state = file.stat()
+    return _digest(file, state.st_size, state.st_mtime_ns)
 
 
 @cache
