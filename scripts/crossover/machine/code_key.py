@@ -25,7 +25,7 @@ from pathlib import Path
 from crossover.config.models import Model
 from crossover.config.workloads import NULL
 from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
-from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of
+from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of, expanded
 from crossover.machine.sources import ANY, Source, read_source
 
 LIBRARY = Path(__file__).parents[2]
@@ -220,7 +220,7 @@ def _look_around(whole: Imported, modules: Modules, named: NamedFiles) -> None:
     for name in unknown:
         files += _hidden(name.rpartition(".")[2], modules, named)
     for file in dict.fromkeys(files):
-        if _in_library(file) or str(file) in whole.known:
+        if _in_library(file) or str(file) in whole.known or not os.access(file, os.R_OK):
             continue
         label = _label(file, named.bases)
         if file.suffix == ".py" and len(whole.files) < MOST_SOURCES:
@@ -269,8 +269,9 @@ class Modules:
 
     def look_in(self, base: Path, folder: str) -> None:
         """Look in a folder, or archive, before all others, if it is there and neither known nor installed."""
-        path = Path(os.path.normpath(base / Path(folder).expanduser()))
-        if ANY not in str(path) and str(path) not in self.path and path.exists() and not is_installed(path):
+        path = expanded(base / expanded(Path(folder)))
+        there = os.access(path, os.R_OK)
+        if ANY not in str(path) and str(path) not in self.path and there and not is_installed(path):
             self.path.insert(0, str(path))
             self.places.clear()
             self.ours.clear()

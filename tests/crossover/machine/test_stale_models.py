@@ -196,6 +196,31 @@ def test_a_file_that_the_model_does_not_name_does_not_count(project: Path) -> No
     assert keys(net) == before
 
 
+def test_what_cannot_be_read_is_no_mistake(project: Path) -> None:
+    """Names that are too long, of unknown users, of the kernel, and links that lead nowhere."""
+    names = [
+        "x" * 280,
+        "/" + "x" * 280,
+        "sub/" + "x" * 280,
+        "~nobody-here/x",
+        "~",
+        "/",
+        "..",
+        "/proc/self/stat",
+        "/dev/shm",
+    ]
+    reads = "".join(f"open({name!r})\n" for name in names)
+    net = write(
+        project, "net.py", f"{FROM_FILE}sys.path.insert(0, '~nobody-here')\n{reads}for f in os.listdir('sub'): pass\n"
+    )
+    write(project, "sub/w.bin", "1")
+    (project / "sub" / "gone.py").symlink_to(project / "nowhere.py")
+    before = keys(net)
+    assert keys(net) == before
+    write(project, "sub/w.bin", "2")
+    assert keys(net) != before
+
+
 def test_a_link_counts_by_what_it_leads_to(project: Path, tmp_path: Path) -> None:
     layers = write(tmp_path, "far/layers.py", "x = 1\n")
     weights = write(tmp_path, "far/store/w.bin", "1")
