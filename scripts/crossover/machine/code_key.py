@@ -25,7 +25,7 @@ from pathlib import Path
 from crossover.config.models import Model
 from crossover.config.workloads import NULL
 from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
-from crossover.machine.named_files import CODE, DATA, MOST_READ, NamedFiles, content_key
+from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of, expanded
 from crossover.machine.sources import ANY, Source, read_source
 
 LIBRARY = Path(__file__).parents[2]
@@ -121,11 +121,10 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
             data["a table"] = Path(model.table.file)
         brought |= of_model.files | data
         digests |= _digests(of_model.files)
-        times = {}
-        for count, (label, path) in enumerate(sorted(data.items())):
-            digests[label], times[label] = content_key(path, read=count < MOST_READ)
+        contents, times = content_keys(data)
+        digests |= contents
         here = {
-            "times": {label: time for label, time in times.items() if time is not None},
+            "times": times,
             "variables": {variable: os.environ.get(variable) for variable in sorted(of_model.variables)},
             "installed": installed_with(of_model.packages),
         }
@@ -145,7 +144,13 @@ def _digests(files: Mapping[str, Path]) -> dict[str, str]:
 
 
 def _read(file: Path) -> Source:
-    return read_source(file) if file.suffix in (".py", "") else Source(content_key(file)[0])
+    if file.suffix not in (".py", ""):  # compiled code
+        return Source(digest_of(file))
+    return read_source(file, of_user=not _in_library(file))
+
+
+def _in_library(file: Path) -> bool:
+    return str(file).startswith(f"{LIBRARY}{os.sep}")  # many times as fast as is_relative_to
 
 
 @dataclass
@@ -154,6 +159,8 @@ class Imported:
 
     files: dict[str, Path] = field(default_factory=dict)
     """By module name."""
+    known: set[str] = field(default_factory=set)
+    """Their paths."""
     packages: set[str] = field(default_factory=set)
     """Installed packages, and what is not found."""
     missing: set[str] = field(default_factory=set)
@@ -165,8 +172,9 @@ class Imported:
 
     def add(self, name: str, file: Path) -> bool:
         """Add a source unless it is known; another one of the same name has an apostrophe."""
-        if file in self.files.values():
+        if str(file) in self.known:
             return False
+        self.known.add(str(file))
         while name in self.files:
             name += "'"
         self.files[name] = file
@@ -196,15 +204,14 @@ def _followed(modules: Modules, root: str | Path, known: Collection[str]) -> Imp
 def _look_around(whole: Imported, modules: Modules, named: NamedFiles) -> None:
     """Add what the texts of the sources name: folders on Python's path, sources, data and environment variables."""
     sources = {file: _read(file) for file in whole.files.values()}
-    reads = any(source.reads or source.runs_any for source in sources.values())
     files: list[Path] = []
     for file, source in sources.items():
         whole.variables |= {*source.variables}
         for text in source.path:
             for base in dict.fromkeys([file.parent, *named.bases]):
                 modules.look_in(base, text)
-        for text in source.names:
-            files += named.named(text, file.parent, with_folders=reads)
+        for text in (*source.names, *filter(None, map(os.environ.get, source.variables))):
+            files += named.named(text, file.parent)
         if source.runs_any or source.reads_any:
             suffixes = DATA | CODE if source.runs_any else DATA
             for folder in dict.fromkeys([_package_folder(file), *named.bases]):
@@ -213,13 +220,15 @@ def _look_around(whole: Imported, modules: Modules, named: NamedFiles) -> None:
     for name in unknown:
         files += _hidden(name.rpartition(".")[2], modules, named)
     for file in dict.fromkeys(files):
-        if file.is_relative_to(LIBRARY) or file in whole.files.values():
+        if _in_library(file) or str(file) in whole.known or not os.access(file, os.R_OK):
             continue
         label = _label(file, named.bases)
         if file.suffix == ".py" and len(whole.files) < MOST_SOURCES:
             whole.add(label, file)
-        else:
-            whole.data[label] = file
+            continue
+        while whole.data.get(label, file) != file:
+            label += "'"
+        whole.data[label] = file
 
 
 def _hidden(name: str, modules: Modules, named: NamedFiles) -> Iterator[Path]:
@@ -260,8 +269,9 @@ class Modules:
 
     def look_in(self, base: Path, folder: str) -> None:
         """Look in a folder, or archive, before all others, if it is there and neither known nor installed."""
-        path = Path(os.path.normpath(base / Path(folder).expanduser()))
-        if ANY not in str(path) and str(path) not in self.path and path.exists() and not is_installed(path):
+        path = expanded(base / expanded(Path(folder)))
+        there = os.access(path, os.R_OK)
+        if ANY not in str(path) and str(path) not in self.path and there and not is_installed(path):
             self.path.insert(0, str(path))
             self.places.clear()
             self.ours.clear()
@@ -304,7 +314,7 @@ class Modules:
         """
         source = _read(file)
         # The library names a module from its own package where it must not count for every workload.
-        by_name = (one for one in source.by_name if not one[0] or not file.is_relative_to(LIBRARY))
+        by_name = (one for one in source.by_name if not one[0] or not _in_library(file))
         for dots, module, taken in (*source.imports, *by_name):
             above = package.split(".") if package else []
             begin = start if dots else ()

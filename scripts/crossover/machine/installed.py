@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.machine.named_files import INSTALLED
+from crossover.machine.named_files import INSTALLED, digest_of
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -90,7 +90,7 @@ def _changes(distribution: Distribution) -> str:
     if len(lines) <= MOST_FILES:
         folder, written_s = Path(str(distribution.locate_file(""))), listed.stat().st_mtime
         files = [folder / row[0] for row in csv.reader(lines) if row]
-        kept += [f"{file.name} {_digest(file)}" for file in files if _changed_after(file, written_s)]
+        kept += [f"{file.name} {digest_of(file)}" for file in files if _changed_after(file, written_s)]
     kept = [line for line in kept if ".dist-info" not in line]
     return " " + hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16] if kept else ""
 
@@ -98,8 +98,3 @@ def _changes(distribution: Distribution) -> str:
 def _changed_after(file: Path, written_s: float) -> bool:
     """Whether a file is newer than the list of what was installed, which is written last."""
     return file.suffix not in ("", ".pyc") and file.is_file() and file.stat().st_mtime > written_s + 1
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

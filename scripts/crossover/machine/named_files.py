@@ -5,11 +5,10 @@ A data set of gigabytes is not read for that: a large file counts by its size an
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import translate
 from functools import cache
 from pathlib import Path
@@ -42,12 +41,13 @@ DATA = {
     *(".hdf5", ".onnx", ".mat", ".model", ".vocab", ".png", ".jpg", ".jpeg", ".dat", ".db", ".sqlite"),
 }
 
-LARGE_BYTES = 16 * 2**20
+LARGE_BYTES = 4 * 2**20
 """Files from here on count by size and time: reading them would take longer than the rest of a dry-run."""
 MOST_READ = 500
-"""Of the files of a folder; the others count by size and time."""
+MOST_READ_BYTES = 32 * 2**20
+"""Of the files of a model; the others count by size and time."""
 MOST_LISTED = 10_000
-"""Files below a folder that are looked at; of a larger folder, the first of them by name."""
+"""Files and folders below a folder that are looked at; of a larger one, the first of them by name."""
 
 RESULTS = "plan.json"
 """The file that tells a results folder, which is never a part of a model."""
@@ -62,16 +62,18 @@ class NamedFiles:
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 
-    def named(self, text: str, beside: Path, with_folders: bool) -> Iterator[Path]:
-        """The files of a name in a source that lies in the folder `beside`; those of a folder only if it counts."""
+    def named(self, text: str, beside: Path) -> Iterator[Path]:
+        """The files of a name in a source that lies in the folder `beside`, or those below a folder of that name."""
         if ANY in text:
-            yield from filter(Path.is_file, self._matching(text, beside))
+            yield from self._matching(text, beside)
             return
         for path in self._at(text, beside):
-            if path.is_file():
+            if _of_system(path):
+                continue
+            if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long or a folder closed
                 yield path
                 yield from _neighbours(path)
-            elif with_folders and self._counts_whole(path, beside):
+            elif self._counts_whole(path, beside):
                 yield from self.below(path)
 
     def below(self, folder: Path) -> list[Path]:
@@ -83,7 +85,7 @@ class NamedFiles:
     def _at(self, text: str, beside: Path) -> Iterator[Path]:
         """Where a name may be that holds nothing computed."""
         if text.startswith(("/", "~")):
-            yield Path(os.path.normpath(Path(text).expanduser()))
+            yield expanded(Path(text))
             return
         relative = os.path.normpath(text)
         for base in dict.fromkeys([beside, *self.bases]):
@@ -98,24 +100,29 @@ class NamedFiles:
             return
         if not re.search(r"\w", known):
             return
-        if text.startswith(ANY):
-            fits, end = re.compile(translate(known)).fullmatch, last.rpartition(ANY)[2]
-            for base in dict.fromkeys([beside, *self.bases]):
-                for path in self.below(base):
-                    if path.name.endswith(end) and _ends(path.relative_to(base).as_posix(), fits):
+        bases = dict.fromkeys([beside, *self.bases])
+        anywhere = text.startswith(ANY)
+        if anywhere:
+            pattern, tops = known, list(bases)
+        else:
+            fixed = text.partition(ANY)[0].rpartition("/")[0]
+            pattern = text[len(fixed) :].lstrip("/")
+            whole = [Path(fixed)] if text.startswith(("/", "~")) else [base / fixed for base in bases]
+            tops = [top for top in map(expanded, whole) if len(top.parts) > 2 and not _of_system(top)]
+        fits, end = re.compile(translate(pattern.replace("**/", ANY))).fullmatch, last.rpartition(ANY)[2]
+        for top in tops:
+            beside_each_other = not anywhere and "/" not in pattern
+            for path in [top / name for name in sorted(self._entries(top))] if beside_each_other else self.below(top):
+                if path.name.endswith(end) and (last.strip(ANY) or path.suffix in DATA | CODE):
+                    relative = path.relative_to(top).as_posix()
+                    if (_ends(relative, fits) if anywhere else fits(relative)) and path.is_file():
                         yield path
-            return
-        pattern = ANY.join(map(glob.escape, text.split(ANY)))
-        whole = text.startswith("/")
-        for root in [Path("/")] if whole else dict.fromkeys([beside, *self.bases]):
-            for path in sorted(root.glob(os.path.normpath(pattern).lstrip("/"))):
-                if last.strip(ANY) or path.suffix in DATA | CODE:
-                    yield Path(os.path.normpath(path))
 
     def _counts_whole(self, folder: Path, beside: Path) -> bool:
         """Whether a folder that is named counts: not one that holds the sources or the working directory."""
         around = {path for base in (beside, *self.bases) for path in (base, *base.parents)}
-        return folder not in around and folder.is_dir() and len(folder.parts) > 2
+        hidden = any(part.startswith(".") for part in folder.parts if part not in beside.parts)
+        return folder not in around and len(folder.parts) > 2 and not hidden and os.path.isdir(folder)  # noqa: PTH112
 
     def _entries(self, folder: Path) -> set[str]:
         if folder not in self.entries:
@@ -132,6 +139,16 @@ def _ends(relative: str, fits: Callable[[str], object]) -> bool:
     return any(fits("/".join(parts[start:])) for start in range(len(parts)))
 
 
+def expanded(path: Path) -> Path:
+    """A path without `..` and `~`; unlike that of Path, it is as it was where a user is unknown."""
+    return Path(os.path.normpath(os.path.expanduser(path)))  # noqa: PTH111
+
+
+def _of_system(path: Path) -> bool:
+    """Whether a path is of the kernel's own, whose content never stays."""
+    return path.parts[1:2] in (("dev",), ("proc",), ("sys",))
+
+
 def _neighbours(path: Path) -> Iterator[Path]:
     if path.suffix in NATIVE:
         yield from sorted(other for other in path.parent.iterdir() if other.suffix in NATIVE)
@@ -140,6 +157,9 @@ def _neighbours(path: Path) -> Iterator[Path]:
 def _files_below(folder: Path) -> Iterator[Path]:
     count, seen = 0, set()
     for place, folders, files in os.walk(folder, followlinks=True):
+        count += 1
+        if count >= MOST_LISTED:
+            return
         real = os.path.realpath(place)
         if real in seen or {RESULTS, "pyvenv.cfg"} & {*files}:
             folders.clear()
@@ -154,16 +174,33 @@ def _files_below(folder: Path) -> Iterator[Path]:
             if not name.startswith("."):
                 yield Path(place, name)
                 count += 1
-                if count == MOST_LISTED:
-                    return
 
 
-def content_key(path: Path, read: bool = True) -> tuple[str, int | None]:
-    """The digest of a file, and its time in ns if it is too large to be read, or not to be read."""
-    state = path.stat()
-    if read and state.st_size < LARGE_BYTES:
-        return _digest(path, state.st_size, state.st_mtime_ns), None
-    return f"{state.st_size} bytes", state.st_mtime_ns
+def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, int]]:
+    """What tells the content of files, by their labels: a digest, or the size; and the times in ns of the latter."""
+    keys: dict[str, str] = {}
+    times: dict[str, int] = {}
+    read_bytes = 0
+    for label in sorted(files):
+        try:
+            state = files[label].stat()
+        except OSError:  # a link that leads nowhere
+            keys[label] = "unreadable"
+            continue
+        read_bytes += state.st_size
+        few = len(keys) < MOST_READ and read_bytes < MOST_READ_BYTES
+        if state.st_size < LARGE_BYTES and few:
+            keys[label] = digest_of(files[label])
+        else:
+            keys[label], times[label] = f"{state.st_size} bytes", state.st_mtime_ns
+            read_bytes -= state.st_size
+    return keys, times
+
+
+def digest_of(file: Path) -> str:
+    """The digest of a file's content."""
+    state = file.stat()
+    return _digest(file, state.st_size, state.st_mtime_ns)
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, product
@@ -39,9 +39,10 @@ READERS = {
     *("open", "fopen", "memmap", "fromfile", "loadtxt", "genfromtxt", "load_file", "safe_open", "load_library", "CDLL"),
     *("read_csv", "read_table", "read_parquet", "read_json", "read_excel", "read_feather", "read_pickle", "read_hdf"),
     *("read_text", "read_bytes", "imread", "glob", "iglob", "rglob", "iterdir", "listdir", "scandir", "walk"),
+    *("scan_csv", "scan_parquet", "read_image", "connect", "File", "load_dataset", "ImageFolder"),
     *("from_pretrained", "from_file", "from_json_file", "get_data", "files"),
 }
-LOADERS = {"torch", "np", "numpy", "jnp", "joblib", "hub", "jit", "cpp_extension", "toml", "ctypes", "cdll"}
+LOADERS = {"torch", "np", "numpy", "jnp", "joblib", "hub", "jit", "cpp_extension", "toml", "ctypes", "OmegaConf"}
 """Modules whose `load` takes a path; that of json, pickle and yaml takes an open file."""
 OPENERS = {"os", "io", "gzip", "glob", "codecs", "bz2", "lzma", "tarfile"}
 """Modules whose functions have the names of a path's methods."""
@@ -68,36 +69,44 @@ class Source:
     """Environment variables that it reads."""
     runs_any: bool = False
     """Whether it imports or runs code by a name of which nothing is known."""
-    reads: bool = False
-    """Whether it reads any file or folder."""
     reads_any: bool = False
     """Whether it reads by a name of which nothing is known."""
 
 
-def read_source(file: Path) -> Source:
-    """What a file says now; raises OSError where it cannot be read."""
+def read_source(file: Path, of_user: bool = True) -> Source:
+    """What a file says now; of one that is not the user's own, its imports alone.
+
+    Raises OSError where it cannot be read.
+    """
     state = file.stat()
-    return _read_once(file, state.st_size, state.st_mtime_ns)
+    return _read_once(file, of_user, state.st_size, state.st_mtime_ns)
 
 
 @cache
-def _read_once(file: Path, _size: int, _changed_ns: int) -> Source:
+def _read_once(file: Path, of_user: bool, _size: int, _changed_ns: int) -> Source:
     """The content of a file, read again when its size or time changes, as Python itself does."""
     text = file.read_bytes()
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):  # the import will fail with a better message
         return Source(hashlib.sha256(text).hexdigest())
+    nodes = list(ast.walk(tree))
     if not any(word in text for word in (b"__doc__", b"getsource", b"getdoc")):
-        _drop_docstrings(tree)
+        for node in nodes:
+            if isinstance(body := getattr(node, "body", None), list):
+                node.body = [statement for statement in body if not _is_text(statement)]  # type: ignore[attr-defined]
     digest = hashlib.sha256(_text(tree).encode("utf-8", "surrogatepass")).hexdigest()
-    return _Reading(tree, file).source(digest)
+    if of_user or any(name.encode() in text for name in IMPORTERS):
+        return _Reading(nodes, file).source(digest)
+    return Source(digest, tuple(dict.fromkeys(_imports(nodes))))
 
 
-def _drop_docstrings(tree: ast.AST) -> None:
-    for node in ast.walk(tree):
-        if isinstance(body := getattr(node, "body", None), list):
-            node.body = [statement for statement in body if not _is_text(statement)]  # type: ignore[attr-defined]
+def _imports(nodes: Iterable[ast.AST]) -> Iterator[Import]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((0, alias.name, ()) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.level, node.module or "", tuple(alias.name for alias in node.names)
 
 
 def _is_text(statement: ast.stmt) -> bool:
@@ -117,41 +126,38 @@ def _text(node: object) -> str:
 class _Reading:
     """One file's syntax tree, with what its variables are assigned."""
 
-    def __init__(self, tree: ast.Module, file: Path) -> None:
-        self.nodes = list(ast.walk(tree))
+    def __init__(self, nodes: Sequence[ast.AST], file: Path) -> None:
+        self.nodes = nodes
         self.file = file
         self.values: dict[str, list[str]] = {}
         """What variables may be, as far as it was asked."""
+        self.aliases: dict[str, str] = {}
+        """Functions by the names that they are given here, as `from importlib import import_module as load` does."""
         self.assigned: dict[str, list[ast.expr]] = {}
         for node in self.nodes:
+            if isinstance(node, ast.ImportFrom):
+                self.aliases |= {alias.asname: alias.name for alias in node.names if alias.asname}
             for name, value in _assignments(node):
                 self.assigned.setdefault(name, []).append(value)
+                if isinstance(value, ast.Name | ast.Attribute) and (_named(value) in IMPORTERS | RUNNERS | READERS):
+                    self.aliases[name] = _named(value)
 
     def source(self, digest: str) -> Source:
         calls = [node for node in self.nodes if isinstance(node, ast.Call)]
-        reads = [call for call in calls if _is_reader(call)]
         return Source(
             digest,
-            imports=tuple(dict.fromkeys(self._imports())),
+            imports=tuple(dict.fromkeys(_imports(self.nodes))),
             by_name=tuple(dict.fromkeys(self._by_name(calls))),
             names=tuple(dict.fromkeys(filter(_may_name, self._names()))),
             path=tuple(dict.fromkeys(self._path(calls))),
             variables=tuple(sorted(self._variables(calls))),
             runs_any=any(self._runs_any(call) for call in calls),
-            reads=bool(reads),
-            reads_any=any(self._reads_any(call) for call in reads),
+            reads_any=any(self._reads_any(call) for call in calls if self._is_reader(call)),
         )
-
-    def _imports(self) -> Iterator[Import]:
-        for node in self.nodes:
-            if isinstance(node, ast.Import):
-                yield from ((0, alias.name, ()) for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                yield node.level, node.module or "", tuple(alias.name for alias in node.names)
 
     def _by_name(self, calls: Iterable[ast.Call]) -> Iterator[Import]:
         for call in calls:
-            if _function(call) in IMPORTERS and call.args:
+            if self._function(call) in IMPORTERS and call.args:
                 for text in self.texts(call.args[0]):
                     module = text.lstrip(".")
                     known, computed, _ = module.partition(ANY)
@@ -163,18 +169,31 @@ class _Reading:
                     )
 
     def _runs_any(self, call: ast.Call) -> bool:
-        function = _function(call)
+        function = self._function(call)
         if function in IMPORTERS:
             return not call.args or any(ANY in text for text in self.texts(call.args[0]))
-        if function not in RUNNERS:
+        if function in ("exec", "compile"):
+            return True
+        if function not in RUNNERS and not (function == "load" and _named(getattr(call.func, "value", None)) == "hub"):
             return False
         place = 1 if function in ("spec_from_file_location", "SourceFileLoader") else 0
         given = call.args[place : place + 1] or [
             word.value for word in call.keywords if word.arg in ("location", "path")
         ]
-        if function in ("exec", "compile"):  # what is opened within is seen as such
-            return not all(isinstance(code, ast.Constant) for code in given)
         return not given or any(_is_unknown(text) for code in given for text in self.texts(code))
+
+    def _function(self, call: ast.Call) -> str:
+        """The name of what is called, without its module; of a builtin's name, only the builtin itself."""
+        name = _named(call.func)
+        if isinstance(call.func, ast.Name):
+            return self.aliases.get(name, name)
+        return "" if name in BUILTINS - {"open"} and _named(call.func.value) != "builtins" else name  # type: ignore[attr-defined]
+
+    def _is_reader(self, call: ast.Call) -> bool:
+        function = self._function(call)
+        if function == "load" and isinstance(call.func, ast.Attribute):
+            return _named(call.func.value) in LOADERS
+        return function in READERS or function == "load"
 
     def _reads_any(self, call: ast.Call) -> bool:
         """Whether nothing is known of what is read, or it is the file's own folder or one above."""
@@ -190,7 +209,7 @@ class _Reading:
         """What `sys.path.insert`, `append`, `extend`, an assignment to it and `site.addsitedir` put there."""
         for call in calls:
             owner = getattr(call.func, "value", None)
-            if _function(call) == "addsitedir" or (owner is not None and _is_sys_path(owner)):
+            if self._function(call) == "addsitedir" or (owner is not None and _is_sys_path(owner)):
                 for argument in call.args:
                     yield from self._folders(argument)
         for node in self.nodes:
@@ -264,7 +283,7 @@ class _Reading:
                 yield right if between and right.startswith("/") else f"{left}{between}{right}"
 
     def _called(self, call: ast.Call, depth: int) -> Iterator[str]:
-        function = _function(call)
+        function = self._function(call)
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if function in SAME:
             yield from map(_path_of, self._each(call.args, depth)) if call.args else ["."]
@@ -305,23 +324,13 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         yield node.optional_vars.id, node.context_expr
 
 
-def _function(call: ast.Call) -> str:
-    """The name of what is called, without its module; of a builtin's name, only the builtin itself."""
-    if isinstance(call.func, ast.Name):
-        return call.func.id
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    return "" if name in BUILTINS - {"open"} and getattr(call.func.value, "id", "") != "builtins" else name  # type: ignore[attr-defined]
+def _named(node: ast.AST | None) -> str:
+    """The name of a function or module, without that of its own module."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 def _first(call: ast.Call) -> ast.expr | None:
     return call.args[0] if call.args else next((word.value for word in call.keywords), None)
-
-
-def _is_reader(call: ast.Call) -> bool:
-    function = _function(call)
-    if function == "load" and isinstance(call.func, ast.Attribute):
-        return getattr(call.func.value, "attr", getattr(call.func.value, "id", None)) in LOADERS
-    return function in READERS or function == "load"
 
 
 def _read_by(call: ast.Call) -> ast.expr | None:
@@ -351,13 +360,15 @@ def _is_sys_path(node: ast.AST | None) -> bool:
 
 
 def _is_environ(node: ast.AST) -> bool:
-    return getattr(node, "attr", getattr(node, "id", None)) == "environ"
+    return _named(node) == "environ"
 
 
 def _is_environment(function: ast.AST) -> bool:
     """Whether a function reads an environment variable: `os.getenv`, `os.environ.get`."""
-    name = getattr(function, "attr", getattr(function, "id", None))
-    return name == "getenv" or (name in ("get", "pop", "setdefault") and _is_environ(function.value))  # type: ignore[attr-defined]
+    name = _named(function)
+    return name == "getenv" or (
+        name in ("get", "pop", "setdefault") and _is_environ(getattr(function, "value", function))
+    )
 
 
 def _above(text: str) -> str:

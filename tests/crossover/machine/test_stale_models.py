@@ -48,6 +48,22 @@ PARTS = {
     ),
     "import_module, a list": ("net.py", "for n in ['a', 'c']:\n    importlib.import_module(n + '_net')", ["a_net.py"]),
     "__import__, computed": ("net.py", "def build(n):\n    __import__('part' + str(n))", ["part3.py"]),
+    "import_module by another name": (
+        "net.py",
+        "from importlib import import_module as get\ndef build(n):\n    get(n)",
+        ["part.py"],
+    ),
+    "import_module as a variable": ("net.py", "get = importlib.import_module\ndef build(n):\n    get(n)", ["part.py"]),
+    "exec of a text": ("net.py", "exec('import part')", ["part.py"]),
+    "torch.hub": ("net.py", "torch.hub.load('.', 'net', source='local')", ["hubconf.py"]),
+    "torch.hub of a folder": ("net.py", "torch.hub.load('repo', 'net', source='local')", ["repo/hubconf.py"]),
+    "a package that imports what it is asked for": (
+        "net.py",
+        "from lazy import Net",
+        ["lazy/__init__.py", "lazy/net.py"],
+    ),
+    "images": ("net.py", "from torchvision.datasets import ImageFolder\nImageFolder('images')", ["images/a/1.png"]),
+    "a folder of data": ("net.py", "DATA = MyDataset(root='data')", ["data/x.bin"]),
     "exec": ("net.py", "exec(open('part.txt').read())", ["part.txt"]),
     "exec, computed": ("net.py", "def build(n):\n    exec(open(n + '.py').read())", ["part.py"]),
     "run_path": ("net.py", "import runpy\nrunpy.run_path(HERE / 'lib' / 'part.py')", ["lib/part.py"]),
@@ -104,6 +120,7 @@ OTHER = {
     "pkg/__init__.py": "from . import part\n",
     "pkg/part.py": "x = 0\n",
     "k.cpp": '#include "k.h"\n',
+    "lazy/__init__.py": f"{FROM_FILE}def __getattr__(n):\n    return importlib.import_module(f'.{{n}}', __name__)\n",
     "paths.py": f"{FROM_FILE}sys.path.insert(0, 'lib')\nDATA = HERE / 'assets'\n",
 }
 """Files that each model may find; the text of those that count is not empty."""
@@ -177,6 +194,31 @@ def test_a_file_that_the_model_does_not_name_does_not_count(project: Path) -> No
         write(project, name, "x = 2\n")
     write(project, "layers.py", "x = 1  # a comment\n")
     assert keys(net) == before
+
+
+def test_what_cannot_be_read_is_no_mistake(project: Path) -> None:
+    """Names that are too long, of unknown users, of the kernel, and links that lead nowhere."""
+    names = [
+        "x" * 280,
+        "/" + "x" * 280,
+        "sub/" + "x" * 280,
+        "~nobody-here/x",
+        "~",
+        "/",
+        "..",
+        "/proc/self/stat",
+        "/dev/shm",
+    ]
+    reads = "".join(f"open({name!r})\n" for name in names)
+    net = write(
+        project, "net.py", f"{FROM_FILE}sys.path.insert(0, '~nobody-here')\n{reads}for f in os.listdir('sub'): pass\n"
+    )
+    write(project, "sub/w.bin", "1")
+    (project / "sub" / "gone.py").symlink_to(project / "nowhere.py")
+    before = keys(net)
+    assert keys(net) == before
+    write(project, "sub/w.bin", "2")
+    assert keys(net) != before
 
 
 def test_a_link_counts_by_what_it_leads_to(project: Path, tmp_path: Path) -> None:
@@ -261,6 +303,27 @@ def test_an_environment_variable_that_the_model_reads_counts(project: Path, monk
     assert keys(net) == deeper
     assert len({before[0], wider[0], deeper[0]}) == 3
     assert before[1] == deeper[1]
+
+
+def test_a_file_that_an_environment_variable_names_counts(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEIGHTS", "w.bin")
+    net = write(project, "net.py", "import os\nopen(os.environ['WEIGHTS'])\n")
+    write(project, "w.bin", "1")
+    before = keys(net)
+    write(project, "w.bin", "2")
+    assert keys(net) != before
+
+
+def test_files_of_one_name_in_two_folders_both_count(project: Path) -> None:
+    net = write(project, "sub/net.py", "open('cfg.bin')\n")
+    found = set()
+    for name in ("cfg.bin", "sub/cfg.bin"):
+        write(project, name, "1")
+    found.add(keys(net))
+    for name in ("cfg.bin", "sub/cfg.bin"):
+        write(project, name, "2")
+        found.add(keys(net))
+    assert len(found) == 3
 
 
 class Site:
