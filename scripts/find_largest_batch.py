@@ -83,10 +83,10 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.jobs import TryJob
     from crossover.measurement.search import describe, search_largest, time_largest
 
-    memory_limit = options.memory_limit
-    if memory_limit is None and is_cpu(cell.device):
-        memory_limit = int(CPU_SHARE * available_bytes())
     with holding(cell.device, options.cpu_threads, f"{options.output}, search for the largest batch") as held:
+        memory_limit = options.memory_limit
+        if memory_limit is None and is_cpu(cell.device):
+            memory_limit = int(CPU_SHARE * available_bytes())
         first = TryJob(**job_fields(cell, options, held), memory_limit_bytes=memory_limit)
         found = search_largest(first, options.limit, run_supervised, tell)
         found = time_largest(first, found, options.timed_batches, run_supervised, tell)

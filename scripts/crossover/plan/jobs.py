@@ -115,8 +115,9 @@ class Jobs:
 
     @property
     def at_once(self) -> int:
-        """Trials on GPUs that this machine measures side by side."""
-        if self.machine.elsewhere or not self.config.side_by_side:
+        """Trials on GPUs that this machine measures side by side; 1 where it measures the CPU alone."""
+        accelerated = not all(map(is_cpu, self.config.devices or self.machine.devices))
+        if self.machine.elsewhere or not accelerated or not self.config.side_by_side:
             return 1
         return max(1, min(self.gpus, self.cores or 1))
 

@@ -16,7 +16,7 @@ import pytest
 from crossover.errors import UserError
 from crossover.machine import turns
 from crossover.machine.lock_files import LEASES
-from crossover.machine.turns import BATCH_JOBS, HANDED_DOWN, hand_down_turns, host_turn
+from crossover.machine.turns import BATCH_JOBS, HANDED_DOWN, computing, hand_down_turns, host_turn
 from processes import wait_for
 
 
@@ -130,6 +130,13 @@ def test_the_turn_of_a_killed_trial_ends_though_its_child_lives(start: Start, mo
     waiting.next("begins")
     if child:
         os.kill(child, signal.SIGKILL)  # raises if it is gone
+
+
+def test_what_computes_has_the_host_alone(start: Start) -> None:
+    trial = start("a trial", "beside")
+    with computing("drawing figures"):
+        assert "which is held by drawing figures (pid " in trial.wait()
+    trial.next("begins")
 
 
 def test_a_turn_that_nobody_else_has_is_not_waited_for() -> None:

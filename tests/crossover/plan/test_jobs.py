@@ -148,6 +148,8 @@ def test_all_jobs_of_this_machine_ask_for_the_same_so_that_none_overtakes(cores:
     assert made.at_once == min(cores, gpus)
     one_by_one = replace(jobs(cores=cores, cluster={"side_by_side": False}), gpus=gpus)
     assert (one_by_one.at_once, one_by_one.share) == (1, cores)
+    on_cpu = replace(jobs(cores=cores, devices=["cpu"]), gpus=gpus)
+    assert (on_cpu.at_once, on_cpu.share) == (1, cores)
 
 
 def test_a_job_asks_for_the_memory_of_its_study_and_for_twice_as_much_each_time() -> None:
