@@ -17,7 +17,7 @@ from crossover.config.words import EXECUTIONS, HERE, STATUSES
 if TYPE_CHECKING:
     import pyarrow
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 TRAINING_VERSION = 2
 
 
