@@ -82,7 +82,7 @@ def test_a_crash_after_the_timing_leaves_the_time(house: Path, tmp_path: Path, i
     _, row = run(house, tmp_path, planting.CRASH_LATER, isolation)
     assert (row["status"], row["attempts"], row["relative_error"], row["peak_rss_bytes"]) == ("ok", 1, None, None)
     assert row["reason"].startswith("numerical check: the measuring process crashed (SIGSEGV)")
-    assert row["reason"].endswith("; not begun: memory pass, profile, count of operations, remedies")
+    assert row["reason"].endswith("; not begun: memory pass, memory split, profile, count of operations, remedies")
     assert row["flags"][-2:] == ["unchecked", "incomplete"]
     assert row["step_time_s"] > 0
     assert row["timed_steps"] == row["block_steps"] * len(row["samples_s"])
