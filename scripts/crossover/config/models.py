@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -199,22 +200,7 @@ def _function(file: Path, name: str) -> ast.FunctionDef | None:
     """A file's function; None if the name is made otherwise. Raises UserError if it cannot be called as it must."""
     tree, shown = _parsed(file), os.path.relpath(file)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    others = (
-        {
-            alias.asname or alias.name
-            for node in tree.body
-            if isinstance(node, ast.Import | ast.ImportFrom)
-            for alias in node.names
-        }
-        | {
-            target.id
-            for node in tree.body
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        }
-        | {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    )
+    others = set(chain.from_iterable(map(_binds, ast.walk(tree))))  # also within `if` and `try`
     if name not in functions:
         if name in others or "*" in others:
             return None
@@ -232,6 +218,15 @@ def _function(file: Path, name: str) -> ast.FunctionDef | None:
             f"allowed: {SIGNATURE}"
         )
     return function
+
+
+def _binds(node: ast.AST) -> list[str]:
+    """The names that a node of a syntax tree gives to something."""
+    if isinstance(node, ast.alias):
+        return [node.asname or node.name]
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
 
 
 def _parsed(file: Path) -> ast.Module:

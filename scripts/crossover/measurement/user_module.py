@@ -184,7 +184,7 @@ def _module(model: Model) -> ModuleType:
         text = f"{place_of(error, model)}: the import fails: {type(error).__name__}: {first_line(error)}"
         raise UserError(text + _as_module(error, model)) from error
     if (reason := changes(before, now := read_switches())) is not None:
-        raise UserError(f"{_line_that_sets(module, before, now, model)}: the import fails: {reason}")
+        raise UserError(f"{_line_that_sets(module, before, now, model)}: the import sets a switch: {reason}")
     return module
 
 

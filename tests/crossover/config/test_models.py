@@ -47,6 +47,20 @@ def test_a_file_is_looked_for_beside_the_study_and_in_the_working_directory(net:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "try:\n    from fast import build\nexcept ImportError:\n    def build(size): pass\n",
+        "if True:\n    build = lambda size: None\n",
+        "from collections.abc import Callable\nbuild: Callable = max\n",
+        "class build:\n    pass\n",
+    ],
+)
+def test_a_name_that_is_made_otherwise_is_left_to_the_import(net: Path, text: str) -> None:
+    net.write_text(text)
+    assert read_model("net.py:build", net.parent, "here").size_name == "units of size"
+
+
+@pytest.mark.parametrize(
     ("text", "title"),
     [("transformers:ViTConfig", "ViTConfig"), ("transformers:BertConfig", "BertConfig"), ("a.b:c", "b")],
 )

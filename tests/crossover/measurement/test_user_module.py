@@ -280,5 +280,5 @@ def test_a_switch_set_at_import_is_named_with_its_line_and_key(setter: str, name
         line = said("net.py:build")
     finally:
         reset()
-    assert line.startswith(f"net.py: line 3: the import fails: {name} changed from ")
+    assert line.startswith(f"net.py: line 3: the import sets a switch: {name} changed from ")
     assert line.endswith("it imports, must not set it" + (f"; in its place, set {key} in the config" if key else ""))
