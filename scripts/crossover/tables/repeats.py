@@ -29,7 +29,7 @@ def least_disturbed(trials: pa.Table) -> pa.Table:
     """One row a trial: of those measured again, the repeat if it has a time and was less disturbed, else the first."""
     if pc.max(trials["repeat"]).as_py() in (None, 0):
         return trials
-    rows = trials.select([*AXES, "trial", "repeat", "status", "flags"]).to_pylist()
+    rows = trials.select([*AXES, "trial", "repeat", "status", "flags", "others_cpus"]).to_pylist()
     counting: dict[tuple[Any, ...], int] = {}
     for place in sorted(range(len(rows)), key=lambda place: rows[place]["repeat"] or 0):
         row = rows[place]
@@ -42,7 +42,16 @@ def least_disturbed(trials: pa.Table) -> pa.Table:
 def _replaces(row: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
     if row["status"] != "ok" or CUT_SHORT.intersection(row["flags"] or ()).difference(before["flags"] or ()):
         return False
-    return len(_disturbances(row)) < len(_disturbances(before))
+    return _degree(row) < _degree(before)
+
+
+def _degree(row: Mapping[str, Any]) -> tuple[int, float]:
+    """How much a trial was disturbed: by how many things, and by how many CPUs that others kept busy.
+
+    Not by its time: to choose the faster of two would make a machine look faster than it is.
+    """
+    flags = _disturbances(row)
+    return len(flags), (row["others_cpus"] or 0.0) if flags else 0.0
 
 
 def _disturbances(row: Mapping[str, Any]) -> list[str]:

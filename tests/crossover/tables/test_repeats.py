@@ -43,6 +43,10 @@ def test_the_flags_of_a_disturbance_are_flags() -> None:
         ({"flags": ["busy_host"]}, {"flags": [], "status": "timeout", "step_time_s": None}, 0),
         ({"flags": ["busy_host"]}, {"flags": ["incomplete"]}, 0),  # it lacks a pass that the first has
         ({"flags": ["busy_host", "incomplete"]}, {"flags": ["incomplete"]}, 1),
+        ({"flags": ["busy_host"], "others_cpus": 1.5}, {"flags": ["busy_host"], "others_cpus": 0.5}, 1),
+        ({"flags": ["busy_host"], "others_cpus": 0.5}, {"flags": ["busy_host"], "others_cpus": 1.5}, 0),
+        ({"flags": ["quota"], "others_cpus": 0.5}, {"flags": ["busy_host", "quota"], "others_cpus": 0.4}, 0),
+        ({"flags": [], "others_cpus": 0.2}, {"flags": [], "others_cpus": 0.1}, 0),
         ({"flags": []}, {"flags": []}, 0),  # the first was deleted, and measured anew since
         ({"flags": [], "status": "oom"}, {"flags": []}, 0),
     ],
