@@ -41,7 +41,6 @@ GUARD = 'put what a script does under `if __name__ == "__main__":`'
 
 SETTERS = {
     "fp32_precision": "allow_tf32|matmul_precision|fp32_precision",
-    "default_dtype": "default_dtype|default_tensor_type",
     "threads": "set_num_threads",
     "anomaly_detection": "anomaly",
 }
@@ -174,9 +173,12 @@ def _arguments(function: Callable[..., Any]) -> int:
 
 @cache
 def _module(model: Model) -> ModuleType:
-    """The user's module; raises UserError if its import fails or sets a switch."""
+    """The user's module; raises UserError if its import fails or sets a switch.
+
+    Torch's default type may be set: it is held for the user's code alone (`own_model`).
+    """
     find_beside(*([model.file.parent] if model.file else []), Path.cwd())
-    before = read_switches()
+    before = {name: value for name, value in read_switches().items() if name != "default_dtype"}
     try:
         with _as_a_library(model):
             module = importlib.import_module(model.place) if model.file is None else _of_file(model.file)

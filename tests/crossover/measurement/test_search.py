@@ -194,7 +194,7 @@ def test_a_rate_counts_the_samples_that_came(
                 self.samples_taken = (self.samples_taken or 0) + samples[self.events.count("end") % 2]
             return super().next_inputs()
 
-    def build(_cell: object, _data: object, arithmetic: Arithmetic) -> TinyTraining:
+    def build(_cell: object, _data: object, arithmetic: Arithmetic, *_: object) -> TinyTraining:
         task = Counting(linear(1.0), [torch.ones(1, 1)], arithmetic, times(1.0))
         task.optimizer = torch.optim.Adam(task.model.parameters())
         return task

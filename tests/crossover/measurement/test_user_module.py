@@ -39,6 +39,7 @@ def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
     for name in set(sys.modules) - set(before):
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", None)):
             del sys.modules[name]
+    sys.modules.update(before)
 
 
 def write(**texts: str) -> None:
@@ -257,14 +258,12 @@ def test_warnings_stay_warnings_and_others_stay_silenced() -> None:
 
 
 def reset() -> None:
-    torch.set_default_dtype(torch.float32)
     torch.set_default_device("cpu")
 
 
 @pytest.mark.parametrize(
     ("setter", "name", "key"),
     [
-        ("torch.set_default_dtype(torch.float64)", "default_dtype", "precisions: [fp64]"),
         ("torch.set_default_device('meta')", "default_device", "devices"),
         (f"torch.set_num_threads({torch.get_num_threads() + 1})", "threads", "cpu_threads"),
         ("torch.set_float32_matmul_precision('high')", "cuda.matmul.fp32_precision", "precisions: [tf32]"),

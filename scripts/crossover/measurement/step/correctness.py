@@ -391,7 +391,7 @@ def _evaluate(
         with _same_buffers(model), ExitStack() as stack:
             for mode in modes:
                 stack.enter_context(mode)
-            with torch.set_grad_enabled(training or getattr(task, "needs_gradients", False)), arithmetic.autocast():
+            with torch.set_grad_enabled(training or getattr(task, "takes_gradients", False)), arithmetic.autocast():
                 results = task.forward(model, *inputs)
             if not training:
                 return {"result": _outputs(results)}

@@ -27,7 +27,7 @@ TRIAL = {"trial": 2, "effort": EFFORT, "latency_steps": 400, "latency_mistakes":
 JOBS = [
     TrialJob(**COMMON, **ROW, **TRIAL, lease_wait_s=0.5),
     TrainingJob(**COMMON, **ROW, epochs=2, test_share=0.25),
-    TryJob(**COMMON, memory_limit_bytes=2**31, timed_batches=100),
+    TryJob(**COMMON, steps=1, memory_limit_bytes=2**31, timed_batches=100),
 ]
 
 
