@@ -1,0 +1,95 @@
+"""Models of kinds that people publish (`public_models.py`), each measured for one trial as a user would."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.tables.frames import first_row
+from house import ROOT, TINY
+
+BATCH_SIZE = 8
+
+
+def linear(inputs: int, outputs: int) -> int:
+    return inputs * outputs + outputs
+
+
+def recurrent(gates: int, inputs: int, width: int) -> int:
+    return gates * (inputs * width + width * width + 2 * width)
+
+
+PARAMETERS = {
+    "pinn": linear(2, 16) + linear(16, 16) + linear(16, 1),
+    "graph": linear(16, 16) + linear(16, 7),
+    "message_passing": linear(2 * 8, 16) + linear(8 + 16, 1),
+    "neural_operator": linear(3, 16) + linear(16, 1) + 2 * 16 * 16 * 6 * 6 + 2 * linear(16, 16),
+    "detector": linear(3 * 9, 16) + linear(16 * 9, 16) + linear(16, 4) + linear(16, 3),
+    "policy": linear(4, 16) + linear(16, 2),
+    "recommender": 1000 * 16 + 5000 * 16,
+    "bags": 2000 * 16 + linear(16 + 13, 32) + linear(32, 1),
+    "seq2seq": 50 * 16 + 60 * 16 + recurrent(3, 16, 16) + recurrent(3, 32, 16) + linear(16, 60),
+    "quantised": 0,
+    "gradient_penalty": linear(8, 16) + linear(16, 1),
+    "variable_lengths": 100 * 16 + recurrent(4, 16, 16) + linear(16, 2),
+    "autoencoder": linear(64, 16) + linear(16, 16) + linear(8, 16) + linear(16, 64),
+    "adversarial": linear(8, 16) + linear(16, 16) + linear(16, 16) + linear(16, 1),
+    "speech": 2 * recurrent(3, 13, 16) + linear(32, 28),
+    "segmentation": linear(9, 16) + linear(16 * 9, 32) + 2 * 32 + (32 * 16 * 4 + 16) + linear(32, 1),
+    "diffusion": linear(17, 16) + linear(16, 16) + linear(16, 16),
+    "differential_equation": linear(4, 16) + linear(16, 4),
+    "experts": linear(16, 4) + 4 * (linear(16, 16) + linear(16, 16)),
+    "writer": 64 * 16 + linear(16, 48) + linear(16, 64),
+    "meta_learning": linear(1, 16) + linear(16, 1),
+    "contrastive": linear(32, 16) + 16 + linear(16, 8),
+    "spiking": linear(10, 16) + linear(16, 2),
+    "hamiltonian": linear(2, 16) + linear(16, 1),
+    "reader": 100 * 16 + 2 * (linear(16, 48) + linear(16, 16) + 2 * linear(16, 32) - 32 + 16 + 4 * 16) + linear(16, 3),
+}
+"""Trainable parameters at size 16, by hand."""
+
+NOT_CHECKED = {
+    "its step is the user's own function": {"policy", "gradient_penalty", "adversarial", "meta_learning"},
+    "the comparison with double precision failed": {"quantised"},
+}
+"""Why the numerical check leaves some out."""
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """A trial's row of each model, by its name."""
+    folder = tmp_path_factory.mktemp("public")
+    shutil.copy2(ROOT / "tests" / "public_models.py", folder)
+    return {name: measured(name, folder) for name in PARAMETERS}
+
+
+def measured(name: str, folder: Path) -> dict[str, Any]:
+    mode = "infer" if name in ("quantised", "writer") else "train"
+    effort = [f"--{key.replace('_', '-')}={value}" for key, value in TINY.items()]
+    command = [sys.executable, str(ROOT / "scripts" / "measure_cell.py"), f"--model=public_models.py:{name}"]
+    command += ["--size=16", f"--batch-size={BATCH_SIZE}", "--device=cpu", f"--mode={mode}", *effort]
+    done = subprocess.run(
+        [*command, f"--output={name}.parquet"], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return first_row(pd.read_parquet(folder / f"{name}.parquet"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_public_model_is_measured_as_it_is(rows: dict[str, dict[str, Any]], name: str) -> None:
+    row = rows[name]
+    assert (row["status"], row["parameters"], row["samples_per_step"]) == ("ok", PARAMETERS[name], BATCH_SIZE), row[
+        "reason"
+    ]
+    reason = next((reason for reason, names in NOT_CHECKED.items() if name in names), None)
+    assert row["answer"] == ("unchecked" if reason else "right"), row["reason"]
+    assert (reason or "") in (row["reason"] or "")
+    assert row["step_time_s"] > 0
+    assert row["peak_rss_bytes"] >= row["base_rss_bytes"] > 0
