@@ -54,7 +54,7 @@ class OnSlurm(House):
         rows = [f"{CELL}/{place}/trial-1.parquet" for place in places]
         self.on_slurm("--cores", "8", "--keep-going", "--retries", "0", *rows)
         calls = [call.partition("--wrap")[0] for call in (self.path / "calls").read_text().splitlines()]
-        names = [f"_eager_3_{place.replace('/', '_')}_1/" for place in places]
+        names = [f"_eager_3_{place.replace('/', '_')}_1_/" for place in places]
         return [next(call.split() for call in calls if name in call) for name in names]
 
 

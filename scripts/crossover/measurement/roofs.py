@@ -54,7 +54,7 @@ class Sizes:
 
 HOST = Sizes((256, 512, 1024, 2048), tuple(2**power for power in range(20, 30, 2)))
 """Larger working sets follow, see `host_sizes`."""
-CACHES = 4
+CACHES = 2
 """Times the last-level caches of a CPU that its largest working set is, so that little of it stays in them."""
 FREE_SHARE = 1 / 8
 """Share of the free memory that a working set may be; a probe holds three at a time."""

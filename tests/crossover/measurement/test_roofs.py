@@ -79,8 +79,8 @@ MIB = 2**20
     [
         (32, 10**6, []),
         (None, 10**6, []),
-        (480, 10**6, [1024, 1920]),
-        (1152, 10**6, [1024, 4096, 4608]),  # a server whose cache holds all that was probed before
+        (480, 10**6, [960]),
+        (1152, 10**6, [1024, 2304]),  # a server whose cache holds all that was probed before
         (1152, 16_000, [1024, 2000]),
         (1152, 1000, []),
     ],
