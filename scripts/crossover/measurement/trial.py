@@ -297,8 +297,8 @@ class Trial:
 
     def _count(self) -> Columns:
         """Operations of a step; the watch also sees a switch that a step sets and sets back."""
-        with SwitchWatch(self.cell.switches) as seen:
-            work = count_work(self.task.step, self.job.cell.execution, self.cell.target)
+        seen = SwitchWatch(self.cell.switches)
+        work = count_work(self.task.step, self.job.cell.execution, self.cell.target, seen)
         if reason := changes(seen.asked, seen.found):
             raise InvalidError(reason)
         return work

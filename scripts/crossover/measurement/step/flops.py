@@ -14,7 +14,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -36,10 +36,15 @@ BACKWARD = (
 """Fused attention off CUDA, which torch's counter (2.13) leaves out."""
 
 
-def count_work(step: Callable[[], object], execution: str, target: OpenDevice) -> dict[str, Any]:
+def count_work(
+    step: Callable[[], object],
+    execution: str,
+    target: OpenDevice,
+    watch: AbstractContextManager[object] = nullcontext(),  # noqa: B008 - it has no state
+) -> dict[str, Any]:
     """Run a task's step once, always eagerly, and count what its operators do, as columns of `Measurement`.
 
-    The counters about treble the step's launch time.
+    `watch` is a mode that looks at every operator too. The counters about treble the step's launch time.
     """
     eager = torch.compiler.set_stance("force_eager") if execution == "compile" else nullcontext()
     formulas = {**flop_registry, **_attention()}
@@ -48,7 +53,7 @@ def count_work(step: Callable[[], object], execution: str, target: OpenDevice) -
     counting.mod_tracker = NoModules()
     with eager, work:
         work.find_least(target.device)
-        with counting as counter:  # comes last, so that it is no part of an operator's time
+        with counting as counter, watch:  # come last, so that they are no part of an operator's time
             step()
     target.synchronise()
     return {"flops_per_step": None if work.uncounted else int(counter.get_total_flops()), **work.columns()}

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from crossover.measurement.step.devices import OpenDevice, open_device
@@ -175,7 +176,9 @@ def test_times_of_operators_are_less_what_a_tiny_one_takes() -> None:
 
 @pytest.mark.parametrize("count", [3, 500])
 def test_times_of_operators_are_the_devices_however_many_there_are(count: int) -> None:
-    """A host that takes 50 us for an operator and a device that takes 1 us for a tiny one and 5 us for any other."""
+    """A host that takes 50 us for an operator, another 400 us for the watch beside it, and a device that takes 1 us for
+    a tiny operator and 5 us for any other.
+    """
     works_us = iter([1] * (1 + 2 * TINY) + [5] * count)
     calls = iter(range(10**6))
     host_us, done_us = [0], [0]
@@ -196,9 +199,14 @@ def test_times_of_operators_are_the_devices_however_many_there_are(count: int) -
         for _ in range(count):
             number.add_(1)
 
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            host_us[0] += 400
+            return func(*args, **(kwargs or {}))
+
     number = torch.zeros(16)
     queue = OpenDevice(torch.device("cpu"), lambda: None, mark=mark, between_s=lambda begin, end: end - begin)
-    assert count_work(step, "eager", replace(queue, occupy=occupy))["others_s"] == count * (5 - 1)
+    assert count_work(step, "eager", replace(queue, occupy=occupy), Watch())["others_s"] == count * (5 - 1)
 
 
 @pytest.mark.parametrize("layer", [nn.LSTM(3, 4), lambda x: functional.bilinear(x, x, torch.ones(2, 3, 3))])
