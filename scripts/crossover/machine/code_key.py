@@ -5,7 +5,7 @@ for that. Files count by their content, this library's and the user's own; comme
 count. Installed packages count by their version, and only if the workload imports them.
 
 Of the user's own code, files count too that its texts name, and all that lie beside it where it imports or reads by a
-name of which nothing is known: rather is a cell measured once more than an old number shown as new.
+name of which nothing is known: measuring a cell once too often is better than showing an old number as new.
 """
 
 from __future__ import annotations

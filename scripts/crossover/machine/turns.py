@@ -92,29 +92,38 @@ def _locked(path: Path, how: int, busy: Callable[[], None]) -> Iterator[None]:
     HELD.add(descriptor)
     try:
         try:
-            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-        except BlockingIOError:
-            busy()
-            fcntl.flock(descriptor, how)
+            _lock(descriptor, how, busy)
+        except OSError as error:  # a file system without locks, as some network and container mounts
+            raise unfit(path.parent, why(error)) from error
         yield
     finally:
         HELD.discard(descriptor)
         os.close(descriptor)
 
 
+def _lock(descriptor: int, how: int, busy: Callable[[], None]) -> None:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        busy()
+        fcntl.flock(descriptor, how)
+
+
 def _opened(path: Path) -> int:
     """A file that all users may lock, made if it is missing; raises UserError if it cannot be opened."""
     try:
         with open_to_all():
-            # The kernel may refuse O_CREAT where the file is another user's (fs.protected_regular).
-            return os.open(path, os.O_RDWR | SAFELY | (0 if path.exists() else os.O_CREAT), 0o666)
+            try:
+                return os.open(path, os.O_RDWR | SAFELY | os.O_CREAT, 0o666)
+            except PermissionError:  # the kernel may refuse O_CREAT for another user's file (fs.protected_regular)
+                return os.open(path, os.O_RDWR | SAFELY)
     except OSError as error:
         raise unfit(path.parent, why(error)) from error
 
 
 def _holder(path: Path) -> str:
     pid, words = read_note(path)
-    return f"is held by {words}" if runs(pid) else "trials on its GPUs share"
+    return f"is held by {words}" if runs(pid) else "trials on GPUs, or a process that left no note, have now"
 
 
 def _close_in_child() -> None:

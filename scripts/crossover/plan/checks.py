@@ -1,4 +1,4 @@
-"""Checks of the config against what other rooms know: this machine, the nodes of a cluster, the columns of a row."""
+"""Checks of the config against this machine, the nodes of a cluster, and the columns of a row."""
 
 from __future__ import annotations
 

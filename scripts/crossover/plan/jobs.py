@@ -238,4 +238,5 @@ class Jobs:
 
 def _note(kind: str, wildcards: Wildcards) -> str:
     """Where a job notes that its time limit ended it."""
-    return "/".join([kind, *(str(value) for _, value in sorted(wildcards.items()))]) + ".json"
+    values = [str(value) for _, value in sorted(wildcards.items()) if value != ""]  # a first row is no repeat
+    return "/".join([kind, *values]) + ".json"

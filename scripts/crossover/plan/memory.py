@@ -15,6 +15,9 @@ VALUE_BYTES = 50
 """Of a table's value while it is read and made a tensor (measured: 29 to 48 B)."""
 CSV_BYTES = 10
 """The same of a character of a CSV file (measured: 2.4 B where values are long, 8 B where they are short)."""
+COMPRESSED = (".gz", ".bz2", ".zst")
+EXPANSION = 5
+"""Characters for each byte of a compressed CSV file."""
 
 OTHERS_MB = 1000
 """Of the processes beside the one whose memory a row holds."""
@@ -28,11 +31,13 @@ def table_mb(table: Table | None) -> int:
     path = Path(table.file)
     try:
         if path.suffix != ".parquet":
-            return math.ceil(CSV_BYTES * path.stat().st_size / 1e6)
+            expansion = EXPANSION if path.suffix in COMPRESSED else 1
+            return math.ceil(CSV_BYTES * expansion * path.stat().st_size / 1e6)
         import pyarrow.parquet  # only for such a table: a run should start quickly
 
-        rows = int(pyarrow.parquet.read_metadata(path).num_rows)
-        return math.ceil(VALUE_BYTES * rows * (len(table.inputs) + 1) / 1e6)
+        whole = pyarrow.parquet.read_metadata(path)
+        columns = len(table.inputs) + 1 if table.inputs else whole.num_columns
+        return math.ceil(VALUE_BYTES * whole.num_rows * columns / 1e6)
     except (OSError, ValueError):
         return 0
 

@@ -76,9 +76,9 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 
 
 def hosts_elsewhere(machines: Sequence[Mapping[str, Any]], here: str) -> str | None:
-    """The hosts that measured, as a text; None if it was this one alone. `machines` is what `machine_facts` found."""
-    hosts = sorted({machine["host"] for machine in machines if machine["host"]})
-    if not set(hosts) - {here}:
+    """The other hosts that measured, as a text; None if there are none. `machines` is what `machine_facts` found."""
+    hosts = sorted({machine["host"] for machine in machines} - {"", here})
+    if not hosts:
         return None
     return " and ".join(hosts) if len(hosts) < 3 else f"{hosts[0]} and {len(hosts) - 1} more"
 

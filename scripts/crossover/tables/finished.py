@@ -70,10 +70,8 @@ def finished_rows(
     """The rows of trials (or of trainings) among the files asked for that belong together.
 
     Rows of a device must come from the environment of its newest one, and all rows from the newest one's host.
-
-    `settings` holds the options that the trials of
-    a study share today: a row that was measured without one of them is left out, and so is what is missing or cannot be
-    read; `missing_results` names all of these.
+    `settings` holds the options that the trials of a study share today: a row that was measured without one of them is
+    left out, and so is what is missing or cannot be read; `missing_results` names all of these.
     """
     rows = readable_rows(_newest_first(paths), record)
     wanted = ("study", "command", "machine", "device", *ENVIRONMENT_COLUMNS)

@@ -103,7 +103,7 @@ def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
             raise UserError(
                 f"the rows{whose} come from unlike hosts: {column} ({unlike}); measure all devices on one host, give "
                 "each host a results folder of its own, or name kinds of nodes by cluster.classes"
-                + ("; set several_hosts to true in the config if only the names of hosts differ" * (not several_hosts))
+                + ("; set cluster.several_hosts to true if only the names of hosts differ" * (not several_hosts))
             )
 
 
@@ -123,7 +123,8 @@ def _check_alike(rows: pa.Table, several_hosts: bool) -> None:
         unlike = [f"{column} ({', '.join(map(str, found))})" for column, found in values.items() if len(found) > 1]
         if unlike:
             whose = f"device '{device}'" if machine == HERE else f"device '{device}' of machine '{machine}'"
+            advice = ["delete the rows of one", "use another results folder"]
+            advice += [] if several_hosts else ["set cluster.several_hosts to true if only the names of hosts differ"]
             raise UserError(
-                f"the rows of {whose} come from unlike environments: {'; '.join(unlike)}; delete the rows of one, use "
-                "another results folder, or set several_hosts to true in the config if only hosts differ"
+                f"the rows of {whose} come from unlike environments: {'; '.join(unlike)}; {', or '.join(advice)}"
             )
