@@ -123,7 +123,7 @@ def _opened(path: Path) -> int:
 
 def _holder(path: Path) -> str:
     pid, words = read_note(path)
-    return f"is held by {words}" if runs(pid) else "trials on GPUs, or a process that left no note, have now"
+    return f"is held by {words}" if runs(pid) else "GPU trials, or a process without a note, have"
 
 
 def _close_in_child() -> None:

@@ -96,7 +96,7 @@ def test_a_trial_on_the_cpu_waits_for_those_on_gpus_and_whoever_comes_later_wait
     gpu, gpu_too, cpu, later = (start("a trial", how) for how in ("beside", "beside", "alone", "beside"))
     gpu.begin()
     gpu_too.begin()
-    assert cpu.wait() == "waiting for a turn on this host, which trials on GPUs, or a process that left no note, have now"
+    assert cpu.wait() == "waiting for a turn on this host, which GPU trials, or a process without a note, have"
     later.wait()
     gpu.end()
     last_end = gpu_too.end()

@@ -104,7 +104,7 @@ def test_the_terminal_gives_the_answers_and_where_the_report_is(page: Page) -> N
 def test_what_another_host_measured_says_so(rows: pd.DataFrame, tmp_path: Path) -> None:
     page = write_page(rows, tmp_path, host="login")
     assert "Measured on another host: here." in (page.folder / "summary.txt").read_text().splitlines()
-    assert "Measured on <bdi>here</bdi>." in page.path.read_text()
+    assert "Measured on another host: <bdi>here</bdi>." in page.path.read_text()
     assert re.search(r"Measured on .*Brand C1.* of here; threads 2", (page.folder / "summary.md").read_text())
 
 
