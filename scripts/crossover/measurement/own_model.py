@@ -438,16 +438,25 @@ def _is_of_rows(batch: Batch, batch_size: int) -> bool:
 
 
 def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
-    """That a model is measured in another precision than it was built in; None for one in single precision."""
-    own = {tensor.dtype for tensor in model.parameters()}
-    own |= {tensor.dtype for tensor in tensors_of(inputs)} & {torch.float64, torch.complex128}
-    if torch.complex128 in own:
-        own.add(torch.float64)
-    for name, dtype in PURE.items():
-        if dtype in own and dtype is not arithmetic.dtype:
-            kind = str(dtype).removeprefix("torch.")
-            return f"the model is in {kind} and was measured in {precision}; precisions: [{name}] measures it as it is"
+    """That a model, or all numbers of its inputs, had another precision than they are measured in; None otherwise."""
+    whose = {
+        "the model is": {tensor.dtype for tensor in chain(model.parameters(), model.buffers())},
+        "its inputs are": _only_dtype(tensors_of(inputs)),
+    }
+    for subject, dtypes in whose.items():
+        if torch.complex128 in dtypes:
+            dtypes.add(torch.float64)
+        for name, dtype in PURE.items():
+            if dtype in dtypes and dtype is not arithmetic.dtype:
+                kind = str(dtype).removeprefix("torch.")
+                return f"{subject} in {kind} and measured in {precision}; precisions: [{name}] measures it as it is"
     return None
+
+
+def _only_dtype(tensors: list[torch.Tensor]) -> set[torch.dtype]:
+    """The type of all tensors of fractions, if they have one: a loader makes numbers of Python double."""
+    dtypes = {tensor.dtype for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()}
+    return dtypes if len(dtypes) == 1 else set()
 
 
 class OwnTraining(_Own, TrainingTask):
@@ -550,6 +559,9 @@ def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callabl
 class OwnInference(_Own, InferenceTask):
     """The forward pass alone."""
 
+    has_run = False
+    """Whether a step has ended well: what fails later does not fail for want of gradients."""
+
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         return tuple(outputs_of(called(model, inputs[0])))
 
@@ -559,8 +571,10 @@ class OwnInference(_Own, InferenceTask):
             try:
                 super().run(*inputs)
             except Exception as error:
-                if self.takes_gradients or early_end(error) is not None or not self._runs_with_gradients(inputs):
+                tried = self.has_run or self.takes_gradients or early_end(error) is not None
+                if tried or not self._runs_with_gradients(inputs):
                     raise
+        self.has_run = True
 
     def _runs_with_gradients(self, inputs: Batch) -> bool:
         """Whether the forward pass runs with gradients on, as one that takes derivatives itself; then they stay on."""

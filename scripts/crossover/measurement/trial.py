@@ -15,7 +15,7 @@ import pynvml
 import torch
 
 from crossover.config.words import is_cpu
-from crossover.errors import InvalidError
+from crossover.errors import InvalidError, UnsupportedError
 from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.measurement.cell import Columns, OpenCell, open_cell
@@ -40,8 +40,16 @@ from crossover.measurement.process.jobs import TrialJob, plain_cell
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import Answer, compare_with_reference
-from crossover.measurement.step.endings import ending, first_line, is_mistake, original, refusal, unless_out_of_memory
-from crossover.measurement.step.execution import Execution, prepare
+from crossover.measurement.step.endings import (
+    early_end,
+    ending,
+    first_line,
+    is_mistake,
+    original,
+    refusal,
+    unless_out_of_memory,
+)
+from crossover.measurement.step.execution import Execution, compiled_graphs, prepare
 from crossover.measurement.step.flops import count_work
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.step.timed_check import compare_with_eager
@@ -150,9 +158,12 @@ class Trial:
             if not has_finite_weights(task):
                 self.flags.append("diverged")
         if job.cell.execution == "compile" and execution.compilations() == 0:
-            self.wrong = (
-                "torch.compile compiled nothing, so that the eager step was measured: something switches it off"
+            raise UnsupportedError(
+                "torch.compile compiled nothing, so that the eager step ran: it skips recurrent layers, and can be "
+                "switched off"
             )
+        if job.cell.execution == "eager" and compiled_graphs():
+            self.notes.append("the model compiles itself: `execution: compile` measures it beside the eager step")
 
     def _wait(self) -> None:
         """Wait for the device; between blocks, so that a step that is compiled again and again ends early."""
@@ -197,7 +208,10 @@ class Trial:
         except (InvalidError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            self.undone.append(f"{name}: {first_line(original(error))}")
+            cause = original(error)
+            is_result = isinstance(cause, UnsupportedError) or early_end(cause) is not None
+            kind = "" if is_result else f"{type(cause).__name__}: "
+            self.undone.append(f"{name}: {kind}{first_line(cause)}")
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
         """The passes of this trial: the first has all, later ones what gives a time, unless their steps are long."""
@@ -229,7 +243,8 @@ class Trial:
                 *(flag for flag in more if more[flag]),
             ],
             "status": "invalid" if reason else "ok",
-            "reason": reason or "; ".join([*self.task.notes, *self.notes, *self.undone]) or None,
+            "reason": "; ".join([reason, *self.task.notes] if reason else [*self.task.notes, *self.notes, *self.undone])
+            or None,
         }
 
     def _latencies(self) -> Columns:

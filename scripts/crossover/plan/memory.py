@@ -37,7 +37,7 @@ def table_mb(table: Table | None) -> int:
 
         whole = pyarrow.parquet.read_metadata(path)
         columns = len(table.inputs) + 1 if table.inputs else whole.num_columns
-        return math.ceil(VALUE_BYTES * whole.num_rows * columns / 1e6)
+        return math.ceil(VALUE_BYTES * int(whole.num_rows) * int(columns) / 1e6)
     except (OSError, ValueError):
         return 0
 

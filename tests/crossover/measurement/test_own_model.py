@@ -450,7 +450,8 @@ class TestPrecision:
     def test_a_model_in_double_precision_is_noted_where_it_is_cast(self, build: Build, text: str) -> None:
         try:
             task = build(text)
-            note = "the model is in float64 and was measured in fp32; precisions: [fp64] measures it as it is"
+            whose = "its inputs are" if "double()," not in text and "set_default" not in text else "the model is"
+            note = f"{whose} in float64 and measured in fp32; precisions: [fp64] measures it as it is"
             assert (task.notes, task.flags, task.switches) == ((note,), ("cast",), {})
             assert torch.get_default_dtype() == task.model.weight.dtype == torch.float32
             task.step()
@@ -461,6 +462,24 @@ class TestPrecision:
             assert torch.get_default_dtype() == (torch.float64 if by_default else torch.float32)
         finally:
             torch.set_default_dtype(torch.float32)
+
+    def test_double_buffers_count_and_a_number_of_pythons_does_not(self, build: Build) -> None:
+        text = """
+            class Noisy(nn.Linear):
+                def __init__(self):
+                    super().__init__(3, 1)
+                    self.register_buffer("levels", torch.linspace(0, 1, 5, dtype=torch.float64))
+            def build():
+                return {}
+        """
+        task = build(text.format("Noisy(), torch.ones(4, 3)"))
+        assert task.notes[0].startswith("the model is in float64 and measured in fp32")
+        collated = "{'input': torch.ones(4, 3), 'temperature': torch.full((4,), 0.5, dtype=torch.float64)}"
+        named = text.replace(
+            "def __init__(self)",
+            "def forward(self, input, temperature): return super().forward(input)\n                def __init__(self)",
+        ).replace(", dtype=torch.float64", "")
+        assert build(named.format(f"Noisy(), {collated}")).notes == ()
 
     def test_an_error_of_types_names_the_precision(self, build: Build) -> None:
         task = build(

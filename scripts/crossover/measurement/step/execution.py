@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,18 +74,20 @@ def _compiled(task: Task) -> Execution:
     # dynamic=None, or a batch of another shape would leave a graph for any batch to the passes after it.
     model.forward = torch.compile(model.forward, dynamic=is_dynamic)
     dynamo: Any = torch._dynamo.utils
-
-    def compilations() -> int:
-        return int(dynamo.counters["stats"]["unique_graphs"])
-
     return Execution(
         task.step,
         task.run,
         lambda: float(dynamo.calculate_time_spent()["total_wall_time"]),
-        compilations,
+        compiled_graphs,
         is_dynamic,
-        _recompilation_check(compilations),
+        _recompilation_check(compiled_graphs),
     )
+
+
+def compiled_graphs() -> int:
+    """Graphs that torch.compile has made in this process, whoever called it; it is not imported for that."""
+    dynamo: Any = sys.modules.get("torch._dynamo.utils")
+    return 0 if dynamo is None else int(dynamo.counters["stats"]["unique_graphs"])
 
 
 def _recompilation_check(compilations: Callable[[], int]) -> Callable[[], None]:

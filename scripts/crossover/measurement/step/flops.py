@@ -174,9 +174,15 @@ def _tensors(value: Any) -> dict[Any, int]:
     for tensor in tree_leaves(value):
         if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.numel():
             key = (*_memory_of(tensor), tensor.numel())
-            own = math.prod(size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
-            found[key] = own * tensor.element_size()
+            found[key] = _elements(tensor) * tensor.element_size()
     return found
+
+
+def _elements(tensor: torch.Tensor) -> int:
+    """Elements in memory: repeated ones of an expanded tensor count once."""
+    if tensor.is_nested:
+        return tensor.numel()
+    return math.prod(size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
 
 
 def _memory_of(tensor: torch.Tensor) -> tuple[Any, Any]:
