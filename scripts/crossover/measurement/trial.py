@@ -120,7 +120,7 @@ class Trial:
 
     def measure_time(self, tell: Tell) -> None:
         """Build the task, warm up, and time it; `tell` takes what is known once it is built."""
-        job, target = self.job, self.cell.target
+        job, target, graphs_before = self.job, self.cell.target, compiled_graphs()
         arithmetic = self.cell.arithmetic()
         self.task = task = self.cell.build(self.cell.data(), arithmetic, job.seed + job.trial, tell)
         self.execution = execution = prepare(task, job.cell.execution)
@@ -162,7 +162,7 @@ class Trial:
                 "torch.compile compiled nothing, so that the eager step ran: it skips recurrent layers, and can be "
                 "switched off"
             )
-        if job.cell.execution == "eager" and compiled_graphs():
+        if job.cell.execution == "eager" and compiled_graphs() > graphs_before:
             self.notes.append("the model compiles itself: `execution: compile` measures it beside the eager step")
 
     def _wait(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -581,3 +582,11 @@ def test_no_step_is_timed_whose_update_the_loss_scaler_skips(job: TrialJob, chan
     assert scales[0] < 2.0**16
     assert len(set(timed)) == 1
     assert (row.warmup_steps or 0) > scales.index(timed[0])
+
+
+def test_a_model_that_compiles_itself_is_noted(monkeypatch: pytest.MonkeyPatch, job: TrialJob) -> None:
+    graphs = itertools.count()
+    monkeypatch.setattr(trial, "compiled_graphs", lambda: next(graphs))
+    assert (run_trial(job).reason or "").startswith("the model compiles itself")
+    monkeypatch.setattr(trial, "compiled_graphs", lambda: 3)  # of earlier work in this process
+    assert run_trial(job).reason is None
