@@ -10,6 +10,7 @@ name of which nothing is known: measuring a cell once too often is better than s
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import importlib.util
 import json
@@ -205,17 +206,22 @@ def _look_around(whole: Imported, modules: Modules, named: NamedFiles) -> None:
     """Add what the texts of the sources name: folders on Python's path, sources, data and environment variables."""
     sources = {file: _read(file) for file in whole.files.values()}
     files: list[Path] = []
+    whole.variables |= _variables(sources.values())
     for file, source in sources.items():
-        whole.variables |= {*source.variables}
         for text in source.path:
             for base in dict.fromkeys([file.parent, *named.bases]):
                 modules.look_in(base, text)
-        for text in (*source.names, *filter(None, map(os.environ.get, source.variables))):
+        for text in (*source.names, *filter(None, map(os.environ.get, whole.variables))):
             files += named.named(text, file.parent)
+        for text in source.reads:
+            files += named.named(text, file.parent, is_read=True)
         if source.runs_any or source.reads_any:
             suffixes = DATA | CODE if source.runs_any else DATA
-            for folder in dict.fromkeys([_package_folder(file), *named.bases]):
-                files += [path for path in named.below(folder) if path.suffix in suffixes]
+            own = _package_folder(file)
+            for folder in dict.fromkeys([own, *named.bases]):
+                for path in named.below(folder):
+                    if path.suffix in suffixes or (folder == own and source.reads_any and path.suffix not in CODE):
+                        files.append(path)
     unknown = {name for name in whole.packages if version_of(name) == {name: NOT_INSTALLED}} | whole.missing
     for name in unknown:
         files += _hidden(name.rpartition(".")[2], modules, named)
@@ -229,6 +235,17 @@ def _look_around(whole: Imported, modules: Modules, named: NamedFiles) -> None:
         while whole.data.get(label, file) != file:
             label += "'"
         whole.data[label] = file
+
+
+def _variables(sources: Collection[Source]) -> set[str]:
+    """The environment variables that sources read; where nothing is known of one, all that their texts may name."""
+    asked = {variable for source in sources for variable in source.variables}
+    known = {variable for variable in asked if ANY not in variable}
+    for pattern in asked - known:
+        known |= {*fnmatch.filter(os.environ, pattern)} if pattern.strip(ANY) else set()
+    if any(not pattern.strip(ANY) for pattern in asked):
+        known |= {name for source in sources for name in source.names if name.isidentifier()}
+    return known
 
 
 def _hidden(name: str, modules: Modules, named: NamedFiles) -> Iterator[Path]:

@@ -22,23 +22,10 @@ CODE = {".py", ".pyx", ".pyi", ".so", ".pyd", ".pyc", ".zip", ".egg"}
 NATIVE = {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".metal"}
 """Each may include its neighbours."""
 DATA = {
-    *(
-        ".json",
-        ".jsonl",
-        ".yaml",
-        ".yml",
-        ".toml",
-        ".ini",
-        ".cfg",
-        ".txt",
-        ".csv",
-        ".tsv",
-        ".xml",
-        ".parquet",
-        ".arrow",
-    ),
-    *(".feather", ".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz", ".pkl", ".pickle", ".joblib", ".h5"),
-    *(".hdf5", ".onnx", ".mat", ".model", ".vocab", ".png", ".jpg", ".jpeg", ".dat", ".db", ".sqlite"),
+    *(".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".txt", ".csv", ".tsv", ".xml", ".parquet"),
+    *(".arrow", ".feather", ".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz", ".pkl", ".pickle"),
+    *(".joblib", ".h5", ".hdf5", ".onnx", ".mat", ".model", ".vocab", ".png", ".jpg", ".jpeg", ".dat", ".db"),
+    *(".sqlite", ".zip"),
 }
 
 LARGE_BYTES = 4 * 2**20
@@ -62,10 +49,13 @@ class NamedFiles:
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 
-    def named(self, text: str, beside: Path) -> Iterator[Path]:
-        """The files of a name in a source that lies in the folder `beside`, or those below a folder of that name."""
+    def named(self, text: str, beside: Path, is_read: bool = False) -> Iterator[Path]:
+        """The files of a name in a source that lies in the folder `beside`, or those below a folder of that name.
+
+        A text that is computed in part counts only if it looks like a file's name, or `is_read`.
+        """
         if ANY in text:
-            yield from self._matching(text, beside)
+            yield from self._matching(text, beside, is_read)
             return
         for path in self._at(text, beside):
             if _of_system(path):
@@ -92,11 +82,11 @@ class NamedFiles:
             if relative.startswith("..") or relative.partition("/")[0] in self._entries(base):
                 yield Path(os.path.normpath(base / relative))
 
-    def _matching(self, text: str, beside: Path) -> Iterator[Path]:
+    def _matching(self, text: str, beside: Path, is_read: bool) -> Iterator[Path]:
         """Files whose names fit one that is computed in part; none where too little is known of it."""
         known = re.sub(r"^(\*+/)+", "", text)
         last = known.rpartition("/")[2]
-        if not re.search(r"\.\w+$", last) and "/" not in known:
+        if not is_read and not re.search(r"\.\w+$", last) and "/" not in known:
             return
         if not re.search(r"\w", known):
             return
@@ -109,11 +99,16 @@ class NamedFiles:
             pattern = text[len(fixed) :].lstrip("/")
             whole = [Path(fixed)] if text.startswith(("/", "~")) else [base / fixed for base in bases]
             tops = [top for top in map(expanded, whole) if len(top.parts) > 2 and not _of_system(top)]
-        fits, end = re.compile(translate(pattern.replace("**/", ANY))).fullmatch, last.rpartition(ANY)[2]
+        patterns = [pattern.replace("**/", ANY), *([f"{pattern}/*"] if is_read else [])]
+        fits = re.compile("|".join(map(translate, patterns))).fullmatch
+        end = "" if is_read else last.rpartition(ANY)[2]
         for top in tops:
             beside_each_other = not anywhere and "/" not in pattern
-            for path in [top / name for name in sorted(self._entries(top))] if beside_each_other else self.below(top):
-                if path.name.endswith(end) and (last.strip(ANY) or path.suffix in DATA | CODE):
+            paths = [top / name for name in sorted(self._entries(top))] if beside_each_other else []
+            if is_read or not beside_each_other:
+                paths += self.below(top)
+            for path in paths:
+                if path.name.endswith(end) and (is_read or last.strip(ANY) or path.suffix in DATA | CODE):
                     relative = path.relative_to(top).as_posix()
                     if (_ends(relative, fits) if anywhere else fits(relative)) and path.is_file():
                         yield path

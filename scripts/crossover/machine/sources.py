@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,8 +49,9 @@ OPENERS = {"os", "io", "gzip", "glob", "codecs", "bz2", "lzma", "tarfile"}
 """Modules whose functions have the names of a path's methods."""
 METHODS = {"read_text", "read_bytes", "iterdir", "open"}
 """Of a path, without an argument that names a file."""
-SAME = {"Path", "PurePath", "PosixPath", "str", "fspath", "abspath", "realpath", "normpath", "expanduser", "expandvars"}
-SAME_METHODS = {"resolve", "absolute", "as_posix", "expanduser", "__str__", "strip"}
+ENVIRONMENT = {"environ", "environb", "getenv", "getenvb"}
+SAME = {"Path", "PurePath", "PosixPath", "str", "fspath", "abspath", "realpath", "normpath", "expanduser"}
+SAME_METHODS = {"resolve", "absolute", "as_posix", "expanduser", "__str__"}
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,12 @@ class Source:
     """Imports by a text, as `import_module` takes it."""
     names: tuple[str, ...] = ()
     """Texts that may name files; `*` stands for what is computed."""
+    reads: tuple[str, ...] = ()
+    """Texts that a reader of files is given."""
     path: tuple[str, ...] = ()
     """Folders that it puts on Python's path."""
     variables: tuple[str, ...] = ()
-    """Environment variables that it reads."""
+    """Environment variables that it reads; `*` stands for what is computed."""
     runs_any: bool = False
     """Whether it imports or runs code by a name of which nothing is known."""
     reads_any: bool = False
@@ -129,30 +133,37 @@ class _Reading:
     def __init__(self, nodes: Sequence[ast.AST], file: Path) -> None:
         self.nodes = nodes
         self.file = file
+        self.imports = tuple(dict.fromkeys(_imports(nodes)))
+        self.reads_config = any(module == "configparser" for _, module, _ in self.imports)
+        """Whether a method `read` may take a path, not a number of bytes."""
         self.values: dict[str, list[str]] = {}
         """What variables may be, as far as it was asked."""
         self.aliases: dict[str, str] = {}
-        """Functions by the names that they are given here, as `from importlib import import_module as load` does."""
-        self.assigned: dict[str, list[ast.expr]] = {}
+        """Functions and modules by the names given here, as in `from importlib import import_module as get`."""
+        self.assigned: dict[str, list[ast.expr | None]] = {}
+        """By variable; None stands for a value of which nothing is known."""
         for node in self.nodes:
-            if isinstance(node, ast.ImportFrom):
+            if isinstance(node, ast.Import | ast.ImportFrom):
                 self.aliases |= {alias.asname: alias.name for alias in node.names if alias.asname}
             for name, value in _assignments(node):
                 self.assigned.setdefault(name, []).append(value)
-                if isinstance(value, ast.Name | ast.Attribute) and (_named(value) in IMPORTERS | RUNNERS | READERS):
+                if _named(value) in IMPORTERS | RUNNERS | READERS | ENVIRONMENT:
                     self.aliases[name] = _named(value)
 
     def source(self, digest: str) -> Source:
         calls = [node for node in self.nodes if isinstance(node, ast.Call)]
+        reads = [_without_scheme(text) for call in calls for text in self._reads(call)]
         return Source(
             digest,
-            imports=tuple(dict.fromkeys(_imports(self.nodes))),
+            imports=self.imports,
             by_name=tuple(dict.fromkeys(self._by_name(calls))),
-            names=tuple(dict.fromkeys(filter(_may_name, self._names()))),
+            names=tuple(dict.fromkeys(filter(_may_name, map(_without_scheme, self._names())))),
+            reads=tuple(dict.fromkeys(filter(_may_name, reads))),
             path=tuple(dict.fromkeys(self._path(calls))),
             variables=tuple(sorted(self._variables(calls))),
             runs_any=any(self._runs_any(call) for call in calls),
-            reads_any=any(self._reads_any(call) for call in calls if self._is_reader(call)),
+            # The file's own folder, or one above, tells no more than a name of which nothing is known.
+            reads_any=any(_is_unknown(text) or Path(text) in self.file.parents for text in reads),
         )
 
     def _by_name(self, calls: Iterable[ast.Call]) -> Iterator[Import]:
@@ -192,17 +203,34 @@ class _Reading:
     def _is_reader(self, call: ast.Call) -> bool:
         function = self._function(call)
         if function == "load" and isinstance(call.func, ast.Attribute):
-            return _named(call.func.value) in LOADERS
-        return function in READERS or function == "load"
+            return self._origin(call.func.value) in LOADERS
+        return function in READERS or function == "load" or (function == "read" and self.reads_config)
 
-    def _reads_any(self, call: ast.Call) -> bool:
-        """Whether nothing is known of what is read, or it is the file's own folder or one above."""
-        texts = self.texts(_read_by(call))
-        return any(_is_unknown(text) or Path(text) in self.file.parents for text in texts)
+    def _reads(self, call: ast.Call) -> Iterator[str]:
+        """What a call reads; `map(open, names)` reads what nobody knows."""
+        if self._is_reader(call):
+            yield from self._read_by(call)
+        for given in (*call.args, *(word.value for word in call.keywords)):
+            is_open = isinstance(given, ast.Name) and self._origin(given) == "open"
+            if is_open or (isinstance(given, ast.Attribute) and self._is_reader(ast.Call(given, [], []))):
+                yield ANY
+
+    def _read_by(self, call: ast.Call) -> Iterator[str]:
+        """What a reader is given: a path as its argument, or as the object whose method it is."""
+        given: list[ast.expr | None] = [*call.args[:1]] or [word.value for word in call.keywords] or [None]
+        if isinstance(call.func, ast.Attribute) and self._origin(call.func.value) not in OPENERS:
+            first = getattr(_first(call), "value", "r")
+            mode = isinstance(first, str) and re.fullmatch("[rwxabtU+]+", first) is not None
+            if call.func.attr in METHODS and (call.func.attr != "open" or mode):
+                given = [call.func.value]
+            elif call.func.attr in ("glob", "rglob"):
+                given = [call]
+        for node in given:
+            yield from self.texts(node)
 
     def _names(self) -> Iterator[str]:
         for node in self.nodes:
-            if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp | ast.Call):
+            if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp | ast.Call | ast.Name):
                 yield from self.texts(node)
 
     def _path(self, calls: Iterable[ast.Call]) -> Iterator[str]:
@@ -230,9 +258,29 @@ class _Reading:
             yield from self.texts(node)
 
     def _variables(self, calls: Iterable[ast.Call]) -> set[str]:
-        keys = [call.args[0] for call in calls if call.args and _is_environment(call.func)]
-        keys += [node.slice for node in self.nodes if isinstance(node, ast.Subscript) and _is_environ(node.value)]
-        return {text for key in keys for text in self.texts(key) if ANY not in text}
+        keys = [_first(call) for call in calls if self._origin(call.func) in ("getenv", "getenvb")]
+        by_key: list[tuple[ast.AST | None, ast.expr | None]] = []
+        for node in self.nodes:
+            if isinstance(node, ast.Call) and _named(node.func) in ("get", "pop", "setdefault"):
+                by_key.append((getattr(node.func, "value", None), _first(node)))
+            elif isinstance(node, ast.Subscript):
+                by_key.append((node.value, node.slice))
+            elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+                by_key.append((node.comparators[0], node.left))
+        keys += [key for owner, key in by_key if self._is_environ(owner)]
+        owners = {owner for owner, _ in by_key}
+        if any(self._is_environ(node) and node not in owners for node in self.nodes):
+            keys.append(None)  # handed on as a whole
+        expanded = [text for call in calls if self._function(call) == "expandvars" for text in self.texts(_first(call))]
+        return {text for key in keys for text in self.texts(key)} | {*re.findall(r"\$\{?(\w+)", " ".join(expanded))}
+
+    def _origin(self, node: ast.AST | None) -> str:
+        """What a function or object is called where it was made."""
+        name = _named(node)
+        return self.aliases.get(name, name) if isinstance(node, ast.Name) else name
+
+    def _is_environ(self, node: ast.AST | None) -> bool:
+        return self._origin(node) in ("environ", "environb") and isinstance(getattr(node, "ctx", None), ast.Load)
 
     def texts(self, node: ast.AST | None, depth: int = 0) -> list[str]:
         """What a text or path may be."""
@@ -244,19 +292,22 @@ class _Reading:
     def _variable(self, name: str) -> list[str]:
         if name not in self.values:
             self.values[name] = [ANY]  # while its own values are looked at, which may name it
-            texts = list(dict.fromkeys(text for value in self.assigned.get(name, []) for text in self.texts(value)))
+            values = self.assigned.get(name, []) + self.assigned.get(ANY, [])
+            texts = list(dict.fromkeys(text for value in values for text in self.texts(value)))
             self.values[name] = texts if 0 < len(texts) <= MOST_VALUES else [ANY]
         return self.values[name]
 
     def _texts(self, node: ast.AST, depth: int) -> Iterator[str]:
         if isinstance(node, ast.Constant):
-            yield str(node.value) if isinstance(node.value, str | int) else ANY
+            value = os.fsdecode(node.value) if isinstance(node.value, bytes) else node.value
+            yield str(value) if isinstance(value, str | int) else ANY
         elif isinstance(node, ast.Name):
             yield from [str(self.file)] if node.id == "__file__" else self._variable(node.id)
         elif isinstance(node, ast.JoinedStr):
             yield from map("".join, self._each(node.values, depth))
         elif isinstance(node, ast.FormattedValue):
-            yield from self.texts(node.value, depth) if node.format_spec is None else [ANY]
+            is_plain = node.format_spec is None and node.conversion in (-1, ord("s"))
+            yield from self.texts(node.value, depth) if is_plain else [ANY]
         elif isinstance(node, ast.IfExp):
             yield from [*self.texts(node.body, depth), *self.texts(node.orelse, depth)]
         elif isinstance(node, ast.BoolOp):
@@ -276,16 +327,21 @@ class _Reading:
 
     def _joined(self, node: ast.BinOp, depth: int) -> Iterator[str]:
         if isinstance(node.op, ast.Mod):
-            yield from (re.sub(r"%(\(\w+\))?[-+ #0-9.]*[a-zA-Z]", ANY, text) for text in self.texts(node.left, depth))
+            for text in self.texts(node.left, depth):
+                yield ANY if text.isdigit() else re.sub(r"%(\([^)]*\))?[^a-zA-Z%]*[hlL]?[a-zA-Z%]", ANY, text)
         elif isinstance(node.op, ast.Add | ast.Div):
             between = "/" if isinstance(node.op, ast.Div) else ""
             for left, right in self._each([node.left, node.right], depth):
                 yield right if between and right.startswith("/") else f"{left}{between}{right}"
+                if left.isdigit() or right.isdigit():
+                    yield ANY  # of numbers, another number
 
     def _called(self, call: ast.Call, depth: int) -> Iterator[str]:
         function = self._function(call)
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if function in SAME:
+        if function == "expandvars":
+            yield from (re.sub(r"\$(\w+|\{[^}]*\})", ANY, text) for text in self.texts(_first(call), depth))
+        elif function in SAME:
             yield from map(_path_of, self._each(call.args, depth)) if call.args else ["."]
         elif function in ("cwd", "getcwd"):
             yield "."
@@ -303,25 +359,45 @@ class _Reading:
             for text, new in self._each([owner, _first(call) or owner], depth):
                 yield f"{_above(text)}/{new}" if function == "with_name" else re.sub(r"\.[^./]*$", "", text) + new
         elif owner is not None and function == "format":
-            yield from (re.sub(r"\{[^}]*\}", ANY, text) for text in self.texts(owner, depth))
+            yield from (re.sub(r"\{.*\}", ANY, text) for text in self.texts(owner, depth))
 
     def _each(self, nodes: Iterable[ast.AST], depth: int) -> Iterator[tuple[str, ...]]:
         """Every combination of what some expressions may be; one more than MOST_TEXTS at most."""
         return islice(product(*(self.texts(node, depth) for node in nodes)), MOST_TEXTS + 1)
 
 
-def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """The variables that a statement or expression sets, with their values; those of a loop over a written list."""
+def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+    """The variables that a node sets, each with its value, or None; those of a loop over a written list.
+
+    A statement's own targets are its business; a target met anywhere else is set to what nobody knows.
+    """
+    for target, value in _known_targets(node):
+        target.known = True  # type: ignore[attr-defined] # the walk comes to it after its statement
+        yield target.id, value
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not hasattr(node, "known"):
+        yield node.id, None
+    elif isinstance(node, ast.arg):
+        yield node.arg, None
+    elif isinstance(node, ast.alias):
+        yield node.asname or node.name, None
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar | ast.MatchMapping):
+        name = node.rest if isinstance(node, ast.MatchMapping) else node.name
+        yield from [(name, None)] if name else []
+
+
+def _known_targets(node: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
+    pairs: list[tuple[ast.expr | None, ast.expr | None]] = []
     if isinstance(node, ast.Assign):
-        yield from ((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
+        pairs = [(target, node.value) for target in node.targets]
     elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
-        if isinstance(node.target, ast.Name) and node.value is not None:
-            yield node.target.id, node.value
-    elif isinstance(node, ast.For | ast.comprehension):
-        if isinstance(node.target, ast.Name) and isinstance(node.iter, ast.List | ast.Tuple | ast.Set):
-            yield from ((node.target.id, element) for element in node.iter.elts)
-    elif isinstance(node, ast.withitem) and isinstance(node.optional_vars, ast.Name):
-        yield node.optional_vars.id, node.context_expr
+        pairs = [(node.target, node.value)]
+    elif isinstance(node, ast.AugAssign):
+        pairs = [(node.target, ast.BinOp(node.target, node.op, node.value))]
+    elif isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.List | ast.Tuple | ast.Set):
+        pairs = [(node.target, element) for element in node.iter.elts]
+    elif isinstance(node, ast.withitem):
+        pairs = [(node.optional_vars, node.context_expr)]
+    yield from ((target, value) for target, value in pairs if isinstance(target, ast.Name) and value is not None)
 
 
 def _named(node: ast.AST | None) -> str:
@@ -333,42 +409,8 @@ def _first(call: ast.Call) -> ast.expr | None:
     return call.args[0] if call.args else next((word.value for word in call.keywords), None)
 
 
-def _read_by(call: ast.Call) -> ast.expr | None:
-    """What a reader is given: a path as its argument, or as the object whose method it is."""
-    if isinstance(call.func, ast.Attribute):
-        module = getattr(call.func.value, "id", None) in (
-            "os",
-            "io",
-            "gzip",
-            "glob",
-            "codecs",
-            "bz2",
-            "lzma",
-            "tarfile",
-        )
-        first = getattr(_first(call), "value", "r")
-        mode = isinstance(first, str) and re.fullmatch("[rwxabtU+]+", first) is not None
-        if call.func.attr in METHODS and not module and (call.func.attr != "open" or mode):
-            return call.func.value
-        if call.func.attr in ("glob", "rglob") and not module:
-            return call
-    return _first(call)
-
-
 def _is_sys_path(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "path" and getattr(node.value, "id", None) == "sys"
-
-
-def _is_environ(node: ast.AST) -> bool:
-    return _named(node) == "environ"
-
-
-def _is_environment(function: ast.AST) -> bool:
-    """Whether a function reads an environment variable: `os.getenv`, `os.environ.get`."""
-    name = _named(function)
-    return name == "getenv" or (
-        name in ("get", "pop", "setdefault") and _is_environ(getattr(function, "value", function))
-    )
 
 
 def _above(text: str) -> str:
@@ -383,6 +425,15 @@ def _path_of(parts: Iterable[str]) -> str:
     for part in parts:
         joined = part if part.startswith("/") or not joined else f"{joined}/{part}"
     return joined
+
+
+def _without_scheme(text: str) -> str:
+    """The path of an address such as `file:rows.db?mode=ro`."""
+    scheme = re.match(r"(file|sqlite):(///(?=[^/])|//)?", text)
+    if scheme is None:
+        return text
+    root = "/" if scheme[0] == "file:///" else ""
+    return root + re.sub(r"[?#].*", "", text[scheme.end() :])
 
 
 def _is_unknown(text: str) -> bool:

@@ -55,7 +55,6 @@ PARTS = {
     ),
     "import_module as a variable": ("net.py", "get = importlib.import_module\ndef build(n):\n    get(n)", ["part.py"]),
     "exec of a text": ("net.py", "exec('import part')", ["part.py"]),
-    "torch.hub": ("net.py", "torch.hub.load('.', 'net', source='local')", ["hubconf.py"]),
     "torch.hub of a folder": ("net.py", "torch.hub.load('repo', 'net', source='local')", ["repo/hubconf.py"]),
     "a package that imports what it is asked for": (
         "net.py",
@@ -109,12 +108,77 @@ PARTS = {
     "from_pretrained": ("net.py", "Net.from_pretrained('tiny')", ["tiny/config.json", "tiny/model.safetensors"]),
     "all of a kind": ("net.py", "for f in HERE.glob('*.csv'):\n    pass", ["x.csv"]),
     "a folder's content": ("net.py", "for f in os.listdir('w'):\n    pass", ["w/x.bin"]),
-    "a name in another file": ("net.py", "torch.load(json.load(open('cfg.json'))['w'])", ["cfg.json", "w.pt"]),
     "its docstring": ("net.py", "CFG = json.loads(__doc__)", []),
-    "an argument": ("net.py", "def read(path):\n    return open(path)", ["x.txt"]),
     "resources": ("net.py", "from importlib.resources import files\nfiles('pkg').joinpath('w.json')", ["pkg/w.json"]),
     "of the package": ("pkg/net.py", "open(Path(__file__).parent / 'w.bin', 'rb')", ["pkg/w.bin"]),
+    "a name that grows": ("net.py", "n = 'wei'\nn += '.csv'\nopen(n)", ["wei.csv"]),
+    "a name that grows twice": (
+        "net.py",
+        "n = 'layers'\nif len(sys.argv) > 1:\n    n += '_big'\nn += '.txt'\nopen(n)",
+        ["layers_big.txt"],
+    ),
+    "a name that grows, read elsewhere": ("net.py", "n = 'wei'\nn += '.csv'\nDataset(n)", ["wei.csv"]),
+    "a loop over a list and a constant": (
+        "net.py",
+        "NAMES = ['a', 'b']\nfor n in NAMES:\n    open(n + '.jsonx')\nn = 'q'",
+        ["a.jsonx", "b.jsonx"],
+    ),
+    "a computed name without suffix": ("net.py", "def build(s):\n    open(f'vocab_{s}')", ["vocab_4"]),
+    "a computed folder": ("net.py", "def build(s):\n    os.listdir(f'set_{s}')", ["set_4/x.weights"]),
+    "a computed end of a folder": ("net.py", "def build(s):\n    os.listdir(f'{s}_set')", ["a_set/x.weights"]),
+    "any name in a folder": ("net.py", "def build(n):\n    open(HERE / 'w' / n)", ["w/a.weights"]),
+    "a number and one": ("net.py", "N = 3\nopen(f'w_{N + 1}.bin')", ["w_4.bin"]),
+    "an argument and one": ("net.py", "def build(n):\n    open(f'w_{n + 1}.bin')", ["w_4.bin"]),
+    "repr": ("net.py", "n = 'a'\nopen(f'{n!r}.bin')", ["'a'.bin"]),
+    "format in a format": ("net.py", "def build(n):\n    open('w_{:0{}d}.bin'.format(n, 3))", ["w_004.bin"]),
+    "percent with a star": ("net.py", "def build(n):\n    open('w_%0*d.bin' % (3, n))", ["w_004.bin"]),
+    "expandvars": ("net.py", "open(os.path.expandvars('w/$KIND/x.bin'))", ["w/any/x.bin"]),
+    "bytes": ("net.py", "open(b'a.jsonx')", ["a.jsonx"]),
+    "the name after the mode": ("net.py", "def build(n):\n    open(mode='r', file='a_' + n)", ["a_3"]),
+    "an address": ("net.py", "import sqlite3\nsqlite3.connect('file:db.sq?mode=ro', uri=True)", ["db.sq"]),
+    "a computed address": (
+        "net.py",
+        "import sqlite3\ndef build(n):\n    sqlite3.connect(f'file:{n}.sq?mode=ro', uri=True)",
+        ["db.sq"],
+    ),
 }
+UNKNOWN = {
+    "torch.hub": ("net.py", "torch.hub.load('.', 'net', source='local')", ["hubconf.py"]),
+    "a name in another file": ("net.py", "torch.load(json.load(open('cfg.json'))['w'])", ["cfg.json", "w.pt"]),
+    "an argument": ("net.py", "def read(path):\n    return open(path)", ["x.txt"]),
+    "an argument and a constant": ("net.py", "def f(name):\n    open(name)\nname = 'zzz'", ["x.txt"]),
+    "a lambda's argument": ("net.py", "f = lambda name: open(name)\nname = 'zzz'", ["x.txt"]),
+    "a loop": ("net.py", "n = 'q'\nfor n in sys.argv:\n    open(n)", ["x.txt"]),
+    "a comprehension": ("net.py", "n = 'q'\n[open(n) for n in sys.argv]", ["x.txt"]),
+    "a tuple": ("net.py", "n = 'q'\nn, m = 'a', 'csv'\nopen(n + '.' + m)", ["a.csv"]),
+    "a starred name": ("net.py", "n = 'q'\n_, *n = sys.argv\nopen(n)", ["x.txt"]),
+    "a name in another file, and a default": (
+        "net.py",
+        "name = 'default'\nname = json.load(open('c.json'))['w']\nopen(name)",
+        ["c.json", "x.weights"],
+    ),
+    "with as": ("net.py", "n = 'q'\nwith pick() as n:\n    open(n)", ["x.txt"]),
+    "with as a tuple": ("net.py", "n = 'q'\nwith pick() as (n, m):\n    open(n)", ["x.txt"]),
+    "a walrus": ("net.py", "n = 'q'\nif n := pick():\n    open(n)", ["x.txt"]),
+    "except as": ("net.py", "n = 'q'\ntry:\n    pick()\nexcept OSError as n:\n    open(n)", ["x.txt"]),
+    "match": ("net.py", "n = 'q'\nmatch pick():\n    case [n, *_]:\n        open(n)", ["x.txt"]),
+    "global": ("net.py", "n = 'q'\ndef f():\n    global n\n    n, _ = pick()\nopen(n)", ["x.txt"]),
+    "nonlocal": (
+        "net.py",
+        "def f():\n    n = 'q'\n    def g():\n        nonlocal n\n        n = pick()\n    open(n)",
+        ["x.txt"],
+    ),
+    "an attribute": ("net.py", "class A:\n    n = 'q'\nA.n += '.csv'\nopen(A.n)", ["q.csv"]),
+    "an element": ("net.py", "a = ['q']\na[0] += '.csv'\nopen(a[0])", ["q.csv"]),
+    "imported by the name of a constant": ("net.py", "n = 'q'\nfrom paths import n\nopen(n)", ["x.txt"]),
+    "imported with all others": ("net.py", "n = 'q'\nfrom paths import *\nopen(n)", ["x.txt"]),
+    "a joined name": ("net.py", "n = ''.join(['w', '.weights'])\nopen(n)", ["w.weights"]),
+    "a reader that is handed on": ("net.py", "list(map(open, sys.argv))", ["x.txt"]),
+    "a loader that is handed on": ("net.py", "list(map(torch.load, sys.argv))", ["x.pt"]),
+    "a module by another name": ("net.py", "import torch as t\ndef f(n):\n    t.load(n)", ["x.pt"]),
+    "configparser": ("net.py", "import configparser\ndef f(n):\n    configparser.ConfigParser().read(n)", ["a.conf"]),
+}
+"""As PARTS, of models that read by a name of which nothing is known: what has nothing to do with them counts too."""
 OTHER = {
     "a.py": "import b\n",
     "pkg/__init__.py": "from . import part\n",
@@ -150,9 +214,9 @@ def keys(file: Path) -> tuple[str, str]:
     return found.key, found.model_key
 
 
-@pytest.mark.parametrize("what", PARTS)
+@pytest.mark.parametrize("what", PARTS | UNKNOWN)
 def test_an_edit_of_what_a_model_is_made_of_changes_its_keys(project: Path, what: str) -> None:
-    name, text, parts = PARTS[what]
+    name, text, parts = (PARTS | UNKNOWN)[what]
     for other, content in OTHER.items():
         write(project, other, content)
     net = write(project, name, FROM_FILE + text + "\n")
@@ -164,7 +228,8 @@ def test_an_edit_of_what_a_model_is_made_of_changes_its_keys(project: Path, what
     if "namesake" in what:
         write(project, "part.py", "x = 1\n")
     before = keys(net)
-    write(project, "unrelated_notes.md", "nothing\n")
+    if what in PARTS:
+        write(project, "unrelated_notes.md", "nothing\n")
     write(project, "results/plan.json", "{}")
     write(project, "results/cells.csv", "a,b\n")
     assert keys(net) == before
@@ -303,6 +368,34 @@ def test_an_environment_variable_that_the_model_reads_counts(project: Path, monk
     assert keys(net) == deeper
     assert len({before[0], wider[0], deeper[0]}) == 3
     assert before[1] == deeper[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from os import environ as E\nE.get('WIDTH')",
+        "from os import getenv as g\ng('WIDTH')",
+        "e = os.environ\ne['WIDTH']",
+        "os.getenv(key='WIDTH')",
+        "os.environb[b'WIDTH']",
+        "os.path.expandvars('${WIDTH}.bin')",
+        "'WIDTH' in os.environ",
+        "def e(k):\n    return os.environ[k]\ne('WIDTH')",
+        "import variables\nvariables.e('WIDTH')",
+        "env = dict(os.environ)\nenv['WIDTH']",
+        "def build(k):\n    os.environ['WI' + k]",
+    ],
+)
+def test_an_environment_variable_counts_however_it_is_read(
+    project: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    write(project, "variables.py", "import os\ndef e(k):\n    return os.environ[k]\n")
+    net = write(project, "net.py", f"import os\n{text}\n")
+    before = keys(net)
+    monkeypatch.setenv("WIDTH", "2")
+    wider = keys(net)
+    monkeypatch.setenv("UNRELATED", "2")
+    assert before[0] != wider[0] == keys(net)[0]
 
 
 def test_a_file_that_an_environment_variable_names_counts(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
