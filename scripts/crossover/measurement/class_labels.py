@@ -54,4 +54,4 @@ def class_loss(scores: torch.Tensor, targets: torch.Tensor, labels: ClassLabels 
     """Cross entropy; the classes of `scores` lie in their second dimension, as PyTorch has it."""
     if labels is not None:
         labels.check(scores.shape[1])
-    return functional.cross_entropy(scores, targets)
+    return functional.cross_entropy(scores, targets.long())  # torch takes no int32 and no booleans here

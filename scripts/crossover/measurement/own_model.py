@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import sys
+import traceback
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -51,6 +52,7 @@ PARTS = {
     "host": "names of the model's arguments",
 }
 """What else a Step may hold."""
+GIVE_CLOSURE = "give the whole step, Step(run=...), which calls optimizer.step(closure)"
 LEARNING_RATE = 1e-3
 """Small, so that repeated steps on one batch stay finite."""
 AMP_ARGUMENT = 5
@@ -208,6 +210,8 @@ def _as_step(returned: Any, where: str) -> Step:
         "samples": callable(made.samples) or (type(made.samples) is int and made.samples > 0),
         "host": isinstance(made.host, str | list | tuple) and all(isinstance(name, str) for name in made.host),
     }
+    if isinstance(made.loss, type):
+        raise UserError(f"{where} returns the class {made.loss.__name__} as the loss; give an instance of it")
     for part, is_allowed in allowed.items():
         value = getattr(made, part)
         if value is not None and not is_allowed:
@@ -299,6 +303,11 @@ def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -
         return class_loss(scores.flatten(0, -2), targets.flatten(), labels)
     elif scores.dim() > 1 and scores.shape[:1] + scores.shape[2:] == targets.shape:
         return class_loss(scores, targets, labels)
+    elif scores.dim() > 1 and scores.shape == targets.shape:
+        raise ValueError(
+            "targets in whole numbers have the shape of the outputs: make them floats, or give a crossover.Step with a "
+            "loss, such as nn.BCEWithLogitsLoss()"
+        )
     elif scores.numel() == targets.numel() and labels is not None:
         labels.check(outputs=1)
     raise ValueError(
@@ -426,6 +435,10 @@ class _Own(Task):
         if "should be a 1D CPU int64 tensor" in str(error):
             names = lengths_among(self.made.model, self.first[0])
             what += f", since lengths must stay in host memory: Step(host={names or '[NAME]'})"
+        if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
+            what += ", since its loss is not a tensor of one number"
+        if "closure" in (traceback.extract_tb(error.__traceback__)[-1].line or ""):
+            what += f", since its optimizer needs a closure: {GIVE_CLOSURE}"
         return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
 
 
@@ -497,10 +510,7 @@ class OwnTraining(_Own, TrainingTask):
             if not _is_optimizer(optimizer):
                 raise UserError(f"{shown}: its optimizer is {_kind(optimizer)}; allowed: {PARTS['optimizer']}")
         if self.made.run is None and _needs_closure(optimizer):
-            raise UserError(
-                f"{shown}: the step of {type(optimizer).__name__} needs a closure; give the whole step, Step(run=...), "
-                "which calls optimizer.step(closure)"
-            )
+            raise UserError(f"{shown}: the step of {type(optimizer).__name__} needs a closure; {GIVE_CLOSURE}")
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:

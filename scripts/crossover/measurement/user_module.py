@@ -49,7 +49,8 @@ SETTERS = {
 
 def first_line(error: BaseException) -> str:
     """The first line of what an error says, and what to do about it where that is known."""
-    text = str(error).strip().partition("\n")[0]
+    lines = str(error).strip().splitlines() or [""]
+    text = lines[-1] if "in DataLoader worker process" in lines[0] else lines[0]  # a worker's traceback ends with it
     return "; ".join(filter(None, [text, _remedy(error)]))
 
 

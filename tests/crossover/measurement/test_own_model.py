@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.own_model import OwnModel, default_loss, explained, explaining
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
+from crossover.measurement.user_module import first_line
 
 CPU = Arithmetic(torch.device("cpu"))
 HEAD = """
@@ -914,3 +917,49 @@ def test_other_parts_of_a_step_that_are_wrong_are_one_line(build: Build, part: s
         build(LINEAR.format(part))
     assert shown in str(found.value)
     assert "\n" not in str(found.value)
+
+
+def test_labels_of_any_whole_type_are_classes() -> None:
+    losses = [default_loss(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1], dtype=kind)) for kind in WHOLE]
+    assert len({float(loss) for loss in losses}) == 1
+    assert float(losses[0]) == pytest.approx((math.log(1 + math.exp(-2)) + math.log(1 + math.exp(-1))) / 2)
+
+
+WHOLE = (torch.int64, torch.int32, torch.uint8, torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("return nn.Linear(3, 4), torch.ones(4, 3), torch.ones(4, 4, dtype=torch.long)", "make them floats, or give"),
+        (
+            "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=nn.MSELoss)",
+            "the class MSELoss as the loss",
+        ),
+        (
+            "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: output)",
+            "since its loss is not a tensor of one number",
+        ),
+        (
+            "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=lambda output: (output.mean(), 1))",
+            "since its loss is not a tensor of one number",
+        ),
+        (
+            "return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), optimizer=Sharp)",
+            "since its optimizer needs a closure: give the whole step",
+        ),
+    ],
+)
+def test_what_a_loss_or_an_optimizer_lacks_is_said(build: Build, text: str, says: str) -> None:
+    sharp = """
+        class Sharp(torch.optim.SGD):
+            def step(self, closure=None):
+                assert closure is not None
+    """
+    with pytest.raises(UserError, match=re.escape(says)):
+        build(f"{dedent(sharp)}\ndef build():\n    {text}").step()
+
+
+def test_the_error_of_a_loaders_worker_is_its_last_line() -> None:
+    text = 'Caught OSError in DataLoader worker process 0.\nOriginal Traceback:\n  File "a.py"\nOSError: no img37.png'
+    assert first_line(OSError(text)) == "OSError: no img37.png"
