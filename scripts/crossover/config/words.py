@@ -108,7 +108,7 @@ FLAGS = {
         "with other programs on their cores",
     ),
     "steal": Word(
-        "the hypervisor gave over 2 % of the CPU time that the host needed to others",
+        "the hypervisor gave over 10 % of the CPU time that the host needed to others",
         "take a machine with dedicated CPUs, or measure again at a quieter time",
         "on a host whose CPU time others took",
     ),

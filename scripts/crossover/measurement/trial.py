@@ -316,7 +316,19 @@ class Trial:
         work = count_work(self.task.step, self.job.cell.execution, self.cell.target, seen)
         if reason := changes(seen.asked, seen.found):
             raise InvalidError(reason)
-        return work
+        return {**work, **within(work, self.columns.get("device_work_s"))}
+
+
+def within(work: Columns, device_work_s: float | None) -> Columns:
+    """Times of products and of other operators, scaled to the device's work in the profile, if together they are more.
+
+    A host that falls behind the device adds its own time to each operator's.
+    """
+    parts = {name: work[name] for name in ("products_s", "others_s") if work.get(name) is not None}
+    total_s = sum(parts.values())
+    if not device_work_s or total_s <= device_work_s:
+        return {}
+    return {name: part_s * device_work_s / total_s for name, part_s in parts.items()}
 
 
 def first_updates(task: Task, step: Step, watch: Stopwatch) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ CPU = {
     "affinity_cores": 8,
     "logical_cpus": 16,
     "others_cpus": 0.29,  # 0.25, and a resolution of 0.04
-    "steal_share": 0.02,
+    "steal_share": 0.1,
     "cgroup_throttled_s": 0.1,  # 1 % of 10 s
 }
 GPU = {
@@ -51,7 +51,7 @@ def test_at_the_thresholds_and_where_nothing_is_known_nothing_is_raised(facts: d
     ("facts", "flag"),
     [
         ({**CPU, "others_cpus": 0.3}, "busy_host"),
-        ({**CPU, "steal_share": 0.021}, "steal"),
+        ({**CPU, "steal_share": 0.11}, "steal"),
         ({**GPU, "steal_share": 0.5}, "steal"),
         ({**GPU, "foreign_gpu_share": None}, "shared_gpu"),
         ({**CPU, "cgroup_throttled_s": 0.11}, "quota"),

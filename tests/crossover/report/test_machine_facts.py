@@ -18,7 +18,7 @@ from crossover.report.machine_facts import differing_software, hosts_elsewhere
         (["here"], None),
         ([""], None),
         (["node1"], "node1"),
-        (["node1", "here", "node1"], "here and node1"),
+        (["node1", "here", "node1"], "node1"),
         (["c", "b", "a"], "a and 2 more"),
     ],
 )
