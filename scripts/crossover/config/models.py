@@ -224,7 +224,7 @@ def _binds(node: ast.AST) -> list[str]:
     """The names that a node of a syntax tree gives to something."""
     if isinstance(node, ast.alias):
         return [node.asname or node.name]
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [node.name]
     return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
 

@@ -36,6 +36,7 @@ class ClassLabels:
         """Those of a batch on the host; None if its targets are no whole numbers."""
         if not isinstance(targets, torch.Tensor) or targets.is_floating_point() or targets.is_complex():
             return None
+        targets = targets.long()  # torch finds no least of uint16
         labels = targets[targets != IGNORED]
         if not labels.numel():
             return None

@@ -480,7 +480,8 @@ class OwnTraining(_Own, TrainingTask):
         self.model.train()
         self.loss = self.model.loss if isinstance(self.model, ModelWithLoss) else made.loss
         of_table = isinstance(made.inputs, TableSamples)
-        self.labels = made.inputs.labels if of_table else ClassLabels.of_targets(self.first[1])
+        labels = made.inputs.labels if of_table else ClassLabels.of_targets(self.first[1])
+        self.labels = labels and replace(labels, shown=f"{model.shown}: {labels.shown}")
         trained = list(self.model.parameters())
         if made.run is not None and isinstance(made.loss, nn.Module):
             trained += arithmetic.place_model(made.loss).parameters()

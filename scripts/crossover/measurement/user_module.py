@@ -46,12 +46,22 @@ SETTERS = {
 }
 """What a line holds that sets a switch, where that is not the switch's name."""
 
+WORKERS = "in DataLoader worker process"
+"""What the first line of an error of a loader's process holds; its traceback there follows as text."""
+WORKERS_LINES = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
+
 
 def first_line(error: BaseException) -> str:
     """The first line of what an error says, and what to do about it where that is known."""
-    lines = str(error).strip().splitlines() or [""]
-    text = lines[-1] if "in DataLoader worker process" in lines[0] else lines[0]  # a worker's traceback ends with it
+    text = _said_by_worker(error) if WORKERS in str(error) else str(error).strip().partition("\n")[0]
     return "; ".join(filter(None, [text, _remedy(error)]))
+
+
+def _said_by_worker(error: BaseException) -> str:
+    """What the error said that a process of a DataLoader passes on, which is the end of its text."""
+    said = str(error).strip().splitlines()[-1]
+    kind, _, text = said.partition(":")
+    return text.strip() if kind.rpartition(".")[2] == type(error).__name__ else said
 
 
 def place_of(error: BaseException, model: Model) -> str:
@@ -60,6 +70,8 @@ def place_of(error: BaseException, model: Model) -> str:
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         lines.append((Path(error.filename), error.lineno))
+    if WORKERS in str(error):
+        lines += [(Path(name), int(number)) for name, number in WORKERS_LINES.findall(str(error))]
     own = [line for line in lines if line[0] == file] or [line for line in lines if _is_users(line[0])]
     return f"{os.path.relpath(own[-1][0])}: line {own[-1][1]}" if own else model.shown
 
@@ -155,6 +167,10 @@ def _named(model: Model) -> Callable[..., Any]:
     function: Any = getattr(module, model.name)
     if isinstance(function, nn.Module):
         raise UserError(f"{model.shown} is a model; allowed: a function that builds one, {SIGNATURE}")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise UserError(f"{model.shown} is an async function; allowed: a plain one, {SIGNATURE}")
+    if inspect.isgeneratorfunction(function):
+        raise UserError(f"{model.shown} is a generator, since it has a yield; allowed: a plain function, {SIGNATURE}")
     if not callable(function):
         raise UserError(f"{model.shown} is a {type(function).__name__}; allowed: a function, {SIGNATURE}")
     return function  # type: ignore[no-any-return]

@@ -56,3 +56,11 @@ def test_whole_numbers_for_a_regression_are_one_line(scores: torch.Tensor) -> No
 @pytest.mark.parametrize("targets", [None, "text", torch.tensor([0.5]), torch.tensor([-100]), torch.tensor([1j])])
 def test_other_targets_have_no_labels(targets: object) -> None:
     assert ClassLabels.of_targets(targets) is None
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.int32])
+def test_labels_of_any_whole_type_have_a_range(dtype: torch.dtype) -> None:
+    """Also 156, which is -100 in eight bits."""
+    labels = ClassLabels.of_targets(torch.tensor([156, 3]).to(dtype))
+    assert labels is not None
+    assert (labels.least, labels.most) == (3, 156)

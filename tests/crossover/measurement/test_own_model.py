@@ -275,7 +275,7 @@ def test_a_model_that_does_not_fit_its_inputs_is_one_line(build: Build) -> None:
 
 def test_labels_that_do_not_run_from_0_are_one_line(build: Build) -> None:
     task = build("def build():\n    return nn.Linear(3, 4), torch.ones(4, 3), torch.arange(1, 5)")
-    with pytest.raises(UserError, match="its targets are class labels from 1 to 4, but the model has 4 outputs"):
+    with pytest.raises(UserError, match=r"net0\.py:build: its targets are class labels from 1 to 4, but"):
         task.step()
 
 
@@ -962,4 +962,20 @@ def test_what_a_loss_or_an_optimizer_lacks_is_said(build: Build, text: str, says
 
 def test_the_error_of_a_loaders_worker_is_its_last_line() -> None:
     text = 'Caught OSError in DataLoader worker process 0.\nOriginal Traceback:\n  File "a.py"\nOSError: no img37.png'
-    assert first_line(OSError(text)) == "OSError: no img37.png"
+    assert first_line(OSError(text)) == "no img37.png"
+    assert first_line(RuntimeError(text)) == "OSError: no img37.png"  # which torch could not make anew
+
+
+def test_the_error_of_a_loaders_worker_has_the_users_line(build: Build) -> None:
+    with pytest.raises(UserError) as found:
+        build(
+            """
+            from torch.utils.data import DataLoader, Dataset
+            class Data(Dataset):
+                def __len__(self): return 9
+                def __getitem__(self, row): raise OSError("no img37.png")
+            def build(size, batch_size):
+                return nn.Linear(1, 1), DataLoader(Data(), batch_size=batch_size, num_workers=1)
+            """
+        )
+    assert str(found.value).endswith("net0.py: line 9: its data fail: OSError: no img37.png")

@@ -213,6 +213,8 @@ def test_a_relative_import_from_elsewhere_names_the_folder(tmp_path: Path, monke
         ),
         ("from torch import nn\nbuild = nn.Linear(1, 1)", "net:build is a model; allowed: a function that builds one"),
         ("build = 3", "net:build is a int; allowed: a function"),
+        ("async def build(size): pass", "net:build is an async function; allowed: a plain one, build(size, batch"),
+        ("def build(size):\n    yield 1", "net:build is a generator, since it has a yield; allowed: a plain function"),
     ],
 )
 def test_what_is_no_function_is_one_line(text: str, line: str) -> None:
