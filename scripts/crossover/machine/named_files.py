@@ -160,11 +160,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
             folders.clear()
             continue
         seen.add(real)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith((".", "__pycache__", "node_modules")) and name not in INSTALLED
-        )
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in LEFT_OUT)
         for name in sorted(files):
             if not name.startswith("."):
                 yield Path(place, name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import sys
 import traceback
 from collections import UserDict
@@ -39,9 +38,9 @@ from crossover.measurement.own_batches import (
 from crossover.measurement.own_table import TableSamples, samples_of
 from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.precision import PURE, Arithmetic
-from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
+from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
 from crossover.measurement.step.trees import change_tensors, map_tensors, tensors_of
-from crossover.measurement.user_module import GUARD, first_line, function_of, place_of, takes_batch_size
+from crossover.measurement.user_module import GUARD, cause_of, function_of, place_of, positional, takes_batch_size
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
 PARTS = {
@@ -78,8 +77,7 @@ class OwnModel:
         """The step that the study's `mode` asks for."""
         kind = OwnTraining if self.model.mode == "train" else OwnInference
         made = self._made()
-        parameters = sum(parameter.numel() for parameter in made.model.parameters() if parameter.requires_grad)
-        self.tell({"known": {"parameters": parameters}})
+        self.tell({"known": {"parameters": trainable_parameters(made.model)}})
         task = kind(made, self.model, cell, arithmetic)
         self.tell({"doing": None})
         if not self.model.checked:
@@ -152,7 +150,7 @@ def _own_copy(made: Step, where: str) -> Step:
             model, loss, optimizer = copy.deepcopy((made.model, made.loss, made.optimizer))
         except Exception as error:
             raise UserError(
-                f"{where} returns the same model each time, which cannot be copied ({first_line(error)}); build a new "
+                f"{where} returns the same model each time, which cannot be copied ({cause_of(error)}); build a new "
                 "one each time"
             ) from error
         for module in model.modules():  # which would run the first model's weights
@@ -335,7 +333,7 @@ REFUSALS = (ValueError, AssertionError, RuntimeError)
 
 def refused(error: BaseException, model: Model, what: str) -> Exception:
     """The user's mistake with its line; a result where nobody asked for the size."""
-    text = f"{place_of(error, model)}: {what}: {type(error).__name__}: {first_line(error)}"
+    text = f"{place_of(error, model)}: {what}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
 
@@ -361,7 +359,7 @@ def explained(error: Exception, model: Model, what: str) -> Exception:
     """What an error of a model's step means by its words alone, where it cannot be found out by trying."""
     if isinstance(error, UserError) or early_end(error) is not None:
         return error
-    return UnsupportedError(first_line(error)) if is_lacking(error) else refused(error, model, what)
+    return UnsupportedError(cause_of(error)) if is_lacking(error) else refused(error, model, what)
 
 
 class _Own(Task):
@@ -517,7 +515,7 @@ class OwnTraining(_Own, TrainingTask):
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
         """Give the user's own step what the precision needs, and note what it does not take."""
         arithmetic = self.arithmetic
-        if len(_places(run)) >= AMP_ARGUMENT:
+        if len(positional(run)) >= AMP_ARGUMENT:
             self.amp = (arithmetic,)
         elif arithmetic.scaler is not None:
             raise UnsupportedError(
@@ -546,13 +544,7 @@ class OwnTraining(_Own, TrainingTask):
 
 
 def _needs_closure(optimizer: Any) -> bool:
-    return any(place.default is inspect.Parameter.empty for place in _places(optimizer.step))
-
-
-def _places(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The arguments that a function takes by their places."""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [place for place in inspect.signature(function).parameters.values() if place.kind in kinds]
+    return any(argument.default is argument.empty for argument in positional(optimizer.step))
 
 
 def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callable[..., Any]:

@@ -174,7 +174,7 @@ def run_try(
     a device or a dataset that is not there, RefusedError for a step that fails but on the CPU in fp32.
     """
     from crossover.measurement.cell import open_cell
-    from crossover.measurement.step.endings import ending, is_mistake, refusal
+    from crossover.measurement.step.endings import ending, first_line, is_mistake, refusal
 
     cell = open_cell(job)
     tell({"begun": {name: cell.columns[name] for name in FACTS}})
@@ -188,7 +188,7 @@ def run_try(
         if job.cell != plain_cell(job.cell):
             raise refusal(error) from error
         traceback.print_exc()
-        return "invalid", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}", {}
+        return "invalid", f"{type(error).__name__}: {first_line(error)}", {}
 
 
 def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:

@@ -51,7 +51,7 @@ WORKERS = "in DataLoader worker process"
 WORKERS_LINES = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
 
-def first_line(error: BaseException) -> str:
+def cause_of(error: BaseException) -> str:
     """The first line of what an error says, and what to do about it where that is known."""
     text = _said_by_worker(error) if WORKERS in str(error) else str(error).strip().partition("\n")[0]
     return "; ".join(filter(None, [text, _remedy(error)]))
@@ -178,14 +178,19 @@ def _named(model: Model) -> Callable[..., Any]:
 
 def _arguments(function: Callable[..., Any]) -> int:
     """How many of size and batch size a function is called with."""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # a compiled function may not say
         return 2
-    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return 2
-    return min(sum(parameter.kind in kinds for parameter in parameters), 2)
+    return min(len(positional(function)), 2)
+
+
+def positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The arguments that a function takes by their places."""
+    parameters = inspect.signature(function).parameters.values()
+    return [argument for argument in parameters if argument.kind <= argument.POSITIONAL_OR_KEYWORD]
 
 
 @cache
@@ -200,7 +205,7 @@ def _module(model: Model) -> ModuleType:
         with _as_a_library(model):
             module = importlib.import_module(model.place) if model.file is None else _of_file(model.file)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        text = f"{place_of(error, model)}: the import fails: {type(error).__name__}: {first_line(error)}"
+        text = f"{place_of(error, model)}: the import fails: {type(error).__name__}: {cause_of(error)}"
         raise UserError(text + _as_module(error, model)) from error
     if (reason := changes(before, now := read_switches())) is not None:
         raise UserError(f"{_line_that_sets(module, before, now, model)}: the import sets a switch: {reason}")

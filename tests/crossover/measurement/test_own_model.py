@@ -20,7 +20,7 @@ from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.own_model import OwnModel, default_loss, explained, explaining
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
-from crossover.measurement.user_module import first_line
+from crossover.measurement.user_module import cause_of
 
 CPU = Arithmetic(torch.device("cpu"))
 HEAD = """
@@ -962,8 +962,8 @@ def test_what_a_loss_or_an_optimizer_lacks_is_said(build: Build, text: str, says
 
 def test_the_error_of_a_loaders_worker_is_its_last_line() -> None:
     text = 'Caught OSError in DataLoader worker process 0.\nOriginal Traceback:\n  File "a.py"\nOSError: no img37.png'
-    assert first_line(OSError(text)) == "no img37.png"
-    assert first_line(RuntimeError(text)) == "OSError: no img37.png"  # which torch could not make anew
+    assert cause_of(OSError(text)) == "no img37.png"
+    assert cause_of(RuntimeError(text)) == "OSError: no img37.png"  # which torch could not make anew
 
 
 def test_the_error_of_a_loaders_worker_has_the_users_line(build: Build) -> None:

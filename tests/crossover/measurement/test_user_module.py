@@ -17,7 +17,7 @@ import torch
 from crossover.config.models import Model
 from crossover.errors import UserError
 from crossover.measurement import user_module
-from crossover.measurement.user_module import first_line, function_of, place_of
+from crossover.measurement.user_module import cause_of, function_of, place_of
 
 pytestmark = pytest.mark.usefixtures("own_switches")
 
@@ -85,7 +85,7 @@ def test_such_a_name_asked_for_what_the_users_file_holds_is_explained() -> None:
     late = model("late.py:build")
     with pytest.raises(AttributeError) as error:
         function_of(late)(1, 1)
-    assert first_line(error.value).endswith("; statistics.py is hidden by the module statistics of Python: rename it")
+    assert cause_of(error.value).endswith("; statistics.py is hidden by the module statistics of Python: rename it")
     assert place_of(error.value, late) == "late.py: line 3"
 
 
@@ -149,7 +149,7 @@ def test_an_import_that_fails_is_one_line(
 def test_an_assertion_on_the_gpu_is_explained() -> None:
     """The step that waited for it is not the one that failed."""
     text = "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs.nvidia.com/"
-    said = first_line(RuntimeError(text))
+    said = cause_of(RuntimeError(text))
     assert said.startswith(
         "CUDA error: device-side assert triggered; an assertion failed on the GPU: most often labels"
     )
@@ -165,7 +165,7 @@ def test_an_assertion_on_the_gpu_is_explained() -> None:
     ],
 )
 def test_full_shared_memory_is_explained(text: str) -> None:
-    assert first_line(RuntimeError(text)) == f"{text}; enlarge /dev/shm, or take num_workers=0"
+    assert cause_of(RuntimeError(text)) == f"{text}; enlarge /dev/shm, or take num_workers=0"
 
 
 def test_a_compiled_extension_that_does_not_load_is_explained() -> None:

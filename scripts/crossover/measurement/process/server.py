@@ -16,6 +16,7 @@ import os
 import re
 import resource
 import selectors
+import site
 import socket
 import sys
 import sysconfig
@@ -27,7 +28,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from crossover.config.workloads import NULL
+from crossover.config.models import Model
+from crossover.config.workloads import NULL, OWN
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import LIBRARY, SERVER, code_of, digests_of
 from crossover.measurement.process.child import run_child
@@ -81,6 +83,7 @@ def _packages() -> list[tuple[str, int]]:
     folders = {
         sysconfig.get_path("purelib"),
         sysconfig.get_path("platlib"),
+        site.getusersitepackages(),
         *os.environ.get("PYTHONPATH", "").split(":"),
     }
     found = []
@@ -221,6 +224,7 @@ def preload(module: str) -> None:
     if "torch" in sys.modules:
         from torch import nn, optim, zeros
 
+        code_of("trial", OWN, model=Model("torch", "nn"))
         optim.SGD([nn.Parameter(zeros(1))], lr=0.1)
 
 

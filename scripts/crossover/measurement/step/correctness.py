@@ -29,7 +29,7 @@ from crossover.machine.kernel import available_bytes
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import first_line, is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import GradientTask, Task
+from crossover.measurement.step.tasks import GradientTask, InferenceTask, Task
 from crossover.measurement.step.trees import map_tensors, tensors_of
 
 ROUNDING = {
@@ -162,14 +162,14 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
 
         @cache
         def check_repeats() -> None:
-            if any((error or 0) > REPEATS for error in _errors(theirs(part.exact), exact).values()):
+            if any((error or 0) > REPEATS for error in errors_between(theirs(part.exact), exact).values()):
                 raise UncheckedError(
                     "two runs differ in double precision: the model draws numbers of its own, or keeps state"
                 )
 
         def moved(share: float, seed: int) -> Errors:
             check_repeats()  # or the model's own randomness would count as the effect of rounding
-            return _errors(theirs(part.exact, RoundingNoise(share, seed)), exact)
+            return errors_between(theirs(part.exact, RoundingNoise(share, seed)), exact)
 
         exact = known.get(id(part.exact)) or first(part.exact)
         unseen = not torch.equal(torch.get_rng_state(), before)
@@ -178,7 +178,11 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
         _check_finite(exact)
         found = part.of(ours(part.ours))
         _check_sizes(found, exact)
-        answer = judge(_errors(found, exact), moved, lambda: _errors(part.of(ours(part.ours)), found), precision)
+
+        def again() -> Errors:
+            return errors_between(part.of(ours(part.ours)), found)
+
+        answer = judge(errors_between(found, exact), moved, again, precision)
         if answer.wrong and not any(map(_has_fractions, exact["result"])) and "gradient" not in exact:
             why = f"{answer.wrong.partition(';')[0]}; outputs in whole numbers may flip where two are nearly equal"
             answer = Answer(answer.errors, unchecked=why)
@@ -303,7 +307,7 @@ def _rows_stand_alone(
     if any(tensor.dim() == 0 or len(tensor) != count for tensor in before["result"]):
         return False
     after = ours(map_tensors(lambda tensor: tensor[others.to(tensor.device)], batch))
-    errors = _errors(_rows_of(after, rows), _rows_of(before, rows))
+    errors = errors_between(_rows_of(after, rows), _rows_of(before, rows))
     return all(error <= FACTOR * ROUNDING[precision] for error in errors.values())
 
 
@@ -385,13 +389,14 @@ def _evaluate(
     the step would do, with a new forward pass, since a compiled graph cannot go backward twice.
     """
     training = isinstance(task, GradientTask)
+    with_gradients = training or (isinstance(task, InferenceTask) and task.takes_gradients)
     scale = arithmetic.scaler.get_scale() if training and arithmetic.scaler else 1.0
     accumulate = False
     while True:
         with _same_buffers(model), ExitStack() as stack:
             for mode in modes:
                 stack.enter_context(mode)
-            with torch.set_grad_enabled(training or getattr(task, "takes_gradients", False)), arithmetic.autocast():
+            with torch.set_grad_enabled(with_gradients), arithmetic.autocast():
                 results = task.forward(model, *inputs)
             if not training:
                 return {"result": _outputs(results)}
@@ -465,9 +470,10 @@ def _gradients(loss: torch.Tensor, model: nn.Module, accumulate: bool) -> list[t
     ]
 
 
-def _errors(ours: Values, exact: Values) -> Errors:
-    found = {name: relative_error(values, exact[name]) for name, values in ours.items()}
-    return {name: error for name, error in found.items() if error is not None}
+def errors_between(ours: Values, exact: Values) -> Errors:
+    """The relative error of each part that can be compared."""
+    errors = {name: relative_error(values, exact[name]) for name, values in ours.items()}
+    return {name: error for name, error in errors.items() if error is not None}
 
 
 def relative_error(ours: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:

@@ -15,7 +15,7 @@ import torch
 from torch.utils._pytree import tree_flatten
 
 from crossover.errors import UnsupportedError, shown_text
-from crossover.measurement.step.endings import early_end
+from crossover.measurement.step.endings import early_end, first_line
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask
 from crossover.measurement.step.trees import map_tensors, tensors_of
 
@@ -172,7 +172,7 @@ def _compiler_missing(device: torch.device) -> str | None:
         try:
             get_cpp_compiler()
         except Exception as error:  # its type is private to torch
-            return f"compile needs a C++ compiler for the CPU ({str(error).partition(chr(10))[0]}); install one (g++)"
+            return f"compile needs a C++ compiler for the CPU ({first_line(error)}); install one (g++)"
     elif device.type in ("cuda", "xpu"):
         from torch.utils._triton import has_triton
 
@@ -251,7 +251,7 @@ def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
     except Exception as error:
         if early_end(error) is not None:
             raise
-        raise UnsupportedError(f"cuda-graph cannot hold the step: {str(error).partition(chr(10))[0]}") from error
+        raise UnsupportedError(f"cuda-graph cannot hold the step: {first_line(error)}") from error
     return graph
 
 

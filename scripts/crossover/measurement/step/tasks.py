@@ -18,6 +18,11 @@ from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.trees import map_tensors
 
 
+def trainable_parameters(model: nn.Module) -> int:
+    """How many numbers a training changes."""
+    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+
+
 class Task(ABC):
     """A model on its device and the step to time."""
 

@@ -22,8 +22,8 @@ from crossover.measurement.step.correctness import (
     ROUNDING,
     Answer,
     Errors,
+    errors_between,
     judge,
-    relative_error,
     without_dropout,
 )
 from crossover.measurement.step.endings import first_line, is_out_of_memory
@@ -103,19 +103,22 @@ def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -
             return _run(lambda: execution.run(*inputs), read, state, task.arithmetic.device)
 
     exact, found = eager(), timed()
-    errors = _errors(found, exact)
+    errors = errors_between(found.values, exact.values)
     if not errors:
         return Answer(unchecked="the eager steps give no finite numbers to compare")
 
     @cache
     def repeats() -> bool:
-        return all(error <= FACTOR * ROUNDING[precision] for error in _errors(eager(), exact).values())
+        return all(
+            error <= FACTOR * ROUNDING[precision] for error in errors_between(eager().values, exact.values).values()
+        )
 
     def moved(share: float, seed: int) -> Errors:
         # Steps that differ by themselves, as those that follow a counter, show no effect of noise.
-        return _errors(eager(RoundingNoise(share, seed)), exact) if repeats() else dict.fromkeys(errors, 0.0)
+        noise = RoundingNoise(share, seed)
+        return errors_between(eager(noise).values, exact.values) if repeats() else dict.fromkeys(errors, 0.0)
 
-    answer = judge(errors, moved, lambda: _errors(timed(), found), precision)
+    answer = judge(errors, moved, lambda: errors_between(timed().values, found.values), precision)
     if answer.wrong is None:
         return answer
     if exact.drew:
@@ -143,8 +146,3 @@ def _generators(device: torch.device) -> bytes:
     """The state of the generators that a step on the device draws from."""
     states = [torch.get_rng_state()] + ([torch.cuda.get_rng_state(device)] if torch.cuda.is_initialized() else [])
     return b"".join(state.numpy().tobytes() for state in states)
-
-
-def _errors(ours: Course, exact: Course) -> Errors:
-    errors = {name: relative_error(values, exact.values[name]) for name, values in ours.values.items()}
-    return {name: error for name, error in errors.items() if error is not None}

@@ -34,7 +34,7 @@ from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import Task
+from crossover.measurement.step.tasks import Task, trainable_parameters
 
 Tell = Callable[[dict[str, Any]], None]
 """Takes the messages that `process.child.do` lists."""
@@ -73,7 +73,7 @@ def count_parameters(cell: Cell) -> int | None:
         if early_end(error) is None:
             raise
         return None
-    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return trainable_parameters(model)
 
 
 def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, tell: Tell = not_told) -> Task:
