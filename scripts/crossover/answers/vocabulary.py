@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.claims.findings import VERDICTS
 from crossover.config.words import FLAGS
 from crossover.tables.registry import CORES_STATUSES, CROSSOVER_STATUSES
 from crossover.tables.registry import DOUBTS as CROSSOVER_DOUBTS
@@ -35,7 +36,7 @@ KINDS = {
     "memory_setting": ("differ", "alike"),
     "largest_batch": ("fits", "all_fit", "none_fits", "stopped", "not_found"),
     "quality": ("better", "worse", "both", "undecided", "same", "one_seed", "only_cpu", "no_baseline"),
-    "claim": ("reproduced", "differs", "not_testable"),
+    "claim": tuple(VERDICTS),
     "missing": ("other_devices", "not_measured", "no_result", "see_figures"),
 }
 """What an answer can be, each with its statuses; report/words.j2 puts them into words."""
