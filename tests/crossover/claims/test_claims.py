@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,11 +14,16 @@ import pytest
 
 from crossover.claims.claims import check_claims
 from crossover.claims.findings import REASONS, VERDICTS
+from crossover.config.claim_forms import CrossoverBetween, SameQuality, claims_of, read_claim, selects
+from crossover.config.configuration import read_configuration
+from crossover.config.studies import Study, steps_of_run
+from crossover.config.validation import read_layers
+from crossover.config.words import DEVICES
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.quality import quality_pairs_of
-from crossover.statistics.ratios import ratios_of
-from crossover.tables.registry import TABLES, table_of
+from crossover.tables.metrics import metrics
+from crossover.tables.registry import CROSSOVER_STATUSES, DETERMINISTIC, TABLES, table_of
 from crossover.tables.run_tables import RunTables, run_tables
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -32,7 +40,7 @@ def tables_of(rows: Sequence[dict[str, Any]] | pd.DataFrame, quality: pd.DataFra
     measurements = pd.DataFrame(rows)
     crossovers = crossovers_of(measurements, dict.fromkeys(measurements["study"], "parameters"))
     trained = {} if quality is None else {"quality": quality, "quality_pairs": quality_pairs_of(quality)}
-    return run_tables(measurements=measurements, crossovers=crossovers, ratios=ratios_of(measurements), **trained)
+    return run_tables(measurements=measurements, crossovers=crossovers, **trained)
 
 
 def verdict(form: dict[str, Any], tables: RunTables | Sequence[Any] | pd.DataFrame, **others: Any) -> dict[str, Any]:
@@ -446,3 +454,111 @@ def test_neither_fewer_cores_nor_failed_trials_count(row: Row, more: dict[str, A
 def test_what_is_measured_is_named_by_metric_and_sides(row: Row, form: dict[str, Any], expected: Any) -> None:
     found = verdict(form, [row()])
     assert tuple(found[name] for name in ("metric", "over_metric", "side", "over", "where")) == expected
+
+
+def test_every_way_to_end_a_search_is_a_reason() -> None:
+    assert set(CROSSOVER_STATUSES) - {"bracketed"} <= set(REASONS)
+    assert set(REASONS.values()) == set(VERDICTS)
+
+
+CONFIG = Path(__file__).parents[3] / "config"
+SHIPPED = read_configuration(read_layers([CONFIG / "config.yaml", CONFIG / "full.yaml"], ()), CONFIG).studies
+CLAIMS = [(study, claim) for study in SHIPPED for claim in claims_of(study.name, study.published, study.claims)]
+
+
+@cache
+def empty_tables() -> RunTables:
+    return run_tables()
+
+
+@cache
+def parameters_of(name: str) -> Mapping[int, int]:
+    """Parameters by size of a study whose x axis they are."""
+    published = pd.read_csv(CONFIG / "published" / f"{name}_parameters.csv", comment="#")
+    return dict(published.to_numpy().tolist())
+
+
+def at(low: float | None, high: float, verdict: str) -> float:
+    """A value within a range, at its end, or outside of it."""
+    return {"reproduced": math.sqrt(low * high) if low else high / 2, "compatible": high, "differs": 2 * high}[verdict]
+
+
+def made_up(row: Row, study: Study, form: Any, expected: str, count: int) -> RunTables:
+    """What a run of the study writes whose claim comes out as expected: times that differ by 0.1 % in each trial."""
+    shared = {"study": study.name, "workload": study.workload}
+    if isinstance(form, SameQuality):
+        steps = {"reproduced": (0, 0, 0), "compatible": (0.006, 0.01, 0.014), "differs": (0.05, 0.05, 0.05)}[expected]
+        better = [value + step for value, step in zip(PLAIN, steps, strict=True)]
+        return tables_of([row(study="other")], ratings(cpu_fp32=PLAIN, cuda_fp32=better).assign(**shared))
+    cells = [cell.values for cell in study.cells(DEVICES)]
+    rows: list[dict[str, Any]] = []
+    if isinstance(form, CrossoverBetween):
+        near = math.sqrt(form.low / 10 * form.low) if expected == "differs" else at(form.low, form.high, expected)
+        near = form.low if expected == "compatible" else near
+        for cell in cells:
+            if cell["device"] in ("cpu", "cuda") and selects(form.where, cell):
+                x = parameters_of(study.name)[cell["size"]] if study.x_axis == "parameters" else cell["size"]
+                seconds = 1e-3 * x / near if cell["device"] == "cpu" else 1e-3
+                rows += [row(**cell, parameters=x, **timed(number, seconds)) for number in range(1, count + 1)]
+        measurements = pd.DataFrame(rows)
+        crossovers = crossovers_of(measurements, {study.name: study.x_axis})
+        return replace(empty_tables(), measurements=measurements, crossovers=crossovers)
+    ratio = at(form.low, form.high, expected)
+    for side, value, spread in ((form.of, ratio, 1.001), (form.over, 1.0, 1 / 1.001)):
+        (cell,) = [cell for cell in cells if selects(side.axes, cell) and "-" not in cell["device"]]
+        for number in range(1, count + 1):
+            known = next((known for known in rows if selects(cell, known) and known["trial"] == number), None)
+            if known is None:
+                known = row(**cell, **timed(number, 1e-3))
+                rows.append(known)
+            known |= metric_columns(study, side.metric, cell, value, spread, number)
+    return replace(empty_tables(), measurements=pd.DataFrame(rows))
+
+
+def timed(number: int, seconds: float) -> dict[str, Any]:
+    return {"trial": number, "step_time_s": seconds * 1.001 ** (number - 2)}
+
+
+def metric_columns(
+    study: Study, metric: str, cell: Mapping[str, Any], value: float, spread: float, number: int
+) -> dict[str, Any]:
+    """The columns of a trial that give a metric its value; those of the first trial alone, only there."""
+    if metric in DETERMINISTIC:
+        return {metric: value * 1024**3 if number == 1 else None}
+    value *= spread ** (number - 2)
+    if metric == "samples_per_s":
+        return {"step_time_s": cell["batch_size"] / value}
+    if metric == "run_time_s":
+        return {"step_time_s": value / (steps_of_run(study.steps_per_run, cell["batch_size"]) or math.nan)}
+    if metric == "step_time_s":
+        return {"step_time_s": value}
+    return {metric: [0.9 * value, 1.1 * value] if metrics()[metric] else value}
+
+
+@pytest.mark.parametrize("expected", ["reproduced", "compatible", "differs"])
+@pytest.mark.parametrize(("study", "claim"), CLAIMS, ids=lambda value: getattr(value, "name", ""))
+def test_every_shipped_claim_can_get_every_verdict(
+    row: Row, study: Study, claim: dict[str, Any], expected: str
+) -> None:
+    form = read_claim(claim, study.name, study.name).form
+    steps = {study.name: study.steps_per_run}
+    tables = made_up(row, study, form, expected, 3)
+    assert check_claims([claim], tables, steps)["verdict"].tolist() == [expected]
+
+
+def test_there_are_as_many_claims_as_before() -> None:
+    assert len(CLAIMS) == 32
+    counted = {"peak_allocated_bytes", "device_used_bytes", "max_relative_error"}
+    forms = [read_claim(claim, study.name, study.name).form for study, claim in CLAIMS]
+    assert sum(getattr(getattr(form, "of", None), "metric", None) in counted for form in forms) == 10
+
+
+@pytest.mark.parametrize(("study", "claim"), CLAIMS, ids=lambda value: getattr(value, "name", ""))
+def test_one_trial_decides_no_claim_but_those_on_counts(row: Row, study: Study, claim: dict[str, Any]) -> None:
+    form = read_claim(claim, study.name, study.name).form
+    if isinstance(form, SameQuality):
+        return
+    tables = made_up(row, study, form, "differs", 1)
+    (found,) = check_claims([claim], tables, {study.name: study.steps_per_run})["verdict"]
+    is_count = not isinstance(form, CrossoverBetween) and form.of.metric in DETERMINISTIC
+    assert found == ("differs" if is_count else "inconclusive")
