@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from crossover.claims.claims import check_claims
-from crossover.claims.findings import REASONS, VERDICTS
+from crossover.claims.findings import REASONS, VERDICTS, judge
 from crossover.config.claim_forms import CrossoverBetween, SameQuality, claims_of, read_claim, selects
 from crossover.config.configuration import read_configuration
 from crossover.config.studies import Study, steps_of_run
@@ -551,6 +551,15 @@ def test_there_are_as_many_claims_as_before() -> None:
     counted = {"peak_allocated_bytes", "device_used_bytes", "max_relative_error"}
     forms = [read_claim(claim, study.name, study.name).form for study, claim in CLAIMS]
     assert sum(getattr(getattr(form, "of", None), "metric", None) in counted for form in forms) == 10
+
+
+@pytest.mark.parametrize(("point", "low", "high"), [(984, 890, 1160), (1060, 1010, 1120)])
+def test_a_crossover_beside_about_1000_neurons_reproduces_the_lesson(point: float, low: float, high: float) -> None:
+    (claim,) = [claim for study, claim in CLAIMS if study.name == "hsf_width" and "crossover_between" in claim]
+    form = read_claim(claim, "hsf_width", "hsf_width").form
+    assert isinstance(form, CrossoverBetween)
+    assert judge(point, low, high, form.low, form.high).verdict == "reproduced"
+    assert judge(2500, 2300, 2700, form.low, form.high).verdict == "differs"
 
 
 @pytest.mark.parametrize(("study", "claim"), CLAIMS, ids=lambda value: getattr(value, "name", ""))
