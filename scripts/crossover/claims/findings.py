@@ -26,7 +26,7 @@ REASONS = (
     *(status for status in CROSSOVER_STATUSES if status != "bracketed"),
     *("no_times", "no_common_size", "several_devices", "no_rows", "no_cell", "not_ok"),
     *("not_measured", "zero", "no_common_trial"),
-    *("not_trained", "no_contender", "failed", "baseline_failed", "one_seed"),
+    *("not_trained", "generated_data", "no_contender", "failed", "baseline_failed", "one_seed"),
 )
 """Why a verdict is what it is; report/words.j2 says each in words."""
 
