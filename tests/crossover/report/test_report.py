@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -326,16 +327,14 @@ def test_a_flag_that_is_no_disturbance_is_said_once_if_most_cells_have_it(rows: 
     assert (page.folder / "summary.md").read_text().count(f"- {line}") == 1
 
 
-@pytest.mark.parametrize(
-    ("generated", "rows_said"), [(False, "1,000 rows of disc"), (True, "1,000 generated rows")]
-)
+@pytest.mark.parametrize(("generated", "rows_said"), [(False, "1,000 rows of disc"), (True, "1,000 generated rows")])
 def test_the_trainings_of_a_study_are_a_sentence_and_a_table(
     row: Row, tmp_path: Path, generated: bool, rows_said: str
 ) -> None:
-    one = row(generated_data=generated)
+    one = row()
     rows = np.arange(1000) % 2
     trained = [
-        one | {"device": device, "seed": seed, "labels": rows, "predictions": rows}
+        one | {"device": device, "seed": seed, "labels": rows, "predictions": rows, "generated_data": generated}
         for device in ("cpu", "cuda")
         for seed in (1, 2)
     ]
@@ -344,7 +343,7 @@ def test_the_trainings_of_a_study_are_a_sentence_and_a_table(
     html = (tmp_path / "report.html").read_text()
     assert "1.00000" in html
     assert "+0.00000 (-0.00392 to +0.00392)" in html
-    sentence = f"A GPU trains an equivalent model: accuracy within ±0.01 of the CPU's in fp32, on {rows_said}"
+    sentence = f"A GPU trains an equivalent model: accuracy within ±0.01 of the CPU's in fp32; tested on {rows_said}"
     for name in ("report.html", "summary.md"):
         assert sentence in unescape((tmp_path / name).read_text())
 
