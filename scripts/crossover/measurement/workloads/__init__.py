@@ -113,7 +113,7 @@ def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
     return data
 
 
-def is_generated(path: str) -> bool | None:
+def has_generated_rows(path: str) -> bool | None:
     """Whether the rows of a dataset's safetensors file are generated; None if the file does not say."""
     with safe_open(path, framework="pt") as file:
         generated = (file.metadata() or {}).get("generated")
