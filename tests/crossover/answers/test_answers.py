@@ -388,6 +388,15 @@ def test_quality_needs_two_seeds_and_a_baseline(row: Row) -> None:
     assert only(answers([row()], spec, trainings=every[4:]), "quality")["status"] == "no_baseline"
 
 
+def test_trainings_that_failed_are_told_beside_the_conclusion(row: Row) -> None:
+    trained = trainings(row, {"cuda_fp32": 0.5, "cuda_bf16": 0.5})
+    spec = study(figures=[])
+    assert only(answers([row()], spec, trainings=trained), "quality")["doubts"] == []
+    failed = [*trained[:-4], *(values | {"status": "oom"} for values in trained[-4:])]
+    answer = only(answers([row()], spec, trainings=failed), "quality")
+    assert (answer["status"], answer["doubts"]) == ("equivalent", ["lost_cells"])
+
+
 def test_models_that_know_one_class_are_not_equivalent(row: Row) -> None:
     trained = [values | {"predictions": np.zeros(1000, int)} for values in trainings(row, {"cuda_fp32": 0.5})]
     assert only(answers([row()], study(figures=[]), trainings=trained), "quality")["status"] == "nothing_learnt"
