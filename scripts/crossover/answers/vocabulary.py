@@ -35,7 +35,10 @@ KINDS = {
     "memory": ("limit", "nearly_full", "no_limit", "unknown_capacity"),
     "memory_setting": ("differ", "alike"),
     "largest_batch": ("fits", "all_fit", "none_fits", "stopped", "not_found"),
-    "quality": ("better", "worse", "both", "undecided", "same", "one_seed", "only_cpu", "no_baseline"),
+    "quality": (
+        *("better", "worse", "both", "equivalent", "inconclusive", "single_trial"),
+        *("only_cpu", "no_baseline", "nothing_learnt"),
+    ),
     "claim": tuple(VERDICTS),
     "missing": ("other_devices", "not_measured", "no_result", "see_figures"),
 }
@@ -45,7 +48,6 @@ DOUBTS = {
     "one_trial": "a cell that gives it has one trial only",
     "no_interval": "no 95 % interval can be given",
     "lost_cells": "cells of its line have no result",
-    "too_little_learnt": "no model predicts more than one class",
     **CROSSOVER_DOUBTS,
     **FLAGS,
 }

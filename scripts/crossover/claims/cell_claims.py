@@ -26,6 +26,7 @@ from crossover.claims.findings import (
 from crossover.config.claim_forms import RatioWithin, SameQuality, Side
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE
+from crossover.config.workloads import workload_traits
 from crossover.statistics.intervals import Interval, paired_ratio, ratio_over_trials
 from crossover.statistics.quality import is_baseline
 from crossover.tables.frames import of_study, rows_with
@@ -125,12 +126,15 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame, quality_
 
     The claim holds if all of them lie within it; the finding is that of the decisive one. A precision that a device
     lacks is left out, a training that failed otherwise keeps the claim open. The CPU's other precisions count only if
-    `where` pins it. Raises NoFindingError.
+    `where` pins it. Raises NoFindingError, also where models were trained on generated rows, from which nothing
+    follows for real ones.
     """
     trained = form.study or study
     own = of_study(quality, trained)
     if own.empty:
         raise NoFindingError("not_trained", trained)
+    if own["generated_data"].fillna(False).any():
+        raise NoFindingError("generated_data", f"datasets.{workload_traits(own['workload'].iloc[0]).dataset}")
     chosen = pinned(own, form.where)
     others = chosen[~is_baseline(chosen)]
     if "device" not in form.where:

@@ -38,7 +38,7 @@ REASONS = {
     **dict.fromkeys(("incomplete", "no_accelerator", "no_times", "no_common_size"), NO_DATA),
     "several_devices": INCONCLUSIVE,
     **dict.fromkeys(("no_rows", "no_cell", "not_ok", "not_measured", "zero", "no_common_trial"), NO_DATA),
-    **dict.fromkeys(("not_trained", "no_contender", "failed", "baseline_failed"), NO_DATA),
+    **dict.fromkeys(("not_trained", "generated_data", "no_contender", "failed", "baseline_failed"), NO_DATA),
 }
 """Each reason with the verdict that follows from it; report/words.j2 says each in words."""
 

@@ -286,7 +286,9 @@ def _quality(own: RunTables) -> list[dict[str, Any]]:
     """A row for each cell with trainings: means over seeds, and the difference in accuracy from the CPU in fp32."""
     if own.quality.empty:
         return []
-    pairs = own.quality_pairs[own.quality_pairs["metric"] == "accuracy"].drop(columns=["metric", "seeds", "largest"])
+    pairs = own.quality_pairs[own.quality_pairs["metric"] == "accuracy"].drop(
+        columns=["metric", "seeds", "rows", "largest"]
+    )
     groups = own.quality.groupby(CELL_AXES, sort=False)
     means = groups[[*QUALITY_METRICS, "loss"]].mean().reset_index()
     counts = groups["status"].agg(seeds=lambda own: (own == "ok").sum(), failed=lambda own: (own != "ok").sum())

@@ -496,7 +496,9 @@ SHARED_COLUMNS = [field.name for field in dataclasses.fields(Row)]
 WHERE_AND_HOW = SHARED_COLUMNS[SHARED_COLUMNS.index("device_name") :]
 
 QUALITY = _axes(CELL_AXES) | {
-    **_of_record(["seed", "size_name", "parameters", "epochs", "test_share", "status", "reason"], Training),
+    **_of_record(
+        ["seed", "size_name", "parameters", "epochs", "test_share", "generated_data", "status", "reason"], Training
+    ),
     "accuracy": Column("share of the rows held out whose class is predicted; empty unless the status is ok"),
     "macro_f1": Column("mean of the classes' F1"),
     "weighted_f1": Column("mean of the classes' F1, weighted by their rows"),
@@ -516,10 +518,11 @@ QUALITY_PAIRS = _axes(CELL_AXES) | {
     **_estimate(
         "difference{}",
         f"mean over seeds of the metric less that of the CPU in {PRECISIONS[0]} with the same seed",
-        ends="end of its 95 % interval over seeds; empty with one seed",
+        ends="end of its 95 % interval over seeds and rows, together with those of a study's other cells",
     ),
     "largest": Column("largest difference of a single seed, by its size"),
     "seeds": _count("seeds that ended ok on both sides"),
+    "rows": _count("rows held out"),
 }
 
 LARGEST_BATCHES = _axes(SEARCH_AXES) | {
@@ -643,10 +646,11 @@ ANSWERS = {
     "near": _many("sizes that the status or a doubt names"),
     "winner_s": Column("time of a step on the side ahead", "s"),
     "loser_s": Column("time of a step on the side behind", "s"),
-    "capacity": Column("what the value is a part of, or was limited to, in its unit"),
+    "capacity": Column("what the value is a part of, or was limited to, in its unit; of a quality, what is equivalent"),
     "lost": _count("cells that ran out of memory"),
     "lost_place": _text("the smallest of them"),
     "quantity": _text("which mistake, metric or published quantity"),
+    "data": _text("of trained models: the rows held out that tell them apart, and whether these are generated"),
     "reason": _text("why there is no value"),
     "trials": _count("fewest ok trials, or seeds, behind it"),
     "measured_on": _text("of a machine that was measured elsewhere: the day"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -21,9 +22,10 @@ from crossover.config.validation import read_layers
 from crossover.config.words import DEVICES
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.quality import quality_pairs_of
+from crossover.statistics.quality import quality_pairs_of, quality_table
+from crossover.tables.columns import Training
 from crossover.tables.metrics import metrics
-from crossover.tables.registry import CROSSOVER_STATUSES, DETERMINISTIC, TABLES, table_of
+from crossover.tables.registry import CROSSOVER_STATUSES, DETERMINISTIC, TABLES
 from crossover.tables.run_tables import RunTables, run_tables
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -36,10 +38,14 @@ SIDES = {"of": {"device": "cpu"}, "over": {"device": "cuda"}}
 TWO_METRICS = {"of": {"metric": "latency_p50_s", "size": 1}, "over": {"metric": "latency_p99_s", "size": 2}}
 
 
-def tables_of(rows: Sequence[dict[str, Any]] | pd.DataFrame, quality: pd.DataFrame | None = None) -> RunTables:
+def tables_of(rows: Sequence[dict[str, Any]] | pd.DataFrame, trainings: pd.DataFrame | None = None) -> RunTables:
     measurements = pd.DataFrame(rows)
     crossovers = crossovers_of(measurements, dict.fromkeys(measurements["study"], "parameters"))
-    trained = {} if quality is None else {"quality": quality, "quality_pairs": quality_pairs_of(quality)}
+    trained = (
+        {}
+        if trainings is None
+        else {"quality": quality_table(trainings, {}), "quality_pairs": quality_pairs_of(trainings, {})}
+    )
     return run_tables(measurements=measurements, crossovers=crossovers, **trained)
 
 
@@ -339,17 +345,26 @@ def test_a_crossover_needs_an_accelerator_and_one_line(power_laws: PowerLaws) ->
 
 
 def ratings(**accuracies: list[float | str]) -> pd.DataFrame:
-    """One row a training; keywords are device_precision, values the accuracies of seeds 0, 1, 2, or a status."""
+    """One row a training, tested on 1,000 rows.
+
+    Keywords are device_precision, values the accuracies of seeds 0, 1, 2, or a status.
+    """
     plain = {"study": "disc_depth", "workload": "disc_mlp", "variant": "plain", "protocol": "resident"}
-    plain |= {"execution": "eager", "machine": "here"}
+    plain |= {"execution": "eager", "machine": "here", "generated_data": False}
+    numbers = np.arange(1000)
+    labels = numbers % 2
     rows = [
         {**plain, "batch_size": 100, "size": 4, "device": device, "precision": precision, "seed": seed}
-        | ({"status": value} if isinstance(value, str) else {"status": "ok", "accuracy": value})
+        | (
+            {"status": value}
+            if isinstance(value, str)
+            else {"status": "ok", "predictions": np.where(numbers < round(1000 * value), labels, 1 - labels)}
+        )
         for name, values in accuracies.items()
         for device, precision in [name.split("_")]
         for seed, value in enumerate(values)
     ]
-    return table_of("quality", rows).astype({"accuracy": float, "macro_f1": float, "weighted_f1": float})
+    return pd.DataFrame(rows, columns=[*(field.name for field in fields(Training))]).assign(labels=[labels] * len(rows))
 
 
 SAME = {"same_quality": {"metric": "accuracy", "within": 0.01}}
@@ -361,11 +376,14 @@ PLAIN, WORSE = [0.8, 0.81, 0.82], [0.75, 0.76, 0.77]
     [((-0.001, 0.0, 0.001), "reproduced"), ((0.019, 0.02, 0.021), "differs"), ((-0.01, 0.0, 0.01), "compatible")],
 )
 def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> None:
-    """Differences of standard deviation s over three seeds: 4.302653 x s / sqrt(3) to either side of their mean."""
+    """Differences of standard deviation s over three seeds, and four rows of 1,000 beside those that differ."""
     seeds = [0.8, 0.5, 0.9]
     quality = ratings(cpu_fp32=seeds, cuda_fp32=[value + step for value, step in zip(seeds, steps, strict=True)])
     found = verdict(SAME, tables_of([row()], quality))
-    spread = 4.302653 * (steps[2] - steps[1]) / math.sqrt(3)
+    of_seeds = 4.302653 * (steps[2] - steps[1]) / math.sqrt(3)
+    differing = sum(round(1000 * abs(step)) / 9 for step in steps)  # each in one seed of three
+    of_rows = 1.959964 * math.sqrt(differing + 4 - 1000 * steps[1] ** 2) / 1000
+    spread = math.sqrt(of_seeds**2 + of_rows**2)
     measured = [found[name] for name in ("measured", "measured_low", "measured_high")]
     assert (found["verdict"], found["published"], found["place"]) == (expected, "within ±0.01", "GPU, fp32")
     assert measured == pytest.approx([steps[1], steps[1] - spread, steps[1] + spread])
@@ -411,6 +429,14 @@ def test_every_device_and_precision_counts_for_quality(
 ) -> None:
     form = {"same_quality": {**SAME["same_quality"], "where": where}}
     assert outcome(verdict(form, tables_of([row()], ratings(**quality)))) == expected
+
+
+def test_quality_on_generated_rows_gives_no_verdict(row: Row) -> None:
+    """Neither that of a model that is the same, nor that of one that differs."""
+    for accuracies in (PLAIN, WORSE):
+        trainings = ratings(cpu_fp32=PLAIN, cuda_fp32=accuracies).assign(generated_data=True)
+        found = outcome(verdict(SAME, tables_of([row()], trainings)))
+        assert found == ("no_data", "generated_data", "datasets.disc")
 
 
 def test_models_are_compared_with_the_same_model_on_the_cpu(row: Row) -> None:
