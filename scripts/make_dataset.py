@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from crossover.datasets import MAKERS
+from crossover.datasets import MAKERS, is_generated
 from crossover.errors import UserError, logged
 from crossover.files import atomic_path
 from crossover.machine.kernel import available_bytes
@@ -34,7 +34,8 @@ def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -
             f"datasets.{name}: its data do not fit into this machine's memory ({error}); take fewer rows"
         ) from None
     with atomic_path(path_to_dataset) as temporary:
-        save_file(arrays, temporary, metadata={"dataset": name, "options": json.dumps(options)})
+        facts = {"dataset": name, "options": json.dumps(options), "generated": json.dumps(is_generated(name, options))}
+        save_file(arrays, temporary, metadata=facts)
 
 
 def refuse_more_than(free_bytes: int) -> None:

@@ -7,8 +7,24 @@ import sys
 from pathlib import Path
 
 import pytest
+from safetensors import safe_open
 
+from make_dataset import make_dataset
 from trials import ROOT
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "generated"), [("digits", {"seed": 0}, "false"), ("disc", {"points": 9, "seed": 0}, "true")]
+)
+def test_the_file_says_whether_its_rows_are_generated(
+    tmp_path: Path, name: str, options: dict[str, int], generated: str
+) -> None:
+    path = tmp_path / f"{name}.safetensors"
+    make_dataset(name, options, path)
+    with safe_open(path, framework="numpy") as file:
+        metadata = file.metadata()
+    assert (metadata["dataset"], metadata["generated"]) == (name, generated)
+
 
 FULL = """
 import sys

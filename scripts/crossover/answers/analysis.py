@@ -63,7 +63,6 @@ def analyse(
     roofs = table_of("roofs") if roofs is None else roofs
     cells = with_roofs(summarise(measurements, sizes, prices), measurements, roofs)
     classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
-    quality = quality_table(trainings, classes)
     x_axes = {name: study["x_axis"] for name, study in studies.items()}
     elsewhere = agreeing(measurements, references)
     across, ratios_across = held_against(compared, elsewhere, x_axes, prices)
@@ -78,8 +77,8 @@ def analyse(
         best_ways=best_ways_of(every_compared, ways),
         latencies=latencies_of(measurements),
         cores_worth=cores_worth_of(measurements[measurements["study"].isin(on_fewer_cores)]),
-        quality=quality,
-        quality_pairs=quality_pairs_of(quality),
+        quality=quality_table(trainings, classes),
+        quality_pairs=quality_pairs_of(trainings, classes),
         references=table_of("references", [reference.facts.row for reference in references]),
         reference_cells=summarise(elsewhere, prices=prices),
         largest_batches=searches,

@@ -2,58 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 
 from crossover.answers.vocabulary import Row, estimate
 from crossover.config.words import BASELINE
+from crossover.config.workloads import workload_traits
+from crossover.statistics.quality import MARGIN, decision, is_baseline
 from crossover.tables.frames import first_row, records
 from crossover.tables.labels import machine_words, side_word
-from crossover.tables.registry import CELL_AXES, QUALITY_METRICS
 from crossover.text import listed
 
-NEGLIGIBLE = 0.005
-"""Half a percentage point: a model that is better or worse by less is the same for whoever uses it."""
+DECISIVE = ("single_trial", "better", "worse", "inconclusive", "equivalent")
+"""The decisions on a study's cells; the first that a cell has is the study's."""
 
 
 def quality_answer(trained: pd.DataFrame, pairs: pd.DataFrame) -> Row:
-    """A study's verdict, never beyond what the intervals over seeds hold.
+    """A study's conclusion on accuracy, never beyond what the intervals over seeds and rows hold.
 
     `trained` has one row a training, `pairs` one a cell and metric: its mean difference from the CPU in fp32.
     """
-    baseline = trained[(trained["device"] == BASELINE) & (trained["precision"] == "fp32") & (trained["status"] == "ok")]
-    answer: Row = {"kind": "quality", "machine": first_row(trained)["machine"], "main": True, "doubts": []}
+    baseline = trained[is_baseline(trained) & (trained["status"] == "ok")]
+    answer: Row = {"kind": "quality", "machine": first_row(trained)["machine"], "main": True}
     if baseline.empty:
         return answer | {"status": "no_baseline"}
+    answer |= {"quantity": "accuracy", "data": _data(first_row(baseline))}
     if not (baseline["predicted_classes"] > 1).any():
-        answer["doubts"] = ["too_little_learnt"]
-    accelerated = pairs[pairs["device"] != BASELINE]
-    compared = accelerated if len(accelerated) else pairs
+        return answer | {"status": "nothing_learnt"}
+    if not trained["status"].isin(["ok", "unsupported"]).all():
+        answer["doubts"] = ["lost_cells"]
+    accuracies = pairs[pairs["metric"] == answer["quantity"]]
+    accelerated = accuracies[accuracies["device"] != BASELINE]
+    compared = accelerated if len(accelerated) else accuracies
     if len(compared):
         largest = first_row(compared.loc[[compared["difference"].abs().idxmax()]])
         answer |= estimate(largest, "difference", "difference")
-        answer |= {"quantity": QUALITY_METRICS[largest["metric"]], "trials": largest["seeds"]}
-        answer |= {"place": _names([largest], compared)}
+        answer |= {"trials": largest["seeds"], "place": _names([largest], compared), "capacity": MARGIN}
     if accelerated.empty:
         return answer | {"status": "only_cpu"}
-    if accelerated["difference_low"].isna().any():
-        return answer | {"status": "one_seed"}
-    better, worse, open_ended = (
-        _names(records(accelerated[chosen].drop_duplicates(CELL_AXES)), accelerated)
-        for chosen in (
-            accelerated["difference_low"] > NEGLIGIBLE,
-            accelerated["difference_high"] < -NEGLIGIBLE,
-            accelerated["difference_high"] > NEGLIGIBLE,
-        )
-    )
-    if better:
-        status = "both" if worse else "better"
-    elif open_ended:
-        status = "undecided"
-    else:
-        status = "worse" if worse else "same"
-    return answer | {"status": status, "winner": better or open_ended, "loser": worse}
+    cells: dict[str, list[dict[str, object]]] = {}
+    for row in records(accelerated):
+        cells.setdefault(decision(row["difference_low"], row["difference_high"]), []).append(row)
+    better, worse, undecided = (_names(cells.get(word, ()), compared) for word in ("better", "worse", "inconclusive"))
+    status = "both" if better and worse else next(word for word in DECISIVE if word in cells)
+    return answer | {"status": status, "winner": better or undecided, "loser": worse}
+
+
+def _data(training: Mapping[str, Any]) -> str:
+    """The rows that tell models apart: '899 rows of digits', '154,770 generated rows'."""
+    rows = f"{sum(training['class_support']):,}"
+    if training["generated_data"]:
+        return f"{rows} generated rows"
+    return f"{rows} rows of {workload_traits(training['workload']).dataset}"
 
 
 def _names(rows: Iterable[dict[str, object]], compared: pd.DataFrame) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.claims.findings import VERDICTS
 from crossover.config.words import FLAGS
 from crossover.tables.registry import CORES_STATUSES, CROSSOVER_STATUSES
 from crossover.tables.registry import DOUBTS as CROSSOVER_DOUBTS
@@ -34,8 +35,11 @@ KINDS = {
     "memory": ("limit", "nearly_full", "no_limit", "unknown_capacity"),
     "memory_setting": ("differ", "alike"),
     "largest_batch": ("fits", "all_fit", "none_fits", "stopped", "not_found"),
-    "quality": ("better", "worse", "both", "undecided", "same", "one_seed", "only_cpu", "no_baseline"),
-    "claim": ("reproduced", "differs", "not_testable"),
+    "quality": (
+        *("better", "worse", "both", "equivalent", "inconclusive", "single_trial"),
+        *("only_cpu", "no_baseline", "nothing_learnt"),
+    ),
+    "claim": tuple(VERDICTS),
     "missing": ("other_devices", "not_measured", "no_result", "see_figures"),
 }
 """What an answer can be, each with its statuses; report/words.j2 puts them into words."""
@@ -44,7 +48,6 @@ DOUBTS = {
     "one_trial": "a cell that gives it has one trial only",
     "no_interval": "no 95 % interval can be given",
     "lost_cells": "cells of its line have no result",
-    "too_little_learnt": "no model predicts more than one class",
     **CROSSOVER_DOUBTS,
     **FLAGS,
 }

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from crossover.claims.findings import (
+    COMPATIBLE,
     DIFFERS,
-    NOT_TESTABLE,
+    INCONCLUSIVE,
+    NO_DATA,
     REPRODUCED,
     Finding,
-    NotTestableError,
+    NoFindingError,
     axes_label,
     check_single,
     judge,
@@ -23,45 +26,65 @@ from crossover.claims.findings import (
 from crossover.config.claim_forms import RatioWithin, SameQuality, Side
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE
+from crossover.config.workloads import workload_traits
 from crossover.statistics.intervals import Interval, paired_ratio, ratio_over_trials
 from crossover.statistics.quality import is_baseline
 from crossover.tables.frames import of_study, rows_with
 from crossover.tables.labels import side_word
 from crossover.tables.metrics import metrics
-from crossover.tables.registry import CELL_AXES
+from crossover.tables.registry import CELL_AXES, DETERMINISTIC
+
+MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
+"""Verdicts on several cells of a claim, that of the claim first."""
 
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
-    """Hold a ratio over trials against its claimed range. Raises NotTestableError, and UserError for several cells."""
-    found = _ratio(form, study, measurements, steps_per_run)
-    if form.low is None:
-        return judge(found.mean, found.low, found.high, 0, just_below(form.high))
-    return judge(found.mean, found.low, found.high, form.low, form.high)
-
-
-def _ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Interval:
-    """Two cells give Welch's interval over their trials; two metrics of one cell are paired by trial."""
+    """Hold a ratio against its claimed range. Raises NoFindingError, and UserError for several cells."""
     numbered = measurements.reset_index(drop=True)
     of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (form.of, form.over))
     of = _metric_values(of_rows, form.of, steps_per_run)
     over = _metric_values(over_rows, form.over, steps_per_run)
-    if not of_rows.index.equals(over_rows.index):
+    least, most = (0.0, just_below(form.high)) if form.low is None else (form.low, form.high)
+    if {form.of.metric, form.over.metric} <= DETERMINISTIC.keys():
+        ratio = _ratio_of_counts(of, over, form)
+    else:
+        ratio = _ratio_over_trials(of, over)
+    finding = judge(ratio.mean, ratio.low, ratio.high, least, most)
+    if finding.reason == "one_trial" and min(len(of), len(over)) > 1:
+        return replace(finding, reason="first_trial")
+    return finding
+
+
+def _ratio_over_trials(of: pd.Series, over: pd.Series) -> Interval:
+    """Two cells give Welch's interval over their trials; two metrics of one cell are paired by trial."""
+    if not of.index.equals(over.index):
         return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist())
     both = of.notna() & over.notna()
     if not both.any():
-        raise NotTestableError("no_common_trial")
+        raise NoFindingError("no_common_trial")
     return paired_ratio(of[both].tolist(), over[both].tolist())
+
+
+def _ratio_of_counts(of: pd.Series, over: pd.Series, form: RatioWithin) -> Interval:
+    """What a ratio of two deterministic metrics may be: from all trials that have them, with the tolerance of both."""
+    factor = _factor(of, form.of.metric) * _factor(over, form.over.metric)
+    return Interval(of.mean() / over.mean(), of.min() / over.max() / factor, of.max() / over.min() * factor)
+
+
+def _factor(values: pd.Series, metric: str) -> float:
+    tolerance = DETERMINISTIC[metric]
+    return 1 + tolerance.share + tolerance.absolute / float(values.min())
 
 
 def _ok_trials(measurements: pd.DataFrame, study: str, axes: Mapping[str, Any]) -> pd.DataFrame:
     own = of_study(measurements, study)
     if own.empty:
-        raise NotTestableError("no_rows")
+        raise NoFindingError("no_rows")
     rows = pinned(own, axes)
     check_single(rows, study, axes)
     ok = rows[rows["status"] == "ok"]
     if ok.empty:
-        raise NotTestableError("not_ok", _with_statuses(axes_label(axes), rows["status"].dropna()))
+        raise NoFindingError("not_ok", _with_statuses(axes_label(axes), rows["status"].dropna()))
     return ok
 
 
@@ -74,7 +97,7 @@ def _with_statuses(label: str, statuses: pd.Series) -> str:
 def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Series:
     """One value a trial, in its column's unit; a list counts as its mean, a missing value is NaN.
 
-    Raises NotTestableError if all are missing or one is 0.
+    Raises NoFindingError if all are missing or one is 0.
     """
     if side.metric == "samples_per_s":
         samples = rows["samples_per_step"].fillna(rows["batch_size"]).astype(float)
@@ -90,7 +113,7 @@ def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Ser
         values = rows[side.metric].astype(float)
     if values.isna().all() or (values <= 0).any():
         place = ", ".join(filter(None, [side.metric, axes_label(side.axes)]))
-        raise NotTestableError("not_measured" if values.isna().all() else "zero", place)
+        raise NoFindingError("not_measured" if values.isna().all() else "zero", place)
     return values
 
 
@@ -103,27 +126,30 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame, quality_
 
     The claim holds if all of them lie within it; the finding is that of the decisive one. A precision that a device
     lacks is left out, a training that failed otherwise keeps the claim open. The CPU's other precisions count only if
-    `where` pins it. Raises NotTestableError.
+    `where` pins it. Raises NoFindingError, also where models were trained on generated rows, from which nothing
+    follows for real ones.
     """
     trained = form.study or study
     own = of_study(quality, trained)
     if own.empty:
-        raise NotTestableError("not_trained", trained)
+        raise NoFindingError("not_trained", trained)
+    if own["generated_data"].fillna(False).any():
+        raise NoFindingError("generated_data", f"datasets.{workload_traits(own['workload'].iloc[0]).dataset}")
     chosen = pinned(own, form.where)
     others = chosen[~is_baseline(chosen)]
     if "device" not in form.where:
         others = others[others["device"] != BASELINE]
         if others.empty:
-            raise NotTestableError("no_accelerator")
+            raise NoFindingError("no_accelerator")
     others = others[others["status"] != "unsupported"]
     pairs = quality_pairs[quality_pairs["metric"] == form.metric]
     baseline = own[is_baseline(own)]
     findings = [_compare(form, rows, pairs, baseline) for _, rows in others.groupby(CELL_AXES, sort=False)]
     if not findings:
-        raise NotTestableError("no_contender")
-    verdicts = {found.verdict for found in findings}
-    decisive = next(verdict for verdict in (DIFFERS, NOT_TESTABLE, REPRODUCED) if verdict in verdicts)
-    return max((own for own in findings if own.verdict == decisive), key=lambda found: abs(found.measured or 0))
+        raise NoFindingError("no_contender")
+    verdicts = {finding.verdict for finding in findings}
+    decisive = next(verdict for verdict in MOST_DECISIVE if verdict in verdicts)
+    return max((own for own in findings if own.verdict == decisive), key=lambda finding: abs(finding.measured or 0))
 
 
 def _compare(form: SameQuality, trainings: pd.DataFrame, pairs: pd.DataFrame, baseline: pd.DataFrame) -> Finding:
@@ -132,7 +158,7 @@ def _compare(form: SameQuality, trainings: pd.DataFrame, pairs: pd.DataFrame, ba
     name = f"{side_word(cell['device'])}, {cell['precision']}"
     failed = trainings.loc[trainings[form.metric].isna(), "status"]
     if len(failed):
-        return Finding(NOT_TESTABLE, "failed", place=_with_statuses(name, failed))
+        return Finding("failed", place=_with_statuses(name, failed))
     pair = rows_with(pairs, CELL_AXES, cell)
     seeds = int(pair["seeds"].iloc[0]) if len(pair) else 0
     if seeds > 1:
@@ -141,5 +167,5 @@ def _compare(form: SameQuality, trainings: pd.DataFrame, pairs: pd.DataFrame, ba
     same = rows_with(baseline, [axis for axis in CELL_AXES if axis not in ("device", "precision")], cell)
     failed = same.loc[same["seed"].isin(trainings["seed"]) & same[form.metric].isna(), "status"]
     if len(failed):
-        return Finding(NOT_TESTABLE, "baseline_failed", place=_with_statuses(name, failed))
-    return Finding(NOT_TESTABLE, "one_seed", float(pair["difference"].iloc[0]) if seeds else None, place=name)
+        return Finding("baseline_failed", place=_with_statuses(name, failed))
+    return Finding("one_seed", float(pair["difference"].iloc[0]) if seeds else None, place=name)

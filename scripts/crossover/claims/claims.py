@@ -10,7 +10,7 @@ import pandas as pd
 
 from crossover.claims.cell_claims import check_quality, check_ratio
 from crossover.claims.crossover_claims import check_crossover
-from crossover.claims.findings import Finding, NotTestableError, axes_label
+from crossover.claims.findings import Finding, NoFindingError, axes_label
 from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin, SameQuality, read_claim
 from crossover.config.words import HERE
 from crossover.tables.frames import of_study, on_all_cores
@@ -24,8 +24,8 @@ def check_claims(
 ) -> pd.DataFrame:
     """The table of claims: one row a claim and machine that measured its study, or one of HERE if none did.
 
-    A claim has the keys of config/schema.yaml and `study`. Measurements, crossovers, ratios, quality and quality_pairs
-    of `tables` are read; `steps_per_run` maps a study to the steps of its published run. Raises UserError if a claim is
+    A claim has the keys of config/schema.yaml and `study`. Measurements, crossovers, quality and quality_pairs of
+    `tables` are read; `steps_per_run` maps a study to the steps of its published run. Raises UserError if a claim is
     malformed or selects several cells.
     """
     tables = replace(tables, measurements=on_all_cores(tables.measurements))
@@ -66,7 +66,7 @@ def _machines(claim: Claim, tables: RunTables) -> list[str]:
 
 
 def _of_machine(tables: RunTables, machine: str) -> RunTables:
-    names = ("measurements", "crossovers", "ratios", "quality", "quality_pairs")
+    names = ("measurements", "crossovers", "quality", "quality_pairs")
     own = {name: getattr(tables, name) for name in names}
     return replace(tables, **{name: table[table["machine"] == machine] for name, table in own.items()})
 
@@ -74,11 +74,11 @@ def _of_machine(tables: RunTables, machine: str) -> RunTables:
 def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
     try:
         if isinstance(claim.form, CrossoverBetween):
-            return check_crossover(claim.form, claim.study, tables.crossovers, tables.ratios)
+            return check_crossover(claim.form, claim.study, tables.crossovers)
         if isinstance(claim.form, RatioWithin):
             return check_ratio(claim.form, claim.study, tables.measurements, steps_per_run)
         return check_quality(claim.form, claim.study, tables.quality, tables.quality_pairs)
-    except NotTestableError as error:
+    except NoFindingError as error:
         return error.finding
 
 

@@ -2,106 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
-from crossover.claims.findings import (
-    DIFFERS,
-    NOT_TESTABLE,
-    REPRODUCED,
-    Finding,
-    NotTestableError,
-    check_single,
-    judge,
-    pinned,
-)
+from crossover.claims.findings import Finding, NoFindingError, check_single, judge, pinned
 from crossover.config.claim_forms import CrossoverBetween
-from crossover.tables.frames import headline_rows, of_study, rows_with
+from crossover.tables.frames import headline_rows, of_study
 from crossover.tables.labels import axis_label, side_word
-from crossover.tables.registry import CROSSOVER_STATUSES, LINE_AXES
 from crossover.text import count_text, known_count_text, listed
 
 SINGLE = ("bracketed", "incomplete")
 """Statuses of a search that found one crossing at most, though a size in between may lack a side."""
 
-VERDICTS_BY_SIZES = {"sizes_inside": REPRODUCED, "ahead_before": DIFFERS, "behind_after": DIFFERS}
-"""The verdicts of reasons that rest on single sizes; with any other the claim is not testable."""
 
+def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame) -> Finding:
+    """Hold a line's crossover against its claimed range, by its 95 % set, or by the sizes with a significant sign.
 
-def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame, ratios: pd.DataFrame) -> Finding:
-    """Hold a line's crossover against its claimed range, by its 95 % set, or by the sizes that the trials tell apart.
-
-    A size is told apart if the 95 % interval of the ratio of times excludes 1. One at or above the range where the
-    accelerator is surely behind, or one at or below it where it is surely ahead, contradicts the claim, whatever else
-    was measured; one of each kind within the range, and no more than one crossing, reproduce it.
-    Raises NotTestableError, and UserError if several lines are selected.
+    A size at or above the range at which the accelerator is significantly slower, or one at or below it at which it is
+    significantly faster, contradicts the claim, whatever else was measured. Without a set, the crossover lies between a
+    significantly slower and a significantly faster size, if the search found one crossing at most.
+    Raises NoFindingError, and UserError if several lines are selected.
     """
     line = _single_line(crossovers, study, form)
-    if line["status"] == "no_accelerator":
-        raise NotTestableError("no_accelerator" if line["trials"] else "no_times")
-    point, low, high = (_number(line[name]) for name in ("crossover", "crossover_low", "crossover_high"))
-    if line["status"] == "bracketed" and point is not None and low is not None and high is not None:
+    status = str(line["status"])
+    if status == "no_accelerator":
+        raise NoFindingError("no_accelerator" if line["trials"] else "no_times")
+    if status == "incomplete" and line["doubt"] == "no_common_size":
+        raise NoFindingError("no_common_size", listed([side_word(line["baseline"]), side_word(line["device"])]))
+    ends = [_number(line[name]) for name in ("crossover", "crossover_low", "crossover_high")]
+    point, low, high = ends if status == "bracketed" else (None, None, None)
+    if low is not None and high is not None:
         return judge(point, low, high, form.low, form.high)
-    return _by_sizes(form, line, _ratios_of(line, ratios), point if line["status"] == "bracketed" else None)
+    return _by_sizes(form, line, point)
 
 
 def _single_line(crossovers: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.Series:
     lines = headline_rows(of_study(crossovers, study)) if len(crossovers) else crossovers
     if lines.empty:
-        raise NotTestableError("no_rows")
+        raise NoFindingError("no_rows")
     rows = pinned(lines, form.where)
     check_single(rows, study, form.where, free="device")
     if len(rows) > 1:
-        raise NotTestableError("several_devices", listed(rows["device"].tolist()))
+        raise NoFindingError("several_devices", listed(rows["device"].tolist()))
     return rows.iloc[0]
 
 
-def _ratios_of(line: pd.Series, ratios: pd.DataFrame) -> pd.DataFrame:
-    """Ratios of the line's two sides over the line's x axis, in column x; raises NotTestableError without any."""
-    sides = {"pair": "device", "baseline": line["baseline"], "contender": line["contender"]}
-    wanted = {axis: line[axis] for axis in LINE_AXES} | sides
-    found = rows_with(ratios, list(wanted), wanted)
-    found = found.assign(x=found[line["x_axis"]].astype(float)).dropna(subset="x")
-    if found.empty:
-        raise NotTestableError("no_common_size", listed([side_word(line["baseline"]), side_word(line["device"])]))
-    return found
+def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> Finding:
+    """What the sizes say at which the accelerator is significantly slower or faster."""
+    status, slower, faster = str(line["status"]), _number(line["slower_up_to"]), _number(line["faster_from"])
+    low, high = (None, None) if slower is not None and faster is not None and slower >= faster else (slower, faster)
+    if faster is not None and faster <= form.low:
+        return Finding("faster_before", point, low, high, _places(line, [faster]))
+    if slower is not None and slower >= form.high:
+        return Finding("slower_after", point, low, high, _places(line, [slower]))
+    if low is not None and high is not None and status in SINGLE:
+        return judge(point, low, high, form.low, form.high, _places(line, [low, high]))
+    if status == "bracketed" or (low is None and high is None and line["trials"] == 1):
+        bracket = line[["bracket_low", "bracket_high"]].dropna().tolist()
+        return Finding("one_trial", point, low, high, _places(line, bracket))
+    places = {"below_range": [high], "above_range": [low], "multiple": line["roots"]}.get(status, line["doubt_at"])
+    return Finding(status, point, low, high, _places(line, places))
 
 
-def _by_sizes(form: CrossoverBetween, line: pd.Series, ratios: pd.DataFrame, point: float | None) -> Finding:
-    behind, ahead = ratios.loc[ratios["ratio_high"] < 1, "x"], ratios.loc[ratios["ratio_low"] > 1, "x"]
-    low, high = _number(behind.max()), _number(ahead.min())
-    reason = _reason(form, str(line["status"]), low, high, one_trial=bool(ratios["ratio_low"].isna().all()))
-    places = {
-        "ahead_before": [high],
-        "behind_after": [low],
-        "sizes_inside": [low, high],
-        "one_trial": line[["bracket_low", "bracket_high"]].dropna().tolist(),
-        "below_range": [ratios["x"].min()],
-        "above_range": [ratios["x"].max()],
-        "multiple": line["roots"],
-    }.get(reason, line["doubt_at"] if reason in CROSSOVER_STATUSES else [])
-    place = f"{listed([_place(line, x) for x in places])} {axis_label(dict(line))}" if len(places) else None
-    if low is not None and high is not None and low >= high:
-        low = high = None
-    return Finding(VERDICTS_BY_SIZES.get(reason, NOT_TESTABLE), reason, point, low, high, place)
+def _places(line: pd.Series, points: Sequence[float]) -> str | None:
+    """Points on the x axis with its unit; three digits of those that were estimated, which a whole number was not."""
+    if not len(points):
+        return None
+    return f"{listed([_point(line, x) for x in points])} {axis_label(dict(line))}"
 
 
-def _reason(form: CrossoverBetween, status: str, low: float | None, high: float | None, one_trial: bool) -> str:
-    """What the sizes say; `low` is the largest at which the accelerator is surely behind, `high` the smallest ahead."""
-    if high is not None and high <= form.low:
-        return "ahead_before"
-    if low is not None and low >= form.high:
-        return "behind_after"
-    if low is not None and high is not None and form.low <= low < high <= form.high and status in SINGLE:
-        return "sizes_inside"
-    if one_trial:
-        return "one_trial"
-    if status != "bracketed":
-        return status
-    return "never_behind" if low is None else "never_ahead" if high is None else "sizes_straddle"
-
-
-def _place(line: pd.Series, x: float) -> str:
-    """A place on the x axis: three digits if it was estimated, which a whole number was not."""
+def _point(line: pd.Series, x: float) -> str:
     if not float(x).is_integer():
         return count_text(x, 3)
     return known_count_text(x) if line["x_axis"] == "parameters" else f"{x:,.0f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,33 +13,46 @@ from crossover.config.claim_forms import several_cells
 from crossover.config.words import AXES
 from crossover.errors import UserError
 from crossover.tables.labels import name_by, side_word
-from crossover.tables.registry import CROSSOVER_STATUSES
 
 REPRODUCED = "reproduced"
+COMPATIBLE = "compatible"
 DIFFERS = "differs"
-NOT_TESTABLE = "not_testable"
-VERDICTS = (REPRODUCED, DIFFERS, NOT_TESTABLE)
+INCONCLUSIVE = "inconclusive"
+NO_DATA = "no_data"
+VERDICTS = {
+    REPRODUCED: "the whole interval lies within the range",
+    COMPATIBLE: "the interval and the range overlap",
+    DIFFERS: "the interval lies outside of the range",
+    INCONCLUSIVE: "the interval is too wide to say, or there is none",
+    NO_DATA: "what the claim is about was not measured",
+}
 
-REASONS = (
-    *("inside", "outside", "straddles", "one_trial"),
-    # A crossover by the sizes at which the accelerator is surely behind or ahead.
-    *("sizes_inside", "ahead_before", "behind_after", "sizes_straddle", "never_behind", "never_ahead"),
-    *(status for status in CROSSOVER_STATUSES if status != "bracketed"),
-    *("no_times", "no_common_size", "several_devices", "no_rows", "no_cell", "not_ok"),
-    *("not_measured", "zero", "no_common_trial"),
-    *("not_trained", "no_contender", "failed", "baseline_failed", "one_seed"),
-)
-"""Why a verdict is what it is; report/words.j2 says each in words."""
+REASONS = {
+    "inside": REPRODUCED,
+    "overlaps": COMPATIBLE,
+    "outside": DIFFERS,
+    **dict.fromkeys(("too_wide", "one_trial", "first_trial", "one_seed"), INCONCLUSIVE),
+    # A crossover without a 95 % set.
+    **dict.fromkeys(("faster_before", "slower_after"), DIFFERS),
+    **dict.fromkeys(("below_range", "above_range", "edge_tie", "reversed", "multiple", "undecided"), INCONCLUSIVE),
+    **dict.fromkeys(("incomplete", "no_accelerator", "no_times", "no_common_size"), NO_DATA),
+    "several_devices": INCONCLUSIVE,
+    **dict.fromkeys(("no_rows", "no_cell", "not_ok", "not_measured", "zero", "no_common_trial"), NO_DATA),
+    **dict.fromkeys(("not_trained", "generated_data", "no_contender", "failed", "baseline_failed"), NO_DATA),
+}
+"""Each reason with the verdict that follows from it; report/words.j2 says each in words."""
 
 ROUNDING = 1e-9
 """Share by which an interval may miss the end of a range, since logarithms round."""
+
+TOO_WIDE = 3
+"""An interval so many times as wide as the range says nothing about it where they overlap."""
 
 
 @dataclass(frozen=True)
 class Finding:
     """What the data say about a claim; a value that they do not give is None."""
 
-    verdict: str
     reason: str
     """One of REASONS."""
     measured: float | None = None
@@ -47,30 +61,46 @@ class Finding:
     place: str | None = None
     """The size, cell or value that the reason is about."""
 
+    @property
+    def verdict(self) -> str:
+        """One of VERDICTS."""
+        return REASONS[self.reason]
 
-class NotTestableError(Exception):
+
+class NoFindingError(Exception):
     """The data do not hold what a claim is about."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
         super().__init__(reason, place)
-        self.finding = Finding(NOT_TESTABLE, reason, place=place)
+        self.finding = Finding(reason, place=place)
 
 
 def judge(
-    measured: float, low: float | None, high: float | None, least: float, most: float, place: str | None = None
+    measured: float | None, low: float | None, high: float | None, least: float, most: float, place: str | None = None
 ) -> Finding:
-    """Hold a 95 % interval against a claimed range, its ends included.
-
-    Reproduced if the whole interval lies within, differs if all of it lies outside, else not testable.
-    """
-    if low is None or high is None:
-        return Finding(NOT_TESTABLE, "one_trial", measured, low, high, place)
+    """Hold a 95 % interval against a claimed range, its ends included."""
     least, most = least - ROUNDING * abs(least), most + ROUNDING * abs(most)
-    if least <= low and high <= most:
-        return Finding(REPRODUCED, "inside", measured, low, high, place)
-    if high < least or low > most:
-        return Finding(DIFFERS, "outside", measured, low, high, place)
-    return Finding(NOT_TESTABLE, "straddles", measured, low, high, place)
+    if low is None or high is None:
+        reason = "one_trial"
+    elif least <= low and high <= most:
+        reason = "inside"
+    elif high < least or low > most:
+        reason = "outside"
+    else:
+        reason = "too_wide" if _is_too_wide(low, high, least, most) else "overlaps"
+    return Finding(reason, measured, low, high, place)
+
+
+def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
+    """Whether an interval is more than TOO_WIDE times as wide as the range, on the log scale if all ends are above 0.
+
+    A range from 0 on has no width on that scale: against it, ends that are more than TOO_WIDE times apart are too wide.
+    """
+    if least == 0:
+        return high > TOO_WIDE * low
+    if min(low, least) > 0:
+        return math.log(high / low) > TOO_WIDE * math.log(most / least)
+    return high - low > TOO_WIDE * (most - least)
 
 
 def just_below(limit: float) -> float:
@@ -79,12 +109,12 @@ def just_below(limit: float) -> float:
 
 
 def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows with the pinned values; raises NotTestableError with the first value that no row has."""
+    """The rows with the pinned values; raises NoFindingError with the first value that no row has."""
     for axis, value in axes.items():
         known = table[axis] if axis in table.columns else pd.Series(pd.NA, table.index, object)
         table = table[(known == value).fillna(False).astype(bool)]
         if table.empty:
-            raise NotTestableError("no_cell", axes_label({axis: value}))
+            raise NoFindingError("no_cell", axes_label({axis: value}))
     return table
 
 

@@ -7,13 +7,23 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from crossover.datasets.digits import make_digits
 from crossover.datasets.disc import make_disc
 from crossover.datasets.higgs import make_higgs
 from crossover.datasets.mnist import make_mnist
 
 MAKERS: dict[str, Callable[[Mapping[str, Any]], dict[str, NDArray[Any]]]] = {
+    "digits": make_digits,
     "disc": make_disc,
     "higgs": make_higgs,
     "mnist": make_mnist,
 }
 """How each dataset is made, from its options in the config."""
+
+REAL_FILES = {"higgs": "csv", "mnist": "folder"}
+"""The option that names a dataset's real files, in place of which its rows are generated."""
+
+
+def is_generated(name: str, options: Mapping[str, Any]) -> bool:
+    """Whether a dataset's rows are drawn at random, rather than real or of a dataset of the user's own."""
+    return name == "disc" or (name in REAL_FILES and not options[REAL_FILES[name]])

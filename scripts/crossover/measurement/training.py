@@ -26,7 +26,7 @@ from crossover.measurement.step.conditions import read_switches
 from crossover.measurement.step.endings import ending, refusal
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
-from crossover.measurement.workloads import count_parameters, whole_batches
+from crossover.measurement.workloads import count_parameters, has_generated_rows, whole_batches
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
@@ -79,6 +79,7 @@ def _train_and_predict(job: TrainingJob, cell: OpenCell) -> Columns:
         raise InvalidError("the training diverged: what the model predicts is not a number")
     return {
         "status": "ok",
+        "generated_data": has_generated_rows(job.dataset) if job.dataset else None,
         "labels": held_out["labels"].tolist(),
         "predictions": scores.argmax(dim=1).tolist(),
         "loss": float(functional.cross_entropy(scores, held_out["labels"])),

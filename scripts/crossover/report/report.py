@@ -18,6 +18,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from crossover.answers.thresholds import as_environment, thresholds_of
+from crossover.claims.findings import NO_DATA
 from crossover.config.words import BASELINE, DISTURBED, FLAGS, is_cpu
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import SPLIT_COLOURS
@@ -108,7 +109,7 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         "trust": trust,
         "zones": [_zone(row, run.studies) for row in records(tables.zones)],
         "cells": records(tables.cells),
-        "not_testable": int((tables.claims["verdict"] == "not_testable").sum()),
+        "without_data": int((tables.claims["verdict"] == NO_DATA).sum()),
         "raised": {flag: FLAGS[flag] for flag in flags},
         "problems": records(tables.problems),
         "progress": run.progress,
@@ -207,9 +208,7 @@ def _study(
         "others": others,
         "why": _why(own, why),
         "claims": records(own.claims),
-        "tested": [
-            claim | {"strip": _strip(claim)} for claim in records(own.claims[own.claims["verdict"] != "not_testable"])
-        ],
+        "tested": [claim | {"strip": _strip(claim)} for claim in records(own.claims[own.claims["verdict"] != NO_DATA])],
         "figures": shown,
         "quality": quality,
         "machines": machines,
@@ -287,7 +286,9 @@ def _quality(own: RunTables) -> list[dict[str, Any]]:
     """A row for each cell with trainings: means over seeds, and the difference in accuracy from the CPU in fp32."""
     if own.quality.empty:
         return []
-    pairs = own.quality_pairs[own.quality_pairs["metric"] == "accuracy"].drop(columns=["metric", "seeds", "largest"])
+    pairs = own.quality_pairs[own.quality_pairs["metric"] == "accuracy"].drop(
+        columns=["metric", "seeds", "rows", "largest"]
+    )
     groups = own.quality.groupby(CELL_AXES, sort=False)
     means = groups[[*QUALITY_METRICS, "loss"]].mean().reset_index()
     counts = groups["status"].agg(seeds=lambda own: (own == "ok").sum(), failed=lambda own: (own != "ok").sum())

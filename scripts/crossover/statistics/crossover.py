@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -40,6 +40,10 @@ class Crossover:
     """One of DOUBTS in `crossover.tables.registry`."""
     doubt_at: tuple[float, ...] = ()
     """The sizes that the doubt is about."""
+    slower_up_to: float | None = None
+    """The largest size at which the contender is significantly slower, simultaneously over all sizes."""
+    faster_from: float | None = None
+    """The smallest size at which it is significantly faster."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,11 @@ def estimate_crossover(measurements: pd.DataFrame, baseline: str, contender: str
 
 def crossover_of(advantages: Advantages) -> Crossover:
     """The crossover where L changes its sign beyond doubt."""
+    slower_up_to, faster_from = advantages.significant_ends()
+    return replace(_crossing(advantages), slower_up_to=slower_up_to, faster_from=faster_from)
+
+
+def _crossing(advantages: Advantages) -> Crossover:
     if not len(advantages.sizes):
         return Crossover("incomplete", doubt="no_common_size")
     sure = advantages.sure_signs()

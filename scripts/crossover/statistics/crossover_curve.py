@@ -63,6 +63,15 @@ class Advantages:
         doubt = t_errors(self.variance, self.fourth, 1 - MOST_WRONG / max(3, len(self.sizes)))
         return np.where(np.abs(self.mean) > doubt, np.sign(self.mean), 0.0)
 
+    def significant_ends(self) -> tuple[float | None, float | None]:
+        """The largest size with a sure sign of -1 and the smallest with one of 1; None for one that is not there.
+
+        Both are None where `known` is false: what single trials show is not significant.
+        """
+        signs = self.sure_signs() if self.known else np.zeros(len(self.sizes))
+        slower, faster = self.sizes[signs < 0], self.sizes[signs > 0]
+        return (float(slower[-1]) if len(slower) else None), (float(faster[0]) if len(faster) else None)
+
 
 def t_errors(variance: Floats, fourth: Floats, quantile: float) -> Floats:
     """t quantile times standard error, with Welch's degrees of freedom; infinite where the variance is NaN."""

@@ -103,6 +103,8 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
         "crossover_high": found.high,
         "bracket_low": low,
         "bracket_high": high,
+        "slower_up_to": found.slower_up_to,
+        "faster_from": found.faster_from,
         "roots": list(found.roots),
         "trials": _fewest_trials(trials, cost),
         "size_name": trials["size_name"].iloc[0],

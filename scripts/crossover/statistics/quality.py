@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from crossover.config.words import BASELINE, PLAIN_SIDES
 from crossover.errors import UserError
-from crossover.statistics.intervals import mean_over_trials
+from crossover.statistics.intervals import Interval, t_quantile
 from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS, table_of
 
 MODEL_AXES = [axis for axis in CELL_AXES if axis not in ("device", "precision")]
 """The axes that compared trainings share."""
+
+MARGIN = 0.01
+"""One percentage point: models whose accuracy differs by less are equivalent."""
+
+ADDED_ROWS = 4
+"""Rows that are added to those that differ, half of them in each direction."""
 
 
 def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
@@ -35,28 +44,122 @@ def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[st
     return table_of("quality", pd.DataFrame(rows, columns=[*QUALITY]))
 
 
-def quality_pairs_of(quality: pd.DataFrame) -> pd.DataFrame:
-    """Each device and precision against the CPU in fp32 by seed: one row a cell and metric, of seeds ok on both."""
-    ok = quality[quality["status"] == "ok"]
+def quality_pairs_of(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
+    """Each device and precision against the CPU in fp32 by seed: one row a cell and metric, of seeds ok on both.
+
+    The intervals of one metric, study and machine hold together, since whoever looks for a difference looks at all of
+    them. `class_names` and errors as in `quality_table`.
+    """
+    ok = trainings[trainings["status"] == "ok"]
     baseline = is_baseline(ok)
     pairs = ok[~baseline].merge(ok[baseline], on=[*MODEL_AXES, "seed"], suffixes=("", "_baseline"))
     rows = []
-    for key, own in pairs.groupby(CELL_AXES, sort=False):
-        for metric in QUALITY_METRICS:
-            differences = (own[metric] - own[f"{metric}_baseline"]).tolist()
-            found = mean_over_trials(differences)
-            rows.append(
-                dict(zip(CELL_AXES, key, strict=True))
-                | {
-                    "metric": metric,
-                    "difference": found.mean,
-                    "difference_low": found.low,
-                    "difference_high": found.high,
-                    "largest": max(differences, key=abs),
-                    "seeds": len(differences),
-                }
-            )
+    for (study, _), compared in pairs.groupby(["study", "machine"], sort=False):
+        classes = len(_names(str(study), ok[ok["study"] == study], class_names.get(str(study))))
+        cells = compared.groupby(CELL_AXES, sort=False)
+        for key, trained in cells:
+            axes = dict(zip(CELL_AXES, key, strict=True))
+            rows += [axes | columns for columns in _compared(trained, classes, cells.ngroups)]
     return table_of("quality_pairs", rows)
+
+
+def _compared(pairs: pd.DataFrame, classes: int, together: int) -> list[dict[str, Any]]:
+    """The metrics of a cell's trainings less those of the CPU, as columns; of `together` cells that are compared."""
+    labels = np.asarray(pairs["labels"].iloc[0])
+    side, baseline = (
+        [scores_of_rows(labels, np.asarray(predictions), classes) for predictions in pairs[column]]
+        for column in ("predictions", "predictions_baseline")
+    )
+    rows = []
+    for metric in QUALITY_METRICS:
+        differences = np.stack([ours[metric] - theirs[metric] for ours, theirs in zip(side, baseline, strict=True)])
+        one_row = len(labels) / (classes * _smallest(labels)) if metric == "macro_f1" else 1.0
+        difference = mean_over_seeds_and_rows(differences, one_row, together)
+        rows.append(
+            {
+                "metric": metric,
+                "difference": difference.mean,
+                "difference_low": difference.low,
+                "difference_high": difference.high,
+                "largest": max(differences.mean(axis=1).tolist(), key=abs),
+                "seeds": len(differences),
+                "rows": len(labels),
+            }
+        )
+    return rows
+
+
+def _smallest(labels: NDArray[np.int64]) -> int:
+    """Rows of the rarest class that there is."""
+    counts = np.bincount(labels)
+    return int(counts[counts > 0].min())
+
+
+def scores_of_rows(
+    labels: NDArray[np.int64], predictions: NDArray[np.int64], classes: int
+) -> dict[str, NDArray[np.float64]]:
+    """For each metric a number a row, whose mean over rows is the metric and whose variance gives its sampling error.
+
+    For accuracy it is 1 for a row that is right and else 0. For F1 it is the metric plus the row's influence on it, by
+    the derivative of F1 = 2 TP / (rows of the class + rows predicted to be of it) (the infinitesimal jackknife: Efron,
+    "Nonparametric estimates of standard error", 1981).
+    """
+    right = labels == predictions
+    support = np.bincount(labels, minlength=classes)
+    total = np.maximum(support + np.bincount(predictions, minlength=classes), 1)
+    f1 = 2 * np.bincount(labels[right], minlength=classes) / total
+
+    def influence(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of each row on the classes' F1, summed by weight."""
+        steps = len(labels) * weights / total
+        return np.asarray(steps[labels] * (2 * right - f1[labels]) - steps[predictions] * f1[predictions])
+
+    return {
+        "accuracy": right.astype(float),
+        "macro_f1": f1.mean() + influence(np.full(classes, 1 / classes)),
+        "weighted_f1": f1[labels] + influence(support / len(labels)),
+    }
+
+
+def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 1.0, together: int = 1) -> Interval:
+    """Mean of paired differences of shape (seeds, rows), with its 95 % interval over new seeds and new rows.
+
+    All seeds predict the same rows, so a mean over seeds keeps the rows' sampling error. There is a half width of the
+    seeds' means by Student's quantile and one of the rows' means by the normal quantile; the interval's is the root of
+    the sum of their squares (Howe, "Approximate confidence limits on the mean of X + Y", 1974). What differs by seed
+    and row at once counts in both, which is conservative.
+
+    Few rows differ, perhaps none, so four are added that differ by `one_row`, two in each direction (after Agresti and
+    Min, "Simple improved confidence intervals for comparing matched proportions", 2005): where all predictions agree,
+    the interval reaches 3.9 rows to each side, and the exact one of a binomial 3.7. No interval with one seed;
+    `together` as in `t_quantile`.
+    """
+    seeds, rows = differences.shape
+    mean = float(differences.mean())
+    if seeds < 2:
+        return Interval(mean)
+    seeds_variance = float(differences.mean(axis=1).var(ddof=1)) / seeds
+    deviations = differences.mean(axis=0) - mean
+    rows_variance = (float(np.square(deviations).sum()) + ADDED_ROWS * one_row**2) / rows**2
+    half_width = math.hypot(
+        t_quantile(seeds - 1, together) * math.sqrt(seeds_variance),
+        t_quantile(math.inf, together) * math.sqrt(rows_variance),
+    )
+    return Interval(mean, mean - half_width, mean + half_width)
+
+
+def decision(low: float | None, high: float | None) -> str:
+    """A word on the interval of a difference: equivalent, better, worse, inconclusive, or single_trial without one.
+
+    Equivalent where the whole interval lies within `MARGIN`, else better or worse where it excludes 0.
+    """
+    if low is None or high is None:
+        return "single_trial"
+    if low >= -MARGIN and high <= MARGIN:
+        return "equivalent"
+    if low > 0:
+        return "better"
+    return "worse" if high < 0 else "inconclusive"
 
 
 def is_baseline(rows: pd.DataFrame) -> pd.Series:

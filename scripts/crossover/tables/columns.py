@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 SCHEMA_VERSION = 7
-TRAINING_VERSION = 2
+TRAINING_VERSION = 3
 
 
 def column(doc: str, unit: str = "") -> Any:
@@ -229,6 +229,7 @@ class Training(Row):
     schema_version: int = field(default=TRAINING_VERSION, metadata={"doc": "version of these columns", "unit": ""})
     epochs: int | None = column("passes over the training part")
     test_share: float | None = column("share of the dataset's rows that is held out")
+    generated_data: bool | None = column("whether the dataset's rows are generated; empty unless the status is ok")
     labels: list[int] | None = column("classes of the rows held out")
     predictions: list[int] | None = column("classes that the trained model predicts for them")
     loss: float | None = column("mean cross entropy of the rows held out", "nat")

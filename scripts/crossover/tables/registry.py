@@ -83,6 +83,34 @@ WAYS = {
 QUALITY_METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "weighted_f1": "weighted F1"}
 """What is compared of trained models; all are shares, and more is better."""
 
+
+@dataclass(frozen=True)
+class Tolerance:
+    """By how much a value may differ from what it stands for, to either side."""
+
+    absolute: float = 0
+    """In the column's unit."""
+    share: float = 0
+    """Of the value."""
+
+
+COUNTS = ("parameters", "flops_per_step", "parameter_bytes", "gradient_bytes", "optimizer_bytes", "activation_bytes")
+ALLOCATOR_BLOCK = Tolerance(absolute=512)
+"""PyTorch's CUDA allocator rounds each tensor up to 512 B (kMinBlockSize of its caching allocator)."""
+DEVICE_PAGE = Tolerance(absolute=2 * 1024**2)
+"""Memory is taken from the device in pages of 2 MiB (granularity of CUDA's virtual memory management)."""
+DRAW = Tolerance(share=0.25)
+"""Two standard deviations of a largest error over draws of the inputs: 20 products each of 256 and 1,024 rows, in fp32
+and bf16, had standard deviations of 9 to 14 %."""
+
+DETERMINISTIC = {
+    **dict.fromkeys(COUNTS, Tolerance()),
+    **dict.fromkeys(("base_bytes", "peak_allocated_bytes"), ALLOCATOR_BLOCK),
+    **dict.fromkeys(("peak_reserved_bytes", "device_used_bytes", "process_device_bytes"), DEVICE_PAGE),
+    **dict.fromkeys(("relative_error", "gradient_error", "max_abs_error", "max_relative_error"), DRAW),
+}
+"""Columns of a trial that repeat in each trial of a cell, so that the first alone has them, with their tolerance."""
+
 MEMORY_PARTS = {
     "parameter_bytes": "parameters",
     "gradient_bytes": "gradients",
@@ -333,6 +361,11 @@ CROSSOVERS = _axes(LINE_AXES) | {
         "largest measured point on the x axis before the sign changes; with one trial, before the lead is in doubt"
     ),
     "bracket_high": Column("smallest measured point after it"),
+    "slower_up_to": Column(
+        "largest measured point at which the contender is significantly slower, simultaneously over all points; empty "
+        "where there is none, and with one trial"
+    ),
+    "faster_from": Column("smallest measured point at which it is significantly faster"),
     **_estimate("crossover_size{}", "the crossover as a size, interpolated", ends=END_OF_SET),
     **_estimate("crossover_parameters{}", "the crossover in trainable parameters, interpolated", ends=END_OF_SET),
     "roots": _many("all crossings found, on the x axis"),
@@ -463,7 +496,9 @@ SHARED_COLUMNS = [field.name for field in dataclasses.fields(Row)]
 WHERE_AND_HOW = SHARED_COLUMNS[SHARED_COLUMNS.index("device_name") :]
 
 QUALITY = _axes(CELL_AXES) | {
-    **_of_record(["seed", "size_name", "parameters", "epochs", "test_share", "status", "reason"], Training),
+    **_of_record(
+        ["seed", "size_name", "parameters", "epochs", "test_share", "generated_data", "status", "reason"], Training
+    ),
     "accuracy": Column("share of the rows held out whose class is predicted; empty unless the status is ok"),
     "macro_f1": Column("mean of the classes' F1"),
     "weighted_f1": Column("mean of the classes' F1, weighted by their rows"),
@@ -483,10 +518,11 @@ QUALITY_PAIRS = _axes(CELL_AXES) | {
     **_estimate(
         "difference{}",
         f"mean over seeds of the metric less that of the CPU in {PRECISIONS[0]} with the same seed",
-        ends="end of its 95 % interval over seeds; empty with one seed",
+        ends="end of its 95 % interval over seeds and rows, together with those of a study's other cells",
     ),
     "largest": Column("largest difference of a single seed, by its size"),
     "seeds": _count("seeds that ended ok on both sides"),
+    "rows": _count("rows held out"),
 }
 
 LARGEST_BATCHES = _axes(SEARCH_AXES) | {
@@ -535,7 +571,7 @@ CLAIMS = {
     "tested_high": Column("upper end of the range that is tested; empty where the form has none"),
     "x_axis": _text("what a crossover is read over: size or parameters; empty for other forms, or without rows"),
     "unit": _text("what a crossover counts: parameters, or the name of the size"),
-    "verdict": _text("reproduced, differs, or not_testable"),
+    "verdict": _text("reproduced, compatible, differs, inconclusive, or no_data"),
     "reason": _text("why: a word of `crossover.claims.findings.REASONS`"),
     "place": _text("size, cell or value that the reason is about"),
 }
@@ -610,10 +646,11 @@ ANSWERS = {
     "near": _many("sizes that the status or a doubt names"),
     "winner_s": Column("time of a step on the side ahead", "s"),
     "loser_s": Column("time of a step on the side behind", "s"),
-    "capacity": Column("what the value is a part of, or was limited to, in its unit"),
+    "capacity": Column("what the value is a part of, or was limited to, in its unit; of a quality, what is equivalent"),
     "lost": _count("cells that ran out of memory"),
     "lost_place": _text("the smallest of them"),
     "quantity": _text("which mistake, metric or published quantity"),
+    "data": _text("of trained models: the rows held out that tell them apart, and whether these are generated"),
     "reason": _text("why there is no value"),
     "trials": _count("fewest ok trials, or seeds, behind it"),
     "measured_on": _text("of a machine that was measured elsewhere: the day"),

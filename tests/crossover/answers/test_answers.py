@@ -335,36 +335,71 @@ def test_the_largest_batch(row: Row, search: dict[str, Any], status: str, value:
     assert (answer["status"], answer["value"], answer["capacity"]) == (status, value, 8e9)
 
 
-def trainings(row: Row, better: float, seeds: int = 4) -> list[dict[str, Any]]:
-    """Trainings of the CPU and a GPU whose accuracy is higher by `better`, within 0.001 from seed to seed."""
-    found = []
-    for device, gain in (("cpu", 0.0), ("cuda", better)):
-        for seed in range(seeds):
-            right = 500 + round(1000 * gain) + (seed % 2 if device == "cuda" else 0)
-            predictions = [0] * right + [1] * (1000 - right)
-            one = row(device=device)
-            found.append(
-                {name: one.get(name) for name in one}
-                | {"seed": seed, "labels": np.zeros(1000, int), "predictions": np.array(predictions), "loss": 0.5}
-            )
-    return found
+def trainings(
+    row: Row, accuracies: dict[str, float], seeds: int = 4, generated: bool = False, rows: int = 1000
+) -> list[dict[str, Any]]:
+    """Trainings whose accuracy is the same for each seed; keywords are device_precision, the CPU's is 0.5."""
+    numbers = np.arange(rows)
+    labels = numbers % 2
+    trained = []
+    for name, accuracy in {"cpu_fp32": 0.5, **accuracies}.items():
+        device, precision = name.split("_")
+        values = row(device=device, precision=precision) | {"labels": labels, "generated_data": generated, "loss": 0.5}
+        predictions = np.where(numbers < round(rows * accuracy), labels, 1 - labels)
+        trained += [values | {"seed": seed, "predictions": predictions} for seed in range(seeds)]
+    return trained
 
 
-@pytest.mark.parametrize(("better", "status"), [(0.1, "better"), (-0.1, "worse"), (0.0, "same")])
-def test_quality_is_judged_on_the_interval_over_seeds(row: Row, better: float, status: str) -> None:
-    answer = only(answers([row()], study(figures=[]), trainings=trainings(row, better)), "quality")
-    assert answer["status"] == status
-    assert answer["quantity"] == "accuracy"
-    assert answer["value"] == pytest.approx(better + 0.0005, abs=1e-9)
+@pytest.mark.parametrize(
+    ("accuracies", "status", "winner", "loser", "value"),
+    [
+        ({"cuda_fp32": 0.6}, "better", "GPU in fp32", "", 0.1),
+        ({"cuda_fp32": 0.4, "cuda_bf16": 0.5}, "worse", "", "GPU in fp32", -0.1),
+        ({"cuda_fp32": 0.4, "cuda_bf16": 0.7}, "both", "GPU in bf16", "GPU in fp32", 0.2),
+        ({"cuda_fp32": 0.503}, "equivalent", "", "", 0.003),
+        # Five rows of 1,000, give or take 1.96 x sqrt(5 + 4): neither within 0.01 nor beyond 0.
+        ({"cuda_fp32": 0.505}, "inconclusive", "GPU in fp32", "", 0.005),
+        ({"cuda_fp32": 0.495}, "inconclusive", "GPU in fp32", "", -0.005),
+        # What the CPU does in another precision is no answer on the GPU.
+        ({"cpu_bf16": 0.4, "cuda_fp32": 0.5}, "equivalent", "", "", 0.0),
+    ],
+)
+def test_quality_is_decided_by_the_whole_interval(
+    row: Row, accuracies: dict[str, float], status: str, winner: str, loser: str, value: float
+) -> None:
+    answer = only(answers([row()], study(figures=[]), trainings=trainings(row, accuracies)), "quality")
+    assert [answer[name] for name in ("status", "winner", "loser")] == [status, winner, loser]
+    assert (answer["quantity"], answer["data"], answer["capacity"]) == ("accuracy", "1,000 rows of disc", 0.01)
+    assert answer["value"] == pytest.approx(value, abs=1e-9)
     assert answer["trials"] == 4
+
+
+def test_quality_on_generated_rows_says_so(row: Row) -> None:
+    trained = trainings(row, {"cuda_fp32": 0.5}, generated=True)
+    assert only(answers([row()], study(figures=[]), trainings=trained), "quality")["data"] == "1,000 generated rows"
 
 
 def test_quality_needs_two_seeds_and_a_baseline(row: Row) -> None:
     spec = study(figures=[])
-    assert only(answers([row()], spec, trainings=trainings(row, 0.1, 1)), "quality")["status"] == "one_seed"
-    every = trainings(row, 0.1)
+    single = trainings(row, {"cuda_fp32": 0.6}, seeds=1)
+    assert only(answers([row()], spec, trainings=single), "quality")["status"] == "single_trial"
+    every = trainings(row, {"cuda_fp32": 0.6})
     assert only(answers([row()], spec, trainings=every[:4]), "quality")["status"] == "only_cpu"
     assert only(answers([row()], spec, trainings=every[4:]), "quality")["status"] == "no_baseline"
+
+
+def test_trainings_that_failed_are_told_beside_the_conclusion(row: Row) -> None:
+    trained = trainings(row, {"cuda_fp32": 0.5, "cuda_bf16": 0.5})
+    spec = study(figures=[])
+    assert only(answers([row()], spec, trainings=trained), "quality")["doubts"] == []
+    failed = [*trained[:-4], *(values | {"status": "oom"} for values in trained[-4:])]
+    answer = only(answers([row()], spec, trainings=failed), "quality")
+    assert (answer["status"], answer["doubts"]) == ("equivalent", ["lost_cells"])
+
+
+def test_models_that_know_one_class_are_not_equivalent(row: Row) -> None:
+    trained = [values | {"predictions": np.zeros(1000, int)} for values in trainings(row, {"cuda_fp32": 0.5})]
+    assert only(answers([row()], study(figures=[]), trainings=trained), "quality")["status"] == "nothing_learnt"
 
 
 def test_a_study_without_an_answer_says_why(row: Row) -> None:

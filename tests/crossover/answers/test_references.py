@@ -132,7 +132,7 @@ def test_no_claim_is_held_against_it(own: Any, elsewhere: Any) -> None:
         },
     ]
     found = tables(own, elsewhere(), claims=claims)
-    assert set(found.claims["verdict"]) == {"not_testable"}
+    assert set(found.claims["verdict"]) == {"no_data"}
 
 
 def test_with_a_gpu_here_each_device_is_held_against_its_like(row: Row, own: Any, elsewhere: Any) -> None:

@@ -215,6 +215,6 @@ def test_every_number_has_a_least_and_a_most_which_fits_where_it_goes() -> None:
     assert {path for path, (least, most) in bounds.items() if least is None or most is None} == in_words
     assert all(0 <= least < most < 2**53 for path, (least, most) in bounds.items() if path not in in_words)
     seeds = [most for path, (_, most) in bounds.items() if path.endswith(".seed")]
-    assert len(seeds) == 4
+    assert len(seeds) == 5
     trials = bounds[".trials"][1] + bounds[".effort.1.refinement.extra_trials"][1] + bounds[".study.quality.seeds"][1]
     assert all(seed + trials < 2**32 for seed in seeds)

@@ -183,7 +183,15 @@ def test_a_batch_size_without_a_key_is_not_checked() -> None:
 
 @pytest.mark.parametrize(
     ("workload", "size"),
-    {"bert": 2, "disc_mlp": 5, "gpt_block": 128, "higgs_mlp": 7, "linear_stack": 9, "matmul": 16}.items(),
+    {
+        "bert": 2,
+        "digits_mlp": 12,
+        "disc_mlp": 5,
+        "gpt_block": 128,
+        "higgs_mlp": 7,
+        "linear_stack": 9,
+        "matmul": 16,
+    }.items(),
 )
 def test_the_arithmetic_counts_the_parameters_of_the_model(workload: str, size: int) -> None:
     module = importlib.import_module(f"crossover.measurement.workloads.{workload}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def test_every_kind_status_doubt_and_reason_has_words() -> None:
     said = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))
     assert set(KINDS) - {"claim"} <= said
     others = {"apart", "indicative", "slows", "none_found", "best", "measured", "unknown_capacity", "differ"}
-    others |= {"throughout", "not_found", "same", "see_figures"}
+    others |= {"throughout", "not_found", "equivalent", "see_figures"}
     assert {status for statuses in KINDS.values() for status in statuses} - others <= said
     assert set(DOUBTS) - set(FLAGS) <= said
     assert set(REASONS) <= said
@@ -326,10 +327,14 @@ def test_a_flag_that_is_no_disturbance_is_said_once_if_most_cells_have_it(rows: 
     assert (page.folder / "summary.md").read_text().count(f"- {line}") == 1
 
 
-def test_the_trainings_of_a_study_are_a_table(row: Row, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("generated", "rows_said"), [(False, "1,000 rows of disc"), (True, "1,000 generated rows")])
+def test_the_trainings_of_a_study_are_a_sentence_and_a_table(
+    row: Row, tmp_path: Path, generated: bool, rows_said: str
+) -> None:
     one = row()
+    rows = np.arange(1000) % 2
     trained = [
-        one | {"device": device, "seed": seed, "labels": np.array([0, 1]), "predictions": np.array([0, 1])}
+        one | {"device": device, "seed": seed, "labels": rows, "predictions": rows, "generated_data": generated}
         for device in ("cpu", "cuda")
         for seed in (1, 2)
     ]
@@ -337,7 +342,10 @@ def test_the_trainings_of_a_study_are_a_table(row: Row, tmp_path: Path) -> None:
     write_report(Run(tables_of(pd.DataFrame([one]), studies, trainings=trained), studies), tmp_path, TEMPLATES)
     html = (tmp_path / "report.html").read_text()
     assert "1.00000" in html
-    assert "+0.00000 (+0.00000 to +0.00000)" in html
+    assert "+0.00000 (-0.00392 to +0.00392)" in html
+    sentence = f"A GPU trains an equivalent model: accuracy within ±0.01 of the CPU's in fp32; tested on {rows_said}"
+    for name in ("report.html", "summary.md"):
+        assert sentence in unescape((tmp_path / name).read_text())
 
 
 def test_provenance_has_what_is_needed_to_doubt_a_number(page: Page) -> None:

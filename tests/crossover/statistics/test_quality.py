@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
@@ -7,10 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
+from sklearn.metrics import accuracy_score, f1_score
 
 from crossover.errors import UserError
-from crossover.statistics.quality import quality_pairs_of, quality_table
+from crossover.statistics.quality import (
+    decision,
+    mean_over_seeds_and_rows,
+    quality_pairs_of,
+    quality_table,
+    scores_of_rows,
+)
 from crossover.tables.columns import Training
 from crossover.tables.frames import records
 from crossover.tables.registry import QUALITY_METRICS
@@ -81,40 +90,161 @@ def test_too_few_names_of_classes_are_the_users_mistake() -> None:
         quality_table(pd.DataFrame([training()]), {"quality": ["background"]})
 
 
-def metrics(device: str, precision: str, values: Sequence[float], **others: Any) -> list[dict[str, Any]]:
-    """Rows of quality, one a seed, whose metrics all have one value."""
+def accurate(device: str, precision: str, right: Sequence[int], **others: Any) -> list[dict[str, Any]]:
+    """Trainings that have the first so many of 100 rows right, one a seed; the classes take turns."""
+    labels = np.arange(100) % 2
     return [
-        training(device=device, precision=precision, seed=seed, **others) | dict.fromkeys(QUALITY_METRICS, value)
-        for seed, value in enumerate(values, 1)
+        training(device=device, precision=precision, seed=seed, **others)
+        | {"labels": labels, "predictions": np.where(np.arange(100) < count, labels, 1 - labels)}
+        for seed, count in enumerate(right, 1)
     ]
 
 
-BASELINE = metrics("cpu", "fp32", [0.70, 0.75, 0.80])
+BASELINE = accurate("cpu", "fp32", [70, 75, 80])
 
 
 def pairs(*groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return records(quality_pairs_of(pd.DataFrame([row for group in groups for row in group])))
+    return records(quality_pairs_of(pd.DataFrame([row for group in groups for row in group]), {}))
+
+
+def accuracies(*groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [pair for pair in pairs(*groups) if pair["metric"] == "accuracy"]
 
 
 def test_a_seed_is_compared_with_itself_only() -> None:
     """Seed 2 is missing on the GPU; the differences are -0.01 and -0.03, whatever the seeds' own spread."""
-    gpu = metrics("cuda", "fp32", [0.69, 0.0, 0.77])
+    gpu = accurate("cuda", "fp32", [69, 0, 77])
     gpu[1]["status"] = "oom"
-    found = pairs(BASELINE, gpu)
-    assert [one["metric"] for one in found] == list(QUALITY_METRICS)
-    half = float(stats.t.ppf(0.975, 1)) * 0.01
-    for one in found:
-        assert (one["device"], one["seeds"], one["largest"]) == ("cuda", 2, pytest.approx(-0.03))
-        assert one["difference"] == pytest.approx(-0.02)
-        assert [one["difference_low"], one["difference_high"]] == pytest.approx([-0.02 - half, -0.02 + half])
+    table = pairs(BASELINE, gpu)
+    assert [pair["metric"] for pair in table] == list(QUALITY_METRICS)
+    assert (table[0]["device"], table[0]["seeds"], table[0]["rows"]) == ("cuda", 2, 100)
+    assert [table[0]["difference"], table[0]["largest"]] == pytest.approx([-0.02, -0.03])
 
 
 def test_models_of_other_sizes_are_not_mixed() -> None:
-    larger = metrics("cpu", "fp32", [0.5, 0.5], size=200) + metrics("cuda", "fp32", [0.6, 0.6], size=200)
-    found = pairs(BASELINE, metrics("cuda", "fp32", [0.7, 0.75]), larger)
-    assert {one["size"]: one["difference"] for one in found} == {100: pytest.approx(0), 200: pytest.approx(0.1)}
+    larger = accurate("cpu", "fp32", [50, 50], size=200) + accurate("cuda", "fp32", [60, 60], size=200)
+    table = accuracies(BASELINE, accurate("cuda", "fp32", [70, 75]), larger)
+    assert {pair["size"]: pair["difference"] for pair in table} == {100: pytest.approx(0), 200: pytest.approx(0.1)}
 
 
 def test_without_the_cpu_in_fp32_or_anything_beside_it_there_is_no_pair() -> None:
     assert pairs(BASELINE) == []
-    assert pairs(metrics("cuda", "fp32", [0.7])) == []
+    assert pairs(accurate("cuda", "fp32", [70])) == []
+
+
+def test_the_interval_of_two_seeds_and_four_rows_by_hand() -> None:
+    """Means of the seeds 0.25 and 0; of the rows 1, -0.5, 0 and 0; four further rows that differ by 1."""
+    differences = np.array([[1.0, 0, 0, 0], [1, -1, 0, 0]])
+    interval = mean_over_seeds_and_rows(differences)
+    of_seeds = stats.t.ppf(0.975, 1) * math.sqrt((0.125**2 + 0.125**2) / 2)
+    of_rows = stats.norm.ppf(0.975) * math.sqrt(0.875**2 + 0.625**2 + 2 * 0.125**2 + 4) / 4
+    half = math.sqrt(of_seeds**2 + of_rows**2)
+    assert [interval.mean, interval.low, interval.high] == pytest.approx([0.125, 0.125 - half, 0.125 + half])
+    assert mean_over_seeds_and_rows(differences[:1]).low is None
+
+
+@pytest.mark.parametrize("seeds", [2, 5])
+def test_equal_predictions_are_known_to_four_rows_and_not_exactly(seeds: int) -> None:
+    """As many as a binomial's exact interval allows, beyond which no row of 360 would differ in 2.5 % of cases."""
+    interval = mean_over_seeds_and_rows(np.zeros((seeds, 360)))
+    exact = 1 - 0.025 ** (1 / 360)
+    assert interval.high is not None
+    assert exact < interval.high < 1.1 * exact
+    assert interval.low == -interval.high
+    (pair, *_) = pairs(accurate("cpu", "fp32", [70] * seeds), accurate("cuda", "fp32", [70] * seeds))
+    assert pair["difference_high"] == -pair["difference_low"] == pytest.approx(1.959964 * 2 / 100)
+
+
+def test_intervals_of_cells_that_are_compared_together_are_wider() -> None:
+    gpu = accurate("cuda", "fp32", [70, 75, 80])
+    (alone,) = accuracies(BASELINE, gpu)
+    first, second = accuracies(BASELINE, gpu, accurate("cuda", "bf16", [70, 75, 80]))
+    assert first["difference_high"] == second["difference_high"]
+    assert first["difference_high"] / alone["difference_high"] == pytest.approx(
+        stats.norm.ppf(1 - 0.025 / 2) / stats.norm.ppf(0.975)
+    )
+
+
+@pytest.mark.parametrize("share", [0.5, 0.2])
+def test_scores_of_rows_have_the_metrics_as_means_and_their_sampling_error(share: float) -> None:
+    """scikit-learn's metrics of 200 datasets drawn anew spread as far as the scores of one dataset's rows say."""
+    random = np.random.default_rng(3)
+
+    def draw() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        labels = (random.random(600) < share).astype(int)
+        return labels, np.where(random.random(600) < 0.85, labels, 1 - labels)
+
+    metrics: dict[str, list[float]] = {name: [] for name in QUALITY_METRICS}
+    errors: dict[str, list[float]] = {name: [] for name in QUALITY_METRICS}
+    for _ in range(200):
+        labels, predictions = draw()
+        scores = scores_of_rows(labels, predictions, 2)
+        expected = {
+            "accuracy": accuracy_score(labels, predictions),
+            "macro_f1": f1_score(labels, predictions, average="macro"),
+            "weighted_f1": f1_score(labels, predictions, average="weighted"),
+        }
+        for name, value in expected.items():
+            assert scores[name].mean() == pytest.approx(value)
+            metrics[name].append(value)
+            errors[name].append(scores[name].std() / math.sqrt(600))
+    for name in QUALITY_METRICS:
+        assert np.std(metrics[name]) == pytest.approx(np.mean(errors[name]), rel=0.15)
+
+
+def test_a_class_that_nobody_has_or_predicts_counts_in_macro_f1_alone() -> None:
+    scores = scores_of_rows(np.array(LABELS), np.array(PREDICTED), 3)
+    assert scores["macro_f1"].mean() == pytest.approx((10 / 13 + 4 / 7) / 3)
+    assert scores["weighted_f1"].mean() == pytest.approx(0.6 * 10 / 13 + 0.4 * 4 / 7)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (-0.004, 0.006, "equivalent"),
+        (0.001, 0.006, "equivalent"),  # better, by less than anybody notices
+        (-0.03, 0.001, "inconclusive"),
+        (0.001, 0.03, "better"),
+        (-0.03, -0.02, "worse"),
+        (None, None, "single_trial"),
+    ],
+)
+def test_the_whole_interval_decides(low: float | None, high: float | None, word: str) -> None:
+    assert decision(low, high) == word
+
+
+@pytest.mark.parametrize("rows", [360, 899, 10_000])
+@pytest.mark.parametrize("seeds", [3, 5])
+@pytest.mark.parametrize("shared", [0.0, 1.0])
+@pytest.mark.parametrize("spread", [0.0, 0.005])
+def test_coverage(rows: int, seeds: int, shared: float, spread: float) -> None:
+    """Rows that differ are the same for all seeds, or each seed's; the difference itself may vary from seed to seed.
+
+    Of the simulations at least 95 % hold the true difference and at most 5 % call no difference one, give or take three
+    standard errors.
+    """
+    random = np.random.default_rng(rows + seeds)
+    simulations = 300
+    error = 3 * math.sqrt(0.95 * 0.05 / simulations)
+    for difference in (0.0, 0.01):
+        held = called = 0
+        for _ in range(simulations):
+            interval = mean_over_seeds_and_rows(_drawn(random, seeds, rows, difference, shared, spread))
+            assert interval.low is not None
+            assert interval.high is not None
+            held += interval.low <= difference <= interval.high
+            called += interval.low > 0 or interval.high < 0
+        assert held / simulations >= 0.95 - error
+        assert difference or called / simulations <= 0.05 + error
+
+
+def _drawn(
+    random: np.random.Generator, seeds: int, rows: int, difference: float, shared: float, spread: float
+) -> NDArray[np.float64]:
+    """Differences of correctness by seed and row: one row in 50 differs, or as many more as the difference takes."""
+    true = difference + random.normal(0, spread, (seeds, 1))
+    differing = np.maximum(0.02, np.abs(true))
+    uniform = random.random((seeds, rows))
+    uniform = np.where(random.random((1, rows)) < shared, random.random((1, rows)), uniform)
+    better, worse = uniform < (differing + true) / 2, uniform > 1 - (differing - true) / 2
+    return better.astype(float) - worse

@@ -20,6 +20,7 @@ them.
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,13 @@ def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
             "reads; delete it, and the run makes it again"
         )
     return data
+
+
+def has_generated_rows(path: str) -> bool | None:
+    """Whether the rows of a dataset's safetensors file are generated; None if the file does not say."""
+    with safe_open(path, framework="pt") as file:
+        generated = (file.metadata() or {}).get("generated")
+    return None if generated is None else bool(json.loads(generated))
 
 
 def whole_batches(data: Mapping[str, torch.Tensor], batch_size: int) -> int:

@@ -51,6 +51,7 @@ def bert_parameters(layers: int, width: int = 1024) -> int:
     ("workload", "size", "parameters"),
     [
         *(("higgs_mlp", width, 3 * width + width * (width + 1) + 2 * (width + 1)) for width in (5, 320)),
+        ("digits_mlp", 12, 12 * (64 + 1) + 12 * (12 + 1) + 10 * (12 + 1)),
         ("mnist_cnn", 32, 1_199_882),
         # Two convolutions of 3 x 3, then dense layers, 144 places of 2 x 5 channels into 20 and these into 10.
         ("mnist_cnn", 5, 5 * 10 + 10 * (9 * 5 + 1) + 20 * (10 * 144 + 1) + 10 * 21),

@@ -1,0 +1,115 @@
+"""How often a claim gets which verdict, by simulation of cells whose truth is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crossover.checks.coverage import medians
+from crossover.checks.simulation import NOISES, Machine, crossing_at
+from crossover.claims.claims import check_claims
+from crossover.claims.findings import VERDICTS
+from crossover.config.words import BASELINE
+from crossover.statistics.crossover_curve import Floats
+from crossover.statistics.crossovers import crossovers_of
+from crossover.tables.columns import COLUMNS
+from crossover.tables.run_tables import run_tables
+
+SIZES = tuple(8 * 2**power for power in range(11))
+RANGE = (float(SIZES[4]), float(SIZES[6]))
+"""The claimed crossover."""
+RATIO_RANGE = (2.0, 2.5)
+"""The claimed speed-up, of the largest size."""
+
+EQUAL, INSIDE, AT_END, RATIO_INSIDE, RATIO_AT_END = (
+    "no difference",
+    "crossover inside",
+    "crossover at an end",
+    "ratio inside",
+    "ratio at an end",
+)
+SHAPES = ("launch_floor", "shallow")
+CELL = {"study": "simulated", "workload": "", "variant": "", "protocol": "", "execution": "", "precision": "fp32"}
+
+
+@dataclass(frozen=True)
+class ClaimCase:
+    """One setting to simulate; what is claimed is true in each, or there is no difference at all."""
+
+    truth: str
+    shape: str
+    """The curve of a crossover."""
+    trials: int
+
+
+def claim_cases() -> list[ClaimCase]:
+    """All settings."""
+    crossovers = [(truth, shape) for truth in (INSIDE, AT_END) for shape in SHAPES]
+    return [
+        ClaimCase(truth, shape, trials)
+        for truth, shape in [(EQUAL, ""), *crossovers, (RATIO_INSIDE, ""), (RATIO_AT_END, "")]
+        for trials in (2, 3, 5)
+    ]
+
+
+def simulate_verdicts(case: ClaimCase, simulations: int, seed: int) -> list[str]:
+    """The verdict of each simulation, by the functions that a run calls."""
+    verdicts = []
+    tables = run_tables()
+    for number in range(simulations):
+        generator = np.random.default_rng([seed, number, *(ord(letter) for letter in str(case))])
+        claim, sizes = _claim(case)
+        machine = Machine(_advantage(case, generator), NOISES[number % len(NOISES)], generator)
+        machine.measure(sizes, case.trials)
+        measurements = _measurements(medians(machine.samples))
+        crossovers = crossovers_of(measurements, {CELL["study"]: "size"})
+        measured = replace(tables, measurements=measurements, crossovers=crossovers)
+        verdicts.append(str(check_claims([claim], measured)["verdict"].iloc[0]))
+    return verdicts
+
+
+def claim_rows(case: ClaimCase, simulations: int, seed: int) -> pd.DataFrame:
+    """One row: the case, and the share of simulations with each verdict."""
+    verdicts = simulate_verdicts(case, simulations, seed)
+    return pd.DataFrame([asdict(case) | {verdict: verdicts.count(verdict) / simulations for verdict in VERDICTS}])
+
+
+def _claim(case: ClaimCase) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """What is claimed, and the sizes that are measured for it."""
+    claim = {"study": CELL["study"], "statement": case.truth, "source": "ours"}
+    if case.truth in (RATIO_INSIDE, RATIO_AT_END):
+        sides = {"slow": {"device": BASELINE}, "fast": {"device": "cuda"}}
+        return claim | {"speedup_between": {**sides, "range": RATIO_RANGE}}, SIZES[-1:]
+    return claim | {"crossover_between": {"range": RANGE}}, SIZES
+
+
+def _advantage(case: ClaimCase, generator: np.random.Generator) -> Callable[[Floats], Floats]:
+    """The true ln(CPU time / GPU time) over the size."""
+    if case.truth == EQUAL:
+        return np.zeros_like
+    low, high = RATIO_RANGE if case.truth in (RATIO_INSIDE, RATIO_AT_END) else RANGE
+    at_end = case.truth in (AT_END, RATIO_AT_END)
+    true = (
+        float(generator.choice([low, high])) if at_end else math.exp(generator.uniform(math.log(low), math.log(high)))
+    )
+    if case.truth in (RATIO_INSIDE, RATIO_AT_END):
+        return lambda sizes: np.full(len(sizes), math.log(true))
+    return crossing_at(case.shape, true)
+
+
+def _measurements(cells: Mapping[float, tuple[Floats, Floats]]) -> pd.DataFrame:
+    """One row a trial, of ln(seconds) by size of the CPU and of the GPU."""
+    rows = [
+        CELL
+        | {"batch_size": 1, "size": int(size), "machine": "here", "device": device, "trial": number}
+        | {"parameters": int(size), "status": "ok", "step_time_s": math.exp(log)}
+        for size, sides in cells.items()
+        for device, logs in zip((BASELINE, "cuda"), sides, strict=True)
+        for number, log in enumerate(logs, start=1)
+    ]
+    return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
