@@ -18,7 +18,7 @@ from crossover.config.claim_forms import CrossoverBetween
 from crossover.tables.frames import headline_rows, of_study, rows_with
 from crossover.tables.labels import axis_label, side_word
 from crossover.tables.registry import CROSSOVER_STATUSES, LINE_AXES
-from crossover.text import count_text, known_count_text, listed
+from crossover.text import listed, place_text
 
 SINGLE = ("bracketed", "incomplete")
 """Statuses of a search that found one crossing at most, though a size in between may lack a side."""
@@ -101,10 +101,8 @@ def _reason(form: CrossoverBetween, status: str, low: float | None, high: float 
 
 
 def _place(line: pd.Series, x: float) -> str:
-    """A place on the x axis: three digits if it was estimated, which a whole number was not."""
-    if not float(x).is_integer():
-        return count_text(x, 3)
-    return known_count_text(x) if line["x_axis"] == "parameters" else f"{x:,.0f}"
+    """A place on the x axis."""
+    return place_text(x, str(line["x_axis"]))
 
 
 def _number(value: object) -> float | None:
