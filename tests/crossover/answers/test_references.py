@@ -87,7 +87,7 @@ def test_of_a_gpu_elsewhere_the_range_alone_is_said(own: Any, elsewhere: Any) ->
     one_end = {"above": answer | {"high": None}, "below": answer | {"low": None}}
     for word, end in (("above", low), ("below", high)):
         assert words.said(one_end[word]).endswith(f" (reference, 2026-11-23): {word} {end} linear layers")
-    beside = "95 % CI; allowing for this host's CPU, which is 4.00x slower over small steps"
+    beside = "95 % CI; allowing for this host's CPU, 4.00x slower"
     assert words.notes(answer) == beside
     other = answer | {"low": answer["low"] / 2}
     lowest = amount_text(other["low"], answer["unit"])

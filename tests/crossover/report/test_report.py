@@ -190,7 +190,7 @@ def test_a_run_without_a_gpu_says_once_that_there_is_no_comparison(
     rows: pd.DataFrame, tmp_path: Path, finished: bool
 ) -> None:
     page = write_page(rows[rows["device"] == "cpu"], tmp_path, progress=None if finished else {"trial": (12, 40)})
-    said = "No GPU measured; no comparison."
+    said = "No GPU measured here"
     for name in ("report.html", "summary.md", "summary.txt"):
         # What a run that has not finished lacks may still come.
         assert (page.folder / name).read_text().count(said) == finished, name
