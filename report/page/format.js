@@ -42,11 +42,11 @@
     return isWhole && (unit !== "parameters" || value < 1e4) ? whole(value) : count(value);
   }
 
-  // Places on an axis, each with its unit where they are written in several scales.
+  // Places on an axis, each with its unit where some are in thousands or more and others are not.
   function places(values, unit) {
     const texts = values.map((value) => place(value, unit));
-    const several = new Set(texts.map((text) => text.split(" ")[1])).size > 1;
-    return several ? texts.map((text) => `${text} ${unit}`) : texts;
+    const scaled = texts.filter((text) => text.includes(" ")).length;
+    return scaled && scaled < texts.length ? texts.map((text) => `${text} ${unit}`) : texts;
   }
 
   page.format = { number, whole, seconds, bytes, rate, place, places };

@@ -69,13 +69,13 @@ def place_text(value: float, unit: str) -> str:
 
 
 def place_texts(values: Sequence[float], unit: str) -> list[str]:
-    """Places on an axis, each with its unit where they are written in several scales.
+    """Places on an axis, each with its unit where some are in thousands or more and others are not.
 
-    612 k and 763 k, but 105 parameters and 195 k parameters, since '105 to 195 k' reads as thousands of both.
+    612 k and 2 million, but 105 parameters and 195 k parameters, since '105 to 195 k' reads as thousands of both.
     """
     texts = [place_text(value, unit) for value in values]
-    several = len({text.partition(" ")[2] for text in texts}) > 1
-    return [f"{text} {unit}" for text in texts] if several else texts
+    scales = {text.partition(" ")[2] for text in texts}
+    return [f"{text} {unit}" for text in texts] if "" in scales and len(scales) > 1 else texts
 
 
 def rate_text(samples_per_s: float) -> str:

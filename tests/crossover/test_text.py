@@ -36,7 +36,7 @@ from crossover import text
         (lambda value: text.place_text(value, "neurons"), 176_806, "176,806"),
         (lambda value: text.place_text(value, "neurons"), 176_806.4, "177 k"),
         (lambda value: text.place_text(value, "neurons"), 39.64, "39.6"),
-        (lambda values: text.place_texts(values, "parameters"), (612_000, 763_000), ["612 k", "763 k"]),
+        (lambda values: text.place_texts(values, "parameters"), (612_000, 2e6), ["612 k", "2 million"]),
         (lambda values: text.place_texts(values, "neurons"), (29.2, 75_252), ["29.2", "75,252"]),
         (lambda values: text.place_texts(values, "layers"), (105, 195_278.5), ["105 layers", "195 k layers"]),
         (text.rate_text, 8.0, "8.00/s"),

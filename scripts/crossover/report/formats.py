@@ -33,7 +33,7 @@ def interval_text(values: Sequence[float], unit: str) -> str:
 
 
 def places_text(values: Sequence[float], unit: str) -> str:
-    """Places on an axis as a list with their unit, which each carries where they are written in several scales."""
+    """Places on an axis as a list with their unit, once or, as `place_texts` has it, each."""
     return _with_unit(listed(place_texts(values, unit)), unit)
 
 

@@ -28,7 +28,7 @@ from crossover.report.exports import data_package, measurement_schema
 from crossover.report.machine_facts import differing_software, hosts_elsewhere
 from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import provenance
-from crossover.report.study_rows import row_of
+from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
 from crossover.tables.frames import records
 from crossover.tables.labels import name_by, side_word, varying
@@ -177,11 +177,7 @@ def _study(
     said = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
     why = [answer for answer in said if answer["kind"] == "bottleneck"]
     said = [answer for answer in said if answer not in why]
-    main = [answer for answer in said if answer["main"]]
-    # That there is no GPU is said once, for the whole page.
-    main = [answer for answer in main if answer["status"] != "no_accelerator"] or main
-    # The memory that is fullest of all studies is told once.
-    main = [answer for answer in main if answer["kind"] != "memory"]
+    main = main_answers(said)
     shown = [figure for figure in figures if figure["study"] == name]
     others = [answer for answer in said if not answer["main"]]
     quality, machines, claims = _quality(own), _machines(own), records(own.claims)

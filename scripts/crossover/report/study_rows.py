@@ -12,6 +12,12 @@ CROSSING = ("crossover", "reference", "best")
 """Kinds of answers that say where one side overtakes the other."""
 
 
+def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers to a study's question, without what is told once of all studies: memory, and that there is no GPU."""
+    main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
+    return [answer for answer in main if answer["status"] != "no_accelerator"] or main
+
+
 def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A study's row from its main answers and claims, as the tables have them.
 

@@ -77,7 +77,7 @@ def test_a_bar_is_inconclusive_within_the_interval(
 ) -> None:
     parts = bar_of(answer(**known))
     assert [part["side"] for part in parts] == sides
-    assert sum(part["share"] for part in parts) == pytest.approx(bool(sides))
+    assert sum(part["share"] for part in parts) == pytest.approx(1.0 if sides else 0.0)
     if shares is not None:
         assert [part["share"] for part in parts] == pytest.approx(shares)
 
@@ -88,7 +88,7 @@ def test_a_bar_is_inconclusive_within_the_interval(
         ({}, True),
         ({"moved_from": 35.0}, False),  # within its interval
         ({"status": "below_range"}, True),
-        ({"status": "below_range", "moved_status": "below_range"}, False),
+        ({"status": "below_range", "moved_status": "below_range", "moved_from": None}, False),
         ({"status": "undecided"}, False),
         ({"machine": "elsewhere"}, False),
     ],
