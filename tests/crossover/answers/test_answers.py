@@ -94,6 +94,7 @@ def test_a_side_that_wins_everywhere_says_how_far_and_to_where(
     answer = only(answers(line(gpu_s)), "crossover")
     assert (answer["status"], answer["winner"], answer["loser"]) == (status, *sides)
     assert answer["reach"] == reach
+    assert (answer["smallest"], answer["largest"]) == (100, 10_000)
     assert (answer["ratio_low"], answer["ratio_high"]) == pytest.approx(ratios)
 
 
