@@ -46,7 +46,7 @@ def quick() -> list[str]:
 def test_a_file_with_a_function_is_enough(project: Path) -> None:
     config = ["model=my_net.py:build", "sizes=[8,64]", *quick()]
     said = snakemake(project, *WORKFLOW, "--config", *config)
-    assert "my_net: CPU takes" in said
+    assert "my_net, a model of your own: CPU takes" in said
     rows = pd.read_parquet(project / "results" / "measurements.parquet")
     assert rows[["size", "status"]].values.tolist() == [[8, "ok"], [64, "ok"]]
     assert rows["parameters"].tolist() == [32 * size + size + 10 * size + 10 for size in (8, 64)]

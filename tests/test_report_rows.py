@@ -99,10 +99,7 @@ def test_what_has_finished_is_held_against_a_reference_that_is_still_there(
     for one in cpu:
         write_trial(one, tmp_path / "run")
     report_rows.main([str(tmp_path / "run")])
-    assert (
-        "disc_depth: Brand G1 (measured elsewhere on 2026-11-23) faster than this CPU from somewhere between "
-        in capsys.readouterr().out
-    )
+    assert "Estimated crossover with Brand G1 (reference, 2026-11-23): " in capsys.readouterr().out
 
 
 def test_runs_of_two_machines_stand_side_by_side(tmp_path: Path, trials: list[dict[str, Any]]) -> None:

@@ -8,6 +8,7 @@
   const STEPS = 400; // of the slider
   const SNAP = 9; // pixels within which a measured size attracts the pointer
   const TOGGLES = { repeats: "repeats", published: "published", elsewhere: "measured elsewhere" };
+  const rows = [...document.querySelectorAll(".row")];
   const state = { study: studies[0], y: null, x: null, line: null, size: null, repeats: true, published: true, elsewhere: true };
   let seen = null;
   let scale = null;
@@ -54,6 +55,7 @@
 
   function render() {
     seen = page.viewOf(state);
+    for (const row of rows) row.setAttribute("aria-pressed", String(row.dataset.chart === state.study));
     fill(study, studies.map((key) => ({ key, title: data.studies[key].title })), state.study);
     fill(metric, seen.metrics, seen.metric?.key);
     fill(group, seen.lines.map((key) => ({ key, title: key })), seen.line);
@@ -79,7 +81,7 @@
     const label = `${data.studies[state.study].title}: ${seen.metric?.title ?? "nothing"}`;
     readout.textContent = words;
     mine.hidden = seen.sizes.length < 2;
-    if (document.activeElement !== typed) typed.value = seen.places?.[seen.size] ?? format.count(seen.size ?? 0);
+    if (document.activeElement !== typed) typed.value = seen.places?.[seen.size] ?? format.place(seen.size ?? 0, seen.x.title);
     slider.max = seen.between ? STEPS : Math.max(seen.sizes.length - 1, 0);
     slider.value = toStep();
     slider.setAttribute("aria-valuetext", seen.metric ? placeText(seen, seen.size) : "");
@@ -215,14 +217,11 @@
   recall();
   render();
   window.addEventListener("hashchange", () => { if (recall()) render(); });
-  for (const link of document.querySelectorAll("[data-chart]")) {
-    if (studies.includes(link.dataset.chart)) link.append(page.drawSmall(link.dataset.chart));
-    else link.remove();
-    link.addEventListener("click", (event) => {
-      event.preventDefault();
-      set({ study: link.dataset.chart, line: null, x: null, size: null });
-      box.scrollIntoView();
-      study.control.focus({ preventScroll: true });
+  for (const row of rows) {
+    row.disabled = !studies.includes(row.dataset.chart);
+    row.addEventListener("click", () => {
+      set({ study: row.dataset.chart, line: null, x: null, size: null });
+      box.scrollIntoView({ block: "nearest" });
     });
   }
   new ResizeObserver(draw).observe(plot);

@@ -60,7 +60,7 @@
     const left = PAD.left + Math.max(...yTicks.map((at) => page.widthOf(page.metricText(seen.metric, at))), 30);
     const right = width - PAD.right - room;
     const share = (at, [low, high], log) => (log ? Math.log(at / low) / Math.log(high / low) : (at - low) / (high - low));
-    const wordsOf = (at) => page.widthOf(format.count(at));
+    const wordsOf = (at) => page.widthOf(format.place(at, seen.x.title));
     return {
       left, right, top, bottom, yTicks,
       xTicks: seen.places ? seen.places.map((_, place) => place) : page.logTicks(xs, right - left, wordsOf),
@@ -76,7 +76,7 @@
   function axes(seen, scale) {
     const { left, right, bottom } = scale;
     const grid = { stroke: ink("line"), "stroke-width": 1 };
-    const xWords = (at) => (seen.places ? seen.places[at] : format.count(at));
+    const xWords = (at) => (seen.places ? seen.places[at] : format.place(at, seen.x.title));
     const yWords = (at) => page.metricText(seen.metric, at);
     return drawn("g", {},
       ...scale.yTicks.map((at) => drawn("path", { d: `M${left},${scale.y(at)}H${right}`, ...grid })),
@@ -151,12 +151,12 @@
     const ends = page.publishedCrossover(seen);
     if (ends.length) {
       parts.push(ends.length > 1 ? band(scale, ...ends, 0.22) : upright(scale, ends[0], "5 4"));
-      parts.push(...beside(scale, ends[0], [`published ${ends.map(format.count).join(" to ")}`, "published"], scale.bottom - 8, ink("soft")));
+      parts.push(...beside(scale, ends[0], [`published ${format.places(ends, seen.x.title).join(" to ")}`, "published"], scale.bottom - 8, ink("soft")));
     }
     return parts.concat(page.publishedMarks(seen).filter(({ at }) => isInside(at)).map(({ at, device, value, words }) => {
       const stroke = { fill: "none", stroke: page.tone(data.colours.devices[device] ?? ink("soft")), "stroke-width": 1.4 };
       const square = { x: scale.x(at) - 4, y: scale.y(value) - 4, width: 8, height: 8, class: "published" };
-      const said = `published: ${words}, ${format.count(at)} ${seen.x.title}: ${page.metricText(seen.metric, value)}`;
+      const said = `published: ${words}, ${page.placeText(seen, at)}: ${page.metricText(seen.metric, value)}`;
       return drawn("rect", { ...square, ...stroke }, drawn("title", {}, said));
     }));
   }
@@ -240,25 +240,6 @@
       ...seen.shown.map((one) => line(one, looks.get(one), seen, scale, state)),
       ...(named ? names(seen, looks, scale) : []));
     return { picture, scale, named };
-  };
-
-  // A study in small, beside its sentence: lines without words.
-  page.drawSmall = (study) => {
-    const seen = page.viewOf({ study, y: null, x: null, line: null, size: null, elsewhere: true });
-    const [width, height, margin] = [180, 64, 6];
-    const picture = drawn("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
-    if (!seen.metric) return picture;
-    const found = [...page.looksOf(seen.shown)].map(([one, look]) => ({ look, points: pointsOf(one, seen.metric) }));
-    const reach = (values, log) => { const [low, high] = [Math.min(...values), Math.max(...values)]; return log ? [low, high].map(Math.log) : [low, high]; };
-    const place = (value, [low, high], length) => margin + (high > low ? (value - low) / (high - low) : 0.5) * (length - 2 * margin);
-    const points = found.flatMap((one) => one.points);
-    const [xs, ys] = [reach(points.map(({ at }) => at), !seen.places), reach(points.map(({ value }) => value), true)];
-    for (const { look, points: own } of found) {
-      const ats = own.map(({ at, value }) => [place(seen.places ? at : Math.log(at), xs, width), height - place(Math.log(value), ys, height)]);
-      if (!seen.places) picture.append(drawn("path", { d: `M${ats.join("L")}`, fill: "none", stroke: look.colour, "stroke-width": 2, "stroke-dasharray": look.dashes }));
-      picture.append(...ats.map(([cx, cy]) => drawn("circle", { cx, cy, r: 2.4, fill: look.colour })));
-    }
-    return picture;
   };
 
   // Where the time goes: a bar a cell.

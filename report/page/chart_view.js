@@ -52,7 +52,7 @@
 
     const hasElsewhere = Boolean(metric) && elsewhere.some((row) => page.pointOf(row, metric));
     for (const one of shown) {
-      one.base = shown.find((other) => other !== one && other.group === one.group && other.device === "cpu" && !other.elsewhere);
+      one.base = series.find((other) => other !== one && other.group === one.group && other.device === "cpu" && !other.elsewhere);
     }
     const splits = split.filter((row) => isMine(groupOf.get(row))).sort((one, other) => one.size - other.size);
     const whose = (row) => (line === page.ALL && groups.length > 1 ? groupOf.get(row) : "");

@@ -6,54 +6,75 @@
 
   const percent = (share) => `${Math.round(100 * share)} %`;
   page.placeText = (seen, at) => {
-    if (seen.metric === SPLIT) return `${format.count(at)} ${seen.rows[0].size_name}`;
-    return seen.places ? seen.places[at] : `${format.count(at)} ${seen.x.title}`;
+    if (seen.metric === SPLIT) return `${format.place(at, seen.rows[0].size_name)} ${seen.rows[0].size_name}`;
+    return seen.places ? seen.places[at] : `${format.place(at, seen.x.title)} ${seen.x.title}`;
   };
 
-  // How many times as fast as the CPU, whichever is ahead.
-  function speedText(name, { value, low, high }) {
-    if (Math.abs(Math.log(value)) < 0.005) return `${name} and CPU equally fast`;
-    const [ahead, behind] = value >= 1 ? [name, "CPU"] : ["CPU", name];
-    const times = (ratio) => format.number(value >= 1 ? ratio : 1 / ratio);
-    const ends = low === null || high === null ? "" : ` (95 %: ${[low, high].map(times).sort((one, other) => one - other).join(" to ")})`;
-    return `${ahead} ${times(value)} times as fast as ${behind}${ends}`;
+  const SPEEDUP = data.metrics.find(({ key }) => key === "speedup");
+
+  // The crossover of a series in whose 95 % set the size lies; with one trial, between the sizes around it.
+  // That with a machine elsewhere is noted at the CPU here.
+  function crossoverAround(seen, one) {
+    const places = new Set((one.elsewhere ? one.base : one)?.points.map(({ row }) => row.place));
+    return data.crossovers.find(({ cell, on }) => {
+      const [at, low, high] = on[seen.x.key] ?? [];
+      return places.has(cell) && (at === null) === one.elsewhere && (low ?? 0) < seen.size && seen.size < (high ?? Infinity);
+    });
   }
 
-  // What one line says at the size; where a cell there, or the next one, has no value, how that ended.
-  function lineText(seen, { name, one, at }) {
+  // 1 where a speed-up over the CPU is significant, -1 where the CPU is faster, else 0; of one trial by the lead that counts.
+  function sideAhead({ value, low, high }) {
+    const [least, most] = low === null ? [value / data.one_trial_lead, value * data.one_trial_lead] : [low, high];
+    return low === null ? Number(least >= 1) - Number(most <= 1) : Number(least > 1) - Number(most < 1);
+  }
+
+  // The speed-ups that a size rests on: the one measured there, or those of both neighbours.
+  function restsOn(points, size) {
+    const exact = points.filter(({ at }) => at === size);
+    return exact.length ? exact : [points.findLast(({ at }) => at < size), points.find(({ at }) => at > size)].filter(Boolean);
+  }
+
+  // How many times as fast as the CPU, whichever is ahead; inconclusive unless the intervals, of both neighbours between two
+  // sizes, and that of the crossover say so. Between two sizes the interval reaches over those of both neighbours.
+  function speedText(seen, one, name) {
+    const found = page.valueAt(one, SPEEDUP, seen.size, !seen.places);
+    if (!found) return "";
+    const rests = restsOn(page.pointsOf(one, SPEEDUP), seen.size);
+    const single = rests.some(({ low }) => low === null);
+    const ends = [Math.min(...rests.map(({ low }) => low)), Math.max(...rests.map(({ high }) => high))];
+    // Of a machine elsewhere the ratio is as measured there, beside another CPU.
+    const interval = (turn) => (one.elsewhere ? "as measured" : single ? "single trial" : `95 % CI ${ends.map(turn).sort((first, second) => first - second).map(format.number).join(" to ")}`);
+    const around = crossoverAround(seen, one);
+    const [ahead, ...others] = rests.map(sideAhead);
+    if (!ahead || others.some((side) => side !== ahead) || around) {
+      const range = around && one.elsewhere ? `; the crossover beside this CPU is estimated at ${around.on[seen.x.key][3]} ${seen.x.title}` : "";
+      return `inconclusive (ratio ${format.number(found.value)}, ${interval((ratio) => ratio)}${range})`;
+    }
+    const turn = (ratio) => (ahead > 0 ? ratio : 1 / ratio);
+    const [winner, loser] = ahead > 0 ? [name, "CPU"] : ["CPU", name];
+    return `${winner} ${format.number(turn(found.value))} times as fast as ${loser} (${interval(turn)})`;
+  }
+
+  // What one series says at the size; where a cell there, or the next one, has no value, how that ended.
+  function seriesText(seen, one, name) {
     const text = (value) => page.metricText(seen.metric, value);
+    const at = page.valueAt(one, seen.metric, seen.size, !seen.places);
     if (!at) {
       const next = one.points.find((point) => point.at >= seen.size);
       return `${name} ${next && next.row.status !== "ok" ? data.statuses[next.row.status] : "not measured there"}`;
     }
     const [low, high] = at.measured && !one.elsewhere ? [at.low, at.high] : [null, null];
-    if (seen.metric.key === "speedup") return speedText(name, { value: at.value, low, high });
-    return `${name} ${text(at.value)}${low !== null && high !== null ? ` (95 %: ${text(low)} to ${text(high)})` : ""}`;
+    return `${name} ${text(at.value)}${low !== null && high !== null ? ` (95 % CI ${text(low)} to ${text(high)})` : ""}`;
   }
 
-  // The range in which a GPU elsewhere may cross this CPU, where the size lies within.
-  function unsettled(seen, lines) {
-    const places = new Set(lines.flatMap(({ points }) => points.map(({ row }) => row.place)));
-    const found = data.crossovers.find(({ cell, on }) => {
-      const [at, low, high] = on[seen.x.key] ?? [0];
-      return places.has(cell) && at === null && low <= seen.size && seen.size <= high;
-    });
-    return found ? ` as they were measured; beside this CPU not settled from ${found.on[seen.x.key][3]}` : "";
-  }
-
-  // What the lines of a group say at the size, and which device is how far ahead.
-  function groupText(seen, lines) {
+  // What the series of a group say at the size, and how each accelerator compares with the CPU.
+  function groupText(seen, group) {
     const short = (one) => one.label.replace(/ \(.*\)/, one.elsewhere ? "$&" : "");
-    const found = lines.map((one) => ({ name: short(one), one, at: page.valueAt(one, seen.metric, seen.size, !seen.places) }));
-    const values = found.map((own) => lineText(seen, own)).join(", ");
-    // A GPU elsewhere is held against this CPU where none is here.
-    const [own, all] = [({ one, at }) => at && !one.elsewhere, ({ at }) => at].map((wanted) => found.filter(wanted));
-    const timed = (own.length > 1 ? own : all).sort((first, second) => first.at.value - second.at.value);
-    if (seen.metric.kind !== "seconds" || timed.length < 2) return values;
-    const [fast, slow] = [timed[0], timed.at(-1)];
-    const ratio = slow.at.value / fast.at.value;
-    const ahead = ratio < 1.005 ? "equally fast" : `${fast.name} ${format.number(ratio)} times as fast as ${slow.name}`;
-    return `${values}: ${ahead}${unsettled(seen, lines)}`;
+    const speeds = () => group.map((one) => speedText(seen, one, short(one))).filter(Boolean);
+    if (seen.metric === SPEEDUP) return speeds().join(", ") || "not measured there";
+    const values = group.map((one) => seriesText(seen, one, short(one))).join(", ");
+    const compared = seen.metric.kind === "seconds" ? speeds() : [];
+    return [values, compared.join(", ")].filter(Boolean).join(": ");
   }
 
   function splitText(seen) {
@@ -73,7 +94,8 @@
     // The CPU elsewhere is to be seen, but compared with nothing.
     const told = Map.groupBy(seen.shown.filter((one) => !(one.elsewhere && one.device === "cpu")), ({ group }) => group);
     const said = [...told].map(([group, lines]) => `${told.size > 1 ? `${group}: ` : ""}${groupText(seen, lines)}`);
-    const beyond = seen.between && seen.asked !== seen.size ? `Only ${format.count(seen.sizes[0])} to ${page.placeText(seen, seen.sizes.at(-1))} were measured. ` : "";
+    const range = () => format.places([seen.sizes[0], seen.sizes.at(-1)], seen.x.title).join(" to ").replace(` ${seen.x.title}`, "");
+    const beyond = seen.between && seen.asked !== seen.size ? `Only ${range()} ${seen.x.title} were measured. ` : "";
     const marks = page.publishedMarks(seen).filter(({ at }) => at === seen.size);
     said.push(...marks.map(({ words, value }) => `published: ${words} ${page.metricText(seen.metric, value)}`));
     return `${beyond}At ${place}${seen.sizes.includes(seen.size) ? "" : " (between sizes that were measured)"}: ${said.join("; ")}.`;

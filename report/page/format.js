@@ -1,29 +1,55 @@
-// Numbers with their units, as a reader of this page sees them.
+// Numbers with their units, written as crossover/text.py writes them.
 "use strict";
 ((page) => {
-  const THREE = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
-  const UP_TO_FOUR = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
-  const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+  const digits = (least, most) => new Intl.NumberFormat("en", { minimumSignificantDigits: least, maximumSignificantDigits: most, roundingMode: "halfEven" });
+  const [TWO, THREE, UP_TO_THREE] = [digits(2, 2), digits(3, 3), digits(1, 3)];
+  const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0, roundingMode: "halfEven" });
+  const [YEAR_S, DAY_S, HOUR_S] = [31_557_600, 86_400, 3_600];
+  const LONG_TIMES = [[2 * YEAR_S, YEAR_S, "years"], [2 * DAY_S, DAY_S, "days"], [HOUR_S, HOUR_S, "h"], [0, 60, "min"]];
+  const TIMES = [[1e-6, "µs"], [1e-3, "ms"], [1, "s"]];
+  const BYTES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
+  const COUNTS = [[1e9, " billion", 1e9], [1e6, " million", 1e6], [1e4, " k", 1e3]];
 
-  const scaled = (value, units) => {
-    const [least, unit] = units.find(([scale]) => Math.abs(value) >= 0.9995 * scale) ?? units.at(-1);
-    return `${THREE.format(value / least)} ${unit}`;
-  };
-  const number = (value) => (value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(2) : THREE.format(value));
-  const precise = (value) => UP_TO_FOUR.format(value);
   const whole = (value) => WHOLE.format(value);
-  const seconds = (value) => scaled(value, [[86400, "days"], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
-  const bytes = (value) => scaled(value, [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
+  const number = (value) => (value >= 999.5 ? whole(value) : value > 0 ? THREE.format(value) : String(value));
   const rate = (value) => (value >= 99.5 ? `${whole(value)}/s` : `${number(value)}/s`);
 
-  // A place on an axis: 680, 703 k, 2.8 million. What is counted is whole, unless it is a part of one.
-  function count(value) {
-    if (value < 1e4) return value < 1 ? number(value) : whole(value);
-    const [scale, unit] = [[1e9, " billion"], [1e6, " million"], [1e4, " k"]].find(([least]) => value >= least);
-    return `${UP_TO_FOUR.format(value / (unit === " k" ? 1e3 : scale))}${unit}`;
+  function seconds(value) {
+    if (value >= 119.95) {
+      const [, length, name] = LONG_TIMES.find(([least]) => value >= least);
+      return `${count(value / length)} ${name}`;
+    }
+    const [scale, unit] = TIMES.find(([scale]) => value < 999.5 * scale);
+    const scaled = value / scale;
+    return `${scaled > 0 && scaled < 0.995 ? TWO.format(scaled) : number(scaled)} ${unit}`;
   }
 
-  page.format = { number, precise, whole, seconds, bytes, rate, count };
+  function bytes(value) {
+    const [scale, unit] = BYTES.find(([scale]) => value >= 0.9995 * scale) ?? [];
+    return unit ? `${number(value / scale)} ${unit}` : `${whole(value)} B`;
+  }
+
+  // Three digits: 39.6, 703 k, 2.8 million.
+  function count(value) {
+    const rounded = Number(value.toPrecision(3));
+    const [, unit, scale] = COUNTS.find(([least]) => rounded >= least) ?? [0, "", 1];
+    return `${UP_TO_THREE.format(value / scale)}${unit}`;
+  }
+
+  // A place on an axis without its unit: a whole one with all its digits; another one, or parameters from 10 k on, with three.
+  function place(value, unit) {
+    const isWhole = Math.abs(value - Math.round(value)) <= 1e-9 * Math.abs(value);
+    return isWhole && (unit !== "parameters" || value < 1e4) ? whole(value) : count(value);
+  }
+
+  // Places on an axis, each with its unit where some are in thousands or more and others are not.
+  function places(values, unit) {
+    const texts = values.map((value) => place(value, unit));
+    const scaled = texts.filter((text) => text.includes(" ")).length;
+    return scaled && scaled < texts.length ? texts.map((text) => `${text} ${unit}`) : texts;
+  }
+
+  page.format = { number, whole, seconds, bytes, rate, place, places };
 
   const UNITS = { k: 1e3, m: 1e6, million: 1e6, g: 1e9, b: 1e9, billion: 1e9 };
   const NUMBER = /^(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|-?\.\d+)(e[+-]?\d+)?\s*(k|m|million|g|b|billion)?$/i;

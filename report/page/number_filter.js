@@ -13,7 +13,9 @@
   page.numberText = (value, factor) => {
     if (value === null) return "";
     const scaled = value * factor;
-    return Number.isInteger(scaled) ? page.format.whole(scaled) : page.format.precise(scaled);
+    const size = Math.abs(scaled);
+    const text = Number.isInteger(scaled) ? page.format.whole(size) : page.format.number(size);
+    return scaled < 0 ? `-${text}` : text;
   };
 
   // A test of a value and of its text, or null where what is typed cannot be read.

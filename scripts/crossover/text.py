@@ -1,9 +1,13 @@
-"""Numbers with their units, and lists, as text for figures, pages and the terminal."""
+"""Numbers with their units, and lists, as text for figures, pages and the terminal.
+
+The page's `format.js` writes the same numbers alike.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Context, Decimal
 
 YEAR_S, DAY_S, HOUR_S = 31_557_600, 86_400, 3_600
 LONG_TIMES = ((2 * YEAR_S, YEAR_S, "years"), (2 * DAY_S, DAY_S, "days"), (HOUR_S, HOUR_S, "h"), (0, 60, "min"))
@@ -16,14 +20,12 @@ def seconds_text(seconds: float) -> str:
     """A time with three digits in a fitting unit: 812 µs, 3.50 ms, 12.0 s, 8.43 min, 1.2 h, 3.4 days."""
     if seconds >= 119.95:
         length_s, name = next((length_s, name) for least_s, length_s, name in LONG_TIMES if seconds >= least_s)
-        return f"{count_text(seconds / length_s, 3)} {name}"
+        return f"{count_text(seconds / length_s)} {name}"
     scale, unit = next(
         (scale, unit) for scale, unit in ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s")) if seconds < 999.5 * scale
     )
     value = seconds / scale
-    if value < 0.995:
-        return f"{value:.2g} {unit}"
-    return f"{value:.{2 - math.floor(math.log10(max(value, 1)))}f} {unit}"
+    return f"{number_text(value, 2 if value < 0.995 else 3)} {unit}"
 
 
 def bytes_text(value: float) -> str:
@@ -35,32 +37,50 @@ def bytes_text(value: float) -> str:
 
 
 def number_text(value: float, digits: int = 3) -> str:
-    """A number with three (or the given) significant digits, never as a power: 0.0123, 2.52, 107, 1,240."""
+    """A number with three (or the given) significant digits or all before the point: 0.0123, 2.52, 107, 1,243."""
     if value <= 0:
         return f"{value:g}"
-    places = digits - 1 - math.floor(math.log10(float(f"{value:.{digits - 1}e}")))
-    return f"{value:,.{max(0, places)}f}"
+    places = digits - 1 - _rounded(value, digits).adjusted()
+    return f"{Decimal(repr(float(value))):,.{max(0, places)}f}"
 
 
-def count_text(value: float, digits: int = 2) -> str:
-    """A count with two (or the given) significant digits: 6.5, 680, 1,200, 310 k, 2.8 million."""
+def _rounded(value: float, digits: int) -> Decimal:
+    """The value to so many significant digits, a half to the even one, as the page's JavaScript rounds."""
+    return Context(prec=digits).create_decimal(repr(float(value)))
+
+
+def count_text(value: float) -> str:
+    """A count with three significant digits: 6.54, 681, 1,240, 310 k, 2.8 million."""
     if value <= 0:
         return f"{value:g}"
-    rounded = round(value, digits - 1 - math.floor(math.log10(value)))
-    for limit, scale, unit in ((1e9, 1e9, " billion"), (1e6, 1e6, " million"), (1e4, 1e3, " k")):
-        if rounded >= limit:
-            return f"{rounded / scale:g}{unit}"
-    return f"{rounded:,g}"
+    rounded = _rounded(value, 3)
+    scales = ((10**9, 10**9, " billion"), (10**6, 10**6, " million"), (10**4, 10**3, " k"), (0, 1, ""))
+    scale, unit = next((scale, unit) for least, scale, unit in scales if rounded >= least)
+    return f"{(rounded / scale).normalize():,f}{unit}"
 
 
-def known_count_text(value: float) -> str:
-    """An exact count: all digits below 10 k, three from there on: 1,414, 177 k."""
-    return f"{value:,.0f}" if value < 1e4 else count_text(value, 3)
+def place_text(value: float, unit: str) -> str:
+    """A place on an axis, without its unit: a whole one with all its digits, any other with three.
+
+    Of parameters a count from 10 k on has three digits, too: 1,414 neurons, 65,536 rows, 39.6, 703 k parameters.
+    """
+    is_exact = math.isclose(value, round(value)) and (unit != "parameters" or value < 1e4)
+    return f"{value:,.0f}" if is_exact else count_text(value)
+
+
+def place_texts(values: Sequence[float], unit: str) -> list[str]:
+    """Places on an axis, each with its unit where some are in thousands or more and others are not.
+
+    612 k and 2 million, but 105 parameters and 195 k parameters, since '105 to 195 k' reads as thousands of both.
+    """
+    texts = [place_text(value, unit) for value in values]
+    scales = {text.partition(" ")[2] for text in texts}
+    return [f"{text} {unit}" for text in texts] if "" in scales and len(scales) > 1 else texts
 
 
 def rate_text(samples_per_s: float) -> str:
     """A throughput: 12,345/s, 8.25/s."""
-    return f"{samples_per_s:,.0f}/s" if samples_per_s >= 99.5 else f"{samples_per_s:.3g}/s"
+    return f"{samples_per_s:,.0f}/s" if samples_per_s >= 99.5 else f"{number_text(samples_per_s)}/s"
 
 
 def percent_text(share: float) -> str:

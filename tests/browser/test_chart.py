@@ -40,13 +40,13 @@ def ask(opened: Opened, study: str, size: str, over: str = "size") -> str:
 @pytest.mark.parametrize(
     ("size", "over", "said"),
     [
-        ("400", "size", "At 400 neurons: as published: CPU 400 µs (95 %: 390 µs to 410 µs), GPU 500 µs"),
+        ("400", "size", "At 400 neurons: as published: CPU 400 µs (95 % CI 390 µs to 410 µs), GPU 500 µs"),
         (
             "0.6 k",
             "size",
-            "At 600 neurons (between sizes that were measured): as published: CPU 600 µs, GPU 500 µs: GPU 1.20",
+            "At 600 neurons (between sizes that were measured): as published: CPU 600 µs, GPU 500 µs: inconclusive",
         ),
-        ("5e2", "size", "At 500 neurons (between sizes that were measured): as published: CPU 500 µs, GPU 500 µs: eq"),
+        ("5e2", "size", "At 500 neurons (between sizes that were measured): as published: CPU 500 µs, GPU 500 µs: inc"),
         ("0.006M", "parameters", "At 6,000 parameters (between sizes that were measured): as published: CPU 600 µs"),
         (
             "6,000",
@@ -85,7 +85,7 @@ def test_the_slider_is_moved_by_keys_from_one_size_measured_to_the_next(run: Pag
 
 def test_a_cell_without_a_time_is_read_as_it_ended(run: Page, open_page: Open) -> None:
     said = ask(open_page(run.path), "widths", "1600")
-    assert f"{RESIDENT}: CPU 1.60 ms (95 %: 1.56 ms to 1.64 ms), GPU out of memory" in said
+    assert f"{RESIDENT}: CPU 1.60 ms (95 % CI 1.56 ms to 1.64 ms), GPU out of memory" in said
 
 
 def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, open_page: Open) -> None:
@@ -104,7 +104,7 @@ def test_between_sizes_it_is_the_curve_that_crossovers_are_read_off(run: Page, o
         np.testing.assert_allclose(np.log(found), expected, atol=1e-12)
 
 
-def test_at_a_crossover_between_sizes_the_sides_are_read_as_equally_fast(
+def test_at_a_crossover_between_sizes_the_ratio_is_1_and_no_side_wins(
     row: Any, tmp_path: Path, open_page: Open
 ) -> None:
     """Times that bend, of which no single curve crosses where that of their ratios does."""
@@ -118,7 +118,39 @@ def test_at_a_crossover_between_sizes_the_sides_are_read_as_equally_fast(
     crossover = page.tables.crossovers["crossover"].dropna().iloc[0]
     opened = open_page(page.path)
     said = ask(opened, "bent", f"{crossover:.0f}")
-    assert said.endswith(": equally fast.")
+    assert said.endswith(": inconclusive (ratio 1.00, single trial).")
+
+
+@pytest.mark.parametrize(
+    ("trials", "ratios", "size", "said"),
+    [
+        # Three trials 1 % apart: a ratio's interval reaches some 2.3 % to either side.
+        (3, (0.5, 0.99, 2.0), "100", "inconclusive (ratio 0.990, 95 % CI 0.968 to 1.01)"),
+        (3, (0.5, 0.9, 2.0), "100", "CPU 1.11 times as fast as GPU (95 % CI 1.09 to 1.14)"),
+        (3, (0.25, 0.5, 2.0), "30", "CPU 3.09 times as fast as GPU (95 % CI 1.96 to 4.09)"),
+        # Its neighbours' intervals together hold 1.
+        (3, (0.5, 0.9, 2.0), "900", "inconclusive (ratio 1.9"),
+        # A single trial counts from 1.25 on, and between two sizes where both do.
+        (1, (0.5, 1.2, 2.0), "100", "inconclusive (ratio 1.20, single trial)"),
+        (1, (0.5, 1.3, 2.0), "100", "GPU 1.30 times as fast as CPU (single trial)"),
+        (1, (0.5, 1.2, 2.0), "900", "inconclusive (ratio 1.9"),
+        (1, (0.5, 1.3, 2.0), "900", "GPU 1.9"),
+    ],
+)
+def test_a_side_is_said_to_be_faster_only_where_the_intervals_say_so(
+    row: Any, tmp_path: Path, open_page: Open, trials: int, ratios: tuple[float, ...], size: str, said: str
+) -> None:
+    times = [
+        row(study="near", size=at, parameters=at, device=device, trial=trial)
+        | {"step_time_s": 1e-3 * (1 / ratio if device == "cuda" else 1) * 1.01 ** (trial - 2)}
+        for at, ratio in zip((10, 100, 1000), ratios, strict=True)
+        for device in ("cpu", "cuda")
+        for trial in range(1, trials + 1)
+    ]
+    opened = open_page(write_page(pd.DataFrame(times), tmp_path).path)
+    assert f": {said}" in ask(opened, "near", size)
+    opened.choose("show", "speedup")
+    assert f": {said}" in opened.readout
 
 
 def test_the_pointer_reads_what_is_below_it(run: Page, open_page: Open) -> None:
@@ -140,9 +172,9 @@ def test_a_line_and_what_is_shown_are_chosen(run: Page, open_page: Open) -> None
     opened.choose("show", "speedup")
     assert "equally fast" in opened.texts
     ask(opened, "widths", "800")
-    assert "GPU 2.00 times as fast as CPU (95 %: 1" in opened.readout
+    assert "GPU 2.00 times as fast as CPU (95 % CI 1" in opened.readout
     ask(opened, "widths", "200")
-    assert "CPU 2.00 times as fast as GPU (95 %: 1" in opened.readout
+    assert "CPU 2.00 times as fast as GPU (95 % CI 1" in opened.readout
     opened.choose("line", "all lines")
     assert "as published: " in opened.readout
     opened.choose("show", "peak_bytes")
@@ -217,7 +249,7 @@ def test_where_the_time_goes_is_read_size_by_size(run: Page, open_page: Open) ->
 def test_a_study_of_one_size_has_no_slider(rows: pd.DataFrame, tmp_path: Path, open_page: Open) -> None:
     one = rows[(rows["study"] == "depths") & (rows["size"] == 4)]
     opened = open_page(write_page(one, tmp_path).path)
-    assert opened.readout == "At 4 linear layers: CPU 160 µs, GPU 240 µs: CPU 1.50 times as fast as GPU."
+    assert opened.readout == "At 4 linear layers: CPU 160 µs, GPU 240 µs: CPU 1.50 times as fast as GPU (single trial)."
     assert not opened.chart.get_by_role("slider").is_visible()
 
 
@@ -232,8 +264,10 @@ def test_within_the_range_of_a_gpu_elsewhere_no_side_is_said_to_win(
     here = plain[plain["device"] == "cpu"]
     opened = open_page(write_page(here, tmp_path, references=[Reference(facts, there)]).path)
     settled = ask(opened, "widths", "1600")
-    assert settled.endswith("elsewhere 3.20 times as fast as CPU.")
-    assert "as they were measured; beside this CPU not settled from " in ask(opened, "widths", "700")
+    assert settled.endswith("elsewhere 3.20 times as fast as CPU (as measured).")
+    assert "inconclusive (ratio 1.40, as measured; the crossover beside this CPU is estimated at " in ask(
+        opened, "widths", "700"
+    )
     opened.choose("show", "speedup")
     opened.chart.get_by_role("checkbox", name="measured elsewhere").uncheck()
     assert opened.readout.startswith("At 700 neurons (between sizes that were measured): CPU 700 µs")
@@ -291,7 +325,7 @@ def test_a_study_without_numbers_is_read_place_by_place(
     opened.choose("study", "places")
     opened.chart.get_by_role("slider").focus()
     opened.page.keyboard.press("Home")
-    assert opened.readout == "At fp32: CPU 1.00 ms, GPU 1.00 ms: equally fast."
+    assert opened.readout == "At fp32: CPU 1.00 ms, GPU 1.00 ms: inconclusive (ratio 1.00, single trial)."
     opened.page.keyboard.press("ArrowRight")
     assert opened.readout.startswith("At bf16: ")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -101,3 +102,25 @@ def test_a_phone_shows_the_chart_whole_and_the_data_after_eight_screens(run: Pag
     data = opened.page.locator("#data").bounding_box()
     assert data
     assert data["y"] <= 8 * 844
+
+
+def test_a_study_has_a_row_that_loads_its_chart_and_more_than_four_are_folded(
+    row: Any, tmp_path: Path, open_page: Open
+) -> None:
+    rows = [
+        row(study=f"study{number}", size=size, parameters=size, device=device, step_time_s=seconds)
+        for number in range(1, 7)
+        for size in (10, 1000)
+        for device, seconds in (("cpu", 1e-5 * size), ("cuda", 1e-3))
+    ]
+    opened = open_page(write_page(pd.DataFrame(rows), tmp_path).path)
+    buttons = opened.page.locator("#answers .row")
+    assert [buttons.nth(place).is_visible() for place in range(6)] == [True] * 4 + [False] * 2
+    assert opened.page.evaluate(STOPS) <= 30
+    buttons.nth(2).click()
+    assert opened.chart.locator("[name=study]").input_value() == "study3"
+    assert buttons.nth(2).get_attribute("aria-pressed") == "true"
+    opened.page.click("#rows > summary")
+    buttons.nth(5).press("Enter")
+    assert opened.chart.locator("[name=study]").input_value() == "study6"
+    assert opened.serious() == []

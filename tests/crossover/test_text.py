@@ -25,14 +25,21 @@ from crossover import text
         (text.number_text, 0.01234, "0.0123"),
         (text.number_text, 1239.6, "1,240"),
         (text.number_text, 0, "0"),
-        (text.count_text, 6.54, "6.5"),
+        (text.count_text, 6.543, "6.54"),
         (text.count_text, 9999, "10 k"),
+        (text.count_text, 11_250, "11.2 k"),
         (text.count_text, 999_999, "1 million"),
         (text.count_text, 2_804_390, "2.8 million"),
         (text.count_text, 0, "0"),
-        (text.known_count_text, 1414, "1,414"),
-        (text.known_count_text, 176_806, "177 k"),
-        (text.rate_text, 8.254, "8.25/s"),
+        (lambda value: text.place_text(value, "parameters"), 1414, "1,414"),
+        (lambda value: text.place_text(value, "parameters"), 176_806, "177 k"),
+        (lambda value: text.place_text(value, "neurons"), 176_806, "176,806"),
+        (lambda value: text.place_text(value, "neurons"), 176_806.4, "177 k"),
+        (lambda value: text.place_text(value, "neurons"), 39.64, "39.6"),
+        (lambda values: text.place_texts(values, "parameters"), (612_000, 2e6), ["612 k", "2 million"]),
+        (lambda values: text.place_texts(values, "neurons"), (29.2, 75_252), ["29.2", "75,252"]),
+        (lambda values: text.place_texts(values, "layers"), (105, 195_278.5), ["105 layers", "195 k layers"]),
+        (text.rate_text, 8.0, "8.00/s"),
         (text.percent_text, 0.0011, "0.11 %"),
         (text.percent_text, 1.532, "153 %"),
         (text.share_text, 0.004, "under 1 %"),
@@ -47,5 +54,5 @@ from crossover import text
         (text.listed, ["a", "b", "c"], "a, b and c"),
     ],
 )
-def test_values_read_as_one_writes_them(function: Callable[[Any], str], value: Any, expected: str) -> None:
+def test_values_read_as_one_writes_them(function: Callable[[Any], Any], value: Any, expected: Any) -> None:
     assert function(value) == expected

@@ -11,7 +11,7 @@ import pandas as pd
 from crossover.answers.answers import answers_of
 from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
-from crossover.config.studies import Ways, asks_for_crossovers
+from crossover.config.studies import Ways
 from crossover.config.words import threads_of_side
 from crossover.statistics.best import best_ways_of, of_own_grid
 from crossover.statistics.bottlenecks import bottlenecks_of
@@ -24,11 +24,11 @@ from crossover.statistics.quality import quality_pairs_of, quality_table
 from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import agreeing, held_against
 from crossover.statistics.roofs import with_roofs
-from crossover.statistics.zones import zones_of
 from crossover.tables.finished import MissingResult
 from crossover.tables.references import KEPT, Reference
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables, run_tables
+from crossover.tables.x_axes import with_x_axes
 
 COMPARED = ["machine", *KEPT]
 """Columns that pairs are computed from."""
@@ -57,6 +57,7 @@ def analyse(
     """
     ways = {name: own for name, study in studies.items() if (own := Ways.of(study))}
     every, measurements = measurements, of_own_grid(measurements, ways)
+    studies = with_x_axes(studies, measurements)
     # Each pair is cut out of these: of all hundred columns that takes seconds.
     compared, every_compared = measurements[COMPARED], every[COMPARED]
     sizes = {name: study["sizes"] for name, study in studies.items()} if grids_known else {}
@@ -87,10 +88,8 @@ def analyse(
     claims = [
         claim for name, study in studies.items() for claim in claims_of(name, study["published"], study["claims"])
     ]
-    asked = [name for name, study in studies.items() if asks_for_crossovers(study["figures"])]
-    crossovers = tables.crossovers[tables.crossovers["study"].isin(asked)]
     steps = {name: study["steps_per_run"] for name, study in studies.items()}
-    tables = replace(tables, zones=zones_of(crossovers, tables.ratios), claims=check_claims(claims, tables, steps))
+    tables = replace(tables, claims=check_claims(claims, tables, steps))
     return replace(tables, answers=answers_of(tables, studies))
 
 

@@ -108,16 +108,22 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
 
 
 def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
-    """Of a side that is ahead in time, how far, at the sizes measured on both, and at which end it is least sure."""
-    if row["status"] not in ONE_SIDED or row["cost"] != "time":
-        return {}
+    """The sizes measured on both sides; of a side that is ahead in time how far, and at which end it is least sure."""
     own = rows_with(ratios, [*LINE_AXES, "pair", "baseline", "baseline_machine", "contender"], row)
     own = own.dropna(subset=[row["x_axis"]])
-    return _reach(row, own.set_index(row["x_axis"])["ratio"].astype(float), contender, baseline)
+    return _ends_and_reach(row, own.set_index(row["x_axis"])["ratio"].astype(float), contender, baseline)
+
+
+def _ends_and_reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
+    """The same from the contender's speed-ups by size."""
+    ends = {"smallest": speedups.index.min(), "largest": speedups.index.max()} if len(speedups) else {}
+    if row["status"] not in ONE_SIDED or row["cost"] != "time":
+        return ends
+    return ends | _reach(row, speedups, contender, baseline)
 
 
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
-    """The same from the contender's speed-ups by size; with a tie at one end, of the sizes up to the last sure one."""
+    """How far a side is ahead; with a tie at one end, of the sizes up to the last sure one."""
     if speedups.empty:
         return {}
     wins, to_the_end = row["status"] == "below_range", row["status"] == "above_range"
@@ -242,9 +248,10 @@ def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame,
     }
     contender, baseline = side_word(row["contender"]), side_word(row["baseline"])
     known = answer_of(row, contender, baseline)
-    if row["status"] in ONE_SIDED:
-        times = chosen.pivot_table(index=row["x_axis"], columns="device", values="step_time_s").dropna()
-        known |= _reach(row, times[row["baseline"]] / times[row["contender"]], contender, baseline)
+    times = chosen.pivot_table(index=row["x_axis"], columns="device", values="step_time_s")
+    if {row["baseline"], row["contender"]} <= set(times):
+        speedups = (times[row["baseline"]] / times[row["contender"]]).dropna()
+        known |= _ends_and_reach(row, speedups, contender, baseline)
     winner, loser = ("baseline", "contender") if known["winner"] == baseline else ("contender", "baseline")
     plain = _plainest(headlines, row["precision"].partition("+")[0])
     found = plain["status"] == row["status"] == "bracketed"

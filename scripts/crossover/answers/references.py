@@ -34,7 +34,7 @@ def _would_pay_off(
     row: dict[str, Any], own: RunTables, several: Sequence[str], factors: Mapping[tuple[object, ...], float]
 ) -> Row:
     measured_on = _facts(own, row["machine"])["measured_on"]
-    gpu = f"{short_name(row['contender_name'])} (measured elsewhere on {measured_on})"
+    gpu = f"{short_name(row['contender_name'])} (reference, {measured_on})"
     return {
         **answer_of(row, gpu, "this CPU"),
         "kind": "reference",

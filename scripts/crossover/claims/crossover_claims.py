@@ -10,7 +10,7 @@ from crossover.claims.findings import Finding, NoFindingError, check_single, jud
 from crossover.config.claim_forms import CrossoverBetween
 from crossover.tables.frames import headline_rows, of_study
 from crossover.tables.labels import axis_label, side_word
-from crossover.text import count_text, known_count_text, listed
+from crossover.text import listed, place_text
 
 SINGLE = ("bracketed", "incomplete")
 """Statuses of a search that found one crossing at most, though a size in between may lack a side."""
@@ -66,16 +66,14 @@ def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> F
 
 
 def _places(line: pd.Series, points: Sequence[float]) -> str | None:
-    """Points on the x axis with its unit; three digits of those that were estimated, which a whole number was not."""
+    """Points on the x axis, with its unit."""
     if not len(points):
         return None
     return f"{listed([_point(line, x) for x in points])} {axis_label(dict(line))}"
 
 
 def _point(line: pd.Series, x: float) -> str:
-    if not float(x).is_integer():
-        return count_text(x, 3)
-    return known_count_text(x) if line["x_axis"] == "parameters" else f"{x:,.0f}"
+    return place_text(x, str(line["x_axis"]))
 
 
 def _number(value: object) -> float | None:

@@ -30,7 +30,7 @@ from crossover.figures.view import StudyView
 from crossover.tables.frames import first_row, rows_with
 from crossover.tables.labels import NAMED_AXES, PROTOCOL_WORDS, name_by, side_word, varying
 from crossover.tables.registry import CELLS, LINE_AXES
-from crossover.text import count_text
+from crossover.text import count_text, place_text
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Dots = tuple[Floats, Floats]
@@ -373,7 +373,7 @@ def mark_published_crossover(axes: Axes, view: StudyView) -> None:
     if view.published_crossover is None:
         return
     low, high = view.published_crossover
-    label = f"published: {' to '.join(count_text(end, 3) for end in sorted({low, high}))}"
+    label = f"published: {' to '.join(place_text(end, view.x_label()) for end in sorted({low, high}))}"
     if low == high:
         axes.axvline(low, color=PUBLISHED_COLOUR, linestyle="--", linewidth=1.2, zorder=1, label=label)
     else:

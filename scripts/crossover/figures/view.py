@@ -15,6 +15,7 @@ from crossover.figures.style import wrapped
 from crossover.tables.frames import headline_rows, on_all_cores, records, with_ok_times
 from crossover.tables.labels import device_label, short_name, side_word, varying
 from crossover.tables.run_tables import RunTables
+from crossover.tables.x_axes import with_x_axes
 
 NOTE_LETTERS = 70
 """Letters in a line of the note below an axis."""
@@ -132,6 +133,7 @@ class StudyView:
 def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: str | None = None) -> StudyView:
     """The view of one study of a run; `spec` is its completed file, as plan.json has it."""
     own = tables.of_study(name)
+    spec = with_x_axes({name: spec}, own.cells)[name]
     x, headlines = str(spec["x_axis"]), headline_rows(own.crossovers)
     cells, measurements = _in_grid_order(own.cells, spec), with_ok_times(own.measurements)
     own = replace(

@@ -25,7 +25,6 @@ TABLES = (
     "largest_batches",
     "claims",
     "problems",
-    "zones",
     "answers",
 )
 """The tables that are made of the measurements, trainings and searches."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from crossover.text import (
     bytes_text,
     cores_text,
-    count_text,
-    known_count_text,
     listed,
     number_text,
     percent_text,
+    place_text,
+    place_texts,
     rate_text,
     seconds_text,
     share_text,
@@ -22,18 +21,29 @@ from crossover.text import (
 )
 
 
-def estimate_text(place: float) -> str:
-    """An estimated place on an axis, with three digits: 680, 681 k."""
-    return count_text(place, 3)
-
-
 def amount_text(value: float, unit: str) -> str:
-    """A value in its unit, without a size's; a whole size was measured and keeps its digits: 1,414, 177 k."""
-    if unit in _OF_UNIT:
-        return _OF_UNIT[unit](value)
-    if not math.isclose(value, round(value)):
-        return estimate_text(value)
-    return known_count_text(value) if unit == "parameters" else f"{value:,.0f}"
+    """A value in its unit; a place on an axis without it."""
+    return _OF_UNIT[unit](value) if unit in _OF_UNIT else place_text(value, unit)
+
+
+def interval_text(values: Sequence[float], unit: str) -> str:
+    """Both ends of an interval in their unit; places on an axis as `place_texts` writes them."""
+    texts = [_OF_UNIT[unit](value) for value in values] if unit in _OF_UNIT else place_texts(values, unit)
+    return " to ".join(dict.fromkeys(texts))
+
+
+def places_text(values: Sequence[float], unit: str) -> str:
+    """Places on an axis as a list with their unit, once or, as `place_texts` has it, each."""
+    return _with_unit(listed(place_texts(values, unit)), unit)
+
+
+def range_text(values: Sequence[float], unit: str) -> str:
+    """The smallest and the largest of some places on an axis, with their unit as in `places_text`."""
+    return _with_unit(interval_text([min(values), max(values)], unit), unit)
+
+
+def _with_unit(text: str, unit: str) -> str:
+    return text if text.endswith(f" {unit}") else f"{text} {unit}"
 
 
 def off_text(ratio: float) -> str:
@@ -78,13 +88,15 @@ _OF_UNIT: Mapping[str, Callable[[float], str]] = {
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "amount": amount_text,
+    "interval": interval_text,
+    "places": places_text,
+    "range": range_text,
     "bytes": bytes_text,
     "capitalised": lambda text: text[:1].upper() + text[1:],
     "code": in_code,
     "cores": cores_text,
     "count": lambda value: f"{value:,.0f}",
     "escaped": escaped_markdown,
-    "estimate": estimate_text,
     "listed": listed,
     "number": number_text,
     "off": off_text,

@@ -15,15 +15,16 @@ from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, HERE, STATUSES
 from crossover.figures.style import PALETTE, SPLIT_COLOURS, side_look
 from crossover.figures.view import published_table
-from crossover.report.formats import amount_text, estimate_text
+from crossover.report.formats import amount_text, interval_text
+from crossover.statistics.crossover_curve import ONE_TRIAL_LEAD
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records
-from crossover.tables.labels import device_label, side_word
+from crossover.tables.labels import axis_label, device_label, side_word
 from crossover.tables.registry import CELL_AXES, CELLS, SPLIT, Column
 from crossover.tables.run_tables import RunTables
 
 DIGITS = 8
-"""Significant digits of a number in the page; no screen shows more than four."""
+"""Significant digits of a number in the page; no screen shows more than three."""
 
 COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
 """What cells' commands have in common falls into parts of its own."""
@@ -63,6 +64,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "metrics": [*_metrics(cells), SPEEDUP],
         "studies": {name: {"title": spec["title"], "x_axis": spec["x_axis"]} for name, spec in studies.items()},
         "crossovers": _crossovers(tables),
+        "one_trial_lead": ONE_TRIAL_LEAD,
         "statuses": {name: word.count for name, word in STATUSES.items()},
         "colours": {"devices": {side: side_look(side)[0] for side in devices}, "palette": PALETTE},
     }
@@ -242,12 +244,13 @@ def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
     value, low, high = (row[f"crossover_{axis}{end}"] for end in ("", "_low", "_high"))
     if low is None and high is None:
         low, high = (row[f"bracket_{end}"] if row["x_axis"] == axis else None for end in ("low", "high"))
+    unit = axis_label({**row, "x_axis": axis})
     if row["pair"] == REFERENCE:
-        ends = [amount_text(end, axis) for end in (low, high) if end is not None]
-        return [None, *plain([low, high]), " to ".join(ends)] if len(ends) == 2 else None
+        is_range = low is not None and high is not None
+        return [None, *plain([low, high]), interval_text([low, high], unit)] if is_range else None
     if value is None:
         return None
-    words = estimate_text(value)
+    words = amount_text(value, unit)
     if low is not None and high is not None:
-        words += f" ({amount_text(low, axis)} to {amount_text(high, axis)})"
+        words += f" ({interval_text([low, high], unit)})"
     return [*plain([value, low, high]), words]

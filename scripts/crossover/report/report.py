@@ -29,11 +29,13 @@ from crossover.report.exports import data_package, measurement_schema
 from crossover.report.machine_facts import differing_software, hosts_elsewhere
 from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import provenance
+from crossover.report.study_rows import main_answers, row_of
 from crossover.report.templates import environment_of
 from crossover.tables.frames import records
-from crossover.tables.labels import name_by, short_name, side_word, varying
+from crossover.tables.labels import name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES, QUALITY_METRICS, SPLIT
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
+from crossover.tables.x_axes import with_x_axes
 
 SAFE = " !'$()*+,-./:;=?@_~"
 """What an image in the page need not have encoded."""
@@ -103,11 +105,8 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         "studies": studies,
         "answers": answers,
         "common_doubts": common,
-        "headline": _headline(studies) if tables.zones.empty and trust["timed"] else [],
-        "moved_at_best": any(_moved(answer) for answer in answers),
         "fullest": [answer for answer in answers if answer["kind"] == "memory" and answer["main"]],
         "trust": trust,
-        "zones": [_zone(row, run.studies) for row in records(tables.zones)],
         "cells": records(tables.cells),
         "without_data": int((tables.claims["verdict"] == NO_DATA).sum()),
         "raised": {flag: FLAGS[flag] for flag in flags},
@@ -120,7 +119,7 @@ def context_of(run: Run, known: Mapping[str, Any]) -> dict[str, Any]:
         "references": _drawn_references(tables),
         "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],
         "provenance": known,
-        "page_data": Markup(page_data(run.studies, tables)),
+        "page_data": Markup(page_data(with_x_axes(run.studies, tables.cells), tables)),
     }
 
 
@@ -161,25 +160,12 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _headline(studies: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The answers that the page begins with where no zones are known: a first study's, or its times of a step."""
-    main: list[Mapping[str, Any]] = next((study["main"] for study in studies if study["main"]), [])
-    times = [answer for answer in main if answer["kind"] == "step_time"]
-    return times if times[:1] == main[:1] else main[:1]
-
-
 def _common_doubts(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
     """A single trial and flags, where more than half of the answers or cells have them: said once, not each time."""
     known = [answer["doubts"] for answer in answers if answer["trials"] is not None]
     counts = Counter(doubt for doubts in known for doubt in doubts if doubt in ("one_trial", *FLAGS))
     often = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
     return [doubt for doubt, count in counts.items() if count > len(known) / 2 or doubt in often]
-
-
-def _moved(answer: Mapping[str, Any]) -> bool:
-    """Whether a study has another answer with each device at its best than in the plain ways."""
-    decided = answer["kind"] == "best" and answer["status"] in ("bracketed", "reversed", "below_range", "above_range")
-    return decided and (answer["factor"] is not None or answer["status"] != answer["moved_status"])
 
 
 def _study(
@@ -192,23 +178,21 @@ def _study(
     said = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
     why = [answer for answer in said if answer["kind"] == "bottleneck"]
     said = [answer for answer in said if answer not in why]
-    main = [answer for answer in said if answer["main"]]
-    # That there is no GPU is said once, for the whole page.
-    main = [answer for answer in main if answer["status"] != "no_accelerator"] or main
+    main = main_answers(said)
     shown = [figure for figure in figures if figure["study"] == name]
     others = [answer for answer in said if not answer["main"]]
-    quality, machines = _quality(own), _machines(own)
+    quality, machines, claims = _quality(own), _machines(own), records(own.claims)
     return {
         "name": name,
         "title": spec["title"],
         "question": spec["question"],
         "published": spec["published"],
-        # The memory that is fullest of all studies is told once.
-        "main": [answer for answer in main if answer["kind"] != "memory"],
+        "main": main,
+        "row": row_of(main, claims),
         "others": others,
         "why": _why(own, why),
-        "claims": records(own.claims),
-        "tested": [claim | {"strip": _strip(claim)} for claim in records(own.claims[own.claims["verdict"] != NO_DATA])],
+        "claims": claims,
+        "tested": [claim | {"strip": _strip(claim)} for claim in claims if claim["verdict"] != NO_DATA],
         "figures": shown,
         "quality": quality,
         "machines": machines,
@@ -260,20 +244,6 @@ def _why(own: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]
             if share > 0.005
         ],
     }
-
-
-def _zone(row: Mapping[str, Any], studies: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """A row of `zones` with its studies' titles and its bar: sides, ends in parameters, shares of a log scale."""
-    ends = [row["smallest"], row["cpu_until"], row["gpu_from"], row["largest"]]
-    ends[1], ends[2] = ends[1] or ends[0], ends[2] or ends[3]
-    whole = math.log(ends[3] / ends[0])
-    parts = [
-        {"side": side, "low": low, "high": high, "share": math.log(high / low) / whole if whole else 1}
-        for side, low, high in zip(("cpu", "either", "gpu"), ends, ends[1:], strict=False)
-        if high > low
-    ]
-    gpu = short_name(row["contender_name"]) if row["contender_name"] else "GPU"
-    return {**row, "gpu": gpu, "titles": [studies[name]["title"] for name in row["studies"]], "parts": parts}
 
 
 def _drawn_references(tables: RunTables) -> list[dict[str, Any]]:

@@ -16,22 +16,20 @@ from markupsafe import Markup
 from crossover.config.words import FLAGS, STATUSES
 from crossover.report.formats import FILTERS
 from crossover.report.machine_facts import DOCS, GROUPS
+from crossover.report.study_rows import main_answers, row_of
 from crossover.tables.frames import records
 from crossover.tables.labels import metric_title
 
-MOST_FIRST_ANSWERS = 3
-"""Lines that tell of a study while a run goes on."""
-
 
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
-    """The lines for a study that has one trial a cell at `measured` of its `sizes`.
+    """The line for a study that has one trial a cell at `measured` of its `sizes`.
 
-    These are its main answers, without the doubt that they share.
+    It is what the study's row says at the end, without the caveat that all of it shares.
     """
-    main = [row for row in records(answers) if row["main"] and row["kind"] != "memory"]
+    main = main_answers(records(answers))
     told = [row | {"doubts": [doubt for doubt in row["doubts"] if doubt != "one_trial"]} for row in main]
     template = environment_of(templates).get_template("first_answer.txt.j2")
-    return template.render(answers=told[:MOST_FIRST_ANSWERS], measured=measured, sizes=sizes)
+    return template.render(row=row_of(told, ()), measured=measured, sizes=sizes)
 
 
 def environment_of(templates: Path, html: bool = False) -> Environment:

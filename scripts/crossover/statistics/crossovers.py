@@ -63,11 +63,11 @@ def with_costs(measurements: pd.DataFrame, prices: Mapping[str, float] | None) -
 
 
 class Interpolation:
-    """Log-log interpolation from x to y, exact at the points themselves; None stays None."""
+    """Log-log interpolation from x to y, exact at the points themselves; None stays None, as do x without y above 0."""
 
     def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
         points = np.stack([np.asarray(x, float), np.asarray(y, float)], axis=1)
-        points = points[~np.isnan(points).any(axis=1)]
+        points = points[(points > 0).all(axis=1)]
         self.known: dict[float, float] = dict(sorted(dict(points[::-1].tolist()).items()))  # the first of equal x
         self.log_x, self.log_y = np.log([*self.known]), np.log([*self.known.values()])
 

@@ -18,6 +18,7 @@ from crossover.statistics.crossovers import Interpolation
 from crossover.statistics.pairings import Pairing, pairings
 from crossover.tables.frames import first_row, with_ok_times
 from crossover.tables.registry import LINE_AXES
+from crossover.tables.x_axes import x_axes_of
 
 REFINED = ("bracketed", "reversed")
 """Statuses with one bracket to measure in; with any other it is unknown where more would help."""
@@ -117,6 +118,7 @@ def plan_stage(
     every = with_ok_times(measurements)
     timed = of_own_grid(every, ways or {})
     lines = dict(iter(timed.groupby(LINE_AXES)))
+    x_axes = x_axes_of(x_axes, timed)
     wanted: dict[Cell, set[int]] = defaultdict(set)
     why = []
 

@@ -586,34 +586,6 @@ PROBLEMS = {
     "remedy": _text("what to do"),
 }
 
-ZONES = {
-    "pair": _text("device, or `reference` for an accelerator that was measured elsewhere"),
-    "machine": _text("machine of the accelerator"),
-    "baseline": _text("the CPU"),
-    "baseline_machine": _text("machine of the CPU"),
-    "contender": _text("the accelerator"),
-    "baseline_name": _text("name of the CPU"),
-    "contender_name": _text("name of the accelerator"),
-    "studies": _many("studies whose lines it rests on"),
-    "precisions": _many("precisions of these lines"),
-    "batch_sizes": _many("batch sizes of these lines"),
-    "lines": _count("lines that it rests on"),
-    "trials": _count("fewest ok trials behind a line's crossover"),
-    "smallest": Column("trainable parameters of the smallest model measured"),
-    "cpu_until": Column("up to so many parameters every line has the CPU ahead; empty: at no size"),
-    "gpu_from": Column("from so many parameters on every line has the accelerator ahead; empty: at no size"),
-    "largest": Column("trainable parameters of the largest model measured"),
-    **{
-        f"{zone}_ratio_{end}": Column(f"{words}, at {bound}")
-        for zone, words in {
-            "cpu": "how many times as fast the CPU was where it is ahead",
-            "between": "how many times as fast the accelerator was where lines differ or do not tell",
-            "gpu": "how many times as fast the accelerator was where it is ahead",
-        }.items()
-        for end, bound in {"low": "least", "high": "most"}.items()
-    },
-}
-
 ANSWERS = {
     "study": _text("the study"),
     "machine": _text("machine that it was measured on"),
@@ -640,6 +612,8 @@ ANSWERS = {
     "place": _text("the cell that gave the value, by what sets it apart"),
     "bracket_low": Column("largest measured size before a crossover; fewest cores measured"),
     "bracket_high": Column("smallest measured size after it; most cores measured"),
+    "smallest": Column("smallest place on the x axis with a time on both sides"),
+    "largest": Column("largest of them"),
     "reach": Column("where one side wins everywhere: the end of the measured sizes at which it would lose first"),
     "ratio_low": Column("where one side wins everywhere: how many times as fast it is at least"),
     "ratio_high": Column("and at most"),
@@ -675,7 +649,6 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "largest_batches": LARGEST_BATCHES,
     "claims": CLAIMS,
     "problems": PROBLEMS,
-    "zones": ZONES,
     "answers": ANSWERS,
 }
 """The derived tables by name, in the order in which they are made."""

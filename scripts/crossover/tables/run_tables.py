@@ -48,14 +48,12 @@ class RunTables:
     """One row a published statement and machine, with the verdict."""
     problems: pd.DataFrame
     """One row a kind of problem and its cells."""
-    zones: pd.DataFrame
-    """One row an accelerator and CPU: over which models one of them is ahead in every line."""
     answers: pd.DataFrame
     """One row a question and line."""
 
     def of_study(self, study: str) -> RunTables:
-        """The same tables with the rows of one study; roofs, references and zones belong to all."""
-        own = [name for name in TABLE_NAMES if name not in ("roofs", "references", "zones")]
+        """The same tables with the rows of one study; roofs and references belong to all."""
+        own = [name for name in TABLE_NAMES if name not in ("roofs", "references")]
         return replace(self, **{name: of_study(getattr(self, name), study) for name in own})
 
 

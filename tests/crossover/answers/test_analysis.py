@@ -61,7 +61,8 @@ def test_the_tables_of_one_study_hold_its_rows_alone(row: Row) -> None:
 
 def test_a_studys_file_says_what_counts(row: Row) -> None:
     """Sizes beyond the file's were refined; crossovers are over its axis; cores count where the CPU ran on fewer."""
-    rows = [row(size=size, device=device) for size in (2, 3) for device in ("cpu", "cpu-1", "cuda")]
+    devices = ("cpu", "cpu-1", "cuda")
+    rows = [row(size=size, parameters=100 * size, device=device) for size in (2, 3) for device in devices]
     others = [row(study="other", size=2, device=device) for device in ("cpu", "cuda")]
     own = study(sizes=[2], x_axis="parameters")
     found = tables(*rows, *others, disc_depth=own, other=study())

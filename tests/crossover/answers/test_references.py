@@ -70,7 +70,7 @@ def test_a_gpu_elsewhere_is_held_against_the_cpu_here(own: Any, elsewhere: Any) 
     found = tables(own, elsewhere())
     (answer,) = of_kind(found, "reference")
     assert (answer["main"], answer["status"], answer["machine"]) == (True, "bracketed", "h200")
-    assert (answer["winner"], answer["loser"]) == ("NVIDIA H200 (measured elsewhere on 2026-11-23)", "this CPU")
+    assert (answer["winner"], answer["loser"]) == ("NVIDIA H200 (reference, 2026-11-23)", "this CPU")
     assert answer["factor"] == pytest.approx(4)
     # 2 ms as measured there, 8 ms beside a CPU that takes four times as long.
     assert answer["value"] == pytest.approx(2000)
@@ -83,15 +83,15 @@ def test_of_a_gpu_elsewhere_the_range_alone_is_said(own: Any, elsewhere: Any) ->
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     (answer,) = of_kind(tables(own, elsewhere()), "reference")
     low, high = (amount_text(answer[end], answer["unit"]) for end in ("low", "high"))
-    assert f" faster than this CPU from somewhere between {low} and {high} linear layers on" in words.said(answer)
+    assert words.said(answer).endswith(f" (reference, 2026-11-23): {low} to {high} linear layers")
     one_end = {"above": answer | {"high": None}, "below": answer | {"low": None}}
     for word, end in (("above", low), ("below", high)):
-        assert f" faster than this CPU from somewhere {word} {end} linear layers on" in words.said(one_end[word])
-    beside = "95 %; both beside its own CPU and beside this one, which takes 4.00 times as long over small steps"
+        assert words.said(one_end[word]).endswith(f" (reference, 2026-11-23): {word} {end} linear layers")
+    beside = "95 % CI; allowing for this host's CPU, 4.00x slower"
     assert words.notes(answer) == beside
     other = answer | {"low": answer["low"] / 2}
     lowest = amount_text(other["low"], answer["unit"])
-    assert f" from {lowest} to {high} linear layers on, by line" in words.summed([answer, other])
+    assert f" above {lowest} to {high} linear layers, by series" in words.summed([answer, other])
 
 
 def test_with_prices_it_is_said_in_money_too(own: Any, elsewhere: Any) -> None:

@@ -23,7 +23,7 @@ from crossover.figures.view import StudyView
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import device_label, name_by, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES
-from crossover.text import count_text
+from crossover.text import place_text
 
 CAPTION = (
     "Time over size, both axes logarithmic. Lines: cells, with their 95 % interval over trials; dots: trials; hollow:"
@@ -70,9 +70,9 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     for row in records(view.tables.crossovers.merge(cells[LINE_AXES].drop_duplicates())):
         colour = looks(row).colour if varied else INK
         low, high = row["crossover_low"], row["crossover_high"]
-        words = f"crossover {count_text(row['crossover'], 3)}"
+        words = f"crossover {place_text(row['crossover'], view.x_label())}"
         if low is not None and high is not None:
-            words += f" ({count_text(low, 3)} to {count_text(high, 3)})"
+            words += f" ({' to '.join(place_text(end, view.x_label()) for end in (low, high))})"
             axes.axvspan(low, high, color=colour, alpha=0.1, linewidth=0, zorder=0)
         if varied:
             words = f"{words}, {name_by(row, varied)}"

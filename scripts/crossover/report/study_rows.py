@@ -1,0 +1,107 @@
+"""The rows that page, summary and terminal begin with: one answer a study, its bar, and the published value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Answer = Mapping[str, Any]
+
+CROSSING = ("crossover", "reference", "best")
+"""Kinds of answers that say where one side overtakes the other."""
+
+
+def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers to a study's question, without what is told once of all studies: memory, and that there is no GPU."""
+    main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
+    return [answer for answer in main if answer["status"] != "no_accelerator"] or main
+
+
+def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A study's row from its main answers and claims, as the tables have them.
+
+    `answer` is the first one; `last` the time at the other end of the same series, where nothing can be compared;
+    `tuned` the answer for the fastest configurations, where it is another one; `series` how many main answers there are
+    of the first one's kind.
+    """
+    answer = next((one for one in main if one["kind"] != "best"), main[0])
+    tuned = (one for one in main if one["kind"] == "best" and one is not answer and one["machine"] == answer["machine"])
+    alike = [one for one in main if one["kind"] == answer["kind"] and one["cost"] == answer["cost"]]
+    ends = [one for one in alike if one["kind"] == "step_time" and (one["line"], one["device"]) == _series(answer)]
+    second = next((one for one in tuned if _changes_the_answer(one)), None)
+    return {
+        "answer": answer,
+        "last": ends[-1] if len(ends) > 1 else None,
+        "tuned": second,
+        "told": [one for one in (answer, second, *ends[-1:]) if one is not None],
+        "series": len({_series(one) for one in alike}),
+        "bar": bar_of(answer),
+        "tuned_bar": bar_of(second) if second else [],
+        "claim": _claim(answer, claims),
+    }
+
+
+def _series(answer: Answer) -> tuple[Any, Any]:
+    return answer["line"], answer["device"]
+
+
+def _changes_the_answer(best: Answer) -> bool:
+    """Whether the fastest configurations have another answer than the plain ones: a status, or a place elsewhere."""
+    if best["status"] not in ("bracketed", "reversed", "below_range", "above_range"):
+        return False
+    if best["status"] != best["moved_status"]:
+        return True
+    low, high = _interval(best)
+    plain = best["moved_from"]
+    return plain is not None and not (low or 0) <= plain <= (high or math.inf)
+
+
+def _interval(answer: Answer) -> tuple[float | None, float | None]:
+    """The 95 % interval of a crossover; with one trial the sizes that bracket it."""
+    if answer["low"] is None and answer["high"] is None:
+        return answer["bracket_low"], answer["bracket_high"]
+    return answer["low"], answer["high"]
+
+
+def _claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The published claim that is nearest to the answer: on its machine, and on a crossover if it is one."""
+
+    def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
+        on_crossover = claim["form"] == "crossover_between"
+        return on_crossover == (answer["kind"] in CROSSING), claim["machine"] == answer["machine"]
+
+    return max((claim for claim in claims if claim["source"] != "ours"), key=nearness, default=None)
+
+
+def bar_of(answer: Answer) -> list[dict[str, Any]]:
+    """Which side is faster over the sizes measured: parts with side (cpu, gpu, inconclusive), ends, and share.
+
+    It is inconclusive within the interval, and where no crossover could be given. Shares are of the logarithm of the
+    size; without a crossover's axis there are no parts.
+    """
+    smallest, largest = answer["smallest"], answer["largest"]
+    if answer["kind"] not in CROSSING or answer["cost"] != "time" or smallest is None or not 0 < smallest < largest:
+        return []
+    winner, loser, unknown = answer["winner"], answer["loser"], "inconclusive"
+    low, high = _interval(answer)
+    sides = {
+        "bracketed": (loser, unknown, winner),
+        "reversed": (winner, unknown, loser),
+        "below_range": (winner,),
+        "above_range": (winner,),
+        "edge_tie": (unknown,) if answer["reach"] is None else (winner, unknown) if high is None else (unknown, winner),
+    }.get(answer["status"], (unknown,))
+    inner = {1: [], 2: [answer["reach"]], 3: [low or smallest, high or largest]}[len(sides)]
+    ends = [min(max(end, smallest), largest) for end in (smallest, *inner, largest)]
+    whole = math.log(largest / smallest)
+    return [
+        {"side": _kind(side), "low": low, "high": high, "share": math.log(high / low) / whole}
+        for side, low, high in zip(sides, ends, ends[1:], strict=False)
+        if high > low
+    ]
+
+
+def _kind(side: str) -> str:
+    """The kind of device that a side is."""
+    return side if side == "inconclusive" else "cpu" if "CPU" in side else "gpu"

@@ -1,0 +1,48 @@
+"""Numbers as the page's JavaScript writes them, against Python's."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from crossover import text
+from opened_page import Open
+from report_pages import Page
+
+pytestmark = pytest.mark.slow
+
+FUNCTIONS = {
+    "seconds": text.seconds_text,
+    "bytes": text.bytes_text,
+    "number": text.number_text,
+    "rate": text.rate_text,
+}
+
+
+def values() -> list[float]:
+    """Some over all scales, whole ones, and those near a change of the unit or half way between two texts."""
+    draw = random.Random(0)
+    spread = [10 ** draw.uniform(-9, 13) for _ in range(1000)]
+    ends = [factor * 10.0**power for power in range(-9, 13) for factor in (0.995, 0.9995, 0.99949, 1, 1.125, 1.115)]
+    units = [59.95, 119.94, 119.95, 3599, 7200.5, 172_800, 63_115_200, 11_250, 11_350]
+    return [*spread, *map(round, spread), *ends, *units]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_number_reads_alike_in_python_and_in_the_page(run: Page, open_page: Open, name: str) -> None:
+    said = open_page(run.path).page.evaluate(f"(values) => values.map(Crossover.format.{name})", values())
+    assert said == [FUNCTIONS[name](value) for value in values()]
+
+
+@pytest.mark.parametrize("unit", ["parameters", "neurons"])
+def test_a_place_on_an_axis_reads_alike_in_python_and_in_the_page(run: Page, open_page: Open, unit: str) -> None:
+    script = "([values, unit]) => values.map((value) => Crossover.format.place(value, unit))"
+    said = open_page(run.path).page.evaluate(script, [values(), unit])
+    assert said == [text.place_text(value, unit) for value in values()]
+
+
+@pytest.mark.parametrize("places", [(105, 195_278.5), (612_345.5, 2e6), (100, 200)])
+def test_several_places_carry_their_units_alike(run: Page, open_page: Open, places: tuple[float, float]) -> None:
+    script = "(values) => Crossover.format.places(values, 'parameters')"
+    assert open_page(run.path).page.evaluate(script, list(places)) == text.place_texts(places, "parameters")

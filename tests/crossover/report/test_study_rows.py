@@ -1,0 +1,128 @@
+"""The row of a study on the first screen, from answers and claims that are made up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crossover.report.study_rows import bar_of, row_of
+from crossover.report.templates import environment_of
+from crossover.tables.registry import ANSWERS
+from report_pages import TEMPLATES
+
+WORDS: Any = environment_of(TEMPLATES).get_template("words.j2").module
+
+
+def answer(**known: Any) -> dict[str, Any]:
+    """A crossover of 100 between 80 and 120 over sizes from 1 to 10,000."""
+    plain = {
+        "kind": "crossover",
+        "machine": "here",
+        "line": "",
+        "status": "bracketed",
+        "value": 100.0,
+        "low": 80.0,
+        "high": 120.0,
+        "unit": "neurons",
+        "winner": "GPU",
+        "loser": "CPU",
+        "cost": "time",
+        "smallest": 1.0,
+        "largest": 10_000.0,
+        "near": [],
+        "doubts": [],
+        "trials": 3,
+    }
+    return dict.fromkeys(ANSWERS) | plain | known
+
+
+def best(**known: Any) -> dict[str, Any]:
+    ways = {"winner_ways": ["one CUDA graph"], "loser_ways": ["1 core"]}
+    moved = {"moved_status": "bracketed", "moved_from": 100.0}
+    return answer(kind="best", value=30.0, low=20.0, high=40.0, factor=0.3, **ways) | moved | known
+
+
+def claim(**known: Any) -> dict[str, Any]:
+    return {
+        "form": "crossover_between",
+        "machine": "here",
+        "source": "Somebody",
+        "published": "100",
+        "where": None,
+    } | known
+
+
+@pytest.mark.parametrize(
+    ("known", "sides", "shares"),
+    [
+        ({"low": 10.0, "high": 100.0}, ["cpu", "inconclusive", "gpu"], [1 / 4, 1 / 4, 1 / 2]),
+        ({"low": None, "high": None, "bracket_low": 10, "bracket_high": 100}, ["cpu", "inconclusive", "gpu"], None),
+        ({"low": 0.5, "high": 100.0}, ["inconclusive", "gpu"], [1 / 2, 1 / 2]),
+        ({"status": "reversed", "low": 10.0, "high": 100.0}, ["gpu", "inconclusive", "cpu"], [1 / 4, 1 / 4, 1 / 2]),
+        ({"status": "below_range"}, ["gpu"], [1]),
+        ({"status": "above_range", "winner": "CPU", "loser": "GPU"}, ["cpu"], [1]),
+        ({"status": "edge_tie", "low": 100.0, "high": None, "reach": 100.0}, ["gpu", "inconclusive"], [1 / 2, 1 / 2]),
+        ({"status": "edge_tie", "low": None, "high": 100.0, "reach": 100.0}, ["inconclusive", "gpu"], [1 / 2, 1 / 2]),
+        ({"status": "edge_tie", "low": None, "high": None, "reach": None}, ["inconclusive"], [1]),
+        ({"status": "multiple", "near": [10, 100]}, ["inconclusive"], [1]),
+        ({"smallest": None}, [], []),
+        ({"largest": 1.0}, [], []),
+        ({"cost": "energy"}, [], []),
+        ({"kind": "latency"}, [], []),
+    ],
+)
+def test_a_bar_is_inconclusive_within_the_interval(
+    known: dict[str, Any], sides: list[str], shares: list[float] | None
+) -> None:
+    parts = bar_of(answer(**known))
+    assert [part["side"] for part in parts] == sides
+    assert sum(part["share"] for part in parts) == pytest.approx(1.0 if sides else 0.0)
+    if shares is not None:
+        assert [part["share"] for part in parts] == pytest.approx(shares)
+
+
+@pytest.mark.parametrize(
+    ("known", "shown"),
+    [
+        ({}, True),
+        ({"moved_from": 35.0}, False),  # within its interval
+        ({"status": "below_range"}, True),
+        ({"status": "below_range", "moved_status": "below_range", "moved_from": None}, False),
+        ({"status": "undecided"}, False),
+        ({"machine": "elsewhere"}, False),
+    ],
+)
+def test_tuned_configurations_have_a_second_line_where_they_change_the_answer(
+    known: dict[str, Any], shown: bool
+) -> None:
+    row = row_of([answer(), best(**known)], [])
+    assert (row["tuned"] is not None) is shown
+    assert len(row["tuned_bar"]) == (0 if not shown else 1 if "status" in known else 3)
+
+
+def test_a_row_is_one_sentence_with_its_interval_and_the_published_value() -> None:
+    claims = [
+        claim(source="ours", published="1"),
+        claim(form="ratio", published="4"),
+        claim(machine="there", published="5"),
+        claim(published="90 to 110", verdict="reproduced"),
+    ]
+    row = row_of([answer(line="resident"), answer(line="as published", value=200.0), best()], claims)
+    assert str(WORDS.row_said(row)) == ("resident: GPU faster above 100 neurons (95 % CI 80 to 120); first of 2 series")
+    assert str(WORDS.published(row)).startswith("published 90 to 110: ")
+    assert str(WORDS.configurations(row["tuned"])) == "GPU: one CUDA graph; CPU: 1 core"
+    assert str(WORDS.tuned_said(row["tuned"])) == "GPU faster above 30 neurons (95 % CI 20 to 40)"
+
+
+def test_times_of_a_headline_are_of_one_series() -> None:
+    times = [
+        answer(kind="step_time", device="CPU", line=line, value=seconds, place=place, low=None, high=None, cost=None)
+        for line, seconds, place in (
+            ("bf16", 2.59e-3, "64 neurons"),
+            ("bf16", 7e-3, "256 neurons"),
+            ("fp32", 14.1e-3, "256 neurons"),
+        )
+    ]
+    said = str(WORDS.row_said(row_of(times, [])))
+    assert said == "bf16: CPU takes 2.59 ms a step at 64 neurons, 7.00 ms at 256 neurons; first of 2 series"
