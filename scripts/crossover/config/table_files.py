@@ -26,6 +26,8 @@ DELIMITERS = (",", ";", "\t", "|")
 """Of those that give a header the most columns, the first one is taken."""
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>")
 """Fields of a CSV file, outside of quotes, that hold no value."""
+NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
+"""A value where a column's name is expected."""
 INDEX = re.compile(r"(Unnamed: [\d.]+|__index_level_\d+__)?")
 """Names of columns that number the rows: none, what pandas makes of none, and what it calls an index."""
 AMBIGUOUS = r"^[+-]?([0-9]{1,3}|[1-9][0-9]{0,2},[0-9]{3})$"
@@ -213,6 +215,8 @@ def _others(columns: _Columns, targets: str) -> list[str]:
 
 def _allowed(name: str, columns: Sequence[str]) -> str:
     """The columns of a table, or some of many, and the closest one."""
+    if not name.isdecimal() and all(NUMBER.fullmatch(column) for column in columns):
+        return "its first line holds numbers; begin it with a line that names the columns"
     if len(columns) <= MOST_NAMED:
         return allowed_names(name, columns)
     return f"it has {len(columns)}: {', '.join(columns[:MOST_NAMED])}, ...{did_you_mean(name, columns, 1)}"

@@ -60,7 +60,8 @@ class OpenCell:
         reason = wrong_device(task, self.target, self.job.uuid, self.board)
         reason = reason or changes({**self.switches, **task.switches}, read_switches())
         if reason is not None:
-            raise InvalidError(reason)
+            model = self.job.cell.model
+            raise InvalidError(f"{model.shown}: {reason}" if model else reason)
 
 
 def open_cell(job: Job) -> OpenCell:

@@ -435,7 +435,8 @@ class _Own(Task):
             what += f", since lengths must stay in host memory: Step(host={names or '[NAME]'})"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
             what += ", since its loss is not a tensor of one number"
-        if "closure" in (traceback.extract_tb(error.__traceback__)[-1].line or ""):
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        if last.name == "step" and "closure" in (last.line or ""):
             what += f", since its optimizer needs a closure: {GIVE_CLOSURE}"
         return what if not self.notes else f"{what} ({'; '.join(self.notes)})"
 

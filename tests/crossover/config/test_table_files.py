@@ -40,6 +40,10 @@ def test_all_other_columns_are_inputs(given: dict[str, Any], folder: Any) -> Non
     [
         ({"file": "none.csv"}, "here: file: there is no file none.csv; give a CSV or Parquet file"),
         ({"targets": "lable"}, "here: targets: samples.csv has no column 'lable'; allowed: a, b, label (did"),
+        (
+            {"file": "headless.csv"},
+            "here: targets: headless.csv has no column 'label'; its first line holds numbers; begin",
+        ),
         ({"inputs": ["a", "c"]}, "here: inputs: samples.csv has no column 'c'; allowed: a, b, label"),
         ({"inputs": ["a", "label"]}, "here: inputs: 'label' is the column to predict; leave it out"),
         ({"file": "empty.csv"}, "here: file: empty.csv cannot be read (no line names columns); give a CSV"),
@@ -57,7 +61,12 @@ def test_all_other_columns_are_inputs(given: dict[str, Any], folder: Any) -> Non
 def test_what_is_no_table_is_one_line(
     given: dict[str, Any], folder: Any, complaint: Callable[..., str], changes: dict[str, Any], message: str
 ) -> None:
-    texts = {"empty.csv": "\n\n", "text.parquet": "a,b,label\n1,2,3\n", "one.csv": "label\n1\n"}
+    texts = {
+        "empty.csv": "\n\n",
+        "text.parquet": "a,b,label\n1,2,3\n",
+        "one.csv": "label\n1\n",
+        "headless.csv": "0.5,-1e-3,3\n1,2,4\n",
+    }
     texts |= {"index.csv": ",label\n0,1\n", "twice.csv": "a,label,a\n1,2,3\n"}
     texts |= {"wide.csv": ",".join(f"g{number}" for number in range(20_000))}
     for name, text in texts.items():
