@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import re
 from collections.abc import Callable
@@ -978,4 +979,7 @@ def test_the_error_of_a_loaders_worker_has_the_users_line(build: Build) -> None:
                 return nn.Linear(1, 1), DataLoader(Data(), batch_size=batch_size, num_workers=1)
             """
         )
-    assert str(found.value).endswith("net0.py: line 9: its data fail: OSError: no img37.png")
+    said = str(found.value)
+    del found  # with the loader, which ends its worker
+    gc.collect()
+    assert said.endswith("net0.py: line 9: its data fail: OSError: no img37.png")
