@@ -195,9 +195,10 @@ class TestThresholds:
             assert should_use_gpu(thresholds, STUDY, 100, protocol="resident", default=False) is False
             assert should_use_gpu(thresholds, STUDY, 100, device="cuda", gpu="NVIDIA H200") is None
 
-    def test_a_gpu_elsewhere_counts_if_it_is_asked_for(self, known: Any) -> None:
+    def test_a_gpu_elsewhere_counts_if_it_is_asked_for(self, known: Any, own: Any, tmp_path: Path) -> None:
         assert should_use_gpu(known, STUDY, 10_000) is None
         assert use_it(known, 10_000) is True
+        assert use_it(read_back(tables(own), tmp_path), 10_000) is None
 
     def test_a_single_trial_counts_if_it_is_asked_for(self, row: Row, own: Any, tmp_path: Path) -> None:
         """The GPU is 0.2, 2 and 20 times as fast: from 1000 on by more than 1.25 times."""
