@@ -3,7 +3,8 @@
 from thresholds import read_thresholds, should_use_gpu
 
 thresholds = read_thresholds("thresholds.json")
-device = "cuda" if should_use_gpu(thresholds, "hsf_width", 2000, default=True) else "cpu"
+wins = should_use_gpu(thresholds, "hsf_width", 2000, protocol="resident", default=False)
+device = "cuda" if wins else "cpu"
 """
 
 from __future__ import annotations
@@ -13,46 +14,76 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-VERSION = 1
-AXES = ("machine", "variant", "protocol", "batch_size", "precision", "execution", "device", "gpu", "cpu")
+VERSION = 2
+GPU_AXES = ("device", "gpu")
+AXES = ("machine", "variant", "protocol", "batch_size", "precision", "execution", "cpu", *GPU_AXES)
 
 Threshold = Mapping[str, Any]
-"""A line of a study: from where on which device is faster, and what was measured on what."""
+"""A series of a study: its crossover, the ranges of sizes at which a device is faster, caveats and hardware."""
 
 
 def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
     """The thresholds in a file; raises ValueError for a file of another kind or version."""
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - a text will do for a path
-        found = json.load(file)
-    if not isinstance(found, dict) or found.get("version") != VERSION:
-        raise ValueError(f"{path}: not thresholds of version {VERSION}")
-    return list(found["thresholds"])
+        content = json.load(file)
+    if not isinstance(content, dict) or content.get("version") != VERSION:
+        raise ValueError(f"{path}: not thresholds of version {VERSION}; copy thresholds.py from the run's Crossover")
+    return list(content["thresholds"])
 
 
 def should_use_gpu(
-    thresholds: Sequence[Threshold], study: str, size: float, *, default: bool | None = None, **axes: Any
+    thresholds: Sequence[Threshold],
+    study: str,
+    size: float,
+    *,
+    default: bool | None = None,
+    gpu_measured_elsewhere: bool = False,
+    single_trial: bool = False,
+    beyond_measured: bool = False,
+    **axes: Any,
 ) -> bool | None:
     """Whether the GPU is faster at a size, counted as the crossover is; `default` where that is not known.
 
-    It is not known within the 95 % interval of the crossover (of a single trial, between the two sizes that bracket
-    it), and where the devices were not told apart. Beyond the sizes that were measured, the answer is that at the
-    nearest of them. `axes` pick a line of the study, as batch_size=512 or precision="fp32"; raises ValueError if they
-    leave none, or several. A GPU that was measured elsewhere counts only with gpu_measured_elsewhere=True.
+    It is known at the sizes measured, outside of the 95 % interval of the crossover, where the trials tell the devices
+    apart. Three more answers count only if asked for: those of a GPU that was measured on another machine, those from a
+    single trial (a lead of 1.25 times), and beyond the sizes measured that at the nearest of them.
+
+    `axes` pick a series of the study, as batch_size=512 or precision="fp32". Raises ValueError for a study or axis that
+    the thresholds do not have, and if several series are left.
     """
-    wanted = {"study": study, "gpu_measured_elsewhere": False, **axes}
-    lines = [one for one in thresholds if all(one.get(axis) == value for axis, value in wanted.items())]
-    if not lines:
-        raise ValueError(f"no line has {wanted}; allowed: studies {sorted({str(one['study']) for one in thresholds})}")
-    if len(lines) > 1:
-        values = {axis: sorted({str(one[axis]) for one in lines}) for axis in AXES}
-        choices = {axis: own for axis, own in values.items() if len(own) > 1}
-        raise ValueError(f"{len(lines)} lines have {wanted}; allowed: one; name one of each of {choices}")
-    (line,) = lines
-    if line["smallest"] is None:
+    of_study = [series for series in thresholds if series["study"] == study]
+    if not of_study:
+        raise ValueError(f"study {study!r} has no thresholds; allowed: {sorted({s['study'] for s in thresholds})}")
+    if unknown := [axis for axis in axes if axis not in AXES]:
+        raise ValueError(f"{unknown[0]!r} is no axis of a series; allowed: {', '.join(AXES)}")
+    picked = [series for series in of_study if all(_agrees(series, axis, value) for axis, value in axes.items())]
+    if not picked:
+        raise ValueError(f"no series of study {study!r} has {axes}; allowed: {_values(of_study, axes)}")
+    with_gpu = [
+        series
+        for series in picked
+        if series["device"] is not None and series["gpu_measured_elsewhere"] == gpu_measured_elsewhere
+    ]
+    if not with_gpu:
         return default
-    size = min(max(size, line["smallest"]), line["largest"])
-    if line["until"] is not None and size <= line["until"]:
-        return bool(line["faster_below"] == "gpu")
-    if line["from"] is not None and size >= line["from"]:
-        return bool(line["faster_above"] == "gpu")
+    if len(with_gpu) > 1:
+        choices = {axis: values for axis, values in _values(with_gpu, AXES).items() if len(values) > 1}
+        raise ValueError(f"{len(with_gpu)} series of study {study!r} have {axes}; name one value of {choices}")
+    (series,) = with_gpu
+    if series["single_trial"] and not single_trial:
+        return default
+    if beyond_measured and series["smallest"] is not None:
+        size = min(max(size, series["smallest"]), series["largest"])
+    for sizes in series["ranges"]:
+        if sizes["from"] <= size <= sizes["until"]:
+            return bool(sizes["faster"] == "gpu")
     return default
+
+
+def _agrees(series: Threshold, axis: str, value: Any) -> bool:
+    """Whether a series has the value; one without a GPU agrees with any, since it has the default for each."""
+    return bool(series[axis] == value) or (axis in GPU_AXES and series["device"] is None)
+
+
+def _values(thresholds: Sequence[Threshold], axes: Sequence[str] | Mapping[str, Any]) -> dict[str, list[str]]:
+    return {axis: sorted({str(series[axis]) for series in thresholds}) for axis in axes}

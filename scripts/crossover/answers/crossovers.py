@@ -57,7 +57,7 @@ def _answer(row: dict[str, Any], own: RunTables, several: Sequence[str], labelle
         **known,
         "kind": "crossover",
         "line": name_by(row, [axis for axis in several if axis != row["pair"]]),
-        "doubts": known["doubts"] + _doubts_of_line(row, own.cells),
+        "doubts": known["doubts"] + doubts_of_series(row, own.cells),
         **reach_of(row, own.ratios, contender, baseline),
     }
 
@@ -145,8 +145,8 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
     }
 
 
-def _doubts_of_line(row: dict[str, Any], cells: pd.DataFrame) -> list[str]:
-    """What lost cells of the line, and flags at the sizes of the crossover's bracket leave in doubt."""
+def doubts_of_series(row: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
+    """What lost cells of a crossover's series, and flags at the sizes of its bracket leave in doubt."""
     line = rows_with(cells, [axis for axis in LINE_AXES if axis != row["pair"]], row)
     sides = line[line["device"].isin([row["device"], row["baseline"], row["contender"]])]
     lost = ["lost_cells"] if (sides["status"] != "ok").any() else []

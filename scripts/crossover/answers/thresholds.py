@@ -1,13 +1,16 @@
-"""Crossovers for programs: from where on which device is faster, as thresholds.json has it."""
+"""Crossovers for programs: the sizes at which a device is faster, as thresholds.json has them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
 
+from crossover.answers.crossovers import answer_of, doubts_of_series
+from crossover.statistics.crossover_curve import ONE_TRIAL_LEAD
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.labels import axis_label
@@ -19,32 +22,22 @@ GPU, CPU = "gpu", "cpu"
 
 
 def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
-    """The content of thresholds.json: one entry for each line and accelerator, its GPU here or measured elsewhere."""
+    """The content of thresholds.json: one entry for each series and accelerator, its GPU here or measured elsewhere.
+
+    A series without an accelerator has an entry, too: its `device` and `gpu` are null.
+    """
     crossovers = tables.crossovers
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
     rows = records(pd.concat([headline_rows(crossovers), elsewhere]))
-    found = [_threshold(row, tables) for row in rows if row["contender"] is not None]
-    return {"version": VERSION, "made_at": made_at, "thresholds": found}
+    return {"version": VERSION, "made_at": made_at, "thresholds": [_threshold(row, tables) for row in rows]}
 
 
 def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     pairs = tables.ratios[tables.ratios["pair"] == row["pair"]]
     axes = [*LINE_AXES, "baseline", "baseline_machine", "contender"]
-    own = rows_with(pairs, axes, row).dropna(subset=row["x_axis"]).sort_values(row["x_axis"])
-    smallest, largest = own[row["x_axis"]].astype(float).iloc[[0, -1]] if len(own) else (None, None)
-    first, last = (GPU if ratio > 1 else CPU for ratio in own["ratio"].iloc[[0, -1]]) if len(own) else (None, None)
-    indicative = row["crossover_low"] is None and row["crossover_high"] is None
-    low, high = (row[f"{'bracket' if indicative else 'crossover'}_{end}"] for end in ("low", "high"))
-    known = {
-        "bracketed": {"faster_below": CPU, "until": low, "faster_above": GPU, "from": high},
-        "reversed": {"faster_below": GPU, "until": low, "faster_above": CPU, "from": high},
-        "edge_tie": {
-            **({} if low is None else {"faster_below": first, "until": low}),
-            **({} if high is None else {"faster_above": last, "from": high}),
-        },
-        "below_range": {"faster_above": GPU, "from": smallest},
-        "above_range": {"faster_below": CPU, "until": largest},
-    }
+    speedups = rows_with(pairs, axes, row).dropna(subset=row["x_axis"]).set_index(row["x_axis"]).sort_index()
+    speedups = speedups[["ratio", "ratio_low", "ratio_high"]].astype(float).set_axis(speedups.index.astype(float))
+    smallest, largest = speedups.index[[0, -1]] if len(speedups) else (None, None)
     here, there = (
         _host(tables, row["baseline_machine"], row["baseline"]),
         _host(tables, row["machine"], row["contender"]),
@@ -61,11 +54,48 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "unit": axis_label(row),
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
+        "single_trial": _is_single_trial(speedups),
+        "caveats": [*answer_of(row, GPU, CPU)["doubts"], *doubts_of_series(row, tables.cells)],
         "smallest": smallest,
         "largest": largest,
-        **{"faster_below": None, "until": None, "faster_above": None, "from": None},
-        **known.get(str(row["status"]), {}),
+        "ranges": list(_ranges(row, speedups)) if len(speedups) else [],
     }
+
+
+def _is_single_trial(speedups: pd.DataFrame) -> bool:
+    """Whether sizes were measured, none of them with the two trials on both sides that an interval needs."""
+    return len(speedups) > 0 and bool(speedups["ratio_low"].isna().all())
+
+
+def _ranges(row: Mapping[str, Any], speedups: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The sizes at which a device is faster, up to the ends of the crossover's interval (or of its bracket).
+
+    They end before a measured size at which the trials do not show it. `speedups` of the GPU are indexed by size.
+    """
+    indicative = row["crossover_low"] is None and row["crossover_high"] is None
+    low, high = (row[f"{'bracket' if indicative else 'crossover'}_{end}"] for end in ("low", "high"))
+    smallest, largest = speedups.index[[0, -1]]
+    first, last = (GPU if speedup > 1 else CPU for speedup in speedups["ratio"].iloc[[0, -1]])
+    below, above = (smallest, low, first), (high, largest, last)
+    by_status = {
+        "bracketed": [below, above],
+        "reversed": [below, above],
+        "edge_tie": [below, above],
+        "below_range": [(smallest, largest, GPU)],
+        "above_range": [(smallest, largest, CPU)],
+    }
+    lows, highs = speedups["ratio_low"], speedups["ratio_high"]
+    if _is_single_trial(speedups):
+        lows, highs = speedups["ratio"] / ONE_TRIAL_LEAD, speedups["ratio"] * ONE_TRIAL_LEAD
+    for start, end, faster in by_status.get(str(row["status"]), []):
+        if start is None or end is None:
+            continue
+        shown = (lows >= 1 if faster == GPU else highs <= 1).loc[start:end]
+        points = {start: True, end: True} | shown.to_dict()
+        for is_shown, group in groupby(sorted(points), points.get):
+            sizes = list(group)
+            if is_shown and any(size in shown.index for size in sizes):
+                yield {"from": sizes[0], "until": sizes[-1], "faster": faster}
 
 
 def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:
@@ -75,17 +105,28 @@ def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:
     return next(iter(records(found.head(1))), {})
 
 
+HEADER = "# Sizes at which a GPU of this machine is faster, by several trials; thresholds.json has all others.\n"
+
+
 def as_environment(thresholds: Sequence[Mapping[str, Any]]) -> str:
-    """The same for a shell: a variable for each end of the sizes at which a GPU is faster, `_FROM` and `_UNTIL`."""
-    lines = []
-    for one in thresholds:
-        words = [one["study"], one["machine"], one["variant"], one["protocol"], f"batch {one['batch_size']}"]
-        words += [one["precision"], one["execution"], one["device"], "faster"]
-        place = "measured elsewhere" if one["gpu_measured_elsewhere"] else "measured here"
-        for side, end in (("faster_above", "from"), ("faster_below", "until")):
-            if one[side] == GPU and one[end] is not None:
-                name = re.sub(r"\W+", "_", " ".join([*words, end])).upper()
-                value = int(one[end]) if float(one[end]).is_integer() else one[end]
-                lines.append(f"# {one['unit']}; {one['gpu']}, {place}; {one['status']}; trials: {one['trials']}\n")
-                lines.append(f"{name}={value}\n")
+    """The same for a shell: variables for both ends of the sizes at which a GPU is faster, `_FROM` and `_UNTIL`.
+
+    GPUs that were measured elsewhere and single trials are left out, as `should_use_gpu` leaves them out.
+    """
+    lines = [HEADER]
+    for series in thresholds:
+        if series["gpu_measured_elsewhere"] or series["single_trial"]:
+            continue
+        words = [series["study"], series["machine"], series["variant"], series["protocol"]]
+        words += [f"batch {series['batch_size']}", series["precision"], series["execution"], series["device"], "faster"]
+        caveats = f"; caveats: {', '.join(series['caveats'])}" if series["caveats"] else ""
+        ranges = [sizes for sizes in series["ranges"] if sizes["faster"] == GPU]
+        for number, sizes in enumerate(ranges, start=1):
+            lines.append(
+                f"# {series['unit']}; {series['gpu']}; {series['status']}; trials: {series['trials']}{caveats}\n"
+            )
+            for end in ("from", "until"):
+                numbered = [*words, end, *([number] if len(ranges) > 1 else [])]
+                name = re.sub(r"\W+", "_", " ".join(map(str, numbered))).upper()
+                lines.append(f"{name}={int(sizes[end]) if sizes[end].is_integer() else sizes[end]}\n")
     return "".join(lines)

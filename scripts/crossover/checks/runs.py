@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 
 from crossover.errors import UserError, allowed_names
-from crossover.statistics.run_comparison import FASTER, MISSING, SLOWER, VERDICTS, summary
+from crossover.statistics.intervals import FASTER, SLOWER
+from crossover.statistics.run_comparison import CODE, MISSING, NO_DATA, VERDICTS, summary
 from crossover.tables.frames import of_study, read_trials
 from crossover.tables.guards import ENVIRONMENT_COLUMNS, differing_environments
 from crossover.tables.registry import CELL_AXES
@@ -42,7 +44,7 @@ def _place(name: str) -> tuple[Path, str | None]:
 def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
     path = folder / "measurements.parquet"
     # Runs of older and newer versions are compared too, if they have the needed columns.
-    others = ["machine", *ENVIRONMENT_COLUMNS]
+    others = ["machine", *ENVIRONMENT_COLUMNS, *chain.from_iterable(CODE.values())]
     trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, others).to_pandas()
     known = sorted(trials["study"].unique())
     if study is not None and study not in known:
@@ -51,24 +53,47 @@ def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
 
 
 def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.DataFrame) -> str:
-    """A comparison as tables for a terminal: cells, counts of verdicts, spread of the ratios, environments."""
+    """A comparison as tables for a terminal: cells, verdicts, spread of the ratios, and what differs or is missing."""
     shown = cells_shown(comparison)
     varying = [axis for axis in CELL_AXES if comparison[axis].nunique() > 1] or ["size"]
     columns = [*varying, "ratio", "ratio_low", "ratio_high", "verdict", "missing_in"]
-    counts = comparison["verdict"].value_counts().reindex([*VERDICTS, MISSING], fill_value=0)
+    counts = comparison["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+    in_both = comparison[comparison["verdict"] != MISSING]
+    nothing = "no difference" if len(in_both) else "not compared: no cell is in both runs"
     parts = {
         f"cells ({len(shown)} of {len(comparison)} shown)": _table(shown[columns].set_index(varying)),
-        "verdicts": _table(counts.to_frame("cells")),
-        "ratios second/first": _table(summary(comparison).to_frame("value")),
-        "environments": "\n".join(differing_environments(first, second)) or "no difference",
+        "verdicts on the second run": _table(counts.to_frame("cells")),
+        "cells without a time in both runs": _without_time(comparison),
+        "ratios first/second (above 1 the second is faster)": _table(summary(comparison).to_frame("value")),
+        "environments": "\n".join(differing_environments(first, second)) or nothing,
+        "code": "\n".join(_differing_code(in_both)) or nothing,
     }
     return "\n\n".join(f"{title}\n{text}" for title, text in parts.items())
 
 
 def cells_shown(comparison: pd.DataFrame) -> pd.DataFrame:
-    """All cells of a small comparison; of a large one those that differ or are missing, up to MOST_LINES."""
-    differing = comparison["verdict"].isin([FASTER, SLOWER, MISSING])
+    """All cells of a small comparison; of a large one those that differ or lack a time, up to MOST_LINES."""
+    differing = comparison["verdict"].isin([FASTER, SLOWER, NO_DATA, MISSING])
     return (comparison if len(comparison) <= MOST_LINES else comparison[differing]).head(MOST_LINES)
+
+
+def _without_time(comparison: pd.DataFrame) -> str:
+    """How many cells of a device lack a time, by how their trials ended in each run."""
+    lacking = comparison[comparison["verdict"].isin([NO_DATA, MISSING])]
+    by = ["study", "machine", "device", "status_first", "status_second"]
+    counts = lacking[by].fillna(MISSING).value_counts(sort=False)
+    return _table(counts.to_frame("cells")) if len(lacking) else "none"
+
+
+def _differing_code(in_both: pd.DataFrame) -> list[str]:
+    """One line for each code that is not recorded as the same in both runs, with its cells and their studies."""
+    lines = []
+    for code in CODE:
+        differing = in_both[in_both["differing_code"] == code]
+        if len(differing):
+            studies = ", ".join(sorted(differing["study"].unique()))
+            lines.append(f"code of the {code}: not the same in {len(differing)} of {len(in_both)} cells ({studies})")
+    return lines
 
 
 def _table(frame: pd.DataFrame) -> str:

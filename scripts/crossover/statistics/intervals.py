@@ -16,6 +16,10 @@ from scipy import special  # its stats takes most of a second to import
 
 CONFIDENCE = 0.95
 
+COMPARISONS = ("faster", "slower", "equivalent", "inconclusive", "single_trial")
+FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL = COMPARISONS
+"""How a contender compares with a baseline."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -88,6 +92,21 @@ def ratio_of(first: LogMean, second: LogMean) -> Interval:
     freedom = variance**2 / squares if squares > 0 else 1.0
     spread = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
     return _exp(Interval(difference, difference - spread, difference + spread))
+
+
+def compared(ratio: Interval, margin: float = 0.0) -> str:
+    """How a contender compares with a baseline: one of COMPARISONS. `ratio` is time of the baseline over its time.
+
+    `equivalent` if the whole interval lies between 1 / (1 + margin) and 1 + margin; else `faster` or `slower` if it
+    excludes 1; else `inconclusive`. `single_trial` without an interval.
+    """
+    if ratio.low is None or ratio.high is None:
+        return SINGLE_TRIAL
+    if ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin:
+        return EQUIVALENT
+    if ratio.low > 1:
+        return FASTER
+    return SLOWER if ratio.high < 1 else INCONCLUSIVE
 
 
 def paired_ratio(of: Sequence[float], over: Sequence[float], together: int = 1) -> Interval:

@@ -1,4 +1,4 @@
-"""Two runs compared cell by cell: the ratio of their times with its interval, and a verdict on it."""
+"""Two runs compared cell by cell: the ratio of their times with its interval, a verdict on it, and unlike code."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import math
 import numpy as np
 import pandas as pd
 
-from crossover.statistics.intervals import Interval, ratio_over_trials
+from crossover.statistics.intervals import COMPARISONS, compared, ratio_over_trials
 from crossover.tables.registry import CELL_AXES
 
-VERDICTS = FASTER, SLOWER, SAME, AMBIGUOUS = "FASTER", "SLOWER", "SAME", "AMBIGUOUS"
-MISSING = "missing"
+NO_DATA, MISSING = "no_data", "missing"
+VERDICTS = (*COMPARISONS, NO_DATA, MISSING)
 
-SAME_WITHIN = 1.02
-"""Times whose ratio lies between 1 / 1.02 and 1.02 count as the same."""
+MARGIN = 0.02
+"""Times whose ratio lies between 1 / 1.02 and 1.02 are equivalent."""
+
+CODE = {"model": ("model", "model_key"), "measurement": ("code_key",)}
+"""What of a cell's code can differ, with the columns of measurements that show it; code_key covers the model's, too."""
 
 COMPARISON_COLUMNS = {
-    "verdict": "of the second run over the first: FASTER, SLOWER, SAME, AMBIGUOUS; or missing",
-    "ratio": "time of the second run over time of the first; empty where one has no time",
+    "verdict": f"on the second run: {', '.join(COMPARISONS)}; {NO_DATA}: a run has no time; {MISSING}: nor the cell",
+    "ratio": "time of the first run over time of the second, above 1 the second is faster; empty where one has no time",
     "ratio_low": "lower end of its 95 % interval; empty where a run has fewer than two ok trials",
     "ratio_high": "upper end of its 95 % interval; empty where a run has fewer than two ok trials",
     "within": "whether the two agree within their trials' spread, i.e. the interval holds 1; empty without one",
@@ -27,23 +30,9 @@ COMPARISON_COLUMNS = {
     "status_first": "how the first run's trials ended, each way once",
     "status_second": "how the second run's trials ended, each way once",
     "missing_in": "the run that lacks the cell: first or second",
+    "differing_code": "code that is not recorded as the same in both: of the model, or else of the measurement",
 }
 """The columns of a comparison beside the axes of its cell."""
-
-
-def verdict_on(ratio: Interval) -> str:
-    """The verdict on the ratio of the second side's time over the first's.
-
-    SAME if the whole 95 % interval lies within 2 % of 1; else FASTER or SLOWER if it excludes 1; else AMBIGUOUS, as
-    also with fewer than two trials on a side, which give no interval.
-    """
-    if ratio.low is None or ratio.high is None:
-        return AMBIGUOUS
-    if ratio.low >= 1 / SAME_WITHIN and ratio.high <= SAME_WITHIN:
-        return SAME
-    if ratio.high < 1:
-        return FASTER
-    return SLOWER if ratio.low > 1 else AMBIGUOUS
 
 
 def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
@@ -63,21 +52,35 @@ def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
 
 def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> dict[str, object]:
     first_s, second_s = _times_s(first), _times_s(second)
-    found = ratio_over_trials(first_s, second_s) if first_s and second_s else None
-    missing_in = "first" if first is None else "second" if second is None else None
     row: dict[str, object] = {
-        "verdict": MISSING if missing_in else verdict_on(found) if found else AMBIGUOUS,
+        "verdict": NO_DATA,
         "trials_first": len(first_s),
         "trials_second": len(second_s),
         "status_first": _statuses(first),
         "status_second": _statuses(second),
-        "missing_in": missing_in,
     }
-    if found:
-        row |= {"ratio": found.mean, "ratio_low": found.low, "ratio_high": found.high}
-    if found and found.low is not None and found.high is not None:
-        row["within"] = found.low <= 1 <= found.high
+    if first is None or second is None:
+        return row | {"verdict": MISSING, "missing_in": "first" if first is None else "second"}
+    row["differing_code"] = _differing_code(first, second)
+    if first_s and second_s:
+        ratio = ratio_over_trials(second_s, first_s)
+        row["verdict"] = compared(ratio, MARGIN)
+        row |= {"ratio": ratio.mean, "ratio_low": ratio.low, "ratio_high": ratio.high}
+        if ratio.low is not None and ratio.high is not None:
+            row["within"] = ratio.low <= 1 <= ratio.high
     return row
+
+
+def _differing_code(first: pd.DataFrame, second: pd.DataFrame) -> str | None:
+    for code, columns in CODE.items():
+        if any(_values(first, column) != _values(second, column) for column in columns):
+            return code
+    return None
+
+
+def _values(cell: pd.DataFrame, column: str) -> set[str]:
+    """The values of a cell's trials; none where an older run lacks the column."""
+    return {value for value in cell[column] if pd.notna(value)} if column in cell else set()
 
 
 def _times_s(cell: pd.DataFrame | None) -> list[float]:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from crossover import thresholds as thresholds_reader
 from crossover.answers.thresholds import as_environment, thresholds_of
 from crossover.report.formats import amount_text
 from crossover.report.templates import environment_of
+from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.ratios import ratios_of
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
 from crossover.tables.reference_facts import Facts
@@ -145,6 +153,13 @@ def test_with_a_gpu_here_each_device_is_held_against_its_like(row: Row, own: Any
     }
 
 
+def read_back(run: RunTables, folder: Path) -> list[Any]:
+    """The thresholds of a run, written to a file and read as a program reads them."""
+    file = folder / "thresholds.json"
+    file.write_text(json.dumps(thresholds_of(run, "today")))
+    return list(read_thresholds(file))
+
+
 def use_it(known: Any, size: float, **axes: Any) -> bool | None:
     """The same for a GPU measured elsewhere."""
     return should_use_gpu(known, STUDY, size, gpu_measured_elsewhere=True, **axes)
@@ -153,67 +168,152 @@ def use_it(known: Any, size: float, **axes: Any) -> bool | None:
 class TestThresholds:
     @pytest.fixture
     def known(self, own: Any, elsewhere: Any, tmp_path: Path) -> list[Any]:
-        file = tmp_path / "thresholds.json"
-        file.write_text(json.dumps(thresholds_of(tables(own, elsewhere()), "today")))
-        return list(read_thresholds(file))
+        return read_back(tables(own, elsewhere()), tmp_path)
 
     def test_the_device_is_known_outside_of_the_interval(self, known: Any) -> None:
-        (line,) = known
-        assert (line["unit"], line["gpu"], line["gpu_measured_elsewhere"]) == ("linear layers", "NVIDIA H200", True)
-        assert (line["gpu_torch_version"], line["gpu_measured_on"]) == ("2.13.0", "2026-11-23")
-        sizes = {100: False, 450: False, 3000: True, 10_000: True, 1: False, 20_000: True, 1000: None}
+        _, series = known
+        assert (series["unit"], series["gpu"], series["gpu_measured_elsewhere"]) == (
+            "linear layers",
+            "NVIDIA H200",
+            True,
+        )
+        assert (series["gpu_torch_version"], series["gpu_measured_on"]) == ("2.13.0", "2026-11-23")
+        sizes = {100: False, 450: False, 3000: True, 10_000: True, 1000: None}
         assert {size: use_it(known, size) for size in sizes} == sizes
         assert use_it(known, 1000, default=True) is True
 
-    def test_a_gpu_elsewhere_is_no_reason_to_use_one_here(self, known: Any) -> None:
-        with pytest.raises(ValueError, match=r"no line has .*'gpu_measured_elsewhere': False"):
-            should_use_gpu(known, STUDY, 100)
+    def test_beyond_the_sizes_measured_nothing_is_known(self, known: Any) -> None:
+        assert {use_it(known, size) for size in (1, 99, 10_001, 20_000)} == {None}
+        assert use_it(known, 1, default=True) is True
+        nearest = {1: False, 20_000: True, 1000: None}
+        assert {size: use_it(known, size, beyond_measured=True) for size in nearest} == nearest
 
-    def test_a_gpu_here_has_the_facts_of_its_own_host(self, row: Row, own: Any) -> None:
+    def test_without_a_gpu_here_the_answer_is_the_default(self, known: Any, own: Any, tmp_path: Path) -> None:
+        """With a GPU that was measured elsewhere and without one; whichever series or device is asked for."""
+        batches = own + [row | {"batch_size": 7} for row in own]
+        for thresholds in (known, read_back(tables(own), tmp_path), read_back(tables(batches), tmp_path)):
+            assert should_use_gpu(thresholds, STUDY, 100, protocol="resident", default=False) is False
+            assert should_use_gpu(thresholds, STUDY, 100, device="cuda", gpu="NVIDIA H200") is None
+
+    def test_a_gpu_elsewhere_counts_if_it_is_asked_for(self, known: Any, own: Any, tmp_path: Path) -> None:
+        assert should_use_gpu(known, STUDY, 10_000) is None
+        assert use_it(known, 10_000) is True
+        assert use_it(read_back(tables(own), tmp_path), 10_000) is None
+
+    def test_a_single_trial_counts_if_it_is_asked_for(self, row: Row, own: Any, tmp_path: Path) -> None:
+        """The GPU is 0.2, 2 and 20 times as fast: from 1000 on by more than 1.25 times."""
+        rows = [trial for trial in own + trials(row, "cuda", lambda _: 2e-3) if trial["trial"] == 1]
+        (series,) = read_back(tables(rows), tmp_path)
+        assert (series["single_trial"], series["trials"]) == (True, 1)
+        assert {"one_trial", "no_interval"} <= set(series["caveats"])
+        assert should_use_gpu([series], STUDY, 10_000) is None
+        sizes = {100: False, 500: None, 1000: True, 10_000: True}
+        assert {size: should_use_gpu([series], STUDY, size, single_trial=True) for size in sizes} == sizes
+        assert "=" not in as_environment([series])
+
+    def test_caveats_of_the_cells_are_exported(self, row: Row, own: Any, tmp_path: Path) -> None:
+        rows = own + trials(row, "cuda", lambda _: 2e-3, flags=["drift"])
+        rows.append(rows[-1] | {"size": 20_000, "status": "oom", "step_time_s": None, "flags": []})
+        (series,) = read_back(tables(rows), tmp_path)
+        assert series["caveats"] == ["lost_cells", "drift"]
+        assert "; caveats: lost_cells, drift\n" in as_environment([series])
+
+    def test_at_a_size_that_the_trials_leave_open_nothing_is_known(self, row: Row, own: Any, tmp_path: Path) -> None:
+        """Four times as fast at both ends; at 1000 the GPU's trials scatter about the CPU's time."""
+        scatter = {1: 0.3, 2: 0.9, 3: 2.7}
+        gpu = trials(row, "cuda", lambda size: 1e-6 * size)
+        rows = [
+            trial | {"step_time_s": 4e-3 * scatter[trial["trial"]]} if trial["size"] == 1000 else trial for trial in gpu
+        ]
+        (series,) = read_back(tables(own + rows), tmp_path)
+        assert (series["status"], series["caveats"]) == ("below_range", ["unsure_sizes"])
+        sizes = {100: True, 500: None, 1000: None, 5000: None, 10_000: True}
+        assert {size: should_use_gpu([series], STUDY, size) for size in sizes} == sizes
+        ends = [line.partition("=")[0].partition("_FASTER_")[2] for line in as_environment([series]).splitlines()]
+        assert [end for end in ends if end] == ["FROM_1", "UNTIL_1", "FROM_2", "UNTIL_2"]
+
+    def test_of_two_like_devices_few_answers_are_wrong(self, row: Row, own: Any) -> None:
+        """Both take the same time, and trials scatter by 5 %: at most one run in twenty names a faster device."""
+        random = np.random.default_rng(0)
+        run = tables(own)
+        cells = pd.DataFrame(trials(row, "cpu", lambda _: 1.0) + trials(row, "cuda", lambda _: 1.0))
+        named = 0
+        for _ in range(60):
+            scattered = cells.assign(step_time_s=np.exp(random.normal(0, 0.05, len(cells))))
+            crossovers = crossovers_of(scattered, {STUDY: "size"})
+            like = replace(run, measurements=scattered, crossovers=crossovers, ratios=ratios_of(scattered))
+            (series,) = thresholds_of(like, "today")["thresholds"]
+            named += any(should_use_gpu([series], STUDY, size) is not None for size in range(100, 10_001, 33))
+        assert named <= 3
+
+    def test_a_gpu_here_has_the_facts_of_its_own_host(self, row: Row, own: Any, tmp_path: Path) -> None:
         host = {"torch_version": "2.12.0", "driver_version": "580", "started_at": "2026-11-22T10:00:00Z"}
-        found = tables(own + trials(row, "cuda", lambda _: 2e-3, **host))
-        (line,) = thresholds_of(found, "today")["thresholds"]
+        (series,) = read_back(tables(own + trials(row, "cuda", lambda _: 2e-3, **host)), tmp_path)
         facts = {"gpu_torch_version": "2.12.0", "gpu_driver_version": "580", "gpu_measured_on": "2026-11-22"}
-        assert facts.items() <= line.items()
-        assert should_use_gpu([line], STUDY, 100) is False
+        assert facts.items() <= series.items()
+        assert should_use_gpu([series], STUDY, 100) is False
 
     @pytest.mark.parametrize("tie", [100, 10_000])
-    def test_beyond_a_tie_at_an_end_the_side_ahead_is_known(self, row: Row, own: Any, tie: int) -> None:
+    def test_beyond_a_tie_at_an_end_the_side_ahead_is_known(self, row: Row, own: Any, tie: int, tmp_path: Path) -> None:
         """The GPU is behind below a tie at the largest size, and ahead above one at the smallest."""
         factor = 4 if tie == 10_000 else 0.25
 
         def seconds(size: int) -> float:
             return 4e-6 * size * (1 if size == tie else factor)
 
-        (line,) = thresholds_of(tables(own + trials(row, "cuda", seconds)), "today")["thresholds"]
-        assert line["status"] == "edge_tie"
+        (series,) = read_back(tables(own + trials(row, "cuda", seconds)), tmp_path)
+        assert series["status"] == "edge_tie"
         far = 100 if tie == 10_000 else 10_000
-        assert should_use_gpu([line], STUDY, far) is (tie == 100)
-        assert should_use_gpu([line], STUDY, tie) is None
+        assert should_use_gpu([series], STUDY, far) is (tie == 100)
+        assert should_use_gpu([series], STUDY, tie) is None
 
-    def test_a_line_must_be_named_where_there_are_several(self, known: Any) -> None:
-        both = [*known, {**known[0], "batch_size": 5}]
+    def test_a_series_must_be_named_where_there_are_several(self, known: Any) -> None:
+        both = [*known, {**known[1], "batch_size": 5}]
         assert use_it(both, 100, batch_size=5) is False
-        with pytest.raises(ValueError, match=r"allowed: one; name one of each of \{'batch_size': \['100', '5'\]\}"):
+        with pytest.raises(ValueError, match=r"2 series of .* name one value of \{'batch_size': \['100', '5'\]\}"):
             use_it(both, 100)
-        with pytest.raises(ValueError, match=r"no line has .*'precision': 'bf16'.*; allowed: studies \['disc_depth'\]"):
-            use_it(both, 100, precision="bf16")
 
-    def test_a_line_without_a_size_in_common_is_not_known(self, known: Any) -> None:
-        assert use_it([{**known[0], "smallest": None, "largest": None}], 100) is None
+    def test_an_error_names_what_is_wrong(self, known: Any) -> None:
+        with pytest.raises(ValueError, match=r"study 'disc' has no thresholds; allowed: \['disc_depth'\]"):
+            should_use_gpu(known, "disc", 100, default=True)
+        with pytest.raises(
+            ValueError, match=r"no series of study 'disc_depth' has .*; allowed: \{'precision': \['fp32'\]"
+        ):
+            use_it(known, 100, precision="bf16")
+        with pytest.raises(ValueError, match="'batch' is no axis of a series; allowed: machine, variant, protocol"):
+            use_it(known, 100, batch=100)
 
-    def test_a_shell_has_them_too(self, known: Any) -> None:
-        (unit, line) = as_environment(known).splitlines()
-        assert unit == "# linear layers; NVIDIA H200, measured elsewhere; bracketed; trials: 3"
-        name, _, value = line.partition("=")
-        assert name == "DISC_DEPTH_H200_PLAIN_RESIDENT_BATCH_100_FP32_EAGER_CUDA_FASTER_FROM"
-        assert float(value) == known[0]["from"]
-        behind = {"faster_below": "gpu", "until": 1e7, "faster_above": "cpu", "gpu_measured_elsewhere": False}
-        (unit, line) = as_environment([{**known[0], **behind, "status": "reversed"}]).splitlines()
-        assert "measured here; reversed" in unit
-        assert line.endswith("_CUDA_FASTER_UNTIL=10000000")
+    def test_a_series_without_a_size_in_common_is_not_known(self, row: Row, own: Any, tmp_path: Path) -> None:
+        lost = [trial | {"status": "oom", "step_time_s": None} for trial in trials(row, "cuda", lambda _: 1.0)]
+        (series,) = read_back(tables(own + lost), tmp_path)
+        assert (series["status"], series["smallest"], series["ranges"]) == ("incomplete", None, [])
+        assert should_use_gpu([series], STUDY, 100, beyond_measured=True) is None
+
+    def test_a_shell_has_both_ends_of_a_gpu_here(self, known: Any, row: Row, own: Any, tmp_path: Path) -> None:
+        """Those of a GPU that was measured elsewhere are not in it."""
+        assert "=" not in as_environment(known)
+        (series,) = read_back(tables(own + trials(row, "cuda", lambda _: 2e-3)), tmp_path)
+        header, facts, start, end = as_environment([series]).splitlines()
+        assert header.startswith("# Sizes at which a GPU of this machine is faster")
+        assert facts == "# linear layers; CUDA; bracketed; trials: 3"
+        name, _, value = start.partition("=")
+        assert name == "DISC_DEPTH_HERE_PLAIN_RESIDENT_BATCH_100_FP32_EAGER_CUDA_FASTER_FROM"
+        assert float(value) == series["ranges"][1]["from"]
+        assert end == name.replace("FROM", "UNTIL=10000")
 
     def test_other_files_are_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "t.json").write_text('{"version": 2}')
-        with pytest.raises(ValueError, match="not thresholds of version 1"):
+        (tmp_path / "t.json").write_text('{"version": 1}')
+        with pytest.raises(ValueError, match="not thresholds of version 2"):
             read_thresholds(tmp_path / "t.json")
+
+    def test_a_copy_of_the_reader_needs_python_alone(self, own: Any, tmp_path: Path) -> None:
+        read_back(tables(own), tmp_path)
+        shutil.copy(thresholds_reader.__file__, tmp_path)
+        (tmp_path / "program.py").write_text(
+            "from thresholds import read_thresholds, should_use_gpu\n"
+            "thresholds = read_thresholds('thresholds.json')\n"
+            f"print(should_use_gpu(thresholds, '{STUDY}', 2000, protocol='resident', default=False))\n"
+        )
+        command = [sys.executable, "-S", "-E", "program.py"]  # without any installed package
+        program = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        assert program.stdout == "False\n"

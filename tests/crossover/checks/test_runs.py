@@ -87,25 +87,41 @@ def test_a_run_of_another_version_is_read_if_it_can_be(
         read_pair(run, other)
 
 
-def test_the_script_prints_cells_verdicts_ratios_and_environments(
+def test_the_script_prints_cells_verdicts_ratios_environments_and_code(
     row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = steady(row, 2, 1.0) + steady(row, 3, 1.0) + steady(row, 4, 1.0)
-    second = steady(row, 2, 1.0, torch_version="2.13.0") + steady(row, 3, 1.25)
+    first = [*steady(row, 2, 1.0, model_key="a"), *steady(row, 3, 1.0, model_key="a"), *steady(row, 4, 1.0)]
+    first += [row(size=size, trial=1) for size in (5, 6)]
+    second = steady(row, 2, 1.0, model_key="a", torch_version="2.13.0") + steady(row, 3, 1.25, model_key="b")
+    second += [row(size=5, trial=1), row(size=6, trial=1, status="oom", step_time_s=None)]
     folders = written(tmp_path / "first", first), written(tmp_path / "second", second)
     compare_runs.main([*folders, f"--output={tmp_path / 'comparison.csv'}"])
     lines = {" ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
     assert {
-        "2 1 1 1 SAME",
-        "3 1.25 1.25 1.25 SLOWER",
+        "2 1 1 1 equivalent",
+        "3 0.8 0.8 0.8 slower",
         "4 missing second",
-        "FASTER 0",
-        "SLOWER 1",
+        "5 1 single_trial",
+        "6 no_data",
+        "faster 0",
+        "slower 1",
         "missing 1",
-        "geometric_mean 1.118",
+        "disc_depth here cpu ok missing 1",
+        "disc_depth here cpu ok oom 1",
+        "ratios first/second (above 1 the second is faster)",
+        "geometric_mean 0.9283",
         "torch_version: none against 2.13.0, none (cpu)",
+        "code of the model: not the same in 1 of 4 cells (disc_depth)",
     } <= lines
-    assert pd.read_csv(tmp_path / "comparison.csv")["verdict"].tolist() == ["SAME", "SLOWER", "missing"]
+    verdicts = ["equivalent", "slower", "missing", "single_trial", "no_data"]
+    assert pd.read_csv(tmp_path / "comparison.csv")["verdict"].tolist() == verdicts
+
+
+def test_runs_without_a_cell_in_common_are_not_called_alike(row: Row) -> None:
+    first, second = (pd.DataFrame(steady(row, 2, 1.0, device=device)) for device in ("cpu", "cuda"))
+    text = comparison_text(compare_runs.compare_runs(first, second), first, second)
+    assert "no difference" not in text
+    assert text.count("not compared: no cell is in both runs") == 2
 
 
 def test_of_many_cells_only_those_that_differ_are_shown(row: Row) -> None:

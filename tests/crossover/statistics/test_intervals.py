@@ -7,7 +7,9 @@ import pytest
 from scipy import stats
 
 from crossover.statistics.intervals import (
+    COMPARISONS,
     Interval,
+    compared,
     mean_over_trials,
     paired_ratio,
     ratio_over_trials,
@@ -76,3 +78,42 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
     found = [ends(time_over_trials(list(np.exp(random.normal(0, 0.1, 3))))) for _ in range(2000)]
     covered = sum(low <= 1 <= high for low, high in found)
     assert abs(covered / 2000 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 2000)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "margin", "word"),
+    [
+        (0.982, 1.019, 0.02, "equivalent"),
+        (0.979, 1.01, 0.02, "inconclusive"),
+        (1.005, 1.015, 0.02, "equivalent"),  # excludes 1, but by too little to matter
+        (1.005, 1.015, 0.0, "faster"),
+        (1.005, 1.021, 0.02, "faster"),
+        (0.979, 0.995, 0.02, "slower"),
+        (0.9, 1.2, 0.02, "inconclusive"),
+        (None, None, 0.02, "single_trial"),
+    ],
+)
+def test_two_sides_are_compared_by_the_interval_of_their_ratio(
+    low: float | None, high: float | None, margin: float, word: str
+) -> None:
+    assert word in COMPARISONS
+    assert compared(Interval(1.0, low, high), margin) == word
+
+
+@pytest.mark.parametrize(
+    ("sd", "trials", "difference", "word", "least", "most"),
+    [
+        (0.05, 3, 0.0, "slower", 0.005, 0.04),  # half of the 5 % of like sides that are told apart
+        (0.003, 5, 0.0, "equivalent", 0.95, 1),
+        (0.01, 3, math.log(1.1), "slower", 0.97, 1),
+    ],
+)
+def test_sides_are_told_apart_as_often_as_they_should_be(
+    sd: float, trials: int, difference: float, word: str, least: float, most: float
+) -> None:
+    """Processes scatter by `sd`, and the contender takes exp(difference) as long; 2000 comparisons."""
+    random = np.random.default_rng(0)
+    baselines = np.exp(random.normal(0, sd, (2000, trials))).tolist()
+    contenders = np.exp(random.normal(difference, sd, (2000, trials))).tolist()
+    words = [compared(ratio_over_trials(*sides), 0.02) for sides in zip(contenders, baselines, strict=True)]
+    assert least < words.count(word) / 2000 <= most
