@@ -14,6 +14,7 @@ from crossover.plan import plan_file
 from crossover.tables.columns import Training
 from crossover.tables.frames import read_table
 from crossover.tables.guards import HOST_COLUMNS, check_environments, check_hosts, matching_rows
+from crossover.tables.outdated import set_aside
 from crossover.tables.references import read_reference
 from crossover.tables.roofs import read_roofs
 from crossover.tables.run_tables import write_run
@@ -57,6 +58,7 @@ def _hosts_of(table: pd.DataFrame) -> pa.Table:
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]), computing("the analysis of a run"):
+        set_aside(Path(snakemake.output.cells).parent)
         analyse_run(
             path_to_plan=Path(snakemake.input.plan),
             path_to_measurements=Path(snakemake.input.measurements),

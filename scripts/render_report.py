@@ -10,6 +10,7 @@ from crossover.machine.invocation import handed_down_invocation
 from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.report.report import Run, write_report
+from crossover.tables.outdated import forget_outdated
 from crossover.tables.run_tables import read_run
 
 if TYPE_CHECKING:
@@ -35,3 +36,4 @@ if __name__ == "__main__":
             templates=Path(snakemake.params.templates),
             results=Path(snakemake.output.report).parent,
         )
+        forget_outdated(Path(snakemake.output.report).parent)

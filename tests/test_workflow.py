@@ -16,6 +16,7 @@ import pytest
 
 from crossover.checks.overhead import PARTS
 from crossover.plan.outputs import TABLES
+from crossover.tables.outdated import MARK
 from house import House
 
 STUDIES = ("disc_depth", "hsf_width")
@@ -193,6 +194,23 @@ def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: House) -> N
     assert ran.would_run(table)["collect_measurements"] == 1
     ran.run(table, "--config", "cluster={several_hosts: true}")
     assert (ran.path / table).read_bytes() != earlier
+
+
+def test_no_earlier_report_lies_beside_new_measurements_when_the_analysis_fails(ran: House) -> None:
+    next((ran.results / "cells").rglob("*.parquet")).unlink()
+    script = ran.path / "scripts" / "analyse_run.py"
+    works = script.read_text()
+    script.write_text(works.replace("    plan = plan_file", "    raise ValueError\n    plan = plan_file"))
+    earlier = (ran.results / "measurements.parquet").read_bytes()
+    assert ran.snakemake().returncode != 0
+    assert (ran.results / "measurements.parquet").read_bytes() != earlier
+    assert not {"report.html", "summary.txt", "cells.csv", "figures"} & {path.name for path in ran.results.iterdir()}
+    assert MARK in (ran.results / "outdated" / "report.html").read_text()
+    script.write_text(works)
+    ran.run()
+    assert MARK not in (ran.results / "report.html").read_text()
+    assert (ran.results / "cells.csv").is_file()
+    assert not (ran.results / "outdated").exists()
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@
     const { picture, scale: own, named } = page.drawLines(seen, looks, state, width, label);
     scale = own;
     plot.append(picture);
-    if (state.published && page.publishedMarks(seen).length) legend.append(entry("width: .7rem; height: .7rem; border: 1.5px solid", "published"));
+    if (state.published) legend.append(...page.publishedLegend(seen).map(([mark, words]) => element("li", {}, mark, words)));
     if (!named) {
       const kind = ({ dashes }) => ({ none: "solid", "7 5": "dashed" })[dashes] ?? "dotted";
       legend.append(...[...looks.values()].map((look) => entry(`border-top: 3px ${kind(look)} ${look.colour}`, look.name)));

@@ -144,6 +144,20 @@
     return isThere && ends.some((end) => low <= end && end <= high) ? ends : [];
   };
 
+  const SHAPES = { s: "m-4,-4h8v8h-8z", D: "m0,-5.5l5.5,5.5l-5.5,5.5l-5.5,-5.5z", "^": "m0,-5.5l5,9.5h-10z", v: "m0,5.5l5,-9.5h-10z" };
+
+  // The mark of a published series, around a point.
+  const publishedShape = ({ shape, colour }, x, y, ...children) =>
+    drawn("path", { class: "published", d: `M${x},${y}${SHAPES[shape]}`, fill: "none", stroke: page.tone(colour), "stroke-width": 1.4 }, ...children);
+
+  // Each published series that is drawn: its mark as a picture, and its words.
+  page.publishedLegend = (seen) => {
+    const series = new Map(page.publishedMarks(seen).map((mark) => [mark.words, mark]));
+    return [...series].map(([words, mark]) => [
+      drawn("svg", { width: 13, height: 13, class: "mark", "aria-hidden": "true" }, publishedShape(mark, 6.5, 6.5)), `published: ${words}`,
+    ]);
+  };
+
   function published(seen, scale, state) {
     if (!state.published) return [];
     const parts = [];
@@ -153,11 +167,9 @@
       parts.push(ends.length > 1 ? band(scale, ...ends, 0.22) : upright(scale, ends[0], "5 4"));
       parts.push(...beside(scale, ends[0], [`published ${format.places(ends, seen.x.title).join(" to ")}`, "published"], scale.bottom - 8, ink("soft")));
     }
-    return parts.concat(page.publishedMarks(seen).filter(({ at }) => isInside(at)).map(({ at, device, value, words }) => {
-      const stroke = { fill: "none", stroke: page.tone(data.colours.devices[device] ?? ink("soft")), "stroke-width": 1.4 };
-      const square = { x: scale.x(at) - 4, y: scale.y(value) - 4, width: 8, height: 8, class: "published" };
-      const said = `published: ${words}, ${page.placeText(seen, at)}: ${page.metricText(seen.metric, value)}`;
-      return drawn("rect", { ...square, ...stroke }, drawn("title", {}, said));
+    return parts.concat(page.publishedMarks(seen).filter(({ at }) => isInside(at)).map((mark) => {
+      const said = `published: ${mark.words}, ${page.placeText(seen, mark.at)}: ${page.metricText(seen.metric, mark.value)}`;
+      return publishedShape(mark, scale.x(mark.at), scale.y(mark.value), drawn("title", {}, said));
     }));
   }
 

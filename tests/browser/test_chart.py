@@ -207,7 +207,10 @@ def test_crossovers_are_marked_with_their_intervals(run: Page, open_page: Open) 
 def test_what_a_source_measured_is_a_square_beside_the_lines_that_it_agrees_with(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     marks = [
-        {"metric": "step_time_s", "value": 2e-4, "device": "cuda", "words": "GPU, T4", "on": {"size": 400, **where}}
+        {
+            **{"metric": "step_time_s", "value": 2e-4, "colour": "#D55E00", "shape": "s"},
+            **{"words": "GPU, T4", "on": {"size": 400, **where}},
+        }
         for where in ({}, {"protocol": "as_published"}, {"protocol": "loaded"}, {"batch_size": 7})
     ]
     opened.page.evaluate("marks => { Crossover.data().published.widths.marks = marks }", marks)
@@ -220,6 +223,26 @@ def test_what_a_source_measured_is_a_square_beside_the_lines_that_it_agrees_with
     assert squares.count() == 1
     opened.chart.get_by_role("checkbox", name="published").uncheck()
     assert squares.count() == 0
+
+
+def test_published_series_differ_in_shape_colour_and_words(run: Page, open_page: Open) -> None:
+    opened = open_page(run.path)
+    looks = {"GPU, T4": ("#D55E00", "s"), "GPU, V100": ("#7A3600", "D")}
+    marks = [
+        {"metric": "step_time_s", "value": 2e-4, "colour": colour, "shape": shape, "words": words, "on": {"size": size}}
+        for words, (colour, shape) in looks.items()
+        for size in (200, 400)
+    ]
+    opened.page.evaluate("marks => { Crossover.data().published.widths.marks = marks }", marks)
+    opened.choose("study", "depths")
+    opened.choose("study", "widths")
+    legend = opened.chart.locator(".legend li:has(.published)")
+    assert legend.all_inner_texts() == [f"published: {words}" for words in looks]
+    drawn = opened.chart.locator(".legend path.published")
+    strokes, paths = (
+        drawn.evaluate_all(f"all => all.map(one => one.getAttribute('{name}'))") for name in ("stroke", "d")
+    )
+    assert len(set(strokes)) == len(set(paths)) == 2
 
 
 def test_where_the_time_goes_is_read_size_by_size(run: Page, open_page: Open) -> None:

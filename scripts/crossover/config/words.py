@@ -148,6 +148,8 @@ AXES = ("study", "workload", "variant", "protocol", "batch_size", "precision", "
 """The columns that name a cell, in the order of its path under results/cells/."""
 REFERENCE_FILES = ("reference.json", "trials.parquet")
 """The files of a machine that was measured elsewhere: its facts, and its trials."""
+DIRTY = "-dirty"
+"""Ends the commit of code with uncommitted changes."""
 HERE = "here"
 """The machine of a run that names none; its paths have no level for it."""
 

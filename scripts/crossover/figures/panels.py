@@ -18,15 +18,17 @@ from crossover.figures.style import (
     INK,
     PALETTE,
     PUBLISHED_COLOUR,
+    PUBLISHED_GREYS,
     WIDTH_IN,
     log_ticks,
+    published_look,
     side_look,
     size_ticks,
     use_style,
     worded,
     wrapped,
 )
-from crossover.figures.view import StudyView
+from crossover.figures.view import StudyView, published_series
 from crossover.tables.frames import first_row, rows_with
 from crossover.tables.labels import NAMED_AXES, PROTOCOL_WORDS, name_by, side_word, varying
 from crossover.tables.registry import CELLS, LINE_AXES
@@ -381,15 +383,13 @@ def mark_published_crossover(axes: Axes, view: StudyView) -> None:
 
 
 def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str) -> None:
-    """Grey marks for published points, one shape for each name."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(published_name(row), []).append(row)
-    for number, (words, own) in enumerate(groups.items()):
-        points = [[float(row[axis]) for row in own] for axis in (x, y)]
-        marker = ("D", "s", "^", "v")[number % 4]
+    """Marks for published points, each series with its own shape, shade of grey and name."""
+    for series in published_series(rows, [x], ["device", "hardware", "label"]):
+        points = [[float(run[axis]) for run in series.runs] for axis in (x, y)]
+        colour, marker = published_look(PUBLISHED_GREYS, series.rank)
+        label = ", ".join(filter(None, [f"published: {published_name(series.runs[0])}", series.words]))
         reach(axes, points[1])
-        axes.plot(*points, marker, color=PUBLISHED_COLOUR, markersize=5, label=f"published: {words}", zorder=2)
+        axes.plot(*points, marker, color=colour, markersize=5, label=label, zorder=2)
 
 
 def published_name(row: Mapping[str, Any]) -> str:

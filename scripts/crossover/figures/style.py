@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
@@ -25,6 +25,13 @@ from crossover.config.words import HALF, threads_of_side
 
 DEVICE_COLOURS = {"cpu": "#0072B2", "cuda": "#D55E00", "mps": "#D55E00", "xpu": "#D55E00"}
 """From the palette of Okabe and Ito, which colour-blind readers can tell apart."""
+PUBLISHED_COLOURS = {
+    "cpu": ("#0072B2", "#004266", "#4DA6DB"),
+    **dict.fromkeys(("cuda", "mps", "xpu"), ("#D55E00", "#7A3600", "#F29A5C")),
+}
+"""Of a device's published series, in turn: its colour, a darker and a lighter one."""
+PUBLISHED_MARKERS = ("D", "^", "v", "s")
+"""Of published series, in turn."""
 CPU_SIDE_COLOUR = "#56B4E9"
 """The CPU on fewer cores."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
@@ -49,6 +56,8 @@ SPLIT_COLOURS = {
     "unexplained": "#BBBBBB",
 }
 PUBLISHED_COLOUR = "#666666"
+PUBLISHED_GREYS = (PUBLISHED_COLOUR, "#222222", "#999999")
+"""Of published series where colours tell other things apart, in turn."""
 MISTAKE_COLOUR = "#CC79A7"
 GUIDE_COLOUR = "#e3e3e3"
 INK = "#111111"
@@ -89,6 +98,11 @@ def side_look(device: str) -> tuple[str, str]:
     if threads is None:
         return DEVICE_COLOURS[device], "-"
     return CPU_SIDE_COLOUR, "--" if threads == HALF else ":"
+
+
+def published_look(shades: Sequence[str], rank: int) -> tuple[str, str]:
+    """Colour and marker of a published series: of three shades and four markers, twelve series have unlike looks."""
+    return shades[rank % len(shades)], PUBLISHED_MARKERS[rank % len(PUBLISHED_MARKERS)]
 
 
 def wrapped(text: str, letters: int) -> str:

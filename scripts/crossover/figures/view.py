@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, DEVICES, HALF, threads_of_side
 from crossover.figures.style import wrapped
 from crossover.tables.frames import headline_rows, on_all_cores, records, with_ok_times
-from crossover.tables.labels import device_label, short_name, side_word, varying
+from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
 from crossover.tables.run_tables import RunTables
 from crossover.tables.x_axes import with_x_axes
 
@@ -167,6 +168,46 @@ def on_line(published: pd.DataFrame, line: Mapping[str, Any]) -> pd.DataFrame:
         if axis in line and axis not in ("size", "device"):
             fits &= (published[axis].isna() | (published[axis] == line[axis])).fillna(False).astype(bool)
     return published[fits]
+
+
+@dataclass(frozen=True)
+class PublishedSeries:
+    """Published runs that belong together over an x axis."""
+
+    runs: Sequence[Mapping[str, Any]]
+    words: str
+    """What tells it apart beside its device and hardware; mostly empty."""
+    rank: int
+    """Among the series of its device, from 0."""
+
+
+def published_series(
+    runs: Sequence[Mapping[str, Any]], x: Sequence[str], named: Sequence[str] = ("device", "hardware")
+) -> list[PublishedSeries]:
+    """Published runs by series.
+
+    Series differ in `named`; further axes and the label count only where runs with the same `x` differ in them, since
+    a source may label each size.
+    """
+    if not runs:
+        return []
+    table, keys = pd.DataFrame(runs, dtype=object), list(named)
+    for axis in (*AXES_OF_RESULTS, "label"):
+        if axis not in (*keys, *x):
+            values = table.groupby([*keys, *x], dropna=False)[axis].nunique(dropna=False)
+            keys += [axis] * bool((values > 1).any())
+    found, ranks = [], Counter[str | None]()
+    for _, group in table.groupby(keys, dropna=False, sort=False):
+        rows = records(group)
+        device = rows[0]["device"]
+        found.append(PublishedSeries(rows, _apart_words(rows[0], keys[len(named) :]), ranks[device]))
+        ranks[device] += 1
+    return found
+
+
+def _apart_words(run: Mapping[str, Any], keys: Sequence[str]) -> str:
+    label = run["label"] if "label" in keys else None
+    return ", ".join(filter(None, [name_by(run, [key for key in keys if key != "label"]), label]))
 
 
 def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:

@@ -8,6 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from crossover.config.words import DIRTY
+
 ROOT = Path(__file__).parents[3]
 """The checkout that this package lies in."""
 
@@ -34,7 +36,7 @@ class Checkout:
     @property
     def code_version(self) -> str | None:
         """The commit, with `-dirty` if files were changed; None if it is not known."""
-        return self.commit and self.commit + ("-dirty" if self.changed else "")
+        return self.commit and self.commit + (DIRTY if self.changed else "")
 
 
 def find_checkout(root: Path = ROOT) -> Checkout:

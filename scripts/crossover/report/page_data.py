@@ -13,8 +13,8 @@ import pandas as pd
 from crossover.config.published_rows import AXES_OF_RESULTS
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, HERE, STATUSES
-from crossover.figures.style import PALETTE, SPLIT_COLOURS, side_look
-from crossover.figures.view import published_table
+from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
+from crossover.figures.view import published_series, published_table
 from crossover.report.formats import amount_text, interval_text
 from crossover.statistics.crossover_curve import ONE_TRIAL_LEAD
 from crossover.statistics.references import PAIR as REFERENCE
@@ -170,17 +170,23 @@ def _repeats(tables: RunTables) -> list[list[float]]:
 def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
     """What the chart marks of a study's source: its crossovers, and what it measured, with the axes that it states."""
     crossover = (spec["published"] or {}).get("crossover")
-    marks = [
-        {
-            "metric": metric,
-            "value": value,
-            "device": run["device"],
-            "words": ", ".join(filter(None, [side_word(run["device"]), run["hardware"]])),
-            "on": {axis: run[axis] for axis in AXES_OF_RESULTS if axis != "device" and run[axis] is not None},
-        }
-        for run in records(published_table(spec).dropna(subset=["size", "device"]))
-        for metric, value in _published_values(run, spec)
-    ]
+    runs = records(published_table(spec).dropna(subset=["size", "device"]))
+    marks: list[dict[str, Any]] = []
+    for series in published_series(runs, ["size", "batch_size"]):
+        device, hardware = series.runs[0]["device"], series.runs[0]["hardware"]
+        colour, shape = published_look(PUBLISHED_COLOURS[device], series.rank)
+        marks += [
+            {
+                "metric": metric,
+                "value": value,
+                "colour": colour,
+                "shape": shape,
+                "words": ", ".join(filter(None, [side_word(device), hardware, series.words])),
+                "on": {axis: run[axis] for axis in AXES_OF_RESULTS if axis != "device" and run[axis] is not None},
+            }
+            for run in series.runs
+            for metric, value in _published_values(run, spec)
+        ]
     return {"crossover": crossover, "marks": marks}
 
 

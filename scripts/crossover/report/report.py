@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from crossover.answers.thresholds import as_environment, thresholds_of
 from crossover.claims.findings import NO_DATA
-from crossover.config.words import BASELINE, DISTURBED, FLAGS, is_cpu
+from crossover.config.words import BASELINE, DIRTY, DISTURBED, FLAGS, is_cpu
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import SPLIT_COLOURS
 from crossover.files import atomic_path
@@ -249,7 +249,9 @@ def _why(own: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]
 def _drawn_references(tables: RunTables) -> list[dict[str, Any]]:
     """The machines elsewhere whose cells stand beside those here; several references may be of one machine."""
     drawn = tables.references[tables.references["machine"].isin(tables.reference_cells["machine"])]
-    return records(drawn.drop_duplicates(["device_name", "physical_cores", "measured_on", "torch_version"]))
+    drawn = drawn.assign(uncommitted=[str(version).endswith(DIRTY) for version in drawn["code_version"]])
+    told_apart = ["device_name", "physical_cores", "measured_on", "torch_version", "uncommitted"]
+    return records(drawn.drop_duplicates(told_apart))
 
 
 def _quality(own: RunTables) -> list[dict[str, Any]]:

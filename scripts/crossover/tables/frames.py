@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,7 +20,7 @@ from crossover.files import atomic_path
 from crossover.reading import UnreadableError, check_readable, read_arrow, read_each
 from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, Measurement, Row, arrow_schema
 from crossover.tables.first_trials import resting_on_first
-from crossover.tables.registry import LINE_AXES
+from crossover.tables.registry import LINE_AXES, TABLES
 from crossover.tables.repeats import least_disturbed
 
 DEVICE_LINE_AXES = [*LINE_AXES, "device"]
@@ -145,7 +146,10 @@ def read_trials(path: Path, needed: Sequence[str], remedy: str, others: Sequence
 
 
 def _mark(path: Path) -> bytes:
-    return f"{path.stem} {SCHEMA_VERSION}".encode()
+    """Name and version of a table, and of a derived one a digest of its columns with their types and units."""
+    columns = [(name, column.dtype, column.unit) for name, column in TABLES.get(path.stem, {}).items()]
+    digest = f" {hashlib.sha256(repr(columns).encode()).hexdigest()[:16]}" if columns else ""
+    return f"{path.stem} {SCHEMA_VERSION}{digest}".encode()
 
 
 def read_csv(path: Path) -> pd.DataFrame:

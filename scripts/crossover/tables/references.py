@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from crossover.config.words import AXES, BASELINE, HERE, is_cpu
+from crossover.config.words import AXES, BASELINE, DIRTY, HERE, is_cpu
 from crossover.errors import UserError, shown_path
 from crossover.files import atomic_path
 from crossover.reading import read_arrow
@@ -48,7 +48,7 @@ def read_reference(folder: Path) -> Reference:
 def write_reference(measurements: pd.DataFrame, name: str, command: str | None, folder: Path) -> Reference:
     """Write the trials of one machine as a reference.
 
-    Raises UserError if they are of several machines, or lack the CPU or an accelerator.
+    Raises UserError if they are of several machines, lack the CPU or an accelerator, or are of uncommitted code.
     """
     own = measurements[measurements["status"] != "invalid"]
     machines = sorted(own["machine"].unique())
@@ -58,6 +58,12 @@ def write_reference(measurements: pd.DataFrame, name: str, command: str | None, 
     accelerators = devices[[not is_cpu(device) for device in devices["device"]]]
     if BASELINE not in set(devices["device"]) or accelerators.empty:
         raise UserError("the run lacks the CPU or an accelerator; measure both on one machine")
+    if dirty := sorted({str(version) for version in own["code_version"].dropna() if str(version).endswith(DIRTY)}):
+        raise UserError(
+            f"the run was measured with uncommitted changes (commit {dirty[0]}), which nobody else has; commit them, "
+            "or give them by --config or by a config file outside the checkout, and measure again in a new results "
+            "folder"
+        )
     first, host = first_row(accelerators), first_row(own.sort_values("started_at"))
     facts = Facts(
         name=name,

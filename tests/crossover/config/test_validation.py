@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from crossover.config.validation import Locator, check, joined, read_layers, read_mapping, read_text, read_yaml
+from crossover.config.words import DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
 from crossover.errors import UserError
 
 ROOT = Path(__file__).parents[3]
@@ -218,3 +219,11 @@ def test_every_number_has_a_least_and_a_most_which_fits_where_it_goes() -> None:
     assert len(seeds) == 5
     trials = bounds[".trials"][1] + bounds[".effort.1.refinement.extra_trials"][1] + bounds[".study.quality.seeds"][1]
     assert all(seed + trials < 2**32 for seed in seeds)
+
+
+@pytest.mark.parametrize("words", [PROTOCOLS, PRECISIONS, EXECUTIONS, DEVICES])
+def test_every_key_with_words_of_an_axis_allows_all_of_them(words: tuple[str, ...]) -> None:
+    lists = [rule["enum"] for _, rule in rules_of(SCHEMA) if isinstance(rule.get("enum"), list)]
+    of_axis = [allowed for allowed in lists if set(allowed) <= set(words)]
+    assert len(of_axis) > 1
+    assert [sorted(allowed) for allowed in of_axis] == [sorted(words)] * len(of_axis)

@@ -64,6 +64,14 @@ def test_a_published_result_without_a_size_is_of_none_of_several(view_of: View, 
     assert row_names(one)[-1] == "Old C0"
 
 
+def test_published_results_of_one_cell_and_hardware_are_named_apart(view_of: View, row: Row) -> None:
+    results = [
+        {"device": "cpu", "hardware": "Old C0", "label": label, "step_time_s": 2e-3} for label in ("torch 1", "torch 2")
+    ]
+    (axes,) = comparison.draw(view_of([row()], results)).axes
+    assert row_names(axes)[-2:] == ["Old C0, torch 1", "Old C0, torch 2"]
+
+
 def test_latency_has_a_box_a_way_and_says_how_far_off_a_mistake_is(view_of: View, row: Row) -> None:
     rows = [
         row(device="cuda", trial=trial, latencies_s=[1e-3, 3e-3], latencies_transfer_s=[4e-3 * trial, 4e-3 * trial])

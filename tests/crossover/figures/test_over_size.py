@@ -106,6 +106,32 @@ def test_published_steps_of_a_device_that_was_not_measured_lie_beside_ours(
     assert "published: GPU (Apple GPU)" not in labelled(over_parameters)
 
 
+def test_published_series_differ_in_colour_marker_and_name(view_of: View, power_laws: PowerLaws) -> None:
+    published = [
+        {"size": size, "device": "cuda", "hardware": hardware, "label": label, "step_time_s": seconds * size}
+        for size in (2, 4)
+        for hardware, label, seconds in (("T4", "torch 1", 1), ("T4", "torch 2", 2), ("V100", "torch 2", 3))
+    ]
+    (axes,) = times.draw(view_of(power_laws(SIZES), published)).axes
+    drawn = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("published: ")}
+    assert {name: as_points(line) for name, line in drawn.items()} == {
+        "published: GPU (T4), torch 1": {2: 2, 4: 4},
+        "published: GPU (T4), torch 2": {2: 4, 4: 8},
+        "published: GPU (V100), torch 2": {2: 6, 4: 12},
+    }
+    for look in (lambda line: line.get_color(), lambda line: line.get_marker()):
+        assert len({look(line) for line in drawn.values()}) == 3
+
+
+def test_a_source_that_labels_each_size_is_one_series(view_of: View, power_laws: PowerLaws) -> None:
+    published = [
+        {"size": size, "device": "cuda", "hardware": "T4", "label": f"ResNet-{size}", "step_time_s": 1.0}
+        for size in (2, 4)
+    ]
+    (axes,) = times.draw(view_of(power_laws(SIZES), published)).axes
+    assert labelled(axes)["published: GPU (T4)"] == {2: 1, 4: 1}
+
+
 def test_runs_have_the_time_of_their_steps_beside_published_runs(view_of: View, power_laws: PowerLaws) -> None:
     run = {"device": "cuda", "hardware": "Old G0", "size": 4, "run_time_s": 7.0}
     (axes,) = times.draw(view_of(power_laws(SIZES), [run], steps_per_run=2000)).axes

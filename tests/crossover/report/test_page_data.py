@@ -71,6 +71,18 @@ def test_a_published_run_is_the_time_of_its_steps(row: Row, batch: int | None) -
     assert mark["on"] == {"protocol": "resident", "size": 2} | ({"batch_size": batch} if batch else {})
 
 
+def test_published_series_of_a_device_have_unlike_looks_and_words(row: Row) -> None:
+    rows = [
+        {"size": size, "device": "cuda", "hardware": hardware, "label": label, "step_time_s": 1.0}
+        for size in (2, 4)
+        for hardware, label in (("T4", "torch 1"), ("T4", "torch 2"), ("V100", "torch 2"))
+    ]
+    marks = data_of(pd.DataFrame([row()]), published={"rows": rows})["published"]["disc_depth"]["marks"]
+    looks = {mark["words"]: (mark["colour"], mark["shape"]) for mark in marks}
+    assert list(looks) == ["GPU, T4, torch 1", "GPU, T4, torch 2", "GPU, V100, torch 2"]
+    assert len({colour for colour, _ in looks.values()}) == len({shape for _, shape in looks.values()}) == 3
+
+
 def test_published_memory_stands_beside_memory(row: Row) -> None:
     rows = [{"size": 2, "device": "cuda", "peak_allocated_bytes": 3e9, "device_used_bytes": 4e9}]
     found = data_of(pd.DataFrame([row()]), published={"rows": rows})["published"]["disc_depth"]

@@ -19,6 +19,9 @@ from crossover.config.words import FLAGS
 from crossover.report.report import Run, trust_of, write_report
 from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS
+from crossover.tables.outdated import REPORT_FILES
+from crossover.tables.reference_facts import Facts
+from crossover.tables.references import Reference
 from crossover.tables.registry import SPLIT
 from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, write_page
 
@@ -197,12 +200,29 @@ def test_a_run_without_a_gpu_says_once_that_there_is_no_comparison(
         assert (page.folder / name).read_text().count(said) == finished, name
 
 
+@pytest.mark.parametrize(("commit", "said"), [("abc", ""), ("abc-dirty", ", code with uncommitted changes")])
+def test_a_reference_is_said_with_its_torch_and_uncommitted_code(
+    rows: pd.DataFrame, tmp_path: Path, commit: str, said: str
+) -> None:
+    widths = rows[rows["study"] == "widths"].assign(model_key="key")
+    there = widths.assign(machine="far").reindex(columns=list(COLUMNS))
+    facts = Facts("far", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.11.0", "3.12.3", None, "Linux", commit, None)
+    here = widths[widths["device"] == "cpu"]
+    page = write_page(here, tmp_path, references=[Reference(facts, there)])
+    words = f"measured elsewhere on 2026-11-23 (torch 2.11.0{said})"
+    html = (page.folder / "report.html").read_text()
+    assert words in html
+    assert ("<code>abc-dirty</code>, with uncommitted changes" in html) == bool(said)
+    assert words in unescape((page.folder / "summary.md").read_text()).replace("\\", "")
+
+
 def test_a_run_without_rows_has_a_report(tmp_path: Path) -> None:
     studies = {"widths": study()}
     write_report(Run(tables_of(pd.DataFrame(columns=list(COLUMNS)), studies), studies), tmp_path, TEMPLATES)
     html = (tmp_path / "report.html").read_text()
     assert "No trial has a time, so there is no answer yet" in html
     assert "Not measured here" in html
+    assert {path.name for path in tmp_path.iterdir()} == set(REPORT_FILES)
 
 
 def test_machines_side_by_side(rows: pd.DataFrame, tmp_path: Path) -> None:

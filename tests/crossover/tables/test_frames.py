@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,8 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossover.errors import UserError
+from crossover.tables import registry
 from crossover.tables.columns import Measurement, arrow_schema
 from crossover.tables.frames import collect_rows, read_csv, read_table, records, write_table
+from crossover.tables.registry import Column, table_of
 from crossover.tables.rows import write_record
 
 
@@ -74,6 +79,26 @@ def test_a_table_in_the_place_of_another_is_named(tmp_path: Path) -> None:
     pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "claims.parquet")
     with pytest.raises(UserError, match=r"claims\.parquet: not the table 'claims' of this version .*; delete it and"):
         read_table(tmp_path / "claims.parquet")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda columns: {name: columns[name] for name in list(columns)[1:]},
+        lambda columns: columns | {"seconds_more": Column("another", "s")},
+        lambda columns: columns | {"ratio": replace(columns["ratio"], dtype="string")},
+        lambda columns: columns | {"ratio": replace(columns["ratio"], unit="%")},
+    ],
+)
+def test_a_derived_table_with_other_columns_than_todays_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]
+) -> None:
+    path = tmp_path / "ratios.parquet"
+    write_table(table_of("ratios"), {}, path, tmp_path / "ratios.csv")
+    assert read_table(path).empty
+    monkeypatch.setitem(registry.TABLES, "ratios", change(registry.TABLES["ratios"]))
+    with pytest.raises(UserError, match=r"ratios\.parquet: not the table 'ratios' of this version"):
+        read_table(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2,3,4\n1,2\n5,6,7,8,9\n", b"\xff\xfe\x00"])

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from crossover.config.words import DIRTY
 from crossover.errors import UserError
 from crossover.machine.code_key import code_of
 from crossover.tables.columns import COLUMNS
@@ -96,6 +97,10 @@ def _with_other_trials(folder: Path) -> None:
     [
         ({"machine": "node"}, "node: a reference is one machine without a name"),
         ({"device": "cpu"}, "the run lacks the CPU or an accelerator; measure both on one machine"),
+        (
+            {"code_version": "abc-dirty"},
+            r"with uncommitted changes \(commit abc-dirty\), .*; commit them, or give them",
+        ),
     ],
 )
 def test_what_is_no_reference_is_not_written(
@@ -106,7 +111,8 @@ def test_what_is_no_reference_is_not_written(
     assert not list(tmp_path.iterdir())
 
 
-SHIPPED = sorted(Path(__file__).parents[3].glob("config/reference/*"))
+ROOT = Path(__file__).parents[3]
+SHIPPED = sorted(ROOT.glob("config/reference/*"))
 
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: str(folder.name))
@@ -116,6 +122,11 @@ def test_a_shipped_reference_is_whole_small_and_of_the_models_as_they_are(folder
     assert {path.name for path in folder.iterdir()} == {FACTS_FILE, TRIALS_FILE}
     assert (folder / TRIALS_FILE).stat().st_size <= LARGEST_BYTES
     assert found.facts.command
+    docs = (ROOT / "docs/how-to/machines.md").read_text()
+    for fact in ("name", "measured_on", "torch_version", "driver_version"):
+        assert str(getattr(found.facts, fact)) in docs
+    if str(found.facts.code_version).endswith(DIRTY):
+        assert f"`{folder.name}` with code that had uncommitted changes" in docs
     keys = found.trials.groupby("workload")["model_key"].unique()
     assert {name: list(own) for name, own in keys.items()} == {
         name: [code_of("trial", str(name)).model_key] for name in keys.index

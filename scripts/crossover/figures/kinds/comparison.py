@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from crossover.config.words import BASELINE, DEVICES
+from crossover.figures.panels import published_name
 from crossover.figures.style import DEVICE_COLOURS, GUIDE_COLOUR, INK, PUBLISHED_COLOUR, WIDTH_IN, use_style, wrapped
 from crossover.figures.view import StudyView
 from crossover.tables.frames import records
@@ -82,7 +83,10 @@ def _rows(view: StudyView) -> list[Row]:
         for cell in cells:
             rows.append(_of_cell(view, cell, name_by(cell, named) or DEVICE_WORDS[device]))
             beside = [result for result in left if _is_of(result, cell, named)]
-            rows += [_of_result(view, result, cell, result["hardware"] or "published") for result in beside]
+            names = [
+                published_name(result) if len(beside) > 1 else result["hardware"] or "published" for result in beside
+            ]
+            rows += [_of_result(view, result, cell, name) for result, name in zip(beside, names, strict=True)]
             left = [result for result in left if result not in beside]
         for result in left:
             words = [result["label"] or name_by(result, NAMED_AXES), result["hardware"]]

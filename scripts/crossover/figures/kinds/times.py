@@ -18,8 +18,8 @@ from crossover.figures.panels import (
     mark_published_crossover,
     reach,
 )
-from crossover.figures.style import DEVICE_COLOURS, INK, SECONDS
-from crossover.figures.view import StudyView
+from crossover.figures.style import DEVICE_COLOURS, INK, PUBLISHED_COLOURS, SECONDS, published_look
+from crossover.figures.view import StudyView, published_series
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import device_label, name_by, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES
@@ -27,7 +27,7 @@ from crossover.text import place_text
 
 CAPTION = (
     "Time over size, both axes logarithmic. Lines: cells, with their 95 % interval over trials; dots: trials; hollow:"
-    " sizes that refinement added; upright line: the crossover, with its 95 % interval. Grey, or dotted with squares:"
+    " sizes that refinement added; upright line: the crossover, with its 95 % interval. Grey, or dotted and hollow:"
     " published. Dashed: measured elsewhere. Cross: a size that ended without a result."
 )
 MOST_DOTTED = 3
@@ -80,25 +80,26 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
 
 
 def _draw_published(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    """Published times as hollow squares on dotted lines, in the colour of their device, which need not be measured."""
+    """Published times, hollow on dotted lines, a series a shade of its device's colour; it need not be measured."""
     if view.x_axis != "size":
         return
     metric = "step_time_s" if view.spec["steps_per_run"] is None else "run_time_s"
     runs = view.published_on(first_row(cells), "size", "device", metric)
-    for device, hardware in dict.fromkeys((run["device"], run["hardware"]) for run in runs):
-        own = [run for run in runs if (run["device"], run["hardware"]) == (device, hardware)]
-        reach(axes, [run[metric] for run in own])
+    for series in published_series(runs, ["size"]):
+        device, hardware = series.runs[0]["device"], series.runs[0]["hardware"]
+        colour, marker = published_look(PUBLISHED_COLOURS[device], series.rank)
+        reach(axes, [run[metric] for run in series.runs])
         axes.plot(
-            [float(run["size"]) for run in own],
-            [run[metric] for run in own],
-            color=DEVICE_COLOURS[device],
+            [float(run["size"]) for run in series.runs],
+            [run[metric] for run in series.runs],
+            color=colour,
             linestyle=":",
             linewidth=1,
-            marker="s",
+            marker=marker,
             markersize=6,
             fillstyle="none",
             zorder=2,
-            label=f"published: {device_label(device, hardware)}",
+            label=f"published: {', '.join(filter(None, [device_label(device, hardware), series.words]))}",
         )
 
 

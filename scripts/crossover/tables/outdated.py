@@ -1,0 +1,75 @@
+"""What was made of earlier measurements: set aside before new ones are analysed, so that it never lies beside them.
+
+Snakemake deletes or restores the outputs of a job that failed, and leaves those of jobs that never ran.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from crossover.files import atomic_path
+from crossover.tables.run_tables import DERIVED
+
+OUTDATED = "outdated"
+"""The folder below the results that an earlier report waits in until a new one is written."""
+
+REPORT_FILES = (
+    "report.html",
+    "summary.md",
+    "summary.txt",
+    "provenance.json",
+    "datapackage.json",
+    "measurements.schema.json",
+    "thresholds.json",
+    "thresholds.env",
+)
+"""What `write_report` makes."""
+
+MARKED = {
+    "report.html": ('<p class="note"><strong>', "</strong></p>"),
+    "summary.md": ("**", "**\n\n"),
+    "summary.txt": ("", "\n\n"),
+}
+"""The files that people read, with what goes around the mark in them."""
+
+MARK = (
+    "Outdated: rows were measured or settings changed after this report, and the new report was not finished. "
+    "If a job failed, fix what its log says; then run Snakemake again."
+)
+
+
+def set_aside(results: Path) -> None:
+    """Move the report, figures and derived tables of a results folder to `outdated/`, and say in the report why.
+
+    Tables and figures that no report was made of are deleted: the next analysis makes them anew.
+    """
+    names = [*REPORT_FILES, "figures", *(f"{name}.{suffix}" for name in DERIVED for suffix in ("parquet", "csv"))]
+    present = [results / name for name in names if (results / name).exists()]
+    outdated = results / OUTDATED
+    if (results / REPORT_FILES[0]).is_file():
+        shutil.rmtree(outdated, ignore_errors=True)
+        outdated.mkdir()
+        for path in present:
+            path.rename(outdated / path.name)
+        for name in MARKED:
+            _mark(outdated / name)
+    else:
+        for path in present:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def forget_outdated(results: Path) -> None:
+    """Delete what was set aside, once a new report is there."""
+    shutil.rmtree(results / OUTDATED, ignore_errors=True)
+
+
+def _mark(path: Path) -> None:
+    """Put the mark at the head of a file that people read: of a page, at the head of its body."""
+    if not path.is_file():
+        return
+    text = path.read_text(encoding="utf-8")
+    head, body, rest = text.partition("<body>") if path.suffix == ".html" else ("", "", text)
+    before, after = MARKED[path.name]
+    with atomic_path(path) as temporary:
+        temporary.write_text(f"{head}{body}{before}{MARK}{after}{rest}", encoding="utf-8")
