@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> None:
     print("\nDevices at their best\n", bracketed.mean().round(3).to_string(), "\n", sep="")
     print("Ways and devices that all take the same time: how they come out")
     equal = best[(best["differ"] == NO_DEVICE) & (best["method"] == "ours")]
-    print(equal.set_index(["trials", "status"])[["share", "chance"]].round(3).to_string())
+    print(equal.set_index(["ways", "trials", "status"])[["share", "chance"]].round(3).to_string())
 
 
 if __name__ == "__main__":

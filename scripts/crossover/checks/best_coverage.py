@@ -15,7 +15,7 @@ from crossover.config.studies import Refinement
 from crossover.statistics.best import Way, WaysAtSizes
 from crossover.statistics.crossover import Crossover, crossover_of
 from crossover.statistics.crossover_curve import Floats, advantages_of_cells
-from crossover.statistics.refinement import plan_refinement
+from crossover.statistics.refinement import plan_refinement, trials_of_ways
 
 EQUAL, NEAR, CROSSING, NO_DEVICE = "equal", "near", "crossing", "no_device"
 """Ways that take the same time; that differ by some percent; whose order changes with the size; and A/A: ways and
@@ -50,7 +50,7 @@ def best_cases() -> list[BestCase]:
         for ways in counts
         for trials in (3, 5)
     ]
-    return inside + [BestCase(NO_DEVICE, "", (2, 2), trials) for trials in (3, 5)]
+    return inside + [BestCase(NO_DEVICE, "", ways, trials) for ways in ((2, 2), (6, 6)) for trials in (3, 5)]
 
 
 @dataclass
@@ -123,28 +123,23 @@ class Devices:
 
     def refine(self, stage: int, refinement: Refinement) -> None:
         """Measure what a stage adds, in ways in play, as `plan_stage` plans it."""
-        devices, found, trials = self.at_sizes, self.found(), self.case.trials
-        plan = plan_refinement(found, {*devices[0].logs}, stage, trials, refinement)
-        for place, device in enumerate(devices):
-            wanted = {(size, way): trials for size, own in device.logs.items() for way in own}
-            wanted = {(size, way): count for (size, way), count in wanted.items() if device.in_play(way, size)}
-            for way, size in product(device.ways, plan.sizes):
-                if any(device.in_play(way, round(end)) for end in found.bracket or () if end is not None):
-                    wanted[size, way] = trials
-            for size, most in plan.trials.items():
-                wanted |= {(size, way): most for way in device.ways if device.in_play(way, size)}
-            for (size, way), count in wanted.items():
-                self.measure(place, size, way, count)
+        found, trials = self.found(), self.case.trials
+        plan = plan_refinement(found, {*self.measured[0]}, stage, trials, refinement)
+        for place, device in enumerate(self.at_sizes):
+            for (way, size), numbers in trials_of_ways(device, plan, found, trials).items():
+                self.measure(place, size, way, max(numbers, default=0))
 
     def found(self, *, corrected: bool = True) -> Crossover:
         """The crossover of the fastest ways; without the correction, as they were measured."""
-        devices, cells = self.at_sizes, {}
-        for size in devices[0].logs:
-            if all(size in device.logs and device.counts(size) for device in devices):
-                best = [device.at_best[size][1] for device in devices]
-                baseline, contender = (one.logs - (0.0 if corrected else one.optimism) for one in best)
-                cells[float(size)] = baseline, contender
-        return crossover_of(advantages_of_cells(cells))
+        sides = [device.best_logs() for device in self.at_sizes]
+        if not corrected:
+            sides = [
+                {size: device.logs[size][device.at_best[size][0]] for size in side}
+                for device, side in zip(self.at_sizes, sides, strict=True)
+            ]
+        baseline, contender = sides
+        common = [size for size in baseline if size in contender]
+        return crossover_of(advantages_of_cells({float(size): (baseline[size], contender[size]) for size in common}))
 
 
 def simulate_best(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:

@@ -80,6 +80,30 @@ class WaysAtSizes:
         """Whether every way in play at a size was measured there."""
         return all(way in self.logs[size] for way in self.ways if self.in_play(way, size))
 
+    def best_logs(self) -> dict[int, Floats]:
+        """ln(seconds) of the fastest way's trials at the sizes that count, as `fastest` corrects them.
+
+        Empty at a size where all trials failed.
+        """
+        return {
+            size: self.at_best[size][1].logs if size in self.at_best else np.empty(0)
+            for size in self.logs
+            if self.counts(size)
+        }
+
+    def numbers(self, way: Way, size: int) -> set[int]:
+        """Numbers of the trials measured of a way at a size."""
+        return {*range(1, 1 + len(self.logs.get(size, {}).get(way, ())))}
+
+    def unfinished(self, trials: int) -> dict[tuple[Way, int], set[int]]:
+        """Numbers of the trials that ways in play lack of the run's, by way and size."""
+        return {
+            (way, size): missing
+            for size, of_ways in self.logs.items()
+            for way in of_ways
+            if (missing := {*range(1, trials + 1)} - self.numbers(way, size)) and self.in_play(way, size)
+        }
+
 
 @dataclass(frozen=True)
 class Device(WaysAtSizes):
@@ -97,37 +121,29 @@ class Device(WaysAtSizes):
             *axes, size_text = map(str, key)
             way, size = tuple(axes), int(size_text)
             trials[way, size] = own
-            seconds = pd.to_numeric(own.loc[own["status"] == "ok", "step_time_s"]).dropna().to_numpy(float)
-            logs.setdefault(size, {})[way] = np.log(seconds)
+            seconds = pd.to_numeric(own.loc[_is_timed(own), "step_time_s"])
+            logs.setdefault(size, {})[way] = np.log(seconds.to_numpy(float))
         return cls(logs, device, trials)
 
     def numbers(self, way: Way, size: int) -> set[int]:
         """Numbers of the trials measured of a way at a size, however they ended."""
         return {*map(int, self.trials[way, size]["trial"])} if (way, size) in self.trials else set()
 
-    def unfinished(self, trials: int) -> dict[tuple[Way, int], set[int]]:
-        """Numbers of the trials that ways in play lack of the run's, by way and size."""
-        return {
-            (way, size): missing
-            for way, size in self.trials
-            if (missing := {*range(1, trials + 1)} - self.numbers(way, size)) and self.in_play(way, size)
-        }
-
     def side(self) -> pd.DataFrame:
         """The trials of its fastest ways at the sizes that count, times corrected; one without where all failed."""
         parts = []
-        for size, own in self.logs.items():
-            if not self.counts(size):
-                continue
-            if size in self.at_best:
-                way, best, _ = self.at_best[size]
-                rows = self.trials[way, size]
-                time_s = rows["step_time_s"].astype(float).where(rows["status"] == "ok") * math.exp(best.optimism)
-            else:
-                rows = self.trials[next(iter(own)), size].head(1)
-                time_s = pd.Series(math.nan, rows.index)
+        for size, logs in self.best_logs().items():
+            way = self.at_best[size][0] if len(logs) else next(iter(self.logs[size]))
+            rows = self.trials[way, size]
+            rows = rows[_is_timed(rows)] if len(logs) else rows.head(1)
+            time_s = np.exp(logs) if len(logs) else math.nan
             parts.append(rows.assign(step_time_s=time_s, time=time_s, energy=math.nan, money=math.nan))
         return pd.concat(parts).assign(device=self.device, side=self.device) if parts else pd.DataFrame()
+
+
+def _is_timed(trials: pd.DataFrame) -> pd.Series:
+    """Whether each trial ended ok with a time."""
+    return (trials["status"] == "ok") & trials["step_time_s"].notna()
 
 
 @dataclass(frozen=True)

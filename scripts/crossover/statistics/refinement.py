@@ -12,7 +12,7 @@ import pandas as pd
 
 from crossover.config.studies import Cell, Refinement
 from crossover.config.workloads import workload_traits
-from crossover.statistics.best import WAY_AXES, Device, Way, WaysByStudy, best_lines, of_own_grid
+from crossover.statistics.best import WAY_AXES, Way, WaysAtSizes, WaysByStudy, best_lines, of_own_grid
 from crossover.statistics.crossover import Crossover, estimate_crossover
 from crossover.statistics.crossovers import Interpolation
 from crossover.statistics.pairings import Pairing, pairings
@@ -159,13 +159,13 @@ def plan_stage(
         for pairing in best.pairings():
             plan, found = decide(pairing, str(pairing.contender), pairing.trials, pairing.line)
             for device in (best.devices[pairing.baseline], best.devices[str(pairing.contender)]):
-                for (way, size), added in _of_device(device, plan, found, trials).items():
+                for (way, size), added in trials_of_ways(device, plan, found, trials).items():
                     wanted[Cell(**{**best.axes, "size": size, **dict(zip(WAY_AXES, way, strict=True))})].update(added)
     in_order = sorted(wanted, key=lambda cell: cell.path)
     return {cell: sorted(wanted[cell]) for cell in in_order}, why
 
 
-def _of_device(device: Device, plan: Plan, found: Crossover, trials: int) -> dict[tuple[Way, int], set[int]]:
+def trials_of_ways(device: WaysAtSizes, plan: Plan, found: Crossover, trials: int) -> dict[tuple[Way, int], set[int]]:
     """The trials that a plan adds to a device's ways, and those that ways in play lack of the run's."""
     added = {key: set(numbers) for key, numbers in device.unfinished(trials).items()}
     for size, numbers in plan.numbers(trials).items():

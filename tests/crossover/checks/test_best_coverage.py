@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from crossover.checks.best_coverage import (
@@ -16,7 +21,9 @@ from crossover.checks.best_coverage import (
     best_coverage_rows,
 )
 from crossover.checks.coverage import first_grid
-from crossover.config.studies import Refinement
+from crossover.config.studies import Refinement, Ways
+from crossover.statistics.crossovers import crossovers_of
+from crossover.tables.frames import records
 
 
 def test_the_true_crossover_is_that_of_the_fastest_ways() -> None:
@@ -48,6 +55,29 @@ def test_without_noise_the_estimate_is_the_truth() -> None:
     assert len(devices.measured[0]) == len(first_grid(3)) + 1
     devices.refine(2, Refinement())
     assert devices.found().size == pytest.approx(devices.crossings()[0], rel=0.01)
+
+
+@pytest.mark.parametrize("case", [BestCase(NO_DEVICE, "", (6, 6), 3), BestCase(EQUAL, "power_laws", (2, 4), 3)])
+def test_a_run_calls_what_is_simulated(case: BestCase, row: Callable[..., dict[str, Any]]) -> None:
+    """The simulated trials as a run's table: the same crossover comes out of both."""
+    ways = Ways((), ("eager", "compile"), ("fp32",), ("resident",), (), ("eager",), ("fp32",), ())
+    for seed in range(3):
+        devices = Devices(case, np.random.default_rng(seed))
+        devices.measure_first_grid(once=False)
+        trials = [
+            row(size=size, device=side, variant=f"way-{way[0]}", trial=trial, step_time_s=math.exp(log))
+            for side, of_sizes in zip(("cpu", "cuda"), devices.measured, strict=True)
+            for size, of_ways in of_sizes.items()
+            for way, logs in of_ways.items()
+            for trial, log in enumerate(logs, start=1)
+        ]
+        crossovers = crossovers_of(pd.DataFrame(trials), {"disc_depth": "size"}, ways={"disc_depth": ways})
+        (run,) = records(crossovers[crossovers["pair"] == "best"])
+        simulated = devices.found()
+        assert run["status"] == simulated.status
+        assert run["doubt_at"] == list(simulated.doubt_at)
+        ends = [run["crossover"], run["crossover_low"], run["crossover_high"]]
+        assert ends == pytest.approx([simulated.size, simulated.low, simulated.high])
 
 
 def test_the_set_holds_the_true_crossover() -> None:
