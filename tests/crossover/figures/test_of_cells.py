@@ -169,6 +169,21 @@ def test_throughput_rings_the_best_and_shows_the_largest_batch(view_of: View, ro
     assert [x for x, _ in marked(axes, "x")] == [1000]
 
 
+def test_published_rates_of_one_label_are_told_apart_by_what_they_differ_in(view_of: View, row: Row) -> None:
+    published = [
+        {"device": "cuda", "hardware": "Old G0", "label": "torch 1", "variant": variant, "batch_size": 10}
+        | {"samples_per_s": rate}
+        for variant, rate in (("plain", 900.0), ("channels_last", 990.0))
+    ]
+    (axes,) = throughput.draw(view_of([row(device="cuda", batch_size=10)], published)).axes
+    drawn = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("published: ")}
+    names = ["published: Old G0, torch 1, channels last", "published: Old G0, torch 1, plain"]
+    assert sorted(map(str, drawn)) == names
+    assert (
+        len({line.get_color() for line in drawn.values()}) == len({line.get_marker() for line in drawn.values()}) == 2
+    )
+
+
 def test_trade_off_joins_what_nothing_beats(view_of: View, row: Row) -> None:
     cells = {"plain": (4, 1.0), "slow": (3, 5.0), "small": (1, 3.0), "worst": (5, 6.0)}
     rows = [
