@@ -27,7 +27,7 @@ from crossover.config.claim_forms import RatioWithin, SameQuality, Side
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE
 from crossover.config.workloads import workload_traits
-from crossover.statistics.intervals import Interval, paired_ratio, ratio_over_trials
+from crossover.statistics.intervals import RESOLUTIONS, Interval, paired_ratio, ratio_over_trials
 from crossover.statistics.quality import is_baseline
 from crossover.tables.frames import of_study, rows_with
 from crossover.tables.labels import side_word
@@ -48,21 +48,22 @@ def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps
     if {form.of.metric, form.over.metric} <= DETERMINISTIC.keys():
         ratio = _ratio_of_counts(of, over, form)
     else:
-        ratio = _ratio_over_trials(of, over)
+        is_energy = any(side.metric.startswith("energy") for side in (form.of, form.over))
+        ratio = _ratio_over_trials(of, over, RESOLUTIONS["energy" if is_energy else "time"])
     finding = judge(ratio.mean, ratio.low, ratio.high, least, most)
     if finding.reason == "one_trial" and min(len(of), len(over)) > 1:
         return replace(finding, reason="first_trial")
     return finding
 
 
-def _ratio_over_trials(of: pd.Series, over: pd.Series) -> Interval:
+def _ratio_over_trials(of: pd.Series, over: pd.Series, resolution: float) -> Interval:
     """Two cells give Welch's interval over their trials; two metrics of one cell are paired by trial."""
     if not of.index.equals(over.index):
-        return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist())
+        return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist(), resolution)
     both = of.notna() & over.notna()
     if not both.any():
         raise NoFindingError("no_common_trial")
-    return paired_ratio(of[both].tolist(), over[both].tolist())
+    return paired_ratio(of[both].tolist(), over[both].tolist(), resolution=resolution)
 
 
 def _ratio_of_counts(of: pd.Series, over: pd.Series, form: RatioWithin) -> Interval:

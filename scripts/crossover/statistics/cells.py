@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crossover.config.words import BASELINE, is_cpu
-from crossover.statistics.intervals import Interval, share_over_trials, time_over_trials
+from crossover.statistics.intervals import ENERGY_RESOLUTION, Interval, share_over_trials, time_over_trials
 from crossover.tables.registry import CELL_AXES, MEMORY_PARTS, table_of
 
 TRIALS_DIFFER = 1.25
@@ -76,7 +76,9 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Places, prices: Ma
     differing = {"trials_differ"} if times_s and max(times_s) > TRIALS_DIFFER * min(times_s) else set()
     # Of the whole machine that holds the device, whatever part of it a step uses.
     price = prices.get(BASELINE if is_cpu(device) else device, math.nan)
-    joules, shares = own["energy_per_step_j"], own["host_bound_share"]
+    shares = _known(own["host_bound_share"])
+    # A counter that stood still measured nothing.
+    joules = _known(own["energy_per_step_j"][own["energy_per_step_j"] > 0])
     flops = _median(numbers["flops_per_step"][rows])
     return {
         **{axis: columns[axis][first] for axis in CELL_AXES},
@@ -89,9 +91,8 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Places, prices: Ma
         **_named("samples_per_s{}", _rate(_mean_samples(own, numbers["batch_size"][first]), time)),
         "flops_per_step": flops,
         **_named("achieved_tflops{}", _rate(flops, time, TERA)),
-        **_named("host_bound_share{}", share_over_trials(known) if (known := _known(shares)) else None),
-        # A counter that stood still measured nothing.
-        **_named("energy_per_step{}_j", time_over_trials(known) if (known := _known(joules[joules > 0])) else None),
+        **_named("host_bound_share{}", share_over_trials(shares) if shares else None),
+        **_named("energy_per_step{}_j", time_over_trials(joules, resolution=ENERGY_RESOLUTION) if joules else None),
         **_named("price_per_million_steps{}", _scaled(time, price / SECONDS_PER_HOUR * MILLION)),
         "peak_allocated_bytes": _median(own["peak_allocated_bytes"]),
         "device_used_bytes": _median(own["device_used_bytes"]),

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from crossover.statistics.crossover_curve import Advantages, Curve, Floats, advantages_of_table, curve_through
+from crossover.statistics.intervals import CLOCK_RESOLUTION
 
 
 @dataclass(frozen=True)
@@ -55,20 +56,25 @@ class _Zero:
     above: int
 
 
-def estimate_crossover(measurements: pd.DataFrame, baseline: str, contender: str) -> Crossover:
+def estimate_crossover(
+    measurements: pd.DataFrame, baseline: str, contender: str, resolution: float = CLOCK_RESOLUTION
+) -> Crossover:
     """Estimate the size from which `contender` is faster than `baseline`, with its 95 % set.
 
     `measurements` has columns size, side, trial and step_time_s (in seconds, or any other cost; NaN where a trial gave
     none). A size counts where both sides have a time; one that lacks a side is never filled in. Where fewer than two
     sizes have two trials on both sides, no interval is given and the status rests on leads of ONE_TRIAL_LEAD. Several
-    rows of one trial count as one. Raises ValueError for a size that is unknown, infinite or not above 0.
+    rows of one trial count as one. `resolution` is the step between two costs that can be read, as a share of the cost
+    (`crossover.statistics.intervals.RESOLUTIONS`).
+
+    Raises ValueError for a size that is unknown, infinite or not above 0.
     """
     sizes = measurements["size"].to_numpy(float, na_value=np.nan)
     if not (np.isfinite(sizes) & (sizes > 0)).all():
         raise ValueError("every measurement needs its size, a finite number above 0")
     if not (measurements["side"] == contender).any():
         return Crossover("no_accelerator")
-    return crossover_of(advantages_of_table(measurements, baseline, contender))
+    return crossover_of(advantages_of_table(measurements, baseline, contender, resolution))
 
 
 def crossover_of(advantages: Advantages) -> Crossover:

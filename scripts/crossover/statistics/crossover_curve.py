@@ -15,6 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
+from crossover.statistics.intervals import CLOCK_RESOLUTION, LogMean
+
 Floats = NDArray[np.float64]
 
 MOST_WRONG = 0.04
@@ -79,10 +81,13 @@ def t_errors(variance: Floats, fourth: Floats, quantile: float) -> Floats:
     return np.where(np.isnan(variance), np.inf, special.stdtrit(freedom, quantile) * np.sqrt(variance))
 
 
-def advantages_of_table(measurements: pd.DataFrame, baseline: str, contender: str) -> Advantages:
+def advantages_of_table(
+    measurements: pd.DataFrame, baseline: str, contender: str, resolution: float = CLOCK_RESOLUTION
+) -> Advantages:
     """The advantages in a table with columns size, side, trial and step_time_s; no time is NaN, 0 or infinity.
 
-    Several rows of one trial are one process and count as one, by the mean of their logarithms.
+    Several rows of one trial are one process and count as one, by the mean of their logarithms. `resolution` is the
+    step between two values that can be read, as a share of the value.
     """
     table = measurements[measurements["side"].isin([baseline, contender])]
     seconds = table["step_time_s"].to_numpy(float, na_value=np.nan)
@@ -101,32 +106,26 @@ def advantages_of_table(measurements: pd.DataFrame, baseline: str, contender: st
         own, contends = logs[start:end], sides[start:end]
         good = ~np.isnan(own)
         cells[float(sizes[start])] = own[good & ~contends], own[good & contends]
-    return advantages_of_cells(cells)
+    return advantages_of_cells(cells, resolution)
 
 
-def advantages_of_cells(cells: Mapping[float, tuple[Floats, Floats]]) -> Advantages:
+def advantages_of_cells(
+    cells: Mapping[float, tuple[Floats, Floats]], resolution: float = CLOCK_RESOLUTION
+) -> Advantages:
     """The advantages from ln(seconds) of the trials of both sides, the baseline's first, by size in ascending order."""
     complete = {size: sides for size, sides in cells.items() if all(map(len, sides))}
-    rows = [_advantage(*sides) for sides in complete.values()]
+    rows = [_advantage(*(LogMean.of_logs(logs.tolist(), resolution) for logs in sides)) for sides in complete.values()]
     mean, variance, fourth = np.array(rows, float).reshape(-1, 3).T
     incomplete = tuple(size for size in cells if size not in complete)
     return Advantages(np.array([*complete], float), mean, variance, fourth, incomplete)
 
 
-def _advantage(baseline: Floats, contender: Floats) -> tuple[float, float, float]:
-    means, variances, fourths = zip(*(_moments(logs) for logs in (baseline, contender)), strict=True)
-    return means[0] - means[1], sum(variances), sum(fourths)
-
-
-def _moments(logs: Floats) -> tuple[float, float, float]:
-    """Mean, variance of the mean, and the latter squared over its degrees of freedom; NaN where there are none."""
-    count = len(logs)
-    mean = float(logs.sum()) / count
-    if count < 2:
-        return mean, np.nan, np.nan
-    apart = logs - mean
-    variance = float(apart @ apart) / (count - 1) / count
-    return mean, variance, variance**2 / (count - 1)
+def _advantage(baseline: LogMean, contender: LogMean) -> tuple[float, float, float]:
+    return (
+        baseline.mean - contender.mean,
+        baseline.variance + contender.variance,
+        baseline.fourth + contender.fourth,
+    )
 
 
 @dataclass(frozen=True)
@@ -203,8 +202,6 @@ class Curve:
             return float(self.excess(gap, np.array([share]))[0])
 
         at_inside = excess(inside)
-        if at_inside >= 0:  # without any spread, the set is the zero itself
-            return inside
         if math.isinf(at_inside):  # uncertainty unknown next to a size where it is known
             return outside
         return _root(excess, inside, outside, 1e-10)

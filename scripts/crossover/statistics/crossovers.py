@@ -15,6 +15,7 @@ from crossover.config.words import BASELINE, is_cpu
 from crossover.statistics.best import WaysByStudy, best_pairings, of_own_grid
 from crossover.statistics.cells import SECONDS_PER_HOUR
 from crossover.statistics.crossover import estimate_crossover
+from crossover.statistics.intervals import RESOLUTIONS
 from crossover.statistics.pairings import Pairing, machine_pairings, pairings
 from crossover.tables.frames import device_name_of
 from crossover.tables.registry import COSTS, table_of
@@ -83,7 +84,7 @@ def _row(pairing: Pairing, cost: str, x_axis: str) -> dict[str, Any]:
     trials = pairing.trials
     x = trials[x_axis]
     table = pd.DataFrame({"size": x, "side": trials["side"], "trial": trials["trial"], "step_time_s": trials[cost]})
-    found = estimate_crossover(table, pairing.baseline, pairing.contender or "accelerator")
+    found = estimate_crossover(table, pairing.baseline, pairing.contender or "accelerator", RESOLUTIONS[cost])
     low, high = found.bracket or (None, None)
     unknown = _unknown_side(pairing, cost)
     row: dict[str, Any] = {

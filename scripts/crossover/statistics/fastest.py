@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from crossover.statistics.intervals import CLOCK_RESOLUTION, reading_error
+
 Floats = NDArray[np.float64]
 
 POINTS = 601
@@ -63,7 +65,7 @@ def _spreads(ways: Sequence[Floats]) -> Floats:
     if not freedom.any():
         return np.zeros(len(ways))
     found: Floats = np.sqrt((squares + SHRINKAGE * squares.sum() / freedom.sum()) / (freedom + SHRINKAGE))
-    return found
+    return np.maximum(found, reading_error(CLOCK_RESOLUTION))
 
 
 def choice(means: Floats, errors: Floats) -> tuple[Floats, float]:

@@ -14,11 +14,40 @@ from functools import cache
 import numpy as np
 from scipy import special  # its stats takes most of a second to import
 
+from crossover.config.words import ENERGY_WINDOW_MIN_S
+
 CONFIDENCE = 0.95
 
 COMPARISONS = ("faster", "slower", "equivalent", "inconclusive", "single_trial")
 FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL = COMPARISONS
 """How a contender compares with a baseline."""
+
+CLOCK_S = 1e-9
+"""Step of the clock that times are read from (`time.perf_counter_ns`), in seconds."""
+BLOCK_S = 0.01
+"""Shortest block of steps that the presets time, in seconds."""
+CLOCK_RESOLUTION = CLOCK_S / BLOCK_S
+"""Step between two times that can be read, as a share of the time."""
+EVENT_RESOLUTION = 0.5e-6 / BLOCK_S
+"""Step between two shares of a block: CUDA events tell 0.5 us apart (CUDA Runtime API, cudaEventElapsedTime)."""
+ENERGY_RESOLUTION = 0.1 / ENERGY_WINDOW_MIN_S
+"""Step between two energies that can be read, as a share of the energy.
+
+A counter moves at each update by what the device drew since the last one, so it is the period over the window. GPUs
+update every 20 to 100 ms (Yang, Adamek and Armour, "Part-time power measurements: nvidia-smi's lack of attention",
+2024), CPU packages every millisecond.
+"""
+RESOLUTIONS = {"time": CLOCK_RESOLUTION, "energy": ENERGY_RESOLUTION, "money": CLOCK_RESOLUTION}
+"""By cost of a step; money is time by a price."""
+
+
+def reading_error(resolution: float) -> float:
+    """Standard error of a difference of two readings of a counter, in the unit of its step `resolution`.
+
+    Each may lie a step below the truth, so that the difference is triangular (JCGM 100:2008, "Guide to the expression
+    of uncertainty in measurement", 4.3.9). All trials may be rounded alike, so their number does not make it smaller.
+    """
+    return resolution / math.sqrt(6)
 
 
 @dataclass(frozen=True)
@@ -36,18 +65,25 @@ def t_quantile(freedom: float, together: int = 1) -> float:
     return float(special.stdtrit(freedom, 1 - (1 - CONFIDENCE) / 2 / together))
 
 
-def mean_over_trials(values: Sequence[float], together: int = 1) -> Interval:
-    """Arithmetic mean of at least one value, with its t interval (Student, "The probable error of a mean")."""
+def mean_over_trials(values: Sequence[float], together: int = 1, *, resolution: float) -> Interval:
+    """Arithmetic mean of at least one value, with its t interval (Student, "The probable error of a mean").
+
+    `resolution` is the step between two values that can be read; the standard error is at least that of reading them.
+    """
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return Interval(mean)
-    spread = float(np.std(values, ddof=1) / math.sqrt(len(values))) * t_quantile(len(values) - 1, together)
+    error = max(float(np.std(values, ddof=1)) / math.sqrt(len(values)), reading_error(resolution))
+    spread = error * t_quantile(len(values) - 1, together)
     return Interval(mean, mean - spread, mean + spread)
 
 
-def time_over_trials(medians_s: Sequence[float], together: int = 1) -> Interval:
-    """Geometric mean of the trials' medians, in seconds, with its t interval on the log scale."""
-    return _exp(mean_over_trials([math.log(median) for median in medians_s], together))
+def time_over_trials(medians_s: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION) -> Interval:
+    """Geometric mean of the trials' medians, in seconds, with its t interval on the log scale.
+
+    Energies are averaged in the same way, with a `resolution` of ENERGY_RESOLUTION; it is a share of the value.
+    """
+    return _exp(mean_over_trials([math.log(median) for median in medians_s], together, resolution=resolution))
 
 
 @dataclass(frozen=True)
@@ -64,17 +100,28 @@ class LogMean:
         return self.variance**2 / self.freedom if self.freedom else math.nan
 
     @classmethod
-    def of(cls, times: Sequence[float]) -> LogMean:
-        """Summarise the times of at least one trial."""
-        logs = [math.log(time) for time in times]
+    def of(cls, times: Sequence[float], resolution: float = CLOCK_RESOLUTION) -> LogMean:
+        """Summarise the times of at least one trial; `resolution` is as in `time_over_trials`."""
+        return cls.of_logs([math.log(time) for time in times], resolution)
+
+    @classmethod
+    def of_logs(cls, logs: Sequence[float], resolution: float = CLOCK_RESOLUTION) -> LogMean:
+        """Summarise ln(time) of at least one trial."""
         mean, freedom = math.fsum(logs) / len(logs), len(logs) - 1
-        variance = math.fsum((log - mean) ** 2 for log in logs) / freedom / len(logs) if freedom else math.nan
-        return cls(mean, variance, freedom)
+        if not freedom:
+            return cls(mean, math.nan, 0)
+        variance = math.fsum((log - mean) ** 2 for log in logs) / freedom / len(logs)
+        return cls(mean, max(variance, reading_error(resolution) ** 2), freedom)
 
 
-def ratio_over_trials(first_s: Sequence[float], second_s: Sequence[float]) -> Interval:
-    """Time of the second side over time of the first, from the medians of at least one trial each, in seconds."""
-    return ratio_of(LogMean.of(first_s), LogMean.of(second_s))
+def ratio_over_trials(
+    first_s: Sequence[float], second_s: Sequence[float], resolution: float = CLOCK_RESOLUTION
+) -> Interval:
+    """Time of the second side over time of the first, from the medians of at least one trial each, in seconds.
+
+    `resolution` is as in `time_over_trials`.
+    """
+    return ratio_of(LogMean.of(first_s, resolution), LogMean.of(second_s, resolution))
 
 
 def ratio_of(first: LogMean, second: LogMean) -> Interval:
@@ -86,10 +133,9 @@ def ratio_of(first: LogMean, second: LogMean) -> Interval:
     difference = second.mean - first.mean
     if not first.freedom or not second.freedom:
         return _exp(Interval(difference))
-    # Written out, since scipy's t test gives no interval where no trial differs from the next.
+    # Written out, since scipy's t test knows no error of reading.
     variance = first.variance + second.variance
-    squares = first.fourth + second.fourth
-    freedom = variance**2 / squares if squares > 0 else 1.0
+    freedom = variance**2 / (first.fourth + second.fourth)
     spread = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
     return _exp(Interval(difference, difference - spread, difference + spread))
 
@@ -109,14 +155,20 @@ def compared(ratio: Interval, margin: float = 0.0) -> str:
     return SLOWER if ratio.high < 1 else INCONCLUSIVE
 
 
-def paired_ratio(of: Sequence[float], over: Sequence[float], together: int = 1) -> Interval:
-    """Mean ratio of two values that each of at least one trial holds, with its interval over trials."""
-    return time_over_trials([own / other for own, other in zip(of, over, strict=True)], together)
+def paired_ratio(
+    of: Sequence[float], over: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION
+) -> Interval:
+    """Mean ratio of two values that each of at least one trial holds, with its interval over trials.
+
+    `resolution` is that of both, as in `time_over_trials`.
+    """
+    ratios = [own / other for own, other in zip(of, over, strict=True)]
+    return time_over_trials(ratios, together, math.sqrt(2) * resolution)
 
 
 def share_over_trials(shares: Sequence[float]) -> Interval:
-    """Mean of at least one trial's share, with its t interval within 0 and 1."""
-    found = mean_over_trials(shares)
+    """Mean of at least one trial's share of a block's time, with its t interval within 0 and 1."""
+    found = mean_over_trials(shares, resolution=EVENT_RESOLUTION)
     if found.low is None or found.high is None:
         return found
     return Interval(found.mean, *(min(max(end, 0.0), 1.0) for end in (found.low, found.high)))

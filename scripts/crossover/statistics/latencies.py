@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crossover.percentiles import LATENCY_PERCENTS, percentile_of
 from crossover.statistics.cells import rows_of_cells
-from crossover.statistics.intervals import Interval, paired_ratio, time_over_trials
+from crossover.statistics.intervals import CLOCK_S, Interval, paired_ratio, time_over_trials
 from crossover.tables.frames import on_all_cores
 from crossover.tables.registry import CELL_AXES, WAYS, table_of
 
@@ -85,7 +85,9 @@ def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
         found = [one for one in (percentile_of(samples.tolist(), percent) for samples in trials) if one]
         if len(found) == len(trials):
             alone = Interval(found[0].value, found[0].low, found[0].high)
-            over = alone if len(trials) == 1 else time_over_trials([one.value for one in found])
+            values = [one.value for one in found]
+            # Steps are timed one by one, so that a step of the clock is a larger share than of a block.
+            over = alone if len(trials) == 1 else time_over_trials(values, resolution=CLOCK_S / min(values))
             ends = {"": over.mean, "_low": over.low, "_high": over.high}
             columns |= {f"latency_p{percent}{end}_s": value for end, value in ends.items()}
     return columns

@@ -71,12 +71,16 @@ def test_flags_of_all_trials_come_together_with_that_of_trials_that_disagree(
 
 
 def test_energy_and_price_have_intervals_of_their_own(row: Row) -> None:
-    """0.5 J, and no energy where the counter stood still; 3.6 an hour is 0.001 a second, 1 for 1000 s."""
+    """0.5 J, and no energy where the counter stood still; 3.6 an hour is 0.001 a second, 1 for 1000 s.
+
+    The counter moves once in a hundredth of a window; two trials have t(0.975, 1) = 12.7062.
+    """
     rows = trials(row, "energy_per_step_j", 0.5, 0.5, 0.0, None, device="cuda", step_time_s=1e-3)
     gpu, cpu = cells_of(*rows, row(device="cpu-1", step_time_s=1e-2), prices={"cpu": 0.72, "cuda": 3.6})
     energy = [gpu[f"energy_per_step{end}_j"] for end in ("", "_low", "_high")]
     price = [gpu[f"price_per_million_steps{end}"] for end in ("", "_low", "_high")]
-    assert energy == pytest.approx([0.5] * 3)
+    unread = math.exp(12.7062 * 0.01 / math.sqrt(6))
+    assert energy == pytest.approx([0.5, 0.5 / unread, 0.5 * unread], rel=1e-4)
     assert price == pytest.approx([1] * 3)
     assert (cpu["energy_per_step_j"], cpu["price_per_million_steps_low"]) == (None, None)
     assert cpu["price_per_million_steps"] == pytest.approx(2)

@@ -15,6 +15,7 @@ from scipy.interpolate import PchipInterpolator
 
 from crossover.statistics.crossover import Crossover, estimate_crossover
 from crossover.statistics.crossover_curve import LEVEL, MOST_WRONG, advantages_of_table
+from crossover.statistics.intervals import CLOCK_RESOLUTION, ENERGY_RESOLUTION
 
 Trials = Mapping[float, tuple[Sequence[float], Sequence[float]]]
 """Seconds of the CPU's and of the GPU's trials at each size."""
@@ -277,6 +278,17 @@ def test_a_size_with_one_trial_bounds_nothing() -> None:
     known = estimate({**cells, 4: around(2)})
     assert known.high is not None
     assert known.high < 4
+
+
+def test_a_crossover_of_equal_trials_is_as_wide_as_its_cost_can_be_read() -> None:
+    """Two sizes with L = -ln 2 and ln 2, so L = 0 in their middle, where both errors count with a weight of 1/2."""
+    trials = table({1: ([1.0] * 3, [2.0] * 3), 4: ([2.0] * 3, [1.0] * 3)})
+    for resolution in (CLOCK_RESOLUTION, ENERGY_RESOLUTION):
+        low, high = ends(estimate_crossover(trials, "cpu", "gpu", resolution))
+        assert low < 2 < high
+        # Variance of the four sides at the middle: 4 resolution^2 / 6 / 4; 8 degrees of freedom; slope ln 4 / ln 4.
+        half_width = stats.t.ppf((1 + LEVEL) / 2, 8) * resolution / math.sqrt(6)
+        assert math.log(high / low) == pytest.approx(2 * half_width, rel=0.01)
 
 
 def test_trials_without_any_spread_leave_an_interval_of_the_bend_alone() -> None:

@@ -38,6 +38,10 @@ def test_a_way_far_ahead_is_taken_as_it_is_and_one_without_a_rival_too() -> None
     assert fastest([np.log([2.0]), np.log([1.0])]).logs.tolist() == [0.0]
 
 
+def test_ways_whose_trials_read_the_same_are_not_told_apart() -> None:
+    assert fastest([np.zeros(3), np.zeros(3)]).chances == pytest.approx([0.5, 0.5])
+
+
 def test_on_average_the_fastest_of_equal_ways_is_as_fast_as_they_are() -> None:
     """Six ways of the same time: the smallest mean of three trials lies 1.27 standard errors below it."""
     generator = np.random.default_rng(1)

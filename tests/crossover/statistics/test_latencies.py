@@ -49,6 +49,14 @@ def test_a_percentile_over_trials_has_the_interval_of_trials(row: Row) -> None:
     assert percentiles(right, 99) == [None] * 3  # of 100 steps
 
 
+def test_equal_percentiles_of_two_trials_differ_by_what_the_clock_can_tell(row: Row) -> None:
+    """Steps of 1 us, which a clock of 1 ns reads to a thousandth."""
+    found = ways(*(row(trial=trial, latencies_s=[1e-6] * 100) for trial in (1, 2)))
+    unread = 12.7062 * 1e-3 / math.sqrt(6)
+    ends = [1e-6, 1e-6 * math.exp(-unread), 1e-6 * math.exp(unread)]
+    assert percentiles(found["latencies_s"], 50) == pytest.approx(ends, rel=1e-6)
+
+
 def test_the_percentile_of_one_trial_has_the_interval_of_its_steps(row: Row) -> None:
     """Of 0 to 400: see tests/crossover/test_percentiles.py."""
     right = ways(row(latencies_s=[float(number) for number in range(401)]))["latencies_s"]
