@@ -68,13 +68,13 @@ class LogMean:
         return cls(mean, variance, freedom)
 
 
-def ratio_over_trials(first_s: Sequence[float], second_s: Sequence[float]) -> Interval:
+def ratio_over_trials(first_s: Sequence[float], second_s: Sequence[float], together: int = 1) -> Interval:
     """Time of the second side over time of the first, from the medians of at least one trial each, in seconds."""
-    return ratio_of(LogMean.of(first_s), LogMean.of(second_s))
+    return ratio_of(LogMean.of(first_s), LogMean.of(second_s), together)
 
 
-def ratio_of(first: LogMean, second: LogMean) -> Interval:
-    """Time of the second side over time of the first.
+def ratio_of(first: LogMean, second: LogMean, together: int = 1) -> Interval:
+    """Time of the second side over time of the first; of several ratios that must hold `together`, by Bonferroni.
 
     The interval is Welch's t interval of the difference of the mean logarithms (Welch, "The generalization of
     'Student's' problem when several different population variances are involved", 1947).
@@ -86,7 +86,7 @@ def ratio_of(first: LogMean, second: LogMean) -> Interval:
     variance = first.variance + second.variance
     squares = first.fourth + second.fourth
     freedom = variance**2 / squares if squares > 0 else 1.0
-    spread = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
+    spread = t_quantile(freedom, together) * math.sqrt(variance)
     return _exp(Interval(difference, difference - spread, difference + spread))
 
 
