@@ -59,7 +59,7 @@ def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps
 def _ratio_over_trials(of: pd.Series, over: pd.Series, resolution: float) -> Interval:
     """Two cells give Welch's interval over their trials; two metrics of one cell are paired by trial."""
     if not of.index.equals(over.index):
-        return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist(), resolution)
+        return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist(), resolution=resolution)
     both = of.notna() & over.notna()
     if not both.any():
         raise NoFindingError("no_common_trial")

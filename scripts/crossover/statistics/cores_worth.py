@@ -1,5 +1,8 @@
 """How many CPU cores an accelerator is worth: the number on which the CPU would take the same time.
 
+A status rests on the numbers of cores at which the CPU is significantly slower or faster, by intervals that hold
+together (Bonferroni over the numbers measured).
+
 The logarithm of the CPU's time is interpolated over the logarithm of its threads by PCHIP, which never swings beyond
 the measured points (Fritsch and Butland, 1984); nothing is extrapolated. The 95 % set holds the numbers at which the
 two times differ by no more than Welch's t quantile times the standard error, plus the distance of PCHIP from the
@@ -8,6 +11,7 @@ straight line there: a curve that bends is known less well between two points.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from crossover.config.words import is_cpu
-from crossover.statistics.crossover_curve import Floats, t_errors, weighed
-from crossover.statistics.intervals import CONFIDENCE, LogMean
+from crossover.statistics.crossover_curve import ONE_TRIAL_LEAD, Floats, t_errors, weighed
+from crossover.statistics.intervals import CONFIDENCE, Interval, LogMean, ratio_of
 from crossover.tables.frames import at_common_sizes, device_name_of, with_ok_times
 from crossover.tables.registry import LINE_AXES, table_of
 
@@ -37,18 +41,37 @@ def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence
         return {"status": "incomplete"}
     sides = {threads: LogMean.of(medians) for threads, medians in timed.items()}
     accelerator = LogMean.of(accelerator_s)
+    signs = {threads: _sign(ratio_of(accelerator, side, len(sides))) for threads, side in sides.items()}
     fewest, most = min(sides), max(sides)
+    has_intervals = not math.isnan(accelerator.variance + sum(side.variance for side in sides.values()))
+    if set(signs.values()) == {1}:
+        return {"status": "more", "cores_low": most if has_intervals else None}
+    if set(signs.values()) == {-1}:
+        return {"status": "fewer", "cores_high": fewest if has_intervals else None}
+    faster = [threads for threads, sign in signs.items() if sign < 0]
+    slower_again = [threads for threads, sign in signs.items() if sign > 0 and faster and threads > faster[0]]
+    if slower_again:
+        return {"status": "more_is_slower", "slower_cores": slower_again[0]}
+    if signs[fewest] != 1 or signs[most] != -1:
+        curve = _curve_of(sides, accelerator, len(sides))
+        low, high = _set(curve, float(curve.threads[np.abs(curve.ahead).argmin()]))
+        return {
+            "status": "inconclusive",
+            "cores_low": low if signs[fewest] == 1 else None,
+            "cores_high": high if signs[most] == -1 else None,
+        }
     curve = _curve_of(sides, accelerator)
-    if all(side.mean > accelerator.mean for side in sides.values()):
-        return {"status": "more", "cores_low": _set(curve, most)[0]}
-    if all(side.mean < accelerator.mean for side in sides.values()):
-        return {"status": "fewer", "cores_high": _set(curve, fewest)[1]}
-    for fewer, (more, side) in pairwise(sides.items()):
-        if side.mean > fewer[1].mean:
-            return {"status": "more_is_slower", "slower_cores": more}
-    root = float(np.interp(0, curve.ahead[::-1], curve.threads[::-1]))  # it falls, as the measured points do
+    root = curve.root()
     low, high = _set(curve, root)
     return {"status": "between", "cores": root, "cores_low": low, "cores_high": high}
+
+
+def _sign(cpu_over_accelerator: Interval) -> int:
+    """1 where the CPU is significantly slower, -1 where faster, else 0; of single trials by the lead that counts."""
+    low, high = cpu_over_accelerator.low, cpu_over_accelerator.high
+    if low is None or high is None:
+        low, high = cpu_over_accelerator.mean / ONE_TRIAL_LEAD, cpu_over_accelerator.mean * ONE_TRIAL_LEAD
+    return int(low >= 1) - int(high <= 1)
 
 
 @dataclass(frozen=True)
@@ -61,8 +84,15 @@ class _Curve:
     tolerance: Floats
     """Its error; infinite with one trial of a side."""
 
+    def root(self) -> float:
+        """Where the two times are equal; of several such numbers, between which neither is ahead, the middle one."""
+        before = np.flatnonzero(np.diff(self.ahead > 0))
+        start = before[len(before) // 2]
+        (low, high), (fewer, more) = self.ahead[start : start + 2], self.threads[start : start + 2]
+        return float(fewer + low / (low - high) * (more - fewer))
 
-def _curve_of(sides: Mapping[int, LogMean], accelerator: LogMean) -> _Curve:
+
+def _curve_of(sides: Mapping[int, LogMean], accelerator: LogMean, together: int = 1) -> _Curve:
     from scipy.interpolate import PchipInterpolator  # a third of a second, which most runs need not wait for
 
     logs, means = np.log(list(sides)), np.array([side.mean for side in sides.values()])
@@ -76,7 +106,7 @@ def _curve_of(sides: Mapping[int, LogMean], accelerator: LogMean) -> _Curve:
     variances, fourths = (np.array([getattr(side, name) for side in sides.values()]) for name in ("variance", "fourth"))
     variance = weighed(variances[below], variances[above], share, 2) + accelerator.variance
     fourth = weighed(fourths[below], fourths[above], share, 4) + accelerator.fourth
-    tolerance = t_errors(variance, fourth, (1 + CONFIDENCE) / 2) + np.abs(smooth - straight)
+    tolerance = t_errors(variance, fourth, 1 - (1 - CONFIDENCE) / 2 / together) + np.abs(smooth - straight)
     return _Curve(np.exp(places), smooth - accelerator.mean, tolerance)
 
 

@@ -115,17 +115,20 @@ class LogMean:
 
 
 def ratio_over_trials(
-    first_s: Sequence[float], second_s: Sequence[float], resolution: float = CLOCK_RESOLUTION
+    first_s: Sequence[float],
+    second_s: Sequence[float],
+    together: int = 1,
+    resolution: float = CLOCK_RESOLUTION,
 ) -> Interval:
     """Time of the second side over time of the first, from the medians of at least one trial each, in seconds.
 
     `resolution` is as in `time_over_trials`.
     """
-    return ratio_of(LogMean.of(first_s, resolution), LogMean.of(second_s, resolution))
+    return ratio_of(LogMean.of(first_s, resolution), LogMean.of(second_s, resolution), together)
 
 
-def ratio_of(first: LogMean, second: LogMean) -> Interval:
-    """Time of the second side over time of the first.
+def ratio_of(first: LogMean, second: LogMean, together: int = 1) -> Interval:
+    """Time of the second side over time of the first; of several ratios that must hold `together`, by Bonferroni.
 
     The interval is Welch's t interval of the difference of the mean logarithms (Welch, "The generalization of
     'Student's' problem when several different population variances are involved", 1947).
@@ -136,7 +139,7 @@ def ratio_of(first: LogMean, second: LogMean) -> Interval:
     # Written out, since scipy's t test knows no error of reading.
     variance = first.variance + second.variance
     freedom = variance**2 / (first.fourth + second.fourth)
-    spread = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
+    spread = t_quantile(freedom, together) * math.sqrt(variance)
     return _exp(Interval(difference, difference - spread, difference + spread))
 
 

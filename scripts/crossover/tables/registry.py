@@ -63,10 +63,11 @@ DOUBTS = {
 """What is left in doubt of a crossover, or keeps it from being given."""
 
 CORES_STATUSES = {
-    "between": "the CPU is slower on few cores and faster on many",
-    "more": "the CPU is slower on every number of cores measured",
-    "fewer": "the CPU is faster on every number of cores measured",
-    "more_is_slower": "the CPU is slower on some number of cores than on fewer: no single number",
+    "between": "the CPU is significantly slower on the fewest cores and faster on the most",
+    "more": "the CPU is significantly slower on every number of cores measured",
+    "fewer": "the CPU is significantly faster on every number of cores measured",
+    "more_is_slower": "the CPU is significantly faster on some number of cores and slower on more: no single number",
+    "inconclusive": "no significant difference on the fewest or the most cores measured",
     "incomplete": "one side has no time",
 }
 """How the search for a number of cores can end."""
@@ -485,7 +486,7 @@ CORES_WORTH = _axes([*LINE_AXES, "size"]) | {
     **_of_record(["size_name", "parameters"]),
     "status": _text("how the search ended: " + ", ".join(CORES_STATUSES)),
     **_estimate("cores{}", "cores on which the CPU would take the accelerator's time, interpolated", ends=END_OF_SET),
-    "slower_cores": _count("with `more_is_slower`: the smallest number of cores that is slower than fewer cores"),
+    "slower_cores": _count("with `more_is_slower`: the smallest number of cores on which the CPU is slower again"),
     "measured_cores": _many("numbers of cores on which the CPU has a time, which is threads of torch"),
     "trials": _count("fewest ok trials that give a time; with one, the number is indicative"),
     "baseline_name": _text("name of the CPU"),

@@ -79,7 +79,7 @@ def test_equal_values_give_an_interval_as_wide_as_they_can_be_read() -> None:
     assert ends(mean_over_trials([25.0] * 3, resolution=6)) == pytest.approx(
         (25 - 4.302653 * math.sqrt(6), 25 + 4.302653 * math.sqrt(6))
     )
-    low, high = ends(ratio_over_trials([0.1] * 3, [0.2] * 3, ENERGY_RESOLUTION))
+    low, high = ends(ratio_over_trials([0.1] * 3, [0.2] * 3, resolution=ENERGY_RESOLUTION))
     # t(0.975, 4) = 2.776445, by Welch's degrees of freedom of two equal variances
     assert (math.log(low / 2), math.log(high / 2)) == pytest.approx(
         (-2.776445 * 0.01 / math.sqrt(3), 2.776445 * 0.01 / math.sqrt(3))
