@@ -190,6 +190,23 @@ def test_what_varies_and_was_measured_once_has_no_interval(row: Row) -> None:
     assert found["measured"] == pytest.approx(0.9)
 
 
+@pytest.mark.parametrize(
+    ("metric", "limit", "expected"),
+    [("energy_per_step_j", 0.51, "compatible"), ("step_time_s", 0.51, "reproduced")],
+)
+def test_energies_that_read_the_same_are_known_to_a_step_of_their_counter(
+    row: Row, metric: str, limit: float, expected: str
+) -> None:
+    """A ratio of 0.5 from two trials a side: t(0.975, 2) = 4.30 and 1 % of 1 / sqrt(3) reach 0.5125."""
+    rows = [
+        row(device=device, trial=trial, **{metric: value})
+        for device, value in (("cpu", 1.0), ("cuda", 2.0))
+        for trial in (1, 2)
+    ]
+    found = verdict({"ratio_below": {"metric": metric, **SIDES, "limit": limit}}, rows)
+    assert found["verdict"] == expected
+
+
 def test_an_interval_against_a_limit_alone_is_too_wide_from_a_factor_of_three_on(row: Row) -> None:
     """Spreads of 0.085 and 0.095 give intervals whose ends are 2.8 and 3.2 times apart: e^(2 x 4.302653 x 1.414 s)."""
     form = {"ratio_below": {"metric": "step_time_s", **SIDES, "limit": 1}}
