@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from pathlib import Path
-
-import pandas as pd
 
 from crossover.checks.best_coverage import NO_DEVICE, best_cases, best_coverage_rows
 from crossover.checks.coverage import INSIDE, cases, coverage_rows
-from crossover.config.options import new_parser, positive, seed
+from crossover.checks.simulation import simulate_cases, simulation_options
 from crossover.errors import one_line_errors
 from crossover.tables.frames import write_csv
 
@@ -22,19 +16,9 @@ def main(arguments: list[str]) -> None:
 
     The second table, of devices at their best, lies beside the first.
     """
-    parser = new_parser(__doc__)
-    parser.add_argument("--simulations", default=500, type=positive, help="of each case")
-    parser.add_argument("--seed", default=0, type=seed)
-    parser.add_argument("--processes", default=os.cpu_count(), type=positive)
-    parser.add_argument("--output", default=Path("results/checks/coverage.csv"), type=Path)
-    options = parser.parse_args(arguments)
-    # Each process has one core; a second thread of the numerical libraries would only wait for it.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    rows_of = partial(coverage_rows, simulations=options.simulations, seed=options.seed)
-    with ProcessPoolExecutor(options.processes) as pool:
-        coverage = pd.concat(pool.map(rows_of, cases()), ignore_index=True)
-        best_rows_of = partial(best_coverage_rows, simulations=options.simulations, seed=options.seed)
-        best = pd.concat(pool.map(best_rows_of, best_cases()), ignore_index=True)
+    options = simulation_options(__doc__, arguments, simulations=500, output="results/checks/coverage.csv")
+    coverage = simulate_cases(coverage_rows, cases(), options)
+    best = simulate_cases(best_coverage_rows, best_cases(), options)
     write_csv(coverage, options.output)
     write_csv(best, options.output.with_name(f"best_{options.output.name}"))
     inside, found = coverage["crossing"] == INSIDE, coverage["status"].isin(["bracketed", "reversed", "multiple"])

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import math
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import signal
 
+from crossover.config.options import new_parser, positive, seed
 from crossover.statistics.crossover_curve import Floats
 
 SAMPLES = 100
@@ -129,3 +137,24 @@ def true_crossings(advantage: Callable[[Floats], Floats], near: float) -> Floats
     signs = advantage(sizes) > 0
     found: Floats = sizes[:-1][signs[1:] != signs[:-1]]
     return found
+
+
+def simulation_options(doc: str, arguments: Sequence[str], simulations: int, output: str) -> argparse.Namespace:
+    """The options of a command that simulates cases, which its docstring describes; with the given defaults."""
+    parser = new_parser(doc)
+    parser.add_argument("--simulations", default=simulations, type=positive, help="of each case")
+    parser.add_argument("--seed", default=0, type=seed)
+    parser.add_argument("--processes", default=os.cpu_count(), type=positive)
+    parser.add_argument("--output", default=Path(output), type=Path)
+    return parser.parse_args(arguments)
+
+
+def simulate_cases(
+    rows_of: Callable[..., pd.DataFrame], cases: Iterable[Any], options: argparse.Namespace
+) -> pd.DataFrame:
+    """The rows of all cases in one table; `rows_of` takes a case, `simulations` and `seed`, and runs in processes."""
+    # Each process has one core; a second thread of the numerical libraries would only wait for it.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with ProcessPoolExecutor(options.processes) as pool:
+        rows = pool.map(partial(rows_of, simulations=options.simulations, seed=options.seed), cases)
+        return pd.concat(rows, ignore_index=True)

@@ -69,11 +69,7 @@ def _places(line: pd.Series, points: Sequence[float]) -> str | None:
     """Points on the x axis, with its unit."""
     if not len(points):
         return None
-    return f"{listed([_point(line, x) for x in points])} {axis_label(dict(line))}"
-
-
-def _point(line: pd.Series, x: float) -> str:
-    return place_text(x, str(line["x_axis"]))
+    return f"{listed([place_text(x, str(line['x_axis'])) for x in points])} {axis_label(dict(line))}"
 
 
 def _number(value: object) -> float | None:

@@ -149,13 +149,23 @@ def compared(ratio: Interval, margin: float = 0.0) -> str:
     `equivalent` if the whole interval lies between 1 / (1 + margin) and 1 + margin; else `faster` or `slower` if it
     excludes 1; else `inconclusive`. `single_trial` without an interval.
     """
-    if ratio.low is None or ratio.high is None:
+    low, high = (None if end is None else math.log(end) for end in (ratio.low, ratio.high))
+    return decided(low, high, math.log1p(margin), FASTER, SLOWER)
+
+
+def decided(low: float | None, high: float | None, margin: float, more: str, less: str) -> str:
+    """The word on the interval of a difference.
+
+    EQUIVALENT if all of it lies within `margin` of 0; else `more` or `less` if it excludes 0; else INCONCLUSIVE.
+    SINGLE_TRIAL without an interval.
+    """
+    if low is None or high is None:
         return SINGLE_TRIAL
-    if ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin:
+    if low >= -margin and high <= margin:
         return EQUIVALENT
-    if ratio.low > 1:
-        return FASTER
-    return SLOWER if ratio.high < 1 else INCONCLUSIVE
+    if low > 0:
+        return more
+    return less if high < 0 else INCONCLUSIVE
 
 
 def paired_ratio(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crossover.config.words import BASELINE, PLAIN_SIDES
 from crossover.errors import UserError
-from crossover.statistics.intervals import Interval, t_quantile
+from crossover.statistics.intervals import Interval, decided, t_quantile
 from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS, table_of
 
 MODEL_AXES = [axis for axis in CELL_AXES if axis not in ("device", "precision")]
@@ -149,17 +149,8 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
 
 
 def decision(low: float | None, high: float | None) -> str:
-    """A word on the interval of a difference: equivalent, better, worse, inconclusive, or single_trial without one.
-
-    Equivalent where the whole interval lies within `MARGIN`, else better or worse where it excludes 0.
-    """
-    if low is None or high is None:
-        return "single_trial"
-    if low >= -MARGIN and high <= MARGIN:
-        return "equivalent"
-    if low > 0:
-        return "better"
-    return "worse" if high < 0 else "inconclusive"
+    """The word on the interval of a difference in accuracy, as `decided` finds it: better or worse beyond `MARGIN`."""
+    return decided(low, high, MARGIN, "better", "worse")
 
 
 def is_baseline(rows: pd.DataFrame) -> pd.Series:
