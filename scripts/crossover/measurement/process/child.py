@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import importlib
 import json
+import mmap
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -25,6 +27,10 @@ KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer: it ends this process, not its parent or the trial server."""
 
 
+MADV_POPULATE_WRITE = 23
+"""Advice of Linux 5.14 and later to copy pages at once, in half the time that it takes to write to each."""
+
+
 def end_with_parent(lifeline: int) -> None:
     """Let the kernel end this process once the parent's end of the pipe closes, however busy it is.
 
@@ -39,6 +45,22 @@ def end_with_parent(lifeline: int) -> None:
         return
     if gone:
         os._exit(1)
+
+
+def copy_heap() -> None:
+    """Write to each page of the C heap, so that the kernel copies what a fork still shares with the trial server.
+
+    Otherwise it would copy a page at the first write, within the steps that are timed: pybind11 links each of its
+    objects into a table that is spread over the heap. A copy interrupts every thread of the process, which made steps
+    of 0.2 ms on two threads 1.08 times as long. To be called while there is but one thread.
+    """
+    libc = ctypes.CDLL(None)
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+        if line.endswith("[heap]"):
+            start, end = (int(address, 16) for address in line.split()[0].split("-"))
+            if libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), MADV_POPULATE_WRITE) != 0:
+                for page in range(start, end, mmap.PAGESIZE):
+                    ctypes.memmove(page, page, 1)
 
 
 def run_child(job: Job, lifeline: int, messages: int) -> None:
@@ -65,6 +87,8 @@ def _do_and_tell(job: Job, messages: int) -> None:
     if isinstance(job, RowJob):  # the user's code may change the working folder
         job = replace(job, output=str(Path(job.output).absolute()))
     confine(job.cpus)  # before anything starts a thread, which would keep the CPUs of its parent
+    if job.isolation == "server":
+        copy_heap()
     export_threads(job.threads)
     try:
         result = do(job, partial(send, messages))

@@ -143,3 +143,42 @@ def test_the_measuring_process_starts_without_the_working_folder(tmp_path: Path)
     code = "import sys, queue; print('' in sys.path)"
     done = subprocess.run([*command[:3], code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+SHARED_HEAP = """
+import os
+from pathlib import Path
+from crossover.measurement.process import child
+
+def shared_kib():
+    of_heap = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        of_heap = line.endswith("[heap]") if "-" in line.split()[0] else of_heap
+        if of_heap and line.startswith("Shared_Dirty:"):
+            return int(line.split()[1])
+
+class OldKernel:
+    def madvise(self, *_):
+        return -1
+
+objects = [dict.fromkeys(range(50)) for _ in range(2_000)]
+for old in (False, True):
+    if not (pid := os.fork()):
+        if old:
+            child.ctypes.CDLL = lambda _: OldKernel()
+        before = shared_kib()
+        child.copy_heap()
+        print(before, shared_kib(), flush=True)
+        os._exit(0)
+    os.waitpid(pid, 0)
+"""
+
+
+def test_a_fork_shares_no_page_of_the_heap_once_it_is_copied() -> None:
+    """A step that writes to a shared page waits until it is copied, and so do the other threads."""
+    printed = subprocess.run([sys.executable, "-c", SHARED_HEAP], capture_output=True, text=True, check=True).stdout
+    for line in printed.splitlines():
+        before_kib, after_kib = map(int, line.split())
+        assert before_kib > 2_000
+        assert after_kib < 100
+    assert len(printed.splitlines()) == 2
