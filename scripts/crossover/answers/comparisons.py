@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, doubts_of, estimate
+from crossover.answers.vocabulary import Row, compared, doubts_of, estimate
 from crossover.config.words import BASELINE, DEVICES, PLAIN, PLAIN_SIDES, is_cpu
 from crossover.statistics.intervals import ratio_over_trials
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
@@ -88,7 +88,7 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     trials = min(best["trials"], other["trials"])
     return {
         "kind": "setting",
-        "status": _told_apart(found.low, found.high),
+        "status": compared(found.low, found.high),
         "value": found.mean,
         "low": found.low,
         "high": found.high,
@@ -104,12 +104,6 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
 def _times(trials: pd.DataFrame) -> list[float]:
     ok = trials[trials["status"] == "ok"]
     return [float(time) for time in ok["step_time_s"].dropna()]
-
-
-def _told_apart(low: float | None, high: float | None) -> str:
-    if low is None or high is None:
-        return "indicative"
-    return "tie" if low <= 1 <= high else "apart"
 
 
 def step_time(cell: Mapping[str, Any]) -> Row:
@@ -166,7 +160,7 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
         "kind": "ratio",
         "machine": row["machine"],
         "line": name_by(row, several),
-        "status": _told_apart(found["low"], found["high"]),
+        "status": compared(found["low"], found["high"]),
         **found,
         "winner": names[0] if ahead else names[1],
         "loser": names[1] if ahead else names[0],

@@ -40,19 +40,26 @@ MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
     """Hold a ratio against its claimed range. Raises NoFindingError, and UserError for several cells."""
-    numbered = measurements.reset_index(drop=True)
-    of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (form.of, form.over))
-    of = _metric_values(of_rows, form.of, steps_per_run)
-    over = _metric_values(over_rows, form.over, steps_per_run)
+    ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
     least, most = (0.0, just_below(form.high)) if form.low is None else (form.low, form.high)
-    if {form.of.metric, form.over.metric} <= DETERMINISTIC.keys():
-        ratio = _ratio_of_counts(of, over, form)
-    else:
-        ratio = _ratio_over_trials(of, over)
     finding = judge(ratio.mean, ratio.low, ratio.high, least, most)
-    if finding.reason == "one_trial" and min(len(of), len(over)) > 1:
+    if finding.reason == "one_trial" and trials > 1:
         return replace(finding, reason="first_trial")
     return finding
+
+
+def ratio_of_sides(
+    of: Side, over: Side, study: str, measurements: pd.DataFrame, steps_per_run: Any = None
+) -> tuple[Interval, int]:
+    """One side's metric over the other's, and the fewest ok trials of a side; raises as `check_ratio` does."""
+    numbered = measurements.reset_index(drop=True)
+    of_values, over_values = (
+        _metric_values(_ok_trials(numbered, study, side.axes), side, steps_per_run) for side in (of, over)
+    )
+    trials = min(len(of_values), len(over_values))
+    if {of.metric, over.metric} <= DETERMINISTIC.keys():
+        return _ratio_of_counts(of_values, over_values, of.metric, over.metric), trials
+    return _ratio_over_trials(of_values, over_values), trials
 
 
 def _ratio_over_trials(of: pd.Series, over: pd.Series) -> Interval:
@@ -65,9 +72,9 @@ def _ratio_over_trials(of: pd.Series, over: pd.Series) -> Interval:
     return paired_ratio(of[both].tolist(), over[both].tolist())
 
 
-def _ratio_of_counts(of: pd.Series, over: pd.Series, form: RatioWithin) -> Interval:
+def _ratio_of_counts(of: pd.Series, over: pd.Series, of_metric: str, over_metric: str) -> Interval:
     """What a ratio of two deterministic metrics may be: from all trials that have them, with the tolerance of both."""
-    factor = _factor(of, form.of.metric) * _factor(over, form.over.metric)
+    factor = _factor(of, of_metric) * _factor(over, over_metric)
     return Interval(of.mean() / over.mean(), of.min() / over.max() / factor, of.max() / over.min() * factor)
 
 
