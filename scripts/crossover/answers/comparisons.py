@@ -123,11 +123,14 @@ def step_time(cell: Mapping[str, Any]) -> Row:
 
 
 def without_accelerator(own: RunTables, x_axis: str) -> list[Row]:
-    """The CPU's time at the smallest and the largest size of each line: the half that was measured."""
+    """The CPU's time at both ends of each series: the half that was measured. The one nearest to plain comes first."""
     cells = on_all_cores(own.cells).dropna(subset=["step_time_s"])
     several = varying(cells, LINE_AXES)
     found = []
-    for _, line in cells.groupby(LINE_AXES, sort=False):
+    lines = [line for _, line in cells.groupby(LINE_AXES, sort=False)]
+    for line in sorted(
+        lines, key=lambda line: sum(line[axis].iloc[0] != plain for axis, plain in PLAIN_SETTING.items())
+    ):
         for cell in records(line.sort_values(x_axis).iloc[[0, -1]].drop_duplicates(CELL_AXES)):
             place = name_by(cell, ["size"])
             found.append(step_time(cell) | {"place": place, "line": name_by(cell, several), "main": True})

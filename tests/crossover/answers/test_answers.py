@@ -207,6 +207,19 @@ def test_without_an_accelerator_the_measured_half_is_told(line: Row) -> None:
     assert [time["value"] for time in times] == pytest.approx([1e-4, 1e-2])
 
 
+def test_a_headline_holds_one_precision_and_one_batch_size_the_plain_ones_first(row: Row) -> None:
+    rows = [
+        one
+        for precision, batch, factor in (("bf16", 8, 1), ("fp32", 8, 4), ("fp32", 16, 16))
+        for size in (64, 256)
+        for one in trials(row, factor * size * 1e-5, size=size, precision=precision, batch_size=batch, device="cpu")
+    ]
+    main = [answer for answer in answers(rows) if answer["kind"] == "step_time"]
+    module: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    said = module.row_sentence(row_of(main, []))
+    assert said == "batch 8, fp32: CPU takes 2.56 ms a step at 64 linear layers, 10.2 ms at 256 linear layers"
+
+
 @pytest.mark.parametrize(
     ("gpu_s", "status", "winner", "ratio"),
     [(1e-3, "apart", "GPU", 4), (8e-3, "apart", "CPU", 2), (4.001e-3, "tie", "CPU", 1.00025)],
@@ -307,7 +320,7 @@ def test_a_study_that_asks_for_tf32_is_answered_by_it_and_not_by_the_fastest_pre
     assert (error["value"], error["low"], error["doubts"]) == (pytest.approx(50), None, [])
     module: Any = environment_of(TEMPLATES).get_template("words.j2").module
     assert module.row_sentence(row_of(main, [])) == (
-        "GPU, 1,000 linear layers: tf32 5x faster than fp32; largest relative error of tf32 50x that of fp32"
+        "GPU, 1,000 linear layers: tf32 5.00x faster than fp32; largest relative error of tf32 50.0x that of fp32"
     )
 
 

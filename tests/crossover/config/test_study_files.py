@@ -53,7 +53,7 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ),
         (
             {"asks": {"of": {"precision": "fp32"}, "over": {"variant": "plain"}, "metrics": ["step_time_s"]}},
-            "allowed: two sides with the same axes and other values",
+            "asks: of {'precision': 'fp32'}, over {'variant': 'plain'}; allowed: two sides with the same axes and",
         ),
         ({"figures": []}, "figures: the list is empty; allowed: a list of 1 or more values, each a text"),
         ({"figures": ["latency"]}, "latency_steps: latency needs steps to time; allowed: at least 368"),
