@@ -28,7 +28,7 @@ KINDS = {
     "loading": ("bounds", "slows", "uncertain", "no_slowdown"),
     "ratio": COMPARED,
     "latency": ("error", "none_found"),
-    "throughput": ("best",),
+    "throughput": ("best", "tie", "indicative"),
     "setting": COMPARED,
     "step_time": ("measured",),
     "cores": tuple(CORES_STATUSES),

@@ -294,6 +294,33 @@ def test_the_fastest_setting_is_held_against_the_plain_one_per_sample(row: Row) 
     assert (answer["status"], answer["value"]) == ("apart", pytest.approx(4))
 
 
+def test_a_setting_chosen_among_many_is_not_significant_by_its_interval_alone(row: Row) -> None:
+    """Against fp32 alone, trials 1 % apart tell a difference of 3 %; as one of six settings they do not."""
+    precisions = ("fp32", "tf32", "bf16", "fp16", "fp64", "amp-bf16")
+    rows = [
+        one
+        for precision in precisions
+        for one in trials(row, 0.97e-3 if precision == "tf32" else 1e-3, device="cuda", precision=precision)
+    ]
+    spec = study(figures=["comparison"])
+    both = [one for one in rows if one["precision"] in precisions[:2]]
+    assert only(answers(both, spec), "setting")["status"] == "apart"
+    assert only(answers(rows, spec), "setting")["status"] == "tie"
+
+
+def test_the_best_rate_of_many_is_not_called_significant_and_owes_nothing_to_the_choice(row: Row) -> None:
+    rows = [
+        one
+        for batch, rate in ((8, 1000), (16, 1001), (32, 999))
+        for one in trials(row, batch / rate, device="cuda", batch_size=batch)
+    ]
+    answer = only(answers(rows, study(figures=["throughput"])), "throughput")
+    assert (answer["status"], answer["place"]) == ("tie", "batch 16")
+    assert answer["low"] < answer["value"] < 999
+    module: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    assert module.said(answer).endswith("at batch 16; not significantly more than other cells")
+
+
 def test_a_study_that_asks_for_tf32_is_answered_by_it_and_not_by_the_fastest_precision(row: Row) -> None:
     """At the largest size tf32 takes a fifth of the time, at 50 times the error; bf16 is faster still."""
     rows = [
