@@ -28,8 +28,9 @@ from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE
 from crossover.config.workloads import workload_traits
 from crossover.statistics.intervals import Interval, paired_ratio, ratio_over_trials
+from crossover.statistics.latencies import MISTAKES, RIGHT, right_samples
 from crossover.statistics.quality import is_baseline
-from crossover.tables.frames import of_study, rows_with
+from crossover.tables.frames import of_study, records, rows_with
 from crossover.tables.labels import side_word
 from crossover.tables.metrics import metrics
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC
@@ -53,13 +54,27 @@ def ratio_of_sides(
 ) -> tuple[Interval, int]:
     """One side's metric over the other's, and the fewest ok trials of a side; raises as `check_ratio` does."""
     numbered = measurements.reset_index(drop=True)
-    of_values, over_values = (
-        _metric_values(_ok_trials(numbered, study, side.axes), side, steps_per_run) for side in (of, over)
-    )
+    of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (of, over))
+    if of_rows.index.equals(over_rows.index):
+        of_rows, over_rows = _right_beside(of_rows, of, over), _right_beside(over_rows, over, of)
+    of_values = _metric_values(of_rows, of, steps_per_run)
+    over_values = _metric_values(over_rows, over, steps_per_run)
     trials = min(len(of_values), len(over_values))
     if {of.metric, over.metric} <= DETERMINISTIC.keys():
         return _ratio_of_counts(of_values, over_values, of.metric, over.metric), trials
     return _ratio_over_trials(of_values, over_values), trials
+
+
+def _right_beside(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
+    """A side's trials, their right latencies those that the other side's mistake is compared with in every table."""
+    if side.metric != RIGHT or other.metric not in MISTAKES or not {RIGHT, other.metric} <= {*rows.columns}:
+        return rows
+    both = rows[[RIGHT, other.metric]].notna().all(axis=1)
+    samples = [
+        right_samples(trial, other.metric) if held else None
+        for trial, held in zip(records(rows[[RIGHT, other.metric]]), both, strict=True)
+    ]
+    return rows.assign(**{RIGHT: pd.Series(samples, rows.index, dtype=object)})
 
 
 def _ratio_over_trials(of: pd.Series, over: pd.Series) -> Interval:
