@@ -36,6 +36,7 @@ def study(**changes: Any) -> dict[str, Any]:
         "devices": None,
         "published": None,
         "claims": [],
+        "asks": None,
         "steps_per_run": None,
         "quality": None,
         "variants": [PLAIN],

@@ -12,11 +12,13 @@ from crossover.answers.comparisons import comparison_answers, cores_answers, wit
 from crossover.answers.crossovers import best_answers, crossover_answers, transfers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
+from crossover.answers.questions import asked_answers
 from crossover.answers.references import reference_answers
 from crossover.answers.vocabulary import Row, estimate
 from crossover.config.studies import asks_for_crossovers
 from crossover.config.words import HERE
 from crossover.tables.frames import records
+from crossover.tables.labels import name_by
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables
 
@@ -49,6 +51,13 @@ def _of_study(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 
 def _timed(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+    """The answers from times; where the study asks for one side over another, no other is its main answer."""
+    if not spec["asks"]:
+        return _of_figures(own, spec)
+    return asked_answers(own, spec["asks"]) + [row | {"main": False} for row in _of_figures(own, spec)]
+
+
+def _of_figures(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     cores = cores_answers(own.cores_worth, own.cells)
     if not asks_for_crossovers(spec["figures"]):
         return cores + comparison_answers(own, spec)
@@ -69,12 +78,16 @@ def _timed(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
     """Why a study has no answer."""
     if len(cells):
-        status = "see_figures" if (cells["trials"] > 0).any() else "no_result"
+        timed = "not_both" if spec["asks"] else "see_figures"
+        status = timed if (cells["trials"] > 0).any() else "no_result"
     else:
         status = "other_devices" if spec.get("devices") else "not_measured"
     reason = cells["reason"].iloc[0] if status == "no_result" else None
-    devices = ", ".join(spec.get("devices") or ())
-    return {"kind": "missing", "main": True, "status": status, "winner": devices, "reason": reason}
+    if status == "not_both":
+        winner, loser = (name_by(spec["asks"][side], spec["asks"][side]) for side in ("of", "over"))
+    else:
+        winner, loser = ", ".join(spec.get("devices") or ()), None
+    return {"kind": "missing", "main": True, "status": status, "winner": winner, "loser": loser, "reason": reason}
 
 
 def _claim(row: Mapping[str, Any]) -> Row:

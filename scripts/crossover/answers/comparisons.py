@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, doubts_of, estimate
+from crossover.answers.vocabulary import Row, compared, doubts_of, estimate
 from crossover.config.words import BASELINE, DEVICES, PLAIN, PLAIN_SIDES, is_cpu
-from crossover.statistics.intervals import ratio_over_trials
+from crossover.statistics.choices import choose
+from crossover.statistics.fastest import fastest
+from crossover.statistics.intervals import LogMean, time_over_trials
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES, WAYS
@@ -28,7 +31,7 @@ def comparison_answers(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     if "latency" in spec["figures"]:
         asked = _latencies(own)
     elif "throughput" in spec["figures"]:
-        asked = _of_devices(own.cells, _best_rate)
+        asked = _of_devices(own.cells, lambda cells: _best_rate(cells, own.measurements))
     elif loading or _one_cell_a_device(own.cells):
         asked = []
     else:
@@ -56,47 +59,66 @@ def _of_devices(cells: pd.DataFrame, answer: Any) -> list[Row]:
     return found
 
 
-def _best_rate(cells: pd.DataFrame) -> Row:
-    """The most samples per second."""
-    best = first_row(cells.sort_values("samples_per_s", ascending=False, kind="stable"))
+def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
+    """The most samples per second, without what the largest of several noisy rates owes to the choice."""
+    rows = records(cells)
+    times_s = [[time / _samples(cell) for time in _times(rows_with(measurements, CELL_AXES, cell))] for cell in rows]
+    best = fastest([np.log(times) for times in times_s])
+    cell = rows[best.place]
+    per_sample = time_over_trials(np.exp(best.logs).tolist())
+    low, high = (end and 1 / end for end in (per_sample.high, per_sample.low))
+    if low is None:
+        status = "indicative"
+    else:
+        leads = len(rows) == 1 or choose([LogMean.of(times) for times in times_s]).leads
+        status = "best" if leads else "tie"
     named = [axis for axis in varying(cells, NAMED_AXES) if axis not in ("batch_size", "machine")]
     return {
         "kind": "throughput",
-        "status": "best",
-        **estimate(best, "samples_per_s", "samples/s"),
-        "place": name_by(best, ["batch_size", *named]),
-        "trials": best["trials"],
-        "doubts": doubts_of(pd.DataFrame([best])),
+        "status": status,
+        "value": 1 / per_sample.mean,
+        "low": low,
+        "high": high,
+        "unit": "samples/s",
+        "place": name_by(cell, ["batch_size", *named]),
+        "trials": cell["trials"],
+        "doubts": doubts_of(pd.DataFrame([cell])),
     }
 
 
+def _samples(cell: Mapping[str, Any]) -> float:
+    """Samples in a step of a cell."""
+    return float(cell["samples_per_s"] * cell["step_time_s"])
+
+
 def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """At the largest size the cell of least time per sample over the plain one, or over the slowest where none is."""
+    """At the largest size the cell of least time per sample over the plain one, or over the next if it is plain."""
     own = cells[cells["size"] == cells["size"].max()]
-    own = own.sort_values("samples_per_s", ascending=False, kind="stable")
-    place = name_by(first_row(own), ["size"] if cells["size"].nunique() > 1 else [])
-    best, *others = records(own)
-    if not others:
-        return step_time(best) | {"place": place}
-    plain = [cell for cell in others if all(cell[axis] == value for axis, value in PLAIN_SETTING.items())]
-    other = (plain or others)[-1]
-    best_samples, other_samples = (cell["samples_per_s"] * cell["step_time_s"] for cell in (best, other))
-    scale = best_samples / other_samples
-    first, second = (rows_with(measurements, CELL_AXES, cell) for cell in (best, other))
-    found = ratio_over_trials(_times(first), [time * scale for time in _times(second)])
+    rows = records(own)
+    place = name_by(rows[0], ["size"] if cells["size"].nunique() > 1 else [])
+    if len(rows) == 1:
+        return step_time(rows[0]) | {"place": place}
+    plain = [
+        index for index, cell in enumerate(rows) if all(cell[axis] == PLAIN_SETTING[axis] for axis in PLAIN_SETTING)
+    ]
+    times = [
+        LogMean.of([time / _samples(cell) for time in _times(rows_with(measurements, CELL_AXES, cell))])
+        for cell in rows
+    ]
+    choice = choose(times, plain[-1] if plain else None)
+    best, other = rows[choice.chosen], rows[choice.other]
     named = [axis for axis in varying(own, NAMED_AXES) if axis != "machine"]
-    trials = min(best["trials"], other["trials"])
     return {
         "kind": "setting",
-        "status": _told_apart(found.low, found.high),
-        "value": found.mean,
-        "low": found.low,
-        "high": found.high,
+        "status": compared(choice.ratio.low, choice.ratio.high),
+        "value": choice.ratio.mean,
+        "low": choice.ratio.low,
+        "high": choice.ratio.high,
         "unit": "times",
         "winner": name_by(best, named),
         "loser": name_by(other, named),
         "place": place,
-        "trials": trials,
+        "trials": min(best["trials"], other["trials"]),
         "doubts": doubts_of(pd.DataFrame([best, other])),
     }
 
@@ -104,12 +126,6 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
 def _times(trials: pd.DataFrame) -> list[float]:
     ok = trials[trials["status"] == "ok"]
     return [float(time) for time in ok["step_time_s"].dropna()]
-
-
-def _told_apart(low: float | None, high: float | None) -> str:
-    if low is None or high is None:
-        return "indicative"
-    return "tie" if low <= 1 <= high else "apart"
 
 
 def step_time(cell: Mapping[str, Any]) -> Row:
@@ -129,11 +145,14 @@ def step_time(cell: Mapping[str, Any]) -> Row:
 
 
 def without_accelerator(own: RunTables, x_axis: str) -> list[Row]:
-    """The CPU's time at the smallest and the largest size of each line: the half that was measured."""
+    """The CPU's time at both ends of each series: the half that was measured. The one nearest to plain comes first."""
     cells = on_all_cores(own.cells).dropna(subset=["step_time_s"])
     several = varying(cells, LINE_AXES)
     found = []
-    for _, line in cells.groupby(LINE_AXES, sort=False):
+    lines = [line for _, line in cells.groupby(LINE_AXES, sort=False)]
+    for line in sorted(
+        lines, key=lambda line: sum(line[axis].iloc[0] != plain for axis, plain in PLAIN_SETTING.items())
+    ):
         for cell in records(line.sort_values(x_axis).iloc[[0, -1]].drop_duplicates(CELL_AXES)):
             place = name_by(cell, ["size"])
             found.append(step_time(cell) | {"place": place, "line": name_by(cell, several), "main": True})
@@ -166,7 +185,7 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
         "kind": "ratio",
         "machine": row["machine"],
         "line": name_by(row, several),
-        "status": _told_apart(found["low"], found["high"]),
+        "status": compared(found["low"], found["high"]),
         **found,
         "winner": names[0] if ahead else names[1],
         "loser": names[1] if ahead else names[0],

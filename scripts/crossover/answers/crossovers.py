@@ -6,11 +6,14 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, estimate
+from crossover.answers.vocabulary import Row, compared, estimate
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, threads_of_side
 from crossover.statistics.best import BEST, BEST_AXES, WAY_AXES
+from crossover.statistics.choices import choose
+from crossover.statistics.intervals import Interval, LogMean
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
@@ -215,17 +218,25 @@ def _fastest_ways(best_ways: pd.DataFrame, several: Sequence[str]) -> list[Row]:
         if at_largest.empty:
             continue
         is_plain = (at_largest["execution"] == PLAIN_SIDES["execution"]) & (at_largest["side"] == at_largest["device"])
-        best, *others = records(at_largest)
-        other = next((way for way in records(at_largest[is_plain]) if way != best), others[0])
+        rows = records(at_largest)
+        times = [
+            LogMean.of_interval(
+                Interval(row["step_time_s"], row["step_time_low_s"], row["step_time_high_s"]), row["trials"]
+            )
+            for row in rows
+        ]
+        choice = choose(times, next(iter(np.flatnonzero(is_plain).tolist()), None))
+        best, other = rows[choice.chosen], rows[choice.other]
         trials = min(best["trials"], other["trials"])
-        apart = trials > 1 and best["step_time_high_s"] < other["step_time_low_s"]
         found.append(
             {
                 "kind": "setting",
                 "machine": best["machine"],
                 "line": name_by(best, several),
-                "status": "apart" if apart else "tie" if trials > 1 else "indicative",
-                "value": other["step_time_s"] / best["step_time_s"],
+                "status": compared(choice.ratio.low, choice.ratio.high),
+                "value": choice.ratio.mean,
+                "low": choice.ratio.low,
+                "high": choice.ratio.high,
                 "unit": "times",
                 "device": side_word(best["device"]),
                 "place": name_by(best, ["size"]),

@@ -19,6 +19,7 @@ COMPARED = ("apart", "tie", "indicative")
 """How two sides compare: told apart, not told apart, or known from one trial of a side only."""
 
 KINDS = {
+    "asked": COMPARED,
     "crossover": tuple(CROSSOVER_STATUSES),
     "best": tuple(CROSSOVER_STATUSES),
     "reference": tuple(CROSSOVER_STATUSES),
@@ -27,7 +28,7 @@ KINDS = {
     "loading": ("bounds", "slows", "uncertain", "no_slowdown"),
     "ratio": COMPARED,
     "latency": ("error", "none_found"),
-    "throughput": ("best",),
+    "throughput": ("best", "tie", "indicative"),
     "setting": COMPARED,
     "step_time": ("measured",),
     "cores": tuple(CORES_STATUSES),
@@ -40,7 +41,7 @@ KINDS = {
         *("only_cpu", "no_baseline", "nothing_learnt"),
     ),
     "claim": tuple(VERDICTS),
-    "missing": ("other_devices", "not_measured", "no_result", "see_figures"),
+    "missing": ("other_devices", "not_measured", "no_result", "not_both", "see_figures"),
 }
 """What an answer can be, each with its statuses; report/words.j2 puts them into words."""
 
@@ -57,6 +58,13 @@ DOUBTS = {
 def estimate(row: Mapping[str, Any], name: str, unit: str = "") -> Row:
     """The value of a column, the ends of its 95 % interval, and its unit."""
     return {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"], "unit": unit or None}
+
+
+def compared(low: float | None, high: float | None) -> str:
+    """One of COMPARED, by the 95 % interval of a ratio."""
+    if low is None or high is None:
+        return "indicative"
+    return "tie" if low <= 1 <= high else "apart"
 
 
 def doubts_of(cells: pd.DataFrame) -> list[str]:

@@ -28,8 +28,9 @@ from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE
 from crossover.config.workloads import workload_traits
 from crossover.statistics.intervals import RESOLUTIONS, Interval, paired_ratio, ratio_over_trials
+from crossover.statistics.latencies import MISTAKES, RIGHT, right_samples
 from crossover.statistics.quality import is_baseline
-from crossover.tables.frames import of_study, rows_with
+from crossover.tables.frames import of_study, records, rows_with
 from crossover.tables.labels import side_word
 from crossover.tables.metrics import metrics
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC
@@ -40,20 +41,41 @@ MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
     """Hold a ratio against its claimed range. Raises NoFindingError, and UserError for several cells."""
-    numbered = measurements.reset_index(drop=True)
-    of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (form.of, form.over))
-    of = _metric_values(of_rows, form.of, steps_per_run)
-    over = _metric_values(over_rows, form.over, steps_per_run)
+    ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
     least, most = (0.0, just_below(form.high)) if form.low is None else (form.low, form.high)
-    if {form.of.metric, form.over.metric} <= DETERMINISTIC.keys():
-        ratio = _ratio_of_counts(of, over, form)
-    else:
-        is_energy = any(side.metric.startswith("energy") for side in (form.of, form.over))
-        ratio = _ratio_over_trials(of, over, RESOLUTIONS["energy" if is_energy else "time"])
     finding = judge(ratio.mean, ratio.low, ratio.high, least, most)
-    if finding.reason == "one_trial" and min(len(of), len(over)) > 1:
+    if finding.reason == "one_trial" and trials > 1:
         return replace(finding, reason="first_trial")
     return finding
+
+
+def ratio_of_sides(
+    of: Side, over: Side, study: str, measurements: pd.DataFrame, steps_per_run: Any = None
+) -> tuple[Interval, int]:
+    """One side's metric over the other's, and the fewest ok trials of a side; raises as `check_ratio` does."""
+    numbered = measurements.reset_index(drop=True)
+    of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (of, over))
+    if of_rows.index.equals(over_rows.index):
+        of_rows, over_rows = _right_beside(of_rows, of, over), _right_beside(over_rows, over, of)
+    of_values = _metric_values(of_rows, of, steps_per_run)
+    over_values = _metric_values(over_rows, over, steps_per_run)
+    trials = min(len(of_values), len(over_values))
+    if {of.metric, over.metric} <= DETERMINISTIC.keys():
+        return _ratio_of_counts(of_values, over_values, of.metric, over.metric), trials
+    is_energy = any(side.metric.startswith("energy") for side in (of, over))
+    return _ratio_over_trials(of_values, over_values, RESOLUTIONS["energy" if is_energy else "time"]), trials
+
+
+def _right_beside(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
+    """A side's trials, their right latencies those that the other side's mistake is compared with in every table."""
+    if side.metric != RIGHT or other.metric not in MISTAKES or not {RIGHT, other.metric} <= {*rows.columns}:
+        return rows
+    both = rows[[RIGHT, other.metric]].notna().all(axis=1)
+    samples = [
+        right_samples(trial, other.metric) if held else None
+        for trial, held in zip(records(rows[[RIGHT, other.metric]]), both, strict=True)
+    ]
+    return rows.assign(**{RIGHT: pd.Series(samples, rows.index, dtype=object)})
 
 
 def _ratio_over_trials(of: pd.Series, over: pd.Series, resolution: float) -> Interval:
@@ -66,9 +88,9 @@ def _ratio_over_trials(of: pd.Series, over: pd.Series, resolution: float) -> Int
     return paired_ratio(of[both].tolist(), over[both].tolist(), resolution=resolution)
 
 
-def _ratio_of_counts(of: pd.Series, over: pd.Series, form: RatioWithin) -> Interval:
+def _ratio_of_counts(of: pd.Series, over: pd.Series, of_metric: str, over_metric: str) -> Interval:
     """What a ratio of two deterministic metrics may be: from all trials that have them, with the tolerance of both."""
-    factor = _factor(of, form.of.metric) * _factor(over, form.over.metric)
+    factor = _factor(of, of_metric) * _factor(over, over_metric)
     return Interval(of.mean() / over.mean(), of.min() / over.max() / factor, of.max() / over.min() * factor)
 
 

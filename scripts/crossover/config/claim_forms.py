@@ -195,7 +195,7 @@ def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], s
     """What is wrong with a claim about times, as the rest of a message that names its form."""
     if not study.timed:
         yield ": the study times nothing; allowed: same_quality, or timed: true"
-    yield from _off_grid(values, study)
+    yield from off_grid(values, study)
     cells = _cells(study)
     if isinstance(form, CrossoverBetween):
         yield from _several(form.where, cells, ON_GRID)
@@ -222,7 +222,7 @@ def _quality_problems(
     trained = study if form.study in (None, study.name) else read(form.study or "")
     if trained.quality is None:
         yield f".study: '{trained.name}' trains no models; allowed: a study with quality"
-    yield from _off_grid(values, trained)
+    yield from off_grid(values, trained)
     chosen = [cell for cell in _cells(replace(trained, timed=True)) if selects(form.where, cell)]
     if chosen and all((cell["device"], cell["precision"]) == (BASELINE, "fp32") for cell in chosen):
         yield (
@@ -231,7 +231,7 @@ def _quality_problems(
         )
 
 
-def _off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:
+def off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:
     """Pinned values that the study does not measure, on the axes that nobody cuts down."""
     for part in ("where", "slow", "fast", "of", "over"):
         for axis, value in (values.get(part) or {}).items():

@@ -229,6 +229,8 @@ class Study:
     latency_mistakes: bool = False
     largest_batch: bool = False
     """Whether the run also searches for the largest batch of each line."""
+    asks: Mapping[str, Any] | None = None
+    """Two sides of its cells, `of` and `over`, and the `metrics` in which the study asks for their ratio."""
     steps_per_run: int | Mapping[str, int] | None = None
     published: Mapping[str, Any] | None = None
     claims: tuple[Mapping[str, Any], ...] = ()

@@ -10,7 +10,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from crossover.config.claim_forms import check_claims_of
+from crossover.config.claim_forms import check_claims_of, off_grid
 from crossover.config.models import DEFAULT_SIZES, Model, find_file, own_sizes, read_model
 from crossover.config.published_rows import read_published_rows
 from crossover.config.studies import LATENCY_STEPS_MIN, Study, Ways, cells_of_ways
@@ -158,6 +158,11 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
     crossover = (study.published or {}).get("crossover")
     if crossover and crossover != sorted(crossover):
         yield f"published.crossover: {crossover} is reversed; allowed: lowest, highest"
+    if study.asks:
+        yield from (f"asks{problem}" for problem in off_grid(study.asks, study))
+        of, over = study.asks["of"], study.asks["over"]
+        if of.keys() != over.keys() or of == over:
+            yield f"asks: of {dict(of)}, over {dict(over)}; allowed: two sides with the same axes and other values"
     yield from _way_problems(study)
     yield from _quality_problems(study)
     yield from _batch_problems(study, datasets)

@@ -21,7 +21,8 @@ def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A study's row from its main answers and claims, as the tables have them.
 
-    `answer` is the first one; `last` the time at the other end of the same series, where nothing can be compared;
+    `answer` is the first one; `also` the same comparison in the study's other metrics; `last` the time at the other end
+    of the same series, where nothing can be compared;
     `tuned` the answer for the fastest configurations, where it is another one; `series` how many main answers there are
     of the first one's kind.
     """
@@ -29,12 +30,14 @@ def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[
     tuned = (one for one in main if one["kind"] == "best" and one is not answer and one["machine"] == answer["machine"])
     alike = [one for one in main if one["kind"] == answer["kind"] and one["cost"] == answer["cost"]]
     ends = [one for one in alike if one["kind"] == "step_time" and (one["line"], one["device"]) == _series(answer)]
+    also = [one for one in alike if one["kind"] == "asked" and one is not answer and _series(one) == _series(answer)]
     second = next((one for one in tuned if _changes_the_answer(one)), None)
     return {
         "answer": answer,
+        "also": also,
         "last": ends[-1] if len(ends) > 1 else None,
         "tuned": second,
-        "told": [one for one in (answer, second, *ends[-1:]) if one is not None],
+        "told": [one for one in (answer, *also, second, *ends[-1:]) if one is not None],
         "series": len({_series(one) for one in alike}),
         "bar": bar_of(answer),
         "tuned_bar": bar_of(second) if second else [],

@@ -113,6 +113,14 @@ class LogMean:
         variance = math.fsum((log - mean) ** 2 for log in logs) / freedom / len(logs)
         return cls(mean, max(variance, reading_error(resolution) ** 2), freedom)
 
+    @classmethod
+    def of_interval(cls, time: Interval, trials: int) -> LogMean:
+        """The summary behind `time_over_trials` of so many trials."""
+        if time.low is None or time.high is None:
+            return cls(math.log(time.mean), math.nan, 0)
+        error = math.log(time.high / time.low) / 2 / t_quantile(trials - 1)
+        return cls(math.log(time.mean), error**2, trials - 1)
+
 
 def ratio_over_trials(
     first_s: Sequence[float],

@@ -99,14 +99,18 @@ def _with_right(trials: Sequence[Trial], way: str) -> list[Trial]:
 
 
 def _over_right(trials: Sequence[Trial], way: str, together: int) -> Interval | None:
-    """A mistake's mean over the right one, paired by trial; None where no trial holds both.
+    """A mistake's mean over the right one, paired by trial; None where no trial holds both."""
+    both = _with_right(trials, way)
+    of = [float(np.mean(trial[way])) for trial in both]
+    return paired_ratio(of, [float(np.mean(right_samples(trial, way))) for trial in both], together) if both else None
+
+
+def right_samples(trial: Trial, way: str) -> Any:
+    """The samples that a mistake of a trial that has it is compared with: those of the right way.
 
     The first steps are compared with the later half of themselves: the right way ran later, at another pace perhaps.
     """
-    both = _with_right(trials, way)
-    right = [trial[COLD][len(trial[COLD]) // 2 :] if way == COLD else trial[RIGHT] for trial in both]
-    of = [float(np.mean(trial[way])) for trial in both]
-    return paired_ratio(of, [float(np.mean(samples)) for samples in right], together) if both else None
+    return trial[COLD][len(trial[COLD]) // 2 :] if way == COLD else trial[RIGHT]
 
 
 def _is_error(way: str, ratio: Interval) -> bool:

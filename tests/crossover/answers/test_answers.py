@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from crossover.answers.vocabulary import DOUBTS, KINDS
+from crossover.report.study_rows import row_of
 from crossover.report.templates import environment_of
 from crossover.tables.frames import records
 from crossover.tables.registry import TABLES
@@ -206,6 +207,19 @@ def test_without_an_accelerator_the_measured_half_is_told(line: Row) -> None:
     assert [time["value"] for time in times] == pytest.approx([1e-4, 1e-2])
 
 
+def test_a_headline_holds_one_precision_and_one_batch_size_the_plain_ones_first(row: Row) -> None:
+    rows = [
+        one
+        for precision, batch, factor in (("bf16", 8, 1), ("fp32", 8, 4), ("fp32", 16, 16))
+        for size in (64, 256)
+        for one in trials(row, factor * size * 1e-5, size=size, precision=precision, batch_size=batch, device="cpu")
+    ]
+    main = [answer for answer in answers(rows) if answer["kind"] == "step_time"]
+    module: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    said = module.row_sentence(row_of(main, []))
+    assert said == "batch 8, fp32: CPU takes 2.56 ms a step at 64 linear layers, 10.2 ms at 256 linear layers"
+
+
 @pytest.mark.parametrize(
     ("gpu_s", "status", "winner", "ratio"),
     [(1e-3, "apart", "GPU", 4), (8e-3, "apart", "CPU", 2), (4.001e-3, "tie", "CPU", 1.00025)],
@@ -278,6 +292,102 @@ def test_the_fastest_setting_is_held_against_the_plain_one_per_sample(row: Row) 
     # 4 ms / 8 samples over 8 ms / 64 samples.
     assert (answer["winner"], answer["loser"]) == ("batch 64, bf16", "batch 8, fp32")
     assert (answer["status"], answer["value"]) == ("apart", pytest.approx(4))
+
+
+def test_a_setting_chosen_among_many_is_not_significant_by_its_interval_alone(row: Row) -> None:
+    """Against fp32 alone, trials 1 % apart tell a difference of 3 %; as one of six settings they do not."""
+    precisions = ("fp32", "tf32", "bf16", "fp16", "fp64", "amp-bf16")
+    rows = [
+        one
+        for precision in precisions
+        for one in trials(row, 0.97e-3 if precision == "tf32" else 1e-3, device="cuda", precision=precision)
+    ]
+    spec = study(figures=["comparison"])
+    both = [one for one in rows if one["precision"] in precisions[:2]]
+    assert only(answers(both, spec), "setting")["status"] == "apart"
+    assert only(answers(rows, spec), "setting")["status"] == "tie"
+
+
+def test_the_best_rate_of_many_is_not_called_significant_and_owes_nothing_to_the_choice(row: Row) -> None:
+    rows = [
+        one
+        for batch, rate in ((8, 1000), (16, 1001), (32, 999))
+        for one in trials(row, batch / rate, device="cuda", batch_size=batch)
+    ]
+    answer = only(answers(rows, study(figures=["throughput"])), "throughput")
+    assert (answer["status"], answer["place"]) == ("tie", "batch 16")
+    assert answer["low"] < answer["value"] < 999
+    module: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    assert module.said(answer).endswith("at batch 16; not significantly more than other cells")
+
+
+def test_a_study_that_asks_for_tf32_is_answered_by_it_and_not_by_the_fastest_precision(row: Row) -> None:
+    """At the largest size tf32 takes a fifth of the time, at 50 times the error; bf16 is faster still."""
+    rows = [
+        one
+        for size in (10, 1000)
+        for precision, seconds, error in (("fp32", 5e-3, 1e-6), ("tf32", 1e-3, 5e-5), ("bf16", 1e-4, 1e-2))
+        for one in trials(row, seconds, device="cuda", precision=precision, size=size, max_relative_error=error)
+    ]
+    tf32 = {
+        "of": {"precision": "tf32"},
+        "over": {"precision": "fp32"},
+        "metrics": ["step_time_s", "max_relative_error"],
+    }
+    found = answers(rows, study(figures=["comparison"], asks=tf32))
+    main = [answer for answer in found if answer["main"] and answer["kind"] not in ("memory", "bottleneck")]
+    assert [(answer["kind"], answer["status"], answer["quantity"]) for answer in main] == [
+        ("asked", "apart", "step_time_s"),
+        ("asked", "apart", "max_relative_error"),
+    ]
+    time, error = main
+    assert (time["winner"], time["loser"], time["place"]) == ("tf32", "fp32", "1,000 linear layers")
+    assert time["value"] == pytest.approx(5)
+    assert time["low"] < 5 < time["high"]
+    assert (error["value"], error["low"], error["doubts"]) == (pytest.approx(50), None, [])
+    module: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    assert module.row_sentence(row_of(main, [])) == (
+        "GPU, 1,000 linear layers: tf32 5.00x faster than fp32; largest relative error of tf32 50.0x that of fp32"
+    )
+
+
+def test_a_study_that_asks_for_memory_is_answered_in_bytes_first(row: Row) -> None:
+    """Nine tenths of the memory, in a slower step, of the plain variant."""
+    rows = [
+        one
+        for variant, factor in (("plain", 1), ("adafactor", 0.1))
+        for precision, seconds, count in (("fp32", 1e-3, 10_000_000_000), ("amp-fp16", 2e-3, 9_000_000_000))
+        for one in trials(
+            row,
+            seconds * factor,
+            device="cuda",
+            precision=precision,
+            variant=variant,
+            device_used_bytes=round(count * factor),
+        )
+    ]
+    sides = {side: {"precision": name, "variant": "plain"} for side, name in (("of", "amp-fp16"), ("over", "fp32"))}
+    asks = {**sides, "metrics": ["device_used_bytes", "step_time_s"]}
+    found = answers(rows, study(figures=["comparison"], asks=asks))
+    memory, time = [answer for answer in found if answer["kind"] == "asked"]
+    assert (memory["quantity"], memory["value"], memory["winner"]) == (
+        "device_used_bytes",
+        pytest.approx(0.9),
+        "amp-fp16",
+    )
+    assert (time["winner"], time["value"]) == ("fp32", pytest.approx(2))
+    module: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    assert module.said(memory) == "GPU, plain: amp-fp16 takes 10 % less memory than fp32"
+
+
+def test_without_both_sides_nothing_else_answers_what_a_study_asks(row: Row) -> None:
+    rows = trials(row, 1e-3, device="cuda") + trials(row, 1e-4, device="cuda", precision="bf16")
+    asks = {"of": {"precision": "tf32"}, "over": {"precision": "fp32"}, "metrics": ["step_time_s"]}
+    found = answers(rows, study(figures=["comparison"], asks=asks))
+    main = [answer for answer in found if answer["main"] and answer["kind"] not in ("memory", "bottleneck")]
+    assert [(answer["kind"], answer["status"], answer["winner"]) for answer in main] == [
+        ("missing", "not_both", "tf32")
+    ]
 
 
 def test_cores_at_the_largest_size_are_the_answer(line: Row, row: Row) -> None:

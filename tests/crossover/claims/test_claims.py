@@ -22,6 +22,7 @@ from crossover.config.validation import read_layers
 from crossover.config.words import DEVICES
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.latencies import latencies_of
 from crossover.statistics.quality import quality_pairs_of, quality_table
 from crossover.tables.columns import Training
 from crossover.tables.metrics import metrics
@@ -56,6 +57,25 @@ def verdict(form: dict[str, Any], tables: RunTables | Sequence[Any] | pd.DataFra
     (found,) = check_claims([claim], known, **others).to_dict("records")
     assert (found["verdict"] in VERDICTS, found["reason"] in REASONS) == (True, True)
     return {str(name): None if pd.isna(value) else value for name, value in found.items()}
+
+
+def test_a_claim_about_warm_up_has_the_ratio_of_the_table_of_latencies(row: Row) -> None:
+    """The first steps are 10, 2, 2 and 2 ms, 4 on average, and 2 later on; the right way ran at a slower pace, 9 ms."""
+    rows = pd.DataFrame(
+        [
+            row(
+                trial=trial,
+                latencies_s=[9.0 * pace],
+                latencies_cold_s=[10.0 * pace, 2.0 * pace, 2.0 * pace, 2.0 * pace],
+            )
+            for trial, pace in ((1, 1.0), (2, 1.01))
+        ]
+    )
+    sides = {"of": {"metric": "latencies_cold_s"}, "over": {"metric": "latencies_s"}}
+    found = verdict({"ratio_between": {**sides, "range": [1.9, 2.1]}}, rows)
+    table = latencies_of(rows).set_index("way")
+    assert found["measured"] == pytest.approx(table.loc["latencies_cold_s", "ratio"]) == pytest.approx(2)
+    assert found["verdict"] == "reproduced"
 
 
 def outcome(found: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -555,6 +575,10 @@ def made_up(row: Row, study: Study, form: Any, expected: str, count: int) -> Run
                 known = row(**cell, **timed(number, 1e-3))
                 rows.append(known)
             known |= metric_columns(study, side.metric, cell, value, spread, number)
+    for known in rows:
+        if known["latencies_cold_s"]:  # whose later half is what a warm step takes
+            warm, cold = (sum(known[name]) / 2 for name in ("latencies_s", "latencies_cold_s"))
+            known["latencies_cold_s"] = [2 * cold - warm, warm]
     return replace(empty_tables(), measurements=pd.DataFrame(rows))
 
 

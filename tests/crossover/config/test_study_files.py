@@ -47,6 +47,14 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ({"workload": "null", "largest_batch": True}, "largest_batch: true, but every batch of workload 'null' fits"),
         ({"timed": False, "quality": {}, "largest_batch": True}, "largest_batch: true, but the study times nothing"),
         ({"figures": ["pie"]}, "figures: 'pie' is unknown; allowed: comparison, energy, host_share, latency"),
+        (
+            {"asks": {"of": {"precision": "tf32"}, "over": {"precision": "fp32"}, "metrics": ["step_time_s"]}},
+            "asks.of.precision: 'tf32' is not measured by study 'mine'; allowed: fp32",
+        ),
+        (
+            {"asks": {"of": {"precision": "fp32"}, "over": {"variant": "plain"}, "metrics": ["step_time_s"]}},
+            "asks: of {'precision': 'fp32'}, over {'variant': 'plain'}; allowed: two sides with the same axes and",
+        ),
         ({"figures": []}, "figures: the list is empty; allowed: a list of 1 or more values, each a text"),
         ({"figures": ["latency"]}, "latency_steps: latency needs steps to time; allowed: at least 368"),
         ({"effort": {"preset": "quick"}}, "effort.preset: unknown key; allowed: warmup_min_steps"),
