@@ -19,19 +19,33 @@ from crossover.errors import UserError
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a trial warms up and measures: seconds, and tolerances as shares. Defaults: the preset `default`."""
+    """How long a trial warms up and measures: seconds, and tolerances as shares. Defaults: the preset `default`.
 
-    warmup_min_steps: int = 50
-    warmup_min_s: float = 1.0
-    warmup_long_s: float = 5.0
+    Trials are short, since processes differ by more than the steps of one: time is better spent on another process.
+    """
+
+    warmup_min_steps: int = 20
+    warmup_min_s: float = 0.2
+    warmup_accelerator_min_s: float = 0.7
+    """On an H100 a CUDA graph took 2 to 3 % longer than later for 0.6 s (docs/explanation/measurement.md)."""
+    warmup_long_s: float = 0.5
     warmup_max_s: float = 30.0
     warmup_tolerance: float = 0.02
-    block_min_s: float = 0.02
-    blocks_min: int = 30
-    timed_min_s: float = 1.0
+    block_min_s: float = 0.01
+    blocks_min: int = 20
+    timed_min_s: float = 0.15
     timed_max_s: float = 1.0
     timed_tolerance: float = 0.02
     latencies_max_s: float = 60.0
+
+    def on(self, device: str) -> Effort:
+        """The effort of a trial on a device: no warm-up on an accelerator is shorter than its own least."""
+        if is_cpu(device):
+            return self
+        least_s = min(self.warmup_accelerator_min_s, self.warmup_max_s)
+        return replace(
+            self, warmup_min_s=max(self.warmup_min_s, least_s), warmup_long_s=max(self.warmup_long_s, least_s)
+        )
 
 
 @dataclass(frozen=True)
@@ -63,21 +77,11 @@ class Preset:
 PRESETS = {
     "quick": Preset(
         trials=1,
-        effort=Effort(
-            warmup_min_steps=20,
-            warmup_min_s=0.2,
-            warmup_long_s=0.5,
-            warmup_max_s=3.0,
-            warmup_tolerance=0.03,
-            block_min_s=0.01,
-            timed_min_s=0.3,
-            timed_max_s=0.3,
-            latencies_max_s=3.0,
-        ),
+        effort=Effort(warmup_max_s=3.0, warmup_tolerance=0.03, timed_max_s=0.3, latencies_max_s=3.0),
         refinement=Refinement(bisections=0, extra_trials=0),  # single trials differ by more than it would narrow
     ),
-    "default": Preset(trials=3),
-    "thorough": Preset(trials=5),
+    "default": Preset(trials=8),
+    "thorough": Preset(trials=15),
 }
 
 LATENCY_STEPS_MIN = 368

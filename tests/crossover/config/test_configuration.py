@@ -64,7 +64,7 @@ def test_the_shipped_claims_name_cells_that_their_studies_measure() -> None:
 
 def test_missing_keys_take_the_schemas_defaults(folder: Any) -> None:
     config = folder.read()
-    assert (config.devices, config.trials, config.effort, config.refinement) == (None, 3, Effort(), Refinement())
+    assert (config.devices, config.trials, config.effort, config.refinement) == (None, 8, Effort(), Refinement())
     assert (config.prices, config.currency, config.classes, config.check_devices) == (None, None, None, True)
     assert config.datasets["higgs"]["rows"] == 469000
     assert (config.studies[0].sizes, config.studies[0].protocols) == ((2, 3), ("resident",))
@@ -73,13 +73,13 @@ def test_missing_keys_take_the_schemas_defaults(folder: Any) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "trials", "effort", "bisections"),
     [
-        ("thorough", None, 5, Effort(), 2),
+        ("thorough", None, 15, Effort(), 2),
         ("quick", None, 1, PRESETS["quick"].effort, 0),
-        ({"preset": "thorough", "refinement": {"bisections": 0}}, None, 5, Effort(), 0),
+        ({"preset": "thorough", "refinement": {"bisections": 0}}, None, 15, Effort(), 0),
         ({"blocks_min": 7}, "quick", 1, PRESETS["quick"].effort, 0),
-        ({"blocks_min": 7}, {"preset": "thorough", "timed_max_s": 9}, 5, Effort(timed_max_s=9.0), 2),
-        ("thorough", {"blocks_min": 7}, 5, Effort(blocks_min=7), 2),
-        ({"blocks_min": 7}, {"refinement": {"bisections": 1}}, 3, Effort(blocks_min=7), 1),
+        ({"blocks_min": 7}, {"preset": "thorough", "timed_max_s": 9}, 15, Effort(timed_max_s=9.0), 2),
+        ("thorough", {"blocks_min": 7}, 15, Effort(blocks_min=7), 2),
+        ({"blocks_min": 7}, {"refinement": {"bisections": 1}}, 8, Effort(blocks_min=7), 1),
     ],
 )
 def test_an_effort_with_a_preset_replaces_an_earlier_one_and_others_change_numbers(
@@ -112,7 +112,7 @@ def test_an_old_key_names_the_new_one(folder: Any, complaint: Complaint, key: st
         ({"effort": {"blocks_mn": 3}}, "effort.blocks_mn: unknown key; allowed: preset, warmup_min_steps"),
         ({"effort": {"timed_max_s": 0}}, "effort.timed_max_s: 0 is not allowed; allowed: a number above 0"),
         ({"effort": {"warmup_min_s": 40}}, "effort.warmup_min_s: 40 is more than effort.warmup_max_s, 30"),
-        ({"effort": {"timed_max_s": 0.5}}, "effort.timed_min_s: 1 is more than effort.timed_max_s, 0.5"),
+        ({"effort": {"timed_max_s": 0.1}}, "effort.timed_min_s: 0.15 is more than effort.timed_max_s, 0.1"),
         ({"trials": 0}, "trials: 0 is not allowed; allowed: null or a whole number at least 1"),
         ({"trials": 3.0}, "trials: 3.0 is not allowed"),
         ({"trials": "5"}, "trials: '5' is not allowed"),

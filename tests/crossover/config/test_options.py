@@ -68,7 +68,7 @@ def test_options_take_what_the_schema_allows() -> None:
         (train_model, "--epochs", study["quality"]["properties"]["epochs"]),
         (train_model, "--test-share", study["quality"]["properties"]["test_share"]),
     ]
-    assert len(asked) == 22
+    assert len(asked) == 23
     for script, option, rule in asked:
         arguments = [text for text in cell if script is not find_largest_batch or "batch" not in text]
 

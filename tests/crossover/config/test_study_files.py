@@ -58,7 +58,7 @@ def test_a_study_may_train_what_it_times(folder: Any) -> None:
         ({"figures": []}, "figures: the list is empty; allowed: a list of 1 or more values, each a text"),
         ({"figures": ["latency"]}, "latency_steps: latency needs steps to time; allowed: at least 368"),
         ({"effort": {"preset": "quick"}}, "effort.preset: unknown key; allowed: warmup_min_steps"),
-        ({"effort": {"warmup_max_s": 0.5}}, "effort.warmup_min_s: 1 is more than effort.warmup_max_s, 0.5, with the"),
+        ({"effort": {"warmup_max_s": 0.1}}, "effort.warmup_min_s: 0.2 is more than effort.warmup_max_s, 0.1, with the"),
         (
             {"effort": {"timed_min_s": 10, "timed_max_s": 20}},
             "effort.timed_min_s: 10 is more than effort.timed_max_s, 1",
@@ -103,9 +103,9 @@ def test_a_bad_study_is_one_line(folder: Any, complaint: Complaint, changes: dic
 @pytest.mark.parametrize(
     ("own", "run"),
     [
-        ({"warmup_max_s": 0.5}, {"warmup_min_s": 0.5}),
+        ({"warmup_max_s": 0.1}, {"warmup_min_s": 0.1}),
         ({"timed_min_s": 10, "timed_max_s": 20}, {"timed_max_s": 20}),
-        ({"warmup_max_s": 2}, {}),  # a `warmup_long_s` of 5 then never counts
+        ({"warmup_max_s": 0.3}, {}),  # a `warmup_long_s` of 0.5 then never counts
     ],
 )
 def test_a_studys_effort_may_fit_the_runs(folder: Any, own: dict[str, Any], run: dict[str, Any]) -> None:

@@ -70,14 +70,11 @@ def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
 
 
 def is_precise(samples_s: Sequence[float], tolerance: float) -> bool:
-    """Whether a check is due, and the interval was within +-`tolerance` at this check and at the one before.
+    """Whether a check is due, and the interval is within +-`tolerance`.
 
-    Two checks in a row keep a lucky quiet moment from ending the timing.
+    A lucky quiet moment may end a timing too soon: that error is one trial's, and shows in the spread between trials.
     """
-    count = len(samples_s)
-    if count % CHECKED_EVERY or count - CHECKED_EVERY < 20:
-        return False
-    return all(relative_half_width(samples_s[:checked]) <= tolerance for checked in (count - CHECKED_EVERY, count))
+    return len(samples_s) % CHECKED_EVERY == 0 and relative_half_width(samples_s) <= tolerance
 
 
 def relative_half_width(samples_s: Sequence[float]) -> float:

@@ -81,7 +81,7 @@ def first_met(rule: Callable[[Course], bool], samples: list[float]) -> int:
 
 
 def test_most_timings_that_end_hold_the_true_median() -> None:
-    """To stop as soon as an interval is narrow picks the lucky ones; two checks in a row keep that within bounds."""
+    """To stop as soon as an interval is narrow picks the lucky ones, though not too many."""
     random, held = np.random.default_rng(2), 0
     effort = Effort(blocks_min=30, timed_min_s=0.0, timed_max_s=1e9, timed_tolerance=0.01)
     for _ in range(200):
@@ -89,15 +89,6 @@ def test_most_timings_that_end_hold_the_true_median() -> None:
         count = first_met(lambda course: timed_enough(course, effort), samples)
         held += abs(np.median(samples[:count]) - 1) <= 0.01
     assert held / 200 >= 0.8
-
-
-def test_a_narrow_interval_must_be_found_twice_in_a_row() -> None:
-    wild = [1.0, 1.1] * 5
-    narrow = [1.0] * 20
-    assert relative_half_width(wild + narrow[:10]) > 0.01
-    assert relative_half_width(wild + narrow) == 0  # only the last 20 of 30 are whole batches
-    assert not is_precise(wild + narrow, 0.01)
-    assert not is_precise([1.0] * 20, 0.01)  # the first check cannot be the second
 
 
 @pytest.mark.parametrize(("count", "due"), [(30, True), (31, False), (39, False), (40, True)])
