@@ -12,7 +12,7 @@ from crossover.answers.vocabulary import Row, compared, doubts_of, estimate
 from crossover.config.words import BASELINE, DEVICES, PLAIN, PLAIN_SIDES, is_cpu
 from crossover.statistics.choices import choose
 from crossover.statistics.fastest import fastest
-from crossover.statistics.intervals import LogMean, time_over_trials
+from crossover.statistics.intervals import SampleMean, time_over_trials
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES, WAYS
@@ -70,7 +70,7 @@ def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     if low is None:
         status = "indicative"
     else:
-        leads = len(rows) == 1 or choose([LogMean.of(times) for times in times_s]).leads
+        leads = len(rows) == 1 or choose([SampleMean.of_times(times) for times in times_s]).leads
         status = "best" if leads else "tie"
     named = [axis for axis in varying(cells, NAMED_AXES) if axis not in ("batch_size", "machine")]
     return {
@@ -102,7 +102,7 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
         index for index, cell in enumerate(rows) if all(cell[axis] == PLAIN_SETTING[axis] for axis in PLAIN_SETTING)
     ]
     times = [
-        LogMean.of([time / _samples(cell) for time in _times(rows_with(measurements, CELL_AXES, cell))])
+        SampleMean.of_times([time / _samples(cell) for time in _times(rows_with(measurements, CELL_AXES, cell))])
         for cell in rows
     ]
     choice = choose(times, plain[-1] if plain else None)

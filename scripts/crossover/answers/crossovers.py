@@ -13,7 +13,7 @@ from crossover.answers.vocabulary import Row, compared, estimate
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, threads_of_side
 from crossover.statistics.best import BEST, BEST_AXES, WAY_AXES
 from crossover.statistics.choices import choose
-from crossover.statistics.intervals import Interval, LogMean
+from crossover.statistics.intervals import Interval, SampleMean
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
@@ -220,7 +220,7 @@ def _fastest_ways(best_ways: pd.DataFrame, several: Sequence[str]) -> list[Row]:
         is_plain = (at_largest["execution"] == PLAIN_SIDES["execution"]) & (at_largest["side"] == at_largest["device"])
         rows = records(at_largest)
         times = [
-            LogMean.of_interval(
+            SampleMean.of_interval(
                 Interval(row["step_time_s"], row["step_time_low_s"], row["step_time_high_s"]), row["trials"]
             )
             for row in rows

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.statistics.crossover_curve import Advantages, Curve, Floats, advantages_of_table, curve_through
-from crossover.statistics.intervals import CLOCK_RESOLUTION
+from crossover.statistics.crossover_curve import Advantages, Curve, advantages_of_table, curve_through
+from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats
 
 
 @dataclass(frozen=True)

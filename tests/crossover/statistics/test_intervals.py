@@ -12,11 +12,12 @@ from crossover.statistics.intervals import (
     COMPARISONS,
     ENERGY_RESOLUTION,
     Interval,
+    SampleMean,
     compared,
-    mean_over_trials,
     paired_ratio,
     ratio_over_trials,
     share_over_trials,
+    sure_signs,
     time_over_trials,
 )
 
@@ -38,7 +39,7 @@ def test_a_time_by_hand() -> None:
 def test_a_difference_is_students() -> None:
     values = [0.004, -0.001, 0.002, 0.003, -0.0005]
     expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert ends(mean_over_trials(values, resolution=1e-9)) == pytest.approx((expected.low, expected.high))
+    assert ends(SampleMean.of(values, 1e-9).interval()) == pytest.approx((expected.low, expected.high))
 
 
 def test_a_share_by_hand() -> None:
@@ -76,7 +77,7 @@ def test_one_value_gives_no_interval() -> None:
 
 def test_equal_values_give_an_interval_as_wide_as_they_can_be_read() -> None:
     """Standard error 6 / sqrt(6) of a step of 6; t(0.975, 2) = 4.302653. Of a ratio both sides have theirs."""
-    assert ends(mean_over_trials([25.0] * 3, resolution=6)) == pytest.approx(
+    assert ends(SampleMean.of([25.0] * 3, 6).interval()) == pytest.approx(
         (25 - 4.302653 * math.sqrt(6), 25 + 4.302653 * math.sqrt(6))
     )
     low, high = ends(ratio_over_trials([0.1] * 3, [0.2] * 3, resolution=ENERGY_RESOLUTION))
@@ -115,7 +116,7 @@ def test_the_interval_holds_what_a_coarse_counter_cannot_tell(noise: float, tria
     found = np.floor(start + used) - np.floor(start)
 
     def coverage(resolution: float) -> float:
-        sets = [ends(mean_over_trials(values.tolist(), resolution=resolution)) for values in found]
+        sets = [ends(SampleMean.of(values.tolist(), resolution).interval()) for values in found]
         return float(np.mean([low <= truth <= high for (low, high), truth in zip(sets, true[:, 0], strict=True)]))
 
     assert coverage(1) > 459 / 500
@@ -128,6 +129,22 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
     found = [ends(time_over_trials(list(np.exp(random.normal(0, 0.1, 3))))) for _ in range(2000)]
     covered = sum(low <= 1 <= high for low, high in found)
     assert abs(covered / 2000 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 2000)
+
+
+@pytest.mark.parametrize(
+    ("half_widths", "signs"),
+    [
+        ((0.1, 0.3, 0.5), [1, 0, -1]),
+        ((0.1, math.nan, 0.5), [1, 0, -1]),
+        ((0.1, math.nan, math.inf), [0, 1, -1]),  # a single interval is none for the series: leads of 1.25 and more
+        ((math.nan,) * 3, [0, 1, -1]),
+    ],
+)
+def test_a_sign_is_sure_by_its_interval_or_in_single_trials_by_its_lead(
+    half_widths: tuple[float, ...], signs: list[int]
+) -> None:
+    log_ratios = np.array([0.2, math.log(1.25), -1.0])
+    assert sure_signs(log_ratios, np.array(half_widths)).tolist() == signs
 
 
 @pytest.mark.parametrize(
