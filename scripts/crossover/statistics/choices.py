@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crossover.statistics.intervals import Interval, SampleMean, ratio_of
+from crossover.statistics.intervals import FASTER, Interval, SampleMean, compared, ratio_of
 
 
 @dataclass(frozen=True)
@@ -33,5 +33,5 @@ def choose(cells: Sequence[SampleMean], fixed: int | None = None) -> Choice:
     }
     other = following if fixed in (None, chosen) else fixed
     assert other is not None
-    leads = all(ratio.low is not None and ratio.low > 1 for ratio in ratios.values())
+    leads = all(compared(ratio) == FASTER for ratio in ratios.values())
     return Choice(chosen, other, ratios[other], leads)

@@ -23,7 +23,7 @@ CONFIDENCE = 0.95
 
 COMPARISONS = ("faster", "slower", "equivalent", "inconclusive", "single_trial")
 FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL = COMPARISONS
-"""How a contender compares with a baseline."""
+"""How a contender compares with a baseline. Of values that are no times, the first two are named by what they mean."""
 
 ONE_TRIAL_LEAD = 1.25
 """How many times as fast a side must be to count as ahead where fewer than two sizes were measured twice.
@@ -67,6 +67,11 @@ class Interval:
     mean: float
     low: float | None = None
     high: float | None = None
+
+    def inverted(self) -> Interval:
+        """The interval of the ratio the other way round."""
+        high, low = (None if end is None else 1 / end for end in (self.low, self.high))
+        return Interval(1 / self.mean, low, high)
 
 
 @overload
@@ -181,14 +186,13 @@ def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interv
     return _exp((second - first).interval(together))
 
 
-def compared(ratio: Interval, margin: float = 0.0) -> str:
-    """How a contender compares with a baseline: one of COMPARISONS. `ratio` is time of the baseline over its time.
+def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
+    """How a contender compares with a baseline, as `decided` finds it: one of COMPARISONS, unless named otherwise.
 
-    `equivalent` if the whole interval lies between 1 / (1 + margin) and 1 + margin; else `faster` or `slower` if it
-    excludes 1; else `inconclusive`. `single_trial` without an interval.
+    `ratio` is time of the baseline over time of the contender; the margin's ends are 1 / (1 + margin) and 1 + margin.
     """
     low, high = (None if end is None else math.log(end) for end in (ratio.low, ratio.high))
-    return decided(low, high, math.log1p(margin), FASTER, SLOWER)
+    return decided(low, high, math.log1p(margin), more, less)
 
 
 def decided(low: float | None, high: float | None, margin: float, more: str, less: str) -> str:
