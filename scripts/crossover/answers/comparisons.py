@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, doubts_of, estimate
+from crossover.answers.vocabulary import Row, doubts_of, estimate, ratio_columns
 from crossover.config.words import BASELINE, DEVICES, PLAIN, PLAIN_SIDES, is_cpu
 from crossover.statistics.choices import choose
 from crossover.statistics.fastest import fastest
@@ -17,7 +17,6 @@ from crossover.statistics.intervals import (
     SINGLE_TRIAL,
     Interval,
     SampleMean,
-    compared,
     decided,
     time_over_trials,
 )
@@ -117,11 +116,7 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     named = [axis for axis in varying(own, NAMED_AXES) if axis != "machine"]
     return {
         "kind": "setting",
-        "status": compared(choice.ratio),
-        "value": choice.ratio.mean,
-        "low": choice.ratio.low,
-        "high": choice.ratio.high,
-        "unit": "times",
+        **ratio_columns(choice.ratio),
         "winner": name_by(best, named),
         "loser": name_by(other, named),
         "place": place,
@@ -182,7 +177,6 @@ def _ratios(own: RunTables) -> list[Row]:
 def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
     ahead = row["ratio"] >= 1
     ratio = Interval(row["ratio"], row["ratio_low"], row["ratio_high"])
-    ratio = ratio if ahead else ratio.inverted()
     names = side_word(row["contender"]), side_word(row["baseline"])
     seconds = row["contender_s"], row["baseline_s"]
     both = rows_with(cells, [*LINE_AXES, "size"], row)
@@ -190,11 +184,7 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
         "kind": "ratio",
         "machine": row["machine"],
         "line": name_by(row, several),
-        "status": compared(ratio),
-        "value": ratio.mean,
-        "low": ratio.low,
-        "high": ratio.high,
-        "unit": "times",
+        **ratio_columns(ratio if ahead else ratio.inverted()),
         "winner": names[0] if ahead else names[1],
         "loser": names[1] if ahead else names[0],
         "winner_s": min(seconds),

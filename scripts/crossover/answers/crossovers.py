@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, estimate
+from crossover.answers.vocabulary import Row, estimate, ratio_columns
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, threads_of_side
 from crossover.statistics.best import BEST, BEST_AXES, WAY_AXES
 from crossover.statistics.choices import choose
-from crossover.statistics.intervals import INCONCLUSIVE, SINGLE_TRIAL, Interval, SampleMean, compared
+from crossover.statistics.intervals import INCONCLUSIVE, SINGLE_TRIAL, Interval, SampleMean
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
@@ -233,11 +233,7 @@ def _fastest_ways(best_ways: pd.DataFrame, several: Sequence[str]) -> list[Row]:
                 "kind": "setting",
                 "machine": best["machine"],
                 "line": name_by(best, several),
-                "status": compared(choice.ratio),
-                "value": choice.ratio.mean,
-                "low": choice.ratio.low,
-                "high": choice.ratio.high,
-                "unit": "times",
+                **ratio_columns(choice.ratio),
                 "device": side_word(best["device"]),
                 "place": name_by(best, ["size"]),
                 "winner": _way_words(best, own),

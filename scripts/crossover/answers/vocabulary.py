@@ -9,7 +9,15 @@ import pandas as pd
 
 from crossover.claims.findings import VERDICTS
 from crossover.config.words import FLAGS
-from crossover.statistics.intervals import COMPARISONS, EQUIVALENT, FASTER, INCONCLUSIVE, SINGLE_TRIAL
+from crossover.statistics.intervals import (
+    COMPARISONS,
+    EQUIVALENT,
+    FASTER,
+    INCONCLUSIVE,
+    SINGLE_TRIAL,
+    Interval,
+    compared,
+)
 from crossover.tables.registry import CORES_STATUSES, CROSSOVER_STATUSES
 from crossover.tables.registry import DOUBTS as CROSSOVER_DOUBTS
 
@@ -59,6 +67,11 @@ DOUBTS = {
 def estimate(row: Mapping[str, Any], name: str, unit: str = "") -> Row:
     """The value of a column, the ends of its 95 % interval, and its unit."""
     return {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"], "unit": unit or None}
+
+
+def ratio_columns(ratio: Interval) -> Row:
+    """How many times as fast the side is that is ahead, with the interval of the ratio and the word on it."""
+    return {"status": compared(ratio), "value": ratio.mean, "low": ratio.low, "high": ratio.high, "unit": "times"}
 
 
 def doubts_of(cells: pd.DataFrame) -> list[str]:

@@ -124,20 +124,18 @@ class Curve:
 
     advantages: Advantages
     log_sizes: Floats
-    coefficients: Floats
-    """Coefficients of the cubic in each gap between two sizes, highest power first."""
+    smooth: Callable[[float | Floats], Floats]
+    """L~ by ln(size)."""
     together: int = 1
     """How many sets hold together (Bonferroni)."""
     level: float = LEVEL
 
     def root(self, gap: int) -> float:
         """The zero in a gap whose ends have opposite signs, as ln(size)."""
-        cubic = self.coefficients[:, gap]
-        start, end = float(self.log_sizes[gap]), float(self.log_sizes[gap + 1])
-        sign = np.sign(cubic[3])
-        if _cubic(cubic, end - start) * sign >= 0:  # by rounding only
-            return end
-        return start + _root(lambda x: float(_cubic(cubic, x)), 0, end - start, 1e-12)
+        start, end = self.log_sizes[gap : gap + 2].tolist()
+        if self.smooth(start) * self.smooth(end) >= 0:  # by rounding only
+            return float(end)
+        return _root(lambda log_size: float(self.smooth(log_size)), start, end, 1e-12)
 
     def excess(self, gap: int, share: Floats) -> Floats:
         """|L~| less its error, at shares of the way through a gap; the set is where this is at most 0.
@@ -150,7 +148,8 @@ class Curve:
         (low, high), (v_low, v_high), (f_low, f_high) = (
             values[gap : gap + 2] for values in (own.mean, own.variance, own.fourth)
         )
-        value = _cubic(self.coefficients[:, gap], share * (self.log_sizes[gap + 1] - self.log_sizes[gap]))
+        start, end = self.log_sizes[gap : gap + 2]
+        value = self.smooth(start + share * (end - start))
         line = (1 - share) * low + share * high
         variance = _weighed(v_low, v_high, share, 2)
         trials = own.errors(variance, _weighed(f_low, f_high, share, 4), self.together, self.level)
@@ -205,19 +204,13 @@ def curve_through(advantages: Advantages) -> Curve:
     from scipy import interpolate  # a third of a second, which a table without two sizes need not wait for
 
     log_sizes = np.log(advantages.sizes)
-    return Curve(advantages, log_sizes, interpolate.PchipInterpolator(log_sizes, advantages.mean).c)
+    return Curve(advantages, log_sizes, interpolate.PchipInterpolator(log_sizes, advantages.mean))
 
 
 def _root(function: Callable[[float], float], start: float, end: float, tolerance: float) -> float:
     from scipy import optimize  # a third of a second, which a line without a crossover need not wait for
 
     return float(optimize.brentq(function, start, end, xtol=tolerance))
-
-
-def _cubic(coefficients: Floats, x: float | Floats) -> Floats:
-    a, b, c, d = coefficients
-    value: Floats = ((a * x + b) * x + c) * x + d
-    return value
 
 
 def _weighed(low: float | Floats, high: float | Floats, share: Floats, power: int) -> Floats:

@@ -13,6 +13,7 @@ import pytest
 from crossover.answers.vocabulary import DOUBTS, KINDS
 from crossover.report.study_rows import row_of
 from crossover.report.templates import environment_of
+from crossover.statistics.intervals import COMPARISONS
 from crossover.tables.frames import records
 from crossover.tables.registry import TABLES
 from report_pages import TEMPLATES, study, tables_of
@@ -186,6 +187,12 @@ def test_energy_answers_beside_time_and_money_on_one_device_does_not(line: Row) 
     costs = {(answer["winner"], answer["cost"], answer["main"]) for answer in found}
     assert {("GPU", "time", True), ("GPU", "money", True)} <= costs
     assert not any(answer["cost"] == "money" and "tf32" in answer["winner"] for answer in found)
+
+
+def test_comparisons_have_the_words_of_statistics() -> None:
+    assert set(KINDS["ratio"]) | set(KINDS["setting"]) < set(COMPARISONS)
+    others = {"tie", "apart", "overlap", "indicative", "uncertain"}
+    assert not others & {status for statuses in KINDS.values() for status in statuses}
 
 
 def test_transfers_compare_two_crossovers(line: Row) -> None:

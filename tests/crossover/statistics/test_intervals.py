@@ -15,9 +15,11 @@ from crossover.statistics.intervals import (
     SampleMean,
     compared,
     paired_ratio,
+    ratio_of,
     ratio_over_trials,
     share_over_trials,
     sure_signs,
+    t_errors,
     time_over_trials,
 )
 
@@ -56,6 +58,21 @@ def test_a_ratio_is_welchs(counts: tuple[int, int]) -> None:
     found = ratio_over_trials(first.tolist(), second.tolist())
     assert found.mean == pytest.approx(math.exp(np.log(second).mean() - np.log(first).mean()))
     assert ends(found) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+
+
+def test_the_half_widths_of_a_series_are_those_of_its_ratios() -> None:
+    """Both are Welch's, here of 3 and 2 trials as two of six that hold together."""
+    first, second = SampleMean.of_times([1.0, 1.1, 1.3]), SampleMean.of_times([2.0, 2.1])
+    low, high = ends(ratio_of(first, second, together=6))
+    variance, fourth = (
+        np.array([getattr(first, name) + getattr(second, name), math.nan]) for name in ("variance", "fourth")
+    )
+    assert t_errors(variance, fourth, together=6).tolist() == [pytest.approx(math.log(high / low) / 2), math.inf]
+
+
+def test_a_ratio_the_other_way_round() -> None:
+    assert Interval(4.0, 2.0, 8.0).inverted() == Interval(0.25, 0.125, 0.5)
+    assert Interval(4.0).inverted() == Interval(0.25)
 
 
 def test_a_paired_ratio_knows_no_spread_that_both_values_share() -> None:
