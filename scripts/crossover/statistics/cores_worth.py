@@ -5,7 +5,6 @@ That is the crossover over the number of threads; the accelerator's time is a si
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -49,7 +48,8 @@ def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence
 
 def _bounds(advantages: Advantages, signs: Floats) -> tuple[float | None, float | None]:
     """The numbers of cores up to which the CPU is surely slower, and from which on it is surely faster."""
-    curve = replace(curve_through(advantages), together=advantages.simultaneous[0], level=advantages.simultaneous[1])
+    together, level = advantages.simultaneous
+    curve = replace(curve_through(advantages), together=together, level=level)
     low = high = None
     if signs[0] > 0:
         gap = int(np.argmax(signs <= 0)) - 1
@@ -57,7 +57,7 @@ def _bounds(advantages: Advantages, signs: Floats) -> tuple[float | None, float 
     if signs[-1] < 0:
         gap = int(np.flatnonzero(signs >= 0)[-1])
         high = curve.leaves_set(curve.root(gap) if signs[gap] > 0 else float(curve.log_sizes[gap]), gap, 1)
-    return low and math.exp(low), high and math.exp(high)
+    return low, high
 
 
 def _advantages(sides: Mapping[int, SampleMean], accelerator: SampleMean) -> Advantages:

@@ -174,7 +174,7 @@ class Curve:
         return line + np.where(before * after > 0, nearer, 0.0)
 
     def leaves_set(self, log_size: float, gap: int, step: int) -> float | None:
-        """Where the part of the set around a point ends, to the left (step -1) or right (1), as ln(size).
+        """The size at which the part of the set around a point ends, to the left (step -1) or right (1).
 
         None where it reaches the end of the measured range.
         """
@@ -183,7 +183,7 @@ class Curve:
             shares = np.linspace((log_size - start) / (end - start), 1.0 if step > 0 else 0.0, STEPS + 1)
             left = np.flatnonzero(self.excess(gap, shares)[1:] > 0)
             if len(left):
-                return start + (end - start) * self._edge(gap, *shares[left[0] : left[0] + 2].tolist())
+                return math.exp(start + (end - start) * self._edge(gap, *shares[left[0] : left[0] + 2].tolist()))
             gap, log_size = gap + step, end if step > 0 else start
         return None
 
