@@ -243,7 +243,7 @@ def test_two_devices_at_one_size(row: Row, gpu_s: float, status: str, winner: st
 
 @pytest.mark.parametrize(
     ("published_s", "status"),
-    # Loading takes 80 %, 20 %, 0.1 % (not told apart) and less than nothing of a step.
+    # Loading takes 80 %, 20 %, 0.1 % (inconclusive) and less than nothing of a step.
     [(5e-3, "bounds"), (1.25e-3, "slows"), (1.001e-3, "inconclusive"), (0.8e-3, "no_slowdown")],
 )
 def test_loading_is_the_share_of_a_step_that_resident_data_save(row: Row, published_s: float, status: str) -> None:

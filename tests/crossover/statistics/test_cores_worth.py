@@ -123,6 +123,19 @@ def test_a_gpu_that_takes_the_time_of_all_cores_is_seldom_worth_more() -> None:
     assert statuses["inconclusive"] >= 950
 
 
+@pytest.mark.parametrize("true", [2, 4, 11])
+def test_the_set_holds_the_true_number(true: float) -> None:
+    """Perfectly shared work, so that nothing but trials, which differ by 3 %, makes the number uncertain."""
+    generator = np.random.default_rng(1)
+    runs = [
+        worth_in_cores({cores: trials / cores for cores, trials in zip((1, 8, 16), run, strict=False)}, run[3] / true)
+        for run in np.exp(generator.normal(0, 0.03, (500, 4, 3)))
+    ]
+    found = [run for run in runs if run["status"] == "between"]
+    assert len(found) > 450
+    assert sum(run["cores_low"] < true < run["cores_high"] for run in found) > 0.94 * len(found)
+
+
 @pytest.fixture
 def measurements(row: Row) -> pd.DataFrame:
     """16 cores of 16 s / threads and a GPU of 4 s at size 100; a GPU of 0.5 s at size 200. Two trials, no spread."""
