@@ -18,8 +18,8 @@ from crossover.tables.frames import write_csv
 
 CELLS = (("disc_mlp", 100, (3, 8, 10)), ("higgs_mlp", 32, (100, 1000)))
 """Workload, batch size and sizes."""
-TOLERANCES = {True: 0.05, False: 0.02}
-"""By whether it is the CPU, which other work on the machine disturbs."""
+MARGINS = {True: 0.05, False: 0.02}
+"""Within which times are equivalent, by whether it is the CPU, which other work on the machine disturbs."""
 
 
 def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFrame:
@@ -58,9 +58,9 @@ def main(arguments: list[str]) -> None:
     with holding(options.device, "auto", "check_timer") as held:
         confine(held.cpus)
         samples = measure(options.device, output.parent, options.pairs, held.threads)
-    by, tolerance = ["device", "workload", "size"], TOLERANCES[options.device == BASELINE]
+    by, margin = ["device", "workload", "size"], MARGINS[options.device == BASELINE]
     tables = [
-        pair_table(samples, by, way, "trial_s", tolerance).rename(columns={way: "other_s"}).assign(other=way[:-2])
+        pair_table(samples, by, way, "trial_s", margin).rename(columns={way: "other_s"}).assign(other=way[:-2])
         for way in ("by_hand_s", "timer_s")
     ]
     table = pd.concat(tables)

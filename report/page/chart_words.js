@@ -22,12 +22,6 @@
     });
   }
 
-  // 1 where a speed-up over the CPU is significant, -1 where the CPU is faster, else 0; of one trial by the lead that counts.
-  function sideAhead({ value, low, high }) {
-    const [least, most] = low === null ? [value / data.one_trial_lead, value * data.one_trial_lead] : [low, high];
-    return low === null ? Number(least >= 1) - Number(most <= 1) : Number(least > 1) - Number(most < 1);
-  }
-
   // The speed-ups that a size rests on: the one measured there, or those of both neighbours.
   function restsOn(points, size) {
     const exact = points.filter(({ at }) => at === size);
@@ -45,7 +39,7 @@
     // Of a machine elsewhere the ratio is as measured there, beside another CPU.
     const interval = (turn) => (one.elsewhere ? "as measured" : single ? "single trial" : `95 % CI ${ends.map(turn).sort((first, second) => first - second).map(format.number).join(" to ")}`);
     const around = crossoverAround(seen, one);
-    const [ahead, ...others] = rests.map(sideAhead);
+    const [ahead, ...others] = rests.map(({ row }) => row.ahead);
     if (!ahead || others.some((side) => side !== ahead) || around) {
       const range = around && one.elsewhere ? `; the crossover beside this CPU is estimated at ${around.on[seen.x.key][3]} ${seen.x.title}` : "";
       return `inconclusive (ratio ${format.number(found.value)}, ${interval((ratio) => ratio)}${range})`;

@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, compared, doubts_of, estimate
+from crossover.answers.vocabulary import Row, doubts_of, estimate, ratio_columns
 from crossover.config.words import BASELINE, DEVICES, PLAIN, PLAIN_SIDES, is_cpu
 from crossover.statistics.choices import choose
 from crossover.statistics.fastest import fastest
-from crossover.statistics.intervals import LogMean, time_over_trials
+from crossover.statistics.intervals import (
+    INCONCLUSIVE,
+    SINGLE_TRIAL,
+    Interval,
+    SampleMean,
+    decided,
+    time_over_trials,
+)
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, LINE_AXES, WAYS
@@ -65,20 +72,19 @@ def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     times_s = [[time / _samples(cell) for time in _times(rows_with(measurements, CELL_AXES, cell))] for cell in rows]
     best = fastest([np.log(times) for times in times_s])
     cell = rows[best.place]
-    per_sample = time_over_trials(np.exp(best.logs).tolist())
-    low, high = (end and 1 / end for end in (per_sample.high, per_sample.low))
-    if low is None:
-        status = "indicative"
+    rate = time_over_trials(np.exp(best.logs).tolist()).inverted()
+    if rate.low is None:
+        status = SINGLE_TRIAL
     else:
-        leads = len(rows) == 1 or choose([LogMean.of(times) for times in times_s]).leads
-        status = "best" if leads else "tie"
+        leads = len(rows) == 1 or choose([SampleMean.of_times(times) for times in times_s]).leads
+        status = "best" if leads else INCONCLUSIVE
     named = [axis for axis in varying(cells, NAMED_AXES) if axis not in ("batch_size", "machine")]
     return {
         "kind": "throughput",
         "status": status,
-        "value": 1 / per_sample.mean,
-        "low": low,
-        "high": high,
+        "value": rate.mean,
+        "low": rate.low,
+        "high": rate.high,
         "unit": "samples/s",
         "place": name_by(cell, ["batch_size", *named]),
         "trials": cell["trials"],
@@ -102,7 +108,7 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
         index for index, cell in enumerate(rows) if all(cell[axis] == PLAIN_SETTING[axis] for axis in PLAIN_SETTING)
     ]
     times = [
-        LogMean.of([time / _samples(cell) for time in _times(rows_with(measurements, CELL_AXES, cell))])
+        SampleMean.of_times([time / _samples(cell) for time in _times(rows_with(measurements, CELL_AXES, cell))])
         for cell in rows
     ]
     choice = choose(times, plain[-1] if plain else None)
@@ -110,11 +116,7 @@ def _setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     named = [axis for axis in varying(own, NAMED_AXES) if axis != "machine"]
     return {
         "kind": "setting",
-        "status": compared(choice.ratio.low, choice.ratio.high),
-        "value": choice.ratio.mean,
-        "low": choice.ratio.low,
-        "high": choice.ratio.high,
-        "unit": "times",
+        **ratio_columns(choice.ratio),
         "winner": name_by(best, named),
         "loser": name_by(other, named),
         "place": place,
@@ -174,10 +176,7 @@ def _ratios(own: RunTables) -> list[Row]:
 
 def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
     ahead = row["ratio"] >= 1
-    found = estimate(row, "ratio", "times")
-    if not ahead:
-        value, high, low = (row[end] and 1 / row[end] for end in ("ratio", "ratio_low", "ratio_high"))
-        found |= {"value": value, "low": low, "high": high}
+    ratio = Interval(row["ratio"], row["ratio_low"], row["ratio_high"])
     names = side_word(row["contender"]), side_word(row["baseline"])
     seconds = row["contender_s"], row["baseline_s"]
     both = rows_with(cells, [*LINE_AXES, "size"], row)
@@ -185,8 +184,7 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> 
         "kind": "ratio",
         "machine": row["machine"],
         "line": name_by(row, several),
-        "status": compared(found["low"], found["high"]),
-        **found,
+        **ratio_columns(ratio if ahead else ratio.inverted()),
         "winner": names[0] if ahead else names[1],
         "loser": names[1] if ahead else names[0],
         "winner_s": min(seconds),
@@ -206,10 +204,9 @@ def _loading(own: RunTables) -> list[Row]:
 
 def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
     value, low, high = (None if row[end] is None else 1 - 1 / row[end] for end in ("ratio", "ratio_low", "ratio_high"))
-    if low is not None and high is not None:
-        status = "bounds" if low > BOUND else "no_slowdown" if high < 0 else "uncertain" if low <= 0 else "slows"
-    else:
-        status = "slows"
+    status = decided(low, high, 0.0, "slows", "no_slowdown")
+    if low is not None and low > BOUND:
+        status = "bounds"
     both = rows_with(cells, [axis for axis in CELL_AXES if axis != "protocol"], row)
     return {
         "kind": "loading",

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, compared, estimate
+from crossover.answers.vocabulary import Row, estimate, ratio_columns
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, threads_of_side
 from crossover.statistics.best import BEST, BEST_AXES, WAY_AXES
 from crossover.statistics.choices import choose
-from crossover.statistics.intervals import Interval, LogMean
+from crossover.statistics.intervals import INCONCLUSIVE, SINGLE_TRIAL, Interval, SampleMean
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
@@ -178,9 +178,9 @@ def transfers(own: RunTables) -> list[Row]:
 
 def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collection[str]) -> Row:
     ends = [row[f"crossover_{end}"] for row in (moved, resident) for end in ("low", "high")]
-    status = "indicative"
+    status = SINGLE_TRIAL
     if None not in ends:
-        status = "apart" if ends[1] < ends[2] or ends[3] < ends[0] else "overlap"
+        status = "differ" if ends[1] < ends[2] or ends[3] < ends[0] else INCONCLUSIVE
     trials = min(moved["trials"], resident["trials"])
     return {
         "kind": "transfers",
@@ -220,7 +220,7 @@ def _fastest_ways(best_ways: pd.DataFrame, several: Sequence[str]) -> list[Row]:
         is_plain = (at_largest["execution"] == PLAIN_SIDES["execution"]) & (at_largest["side"] == at_largest["device"])
         rows = records(at_largest)
         times = [
-            LogMean.of_interval(
+            SampleMean.of_interval(
                 Interval(row["step_time_s"], row["step_time_low_s"], row["step_time_high_s"]), row["trials"]
             )
             for row in rows
@@ -233,11 +233,7 @@ def _fastest_ways(best_ways: pd.DataFrame, several: Sequence[str]) -> list[Row]:
                 "kind": "setting",
                 "machine": best["machine"],
                 "line": name_by(best, several),
-                "status": compared(choice.ratio.low, choice.ratio.high),
-                "value": choice.ratio.mean,
-                "low": choice.ratio.low,
-                "high": choice.ratio.high,
-                "unit": "times",
+                **ratio_columns(choice.ratio),
                 "device": side_word(best["device"]),
                 "place": name_by(best, ["size"]),
                 "winner": _way_words(best, own),

@@ -7,11 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, compared, doubts_of
+from crossover.answers.vocabulary import Row, doubts_of
 from crossover.claims.cell_claims import ratio_of_sides
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import Side
 from crossover.config.words import is_cpu
+from crossover.statistics.intervals import FASTER, SLOWER, compared
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
 from crossover.tables.labels import name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC, LINE_AXES
@@ -51,22 +52,21 @@ def _answer(metric: str, shared: Mapping[str, Any], own: RunTables, asks: Mappin
     differing = [axis for axis in asks["of"] if asks["of"][axis] != asks["over"][axis]]
     alike = [axis for axis in asks["of"] if axis not in differing]
     names = [name_by(asks[side], differing) for side in ("of", "over")]
-    ends = [ratio.low, ratio.mean, ratio.high]
     if metric == "step_time_s" and ratio.mean < 1:
-        ends = [None if end is None else 1 / end for end in reversed(ends)]
+        ratio = ratio.inverted()
     elif metric == "step_time_s":
         names.reverse()
-    low, value, high = ends
+    words = (FASTER, SLOWER) if metric == "step_time_s" else ("more", "less")
     cells = pd.concat([rows_with(own.cells, list(side.axes), side.axes) for side in (of, over)])
     counted = metric in DETERMINISTIC
     return {
         "kind": "asked",
         "main": True,
         "machine": shared["machine"],
-        "status": compared(low, high),
+        "status": compared(ratio, 0.0, *words),
         "quantity": metric,
-        "value": value,
-        **({} if counted else {"low": low, "high": high}),
+        "value": ratio.mean,
+        **({} if counted else {"low": ratio.low, "high": ratio.high}),
         "unit": "times",
         "winner": names[0],
         "loser": names[1],

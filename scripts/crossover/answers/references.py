@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from statistics import geometric_mean
 from typing import Any
-
-import pandas as pd
 
 from crossover.answers.crossovers import answer_of, reach_of
 from crossover.answers.vocabulary import Row
@@ -60,7 +58,7 @@ def _devices(own: RunTables, several: Sequence[str]) -> list[Row]:
                 "machine": first["machine"],
                 "line": name_by(first, several),
                 "status": "measured",
-                "value": _mean_ratio(line),
+                "value": geometric_mean(line["ratio"].astype(float)),
                 "low": line["ratio"].min(),
                 "high": line["ratio"].max(),
                 "unit": "times",
@@ -75,8 +73,3 @@ def _devices(own: RunTables, several: Sequence[str]) -> list[Row]:
 
 def _facts(own: RunTables, machine: str) -> dict[str, Any]:
     return records(own.references[own.references["machine"] == machine])[0]
-
-
-def _mean_ratio(ratios: pd.DataFrame) -> float | None:
-    """The geometric mean over sizes; None without any."""
-    return math.exp(ratios["ratio"].astype(float).map(math.log).mean()) if len(ratios) else None

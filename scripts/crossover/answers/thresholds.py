@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from crossover.answers.crossovers import answer_of, doubts_of_series
-from crossover.statistics.crossover_curve import ONE_TRIAL_LEAD
+from crossover.statistics.intervals import Floats, has_intervals, sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.labels import axis_label
@@ -36,8 +37,9 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     pairs = tables.ratios[tables.ratios["pair"] == row["pair"]]
     axes = [*LINE_AXES, "baseline", "baseline_machine", "contender"]
     speedups = rows_with(pairs, axes, row).dropna(subset=row["x_axis"]).set_index(row["x_axis"]).sort_index()
-    speedups = speedups[["ratio", "ratio_low", "ratio_high"]].astype(float).set_axis(speedups.index.astype(float))
-    smallest, largest = speedups.index[[0, -1]] if len(speedups) else (None, None)
+    sizes = speedups.index.to_numpy(float)
+    log_ratios, log_highs = np.log(speedups[["ratio", "ratio_high"]].to_numpy(float)).T
+    half_widths = log_highs - log_ratios
     here, there = (
         _host(tables, row["baseline_machine"], row["baseline"]),
         _host(tables, row["machine"], row["contender"]),
@@ -54,28 +56,23 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "unit": axis_label(row),
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
-        "single_trial": _is_single_trial(speedups),
+        "single_trial": not has_intervals(half_widths),
         "caveats": [*answer_of(row, GPU, CPU)["doubts"], *doubts_of_series(row, tables.cells)],
-        "smallest": smallest,
-        "largest": largest,
-        "ranges": list(_ranges(row, speedups)) if len(speedups) else [],
+        "smallest": min(sizes, default=None),
+        "largest": max(sizes, default=None),
+        "ranges": list(_ranges(row, sizes, log_ratios, half_widths)) if len(sizes) else [],
     }
 
 
-def _is_single_trial(speedups: pd.DataFrame) -> bool:
-    """Whether sizes were measured, none of them with the two trials on both sides that an interval needs."""
-    return len(speedups) > 0 and bool(speedups["ratio_low"].isna().all())
-
-
-def _ranges(row: Mapping[str, Any], speedups: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _ranges(row: Mapping[str, Any], sizes: Floats, log_ratios: Floats, half_widths: Floats) -> Iterator[dict[str, Any]]:
     """The sizes at which a device is faster, up to the ends of the crossover's interval (or of its bracket).
 
-    They end before a measured size at which the trials do not show it. `speedups` of the GPU are indexed by size.
+    They end before a measured size at which the trials do not show it. The ratios are the speed-ups of the GPU.
     """
     indicative = row["crossover_low"] is None and row["crossover_high"] is None
     low, high = (row[f"{'bracket' if indicative else 'crossover'}_{end}"] for end in ("low", "high"))
-    smallest, largest = speedups.index[[0, -1]]
-    first, last = (GPU if speedup > 1 else CPU for speedup in speedups["ratio"].iloc[[0, -1]])
+    smallest, largest = sizes[[0, -1]].tolist()
+    first, last = (GPU if log_ratio > 0 else CPU for log_ratio in log_ratios[[0, -1]])
     below, above = (smallest, low, first), (high, largest, last)
     by_status = {
         "bracketed": [below, above],
@@ -84,18 +81,16 @@ def _ranges(row: Mapping[str, Any], speedups: pd.DataFrame) -> Iterator[dict[str
         "below_range": [(smallest, largest, GPU)],
         "above_range": [(smallest, largest, CPU)],
     }
-    lows, highs = speedups["ratio_low"], speedups["ratio_high"]
-    if _is_single_trial(speedups):
-        lows, highs = speedups["ratio"] / ONE_TRIAL_LEAD, speedups["ratio"] * ONE_TRIAL_LEAD
+    signs = pd.Series(sure_signs(log_ratios, half_widths), sizes)
     for start, end, faster in by_status.get(str(row["status"]), []):
         if start is None or end is None:
             continue
-        shown = (lows >= 1 if faster == GPU else highs <= 1).loc[start:end]
+        shown = (signs == (1 if faster == GPU else -1)).loc[start:end]
         points = {start: True, end: True} | shown.to_dict()
         for is_shown, group in groupby(sorted(points), points.get):
-            sizes = list(group)
-            if is_shown and any(size in shown.index for size in sizes):
-                yield {"from": sizes[0], "until": sizes[-1], "faster": faster}
+            ends = list(group)
+            if is_shown and any(size in shown.index for size in ends):
+                yield {"from": ends[0], "until": ends[-1], "faster": faster}
 
 
 def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:

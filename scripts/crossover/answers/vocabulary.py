@@ -9,26 +9,35 @@ import pandas as pd
 
 from crossover.claims.findings import VERDICTS
 from crossover.config.words import FLAGS
+from crossover.statistics.intervals import (
+    COMPARISONS,
+    EQUIVALENT,
+    FASTER,
+    INCONCLUSIVE,
+    SINGLE_TRIAL,
+    Interval,
+    compared,
+)
 from crossover.tables.registry import CORES_STATUSES, CROSSOVER_STATUSES
 from crossover.tables.registry import DOUBTS as CROSSOVER_DOUBTS
 
 Row = dict[str, Any]
 """An answer, by the columns of table `answers`; what is left out is empty."""
 
-COMPARED = ("apart", "tie", "indicative")
-"""How two sides compare: told apart, not told apart, or known from one trial of a side only."""
+COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
+"""How the side that is ahead compares with the other."""
 
 KINDS = {
-    "asked": COMPARED,
+    "asked": (*COMPARISONS, "more", "less"),
     "crossover": tuple(CROSSOVER_STATUSES),
     "best": tuple(CROSSOVER_STATUSES),
     "reference": tuple(CROSSOVER_STATUSES),
     "set_up": ("measured",),
-    "transfers": ("apart", "overlap", "indicative"),
-    "loading": ("bounds", "slows", "uncertain", "no_slowdown"),
+    "transfers": ("differ", INCONCLUSIVE, SINGLE_TRIAL),
+    "loading": ("bounds", "slows", "no_slowdown", INCONCLUSIVE, SINGLE_TRIAL),
     "ratio": COMPARED,
     "latency": ("error", "none_found"),
-    "throughput": ("best", "tie", "indicative"),
+    "throughput": ("best", INCONCLUSIVE, SINGLE_TRIAL),
     "setting": COMPARED,
     "step_time": ("measured",),
     "cores": tuple(CORES_STATUSES),
@@ -37,7 +46,7 @@ KINDS = {
     "memory_setting": ("differ", "alike"),
     "largest_batch": ("fits", "all_fit", "none_fits", "stopped", "not_found"),
     "quality": (
-        *("better", "worse", "both", "equivalent", "inconclusive", "single_trial"),
+        *("better", "worse", "both", EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL),
         *("only_cpu", "no_baseline", "nothing_learnt"),
     ),
     "claim": tuple(VERDICTS),
@@ -60,11 +69,9 @@ def estimate(row: Mapping[str, Any], name: str, unit: str = "") -> Row:
     return {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"], "unit": unit or None}
 
 
-def compared(low: float | None, high: float | None) -> str:
-    """One of COMPARED, by the 95 % interval of a ratio."""
-    if low is None or high is None:
-        return "indicative"
-    return "tie" if low <= 1 <= high else "apart"
+def ratio_columns(ratio: Interval) -> Row:
+    """How many times as fast the side is that is ahead, with the interval of the ratio and the word on it."""
+    return {"status": compared(ratio), "value": ratio.mean, "low": ratio.low, "high": ratio.high, "unit": "times"}
 
 
 def doubts_of(cells: pd.DataFrame) -> list[str]:

@@ -14,7 +14,8 @@ from crossover.checks.simulation import PROCESS_SD, SHAPES
 from crossover.config.studies import Refinement
 from crossover.statistics.best import Way, WaysAtSizes
 from crossover.statistics.crossover import Crossover, crossover_of
-from crossover.statistics.crossover_curve import Floats, advantages_of_cells
+from crossover.statistics.crossover_curve import advantages_of_cells
+from crossover.statistics.intervals import Floats
 from crossover.statistics.refinement import plan_refinement, trials_of_ways
 
 EQUAL, NEAR, CROSSING, NO_DEVICE = "equal", "near", "crossing", "no_device"

@@ -15,8 +15,8 @@ from crossover.checks.simulation import NOISES, Machine, crossing_at
 from crossover.claims.claims import check_claims
 from crossover.claims.findings import VERDICTS
 from crossover.config.words import BASELINE
-from crossover.statistics.crossover_curve import Floats
 from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.intervals import Floats
 from crossover.tables.columns import COLUMNS
 from crossover.tables.run_tables import run_tables
 

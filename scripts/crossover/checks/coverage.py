@@ -12,7 +12,8 @@ import pandas as pd
 from crossover.checks.simulation import KINKS, NOISES, SHAPES, STEPS, Machine, crossing_at, true_crossings
 from crossover.config.studies import Refinement
 from crossover.statistics.crossover import Crossover, crossover_of
-from crossover.statistics.crossover_curve import Floats, advantages_of_cells
+from crossover.statistics.crossover_curve import advantages_of_cells
+from crossover.statistics.intervals import Floats
 from crossover.statistics.refinement import plan_refinement
 
 SMALLEST = 8

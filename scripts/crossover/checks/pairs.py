@@ -28,13 +28,13 @@ from crossover.datasets import MAKERS
 from crossover.errors import UserError
 from crossover.files import atomic_path
 from crossover.reading import read_arrow
-from crossover.statistics.intervals import CONFIDENCE, paired_ratio
+from crossover.statistics.intervals import CONFIDENCE, compared, paired_ratio
 from crossover.tables.frames import read_csv, write_csv
 
 SCRIPT = Path(__file__).parents[2] / "measure_cell.py"
 
-TOLERANCE = 0.04
-"""Two ways agree if the interval of their ratio lies within so much of 1."""
+MARGIN = 0.04
+"""Two columns of times whose ratio lies between 1 / 1.04 and 1.04 are equivalent."""
 
 ALL = "all"
 """The cell's name in the row over all cells."""
@@ -114,21 +114,20 @@ def _kept(path: Path, plan: Sequence[Mapping[str, int | str]]) -> pd.DataFrame:
 
 
 def pair_table(
-    samples: pd.DataFrame, by: Sequence[str], first: str, second: str, tolerance: float = TOLERANCE
+    samples: pd.DataFrame, by: Sequence[str], first: str, second: str, margin: float = MARGIN
 ) -> pd.DataFrame:
-    """One row a group: medians of both columns in seconds, the ratio second/first with its 95 % interval, a verdict.
+    """One row a group: medians of both columns in seconds, and the ratio second/first with its 95 % interval.
 
-    `agree`: the interval holds 1 and lies within +-`tolerance` of it.
+    `verdict` is one of COMPARISONS, on the second column, with the margin of `compared`.
     """
     rows = []
     for key, group in samples.groupby(list(by), sort=False):
-        found = paired_ratio(group[second].tolist(), group[first].tolist())
-        low, high = (found.low or found.mean), (found.high or found.mean)
+        ratio = paired_ratio(group[second].tolist(), group[first].tolist())
         rows.append(
             dict(zip(by, key, strict=True))
             | {"pairs": len(group), first: group[first].median(), second: group[second].median()}
-            | {"ratio": found.mean, "low": low, "high": high}
-            | {"agree": low <= 1 <= high and 1 - tolerance <= low and high <= 1 + tolerance}
+            | {"ratio": ratio.mean, "low": ratio.low, "high": ratio.high}
+            | {"verdict": compared(ratio.inverted(), margin)}
         )
     return pd.DataFrame(rows)
 

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import signal
 
 from crossover.config.options import new_parser, positive, seed
-from crossover.statistics.crossover_curve import Floats
+from crossover.statistics.intervals import Floats
 
 SAMPLES = 100
 """Samples of a trial; the estimator takes their median."""

@@ -12,7 +12,6 @@ import pandas as pd
 from crossover.claims.findings import (
     COMPATIBLE,
     DIFFERS,
-    INCONCLUSIVE,
     NO_DATA,
     REPRODUCED,
     Finding,
@@ -27,7 +26,7 @@ from crossover.config.claim_forms import RatioWithin, SameQuality, Side
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE
 from crossover.config.workloads import workload_traits
-from crossover.statistics.intervals import RESOLUTIONS, Interval, paired_ratio, ratio_over_trials
+from crossover.statistics.intervals import INCONCLUSIVE, RESOLUTIONS, Interval, paired_ratio, ratio_over_trials
 from crossover.statistics.latencies import MISTAKES, RIGHT, right_samples
 from crossover.statistics.quality import is_baseline
 from crossover.tables.frames import of_study, records, rows_with

@@ -12,12 +12,12 @@ import pandas as pd
 from crossover.config.claim_forms import several_cells
 from crossover.config.words import AXES
 from crossover.errors import UserError
+from crossover.statistics.intervals import INCONCLUSIVE
 from crossover.tables.labels import name_by, side_word
 
 REPRODUCED = "reproduced"
 COMPATIBLE = "compatible"
 DIFFERS = "differs"
-INCONCLUSIVE = "inconclusive"
 NO_DATA = "no_data"
 VERDICTS = {
     REPRODUCED: "the whole interval lies within the range",

@@ -16,7 +16,7 @@ from crossover.config.words import BASELINE, HERE, STATUSES
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table
 from crossover.report.formats import amount_text, interval_text
-from crossover.statistics.crossover_curve import ONE_TRIAL_LEAD
+from crossover.statistics.intervals import sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records
 from crossover.tables.labels import axis_label, device_label, side_word
@@ -64,7 +64,6 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "metrics": [*_metrics(cells), SPEEDUP],
         "studies": {name: {"title": spec["title"], "x_axis": spec["x_axis"]} for name, spec in studies.items()},
         "crossovers": _crossovers(tables),
-        "one_trial_lead": ONE_TRIAL_LEAD,
         "statuses": {name: word.count for name, word in STATUSES.items()},
         "colours": {"devices": {side: side_look(side)[0] for side in devices}, "palette": PALETTE},
     }
@@ -151,11 +150,21 @@ def _cells(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Any]:
     labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
     known = ratios[ratios["baseline"] == BASELINE].rename(columns=lambda name: name.replace("ratio", "speedup"))
     merged = cells[CELL_AXES].merge(known[[*CELL_AXES, *SPEEDUPS]].drop_duplicates(CELL_AXES), on=CELL_AXES, how="left")
-    columns = {name: cells[name] for name in CELLS} | {name: merged[name] for name in SPEEDUPS}
+    columns = (
+        {name: cells[name] for name in CELLS} | {name: merged[name] for name in SPEEDUPS} | {"ahead": _ahead(merged)}
+    )
     return {name: encoded(plain(values)) for name, values in columns.items()} | {"device_label": encoded(labels)}
 
 
 SPEEDUPS = ["speedup", "speedup_low", "speedup_high"]
+
+
+def _ahead(cells: pd.DataFrame) -> pd.Series:
+    """1 where a cell is surely faster than the CPU, -1 where the CPU is, else 0, each cell as a series of its own."""
+    speedups, highs = (np.log(cells[name].astype(float).to_numpy()) for name in ("speedup", "speedup_high"))
+    pairs = zip(speedups, highs - speedups, strict=True)
+    signs = [sure_signs(np.array([speedup]), np.array([half_width])).item() for speedup, half_width in pairs]
+    return pd.Series(signs, dtype=float)
 
 
 def _repeats(tables: RunTables) -> list[list[float]]:

@@ -16,8 +16,8 @@ import pandas as pd
 
 from crossover.config.studies import Ways
 from crossover.config.words import BASELINE, is_cpu
-from crossover.statistics.fastest import Fastest, Floats, fastest
-from crossover.statistics.intervals import Interval, time_over_trials
+from crossover.statistics.fastest import Fastest, fastest
+from crossover.statistics.intervals import Floats, Interval, time_over_trials
 from crossover.statistics.pairings import Pairing
 from crossover.tables.frames import at_common_sizes, first_row
 from crossover.tables.registry import table_of

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crossover.config.words import BASELINE, is_cpu
-from crossover.statistics.intervals import ENERGY_RESOLUTION, Interval, share_over_trials, time_over_trials
+from crossover.statistics.intervals import ENERGY_RESOLUTION, Floats, Interval, share_over_trials, time_over_trials
 from crossover.tables.registry import CELL_AXES, MEMORY_PARTS, table_of
 
 TRIALS_DIFFER = 1.25
@@ -31,7 +31,6 @@ AS_NUMBERS = (
 )
 """The columns of a trial that a cell is made of."""
 
-Floats = NDArray[np.float64]
 Columns = Mapping[str, NDArray[Any]]
 Places = NDArray[np.intp]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crossover.statistics.intervals import Interval, LogMean, ratio_of
+from crossover.statistics.intervals import FASTER, Interval, SampleMean, compared, ratio_of
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Choice:
     """Whether the chosen one is significantly faster than each of the others."""
 
 
-def choose(cells: Sequence[LogMean], fixed: int | None = None) -> Choice:
+def choose(cells: Sequence[SampleMean], fixed: int | None = None) -> Choice:
     """The fastest of at least two cells against the cell `fixed`, or against the next if that is itself or None."""
     chosen, following, *_ = sorted(range(len(cells)), key=lambda index: cells[index].mean)
     ratios = {
@@ -33,5 +33,5 @@ def choose(cells: Sequence[LogMean], fixed: int | None = None) -> Choice:
     }
     other = following if fixed in (None, chosen) else fixed
     assert other is not None
-    leads = all(ratio.low is not None and ratio.low > 1 for ratio in ratios.values())
+    leads = all(compared(ratio) == FASTER for ratio in ratios.values())
     return Choice(chosen, other, ratios[other], leads)

@@ -1,122 +1,69 @@
 """How many CPU cores an accelerator is worth: the number on which the CPU would take the same time.
 
-A status rests on the numbers of cores at which the CPU is significantly slower or faster, by intervals that hold
-together (Bonferroni over the numbers measured).
-
-The logarithm of the CPU's time is interpolated over the logarithm of its threads by PCHIP, which never swings beyond
-the measured points (Fritsch and Butland, 1984); nothing is extrapolated. The 95 % set holds the numbers at which the
-two times differ by no more than Welch's t quantile times the standard error, plus the distance of PCHIP from the
-straight line there: a curve that bends is known less well between two points.
+That is the crossover over the number of threads; the accelerator's time is a single cell, whose error is common to all.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from crossover.config.words import is_cpu
-from crossover.statistics.crossover_curve import ONE_TRIAL_LEAD, Floats, t_errors, weighed
-from crossover.statistics.intervals import CONFIDENCE, Interval, LogMean, ratio_of
+from crossover.statistics.crossover import crossover_of
+from crossover.statistics.crossover_curve import Advantages, curve_through
+from crossover.statistics.intervals import Floats, SampleMean
 from crossover.tables.frames import at_common_sizes, device_name_of, with_ok_times
 from crossover.tables.registry import LINE_AXES, table_of
-
-PLACES = 2000
-"""Points between two measured numbers of cores, at which the answer and its 95 % set are looked for."""
 
 
 def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence[float]) -> dict[str, Any]:
     """How many cores take as long as an accelerator, as columns of table `cores_worth`.
 
     `cpu_s` maps a number of threads to the medians of its trials, `accelerator_s` holds those of the accelerator, all
-    in seconds. The set takes two trials of every side; an end that is open, or not known, is None.
+    in seconds. Ends take two trials of every side; one that is open, or not known, is None.
     """
-    timed = {threads: medians for threads, medians in sorted(cpu_s.items()) if len(medians)}
-    if not timed or not len(accelerator_s):
+    sides = {threads: SampleMean.of_times(medians) for threads, medians in sorted(cpu_s.items()) if len(medians)}
+    if not sides or not len(accelerator_s):
         return {"status": "incomplete"}
-    sides = {threads: LogMean.of(medians) for threads, medians in timed.items()}
-    accelerator = LogMean.of(accelerator_s)
-    signs = {threads: _sign(ratio_of(accelerator, side, len(sides))) for threads, side in sides.items()}
-    fewest, most = min(sides), max(sides)
-    has_intervals = not math.isnan(accelerator.variance + sum(side.variance for side in sides.values()))
-    if set(signs.values()) == {1}:
-        return {"status": "more", "cores_low": most if has_intervals else None}
-    if set(signs.values()) == {-1}:
-        return {"status": "fewer", "cores_high": fewest if has_intervals else None}
-    faster = [threads for threads, sign in signs.items() if sign < 0]
-    slower_again = [threads for threads, sign in signs.items() if sign > 0 and faster and threads > faster[0]]
-    if slower_again:
+    advantages = _advantages(sides, SampleMean.of_times(accelerator_s))
+    signs, threads = advantages.sure_signs(), np.array([*sides])
+    if (signs > 0).all():
+        return {"status": "more", "cores_low": threads[-1] if advantages.known else None}
+    if (signs < 0).all():
+        return {"status": "fewer", "cores_high": threads[0] if advantages.known else None}
+    slower_again = threads[(signs > 0) & (np.minimum.accumulate(signs) < 0)]
+    if len(slower_again):
         return {"status": "more_is_slower", "slower_cores": slower_again[0]}
-    if signs[fewest] != 1 or signs[most] != -1:
-        curve = _curve_of(sides, accelerator, len(sides))
-        low, high = _set(curve, float(curve.threads[np.abs(curve.ahead).argmin()]))
-        return {
-            "status": "inconclusive",
-            "cores_low": low if signs[fewest] == 1 else None,
-            "cores_high": high if signs[most] == -1 else None,
-        }
-    curve = _curve_of(sides, accelerator)
-    root = curve.root()
-    low, high = _set(curve, root)
-    return {"status": "between", "cores": root, "cores_low": low, "cores_high": high}
+    if signs[0] > 0 > signs[-1]:
+        crossover = crossover_of(advantages)
+        ends = {"cores_low": crossover.low, "cores_high": crossover.high}
+        return {"status": "between", "cores": crossover.size, **ends}
+    low, high = _bounds(advantages, signs) if advantages.known and signs.any() else (None, None)
+    return {"status": "inconclusive", "cores_low": low, "cores_high": high}
 
 
-def _sign(cpu_over_accelerator: Interval) -> int:
-    """1 where the CPU is significantly slower, -1 where faster, else 0; of single trials by the lead that counts."""
-    low, high = cpu_over_accelerator.low, cpu_over_accelerator.high
-    if low is None or high is None:
-        low, high = cpu_over_accelerator.mean / ONE_TRIAL_LEAD, cpu_over_accelerator.mean * ONE_TRIAL_LEAD
-    return int(low >= 1) - int(high <= 1)
+def _bounds(advantages: Advantages, signs: Floats) -> tuple[float | None, float | None]:
+    """The numbers of cores up to which the CPU is surely slower, and from which on it is surely faster."""
+    together, level = advantages.simultaneous
+    curve = replace(curve_through(advantages), together=together, level=level)
+    low = high = None
+    if signs[0] > 0:
+        gap = int(np.argmax(signs <= 0)) - 1
+        low = curve.leaves_set(curve.root(gap) if signs[gap + 1] < 0 else float(curve.log_sizes[gap + 1]), gap, -1)
+    if signs[-1] < 0:
+        gap = int(np.flatnonzero(signs >= 0)[-1])
+        high = curve.leaves_set(curve.root(gap) if signs[gap] > 0 else float(curve.log_sizes[gap]), gap, 1)
+    return low, high
 
 
-@dataclass(frozen=True)
-class _Curve:
-    """The accelerator's advantage over numbers of threads, from the fewest to the most measured."""
-
-    threads: Floats
-    ahead: Floats
-    """Logarithm of the CPU's time over the accelerator's."""
-    tolerance: Floats
-    """Its error; infinite with one trial of a side."""
-
-    def root(self) -> float:
-        """Where the two times are equal; of several such numbers, between which neither is ahead, the middle one."""
-        before = np.flatnonzero(np.diff(self.ahead > 0))
-        start = before[len(before) // 2]
-        (low, high), (fewer, more) = self.ahead[start : start + 2], self.threads[start : start + 2]
-        return float(fewer + low / (low - high) * (more - fewer))
-
-
-def _curve_of(sides: Mapping[int, LogMean], accelerator: LogMean, together: int = 1) -> _Curve:
-    from scipy.interpolate import PchipInterpolator  # a third of a second, which most runs need not wait for
-
-    logs, means = np.log(list(sides)), np.array([side.mean for side in sides.values()])
-    last = len(logs) - 1
-    places = np.unique([np.linspace(few, many, PLACES) for few, many in pairwise(logs)]) if last else logs
-    below = np.clip(np.searchsorted(logs, places, side="right") - 1, 0, max(0, last - 1))
-    above = np.minimum(below + 1, last)
-    share = (places - logs[below]) / (logs[above] - logs[below]) if last else np.zeros(1)
-    straight = np.interp(places, logs, means)
-    smooth = PchipInterpolator(logs, means)(places) if last else straight
-    variances, fourths = (np.array([getattr(side, name) for side in sides.values()]) for name in ("variance", "fourth"))
-    variance = weighed(variances[below], variances[above], share, 2) + accelerator.variance
-    fourth = weighed(fourths[below], fourths[above], share, 4) + accelerator.fourth
-    tolerance = t_errors(variance, fourth, 1 - (1 - CONFIDENCE) / 2 / together) + np.abs(smooth - straight)
-    return _Curve(np.exp(places), smooth - accelerator.mean, tolerance)
-
-
-def _set(curve: _Curve, held: float) -> tuple[float | None, float | None]:
-    """Ends of the 95 % set, which holds `held` at any rate; None where it is open, or with one trial of a side."""
-    if np.isinf(curve.tolerance).any():
-        return None, None
-    inside = np.abs(curve.ahead) <= curve.tolerance
-    reached = [held, *curve.threads[inside].tolist()]
-    return (None if inside[0] else min(reached)), (None if inside[-1] else max(reached))
+def _advantages(sides: Mapping[int, SampleMean], accelerator: SampleMean) -> Advantages:
+    """The accelerator's advantages over the CPU by its number of threads."""
+    means, variances, fourths = np.array([(side.mean, side.variance, side.fourth) for side in sides.values()]).T
+    return Advantages(np.array([*sides], float), means - accelerator.mean, variances, fourths, (), accelerator)
 
 
 def cores_worth_of(measurements: pd.DataFrame) -> pd.DataFrame:

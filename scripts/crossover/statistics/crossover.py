@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.statistics.crossover_curve import Advantages, Curve, Floats, advantages_of_table, curve_through
-from crossover.statistics.intervals import CLOCK_RESOLUTION
+from crossover.statistics.crossover_curve import Advantages, Curve, advantages_of_table, curve_through
+from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,7 @@ def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
     left = curve.leaves_set(float(curve.log_sizes[first.below + 1]) if tied[0] else first.log_size, first.below, -1)
     right = curve.leaves_set(float(curve.log_sizes[last.above - 1]) if tied[1] else last.log_size, last.above - 1, 1)
     sizes = curve.advantages.sizes
-    return _size(left) or float(sizes[0]), _size(right) or float(sizes[-1])
-
-
-def _size(log_size: float | None) -> float | None:
-    return None if log_size is None else math.exp(log_size)
+    return left or float(sizes[0]), right or float(sizes[-1])
 
 
 def _no_crossing(own: Advantages, sure: Floats, decided: list[int]) -> Crossover:

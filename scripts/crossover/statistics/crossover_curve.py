@@ -12,28 +12,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy import special
 
-from crossover.statistics.intervals import CLOCK_RESOLUTION, LogMean
-
-Floats = NDArray[np.float64]
+from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, SampleMean, has_intervals, sure_signs, t_errors
 
 MOST_WRONG = 0.04
 """Upper bound of the chance that any size of a line gets a sure sign that is wrong."""
-
-ONE_TRIAL_LEAD = 1.25
-"""How many times as fast a side must be to count as ahead where fewer than two sizes were measured twice.
-
-Trials of a cell differ. On an H200 host the crossover of three trials a cell lay outside of the two sizes between which
-single trials change their sign in 32 to 45 % of the cases, and outside of the nearest two with this lead in 0 to 11 %.
-"""
 
 LEVEL = 0.96
 """Level of the t quantile of the 95 % set. Refinement chooses sizes by the data, which costs a percentage point."""
 
 STEPS = 32
 """Points between two sizes at which the set is evaluated; its ends are then found to the last digit."""
+
+WITHOUT_ERROR = SampleMean(0.0, 0.0, 1)
 
 
 @dataclass(frozen=True)
@@ -48,11 +39,22 @@ class Advantages:
     """Sum over both sides of (variance of the side's mean)^2 / (trials - 1); freedom = variance^2 / fourth."""
     incomplete: tuple[float, ...]
     """Sizes at which a side is missing."""
+    shared: SampleMean = WITHOUT_ERROR
+    """The contender, where a single cell of it is compared at every size; `variance` and `fourth` leave it out."""
 
     @property
     def known(self) -> bool:
         """Whether the uncertainty is known at two sizes, or at the only one."""
-        return int(np.isfinite(self.variance).sum()) >= min(2, len(self.sizes))
+        return has_intervals(self.variance + self.shared.variance)
+
+    @property
+    def simultaneous(self) -> tuple[int, float]:
+        """How many intervals hold together, and at which level, where the sign at every size counts."""
+        return max(3, len(self.sizes)), 1 - 2 * MOST_WRONG
+
+    def errors(self, variance: Floats, fourth: Floats, together: int = 1, confidence: float = LEVEL) -> Floats:
+        """Half widths of L, from the variances and fourths of what is not shared."""
+        return t_errors(variance + self.shared.variance, fourth + self.shared.fourth, together, confidence)
 
     def sure_signs(self) -> Floats:
         """-1, 0 or 1 at each size: the sign of L, or 0 where the trials leave it in doubt.
@@ -60,10 +62,7 @@ class Advantages:
         Each size has the level MOST_WRONG / sizes on either side (Bonferroni); with one or two sizes that of three,
         which is stricter than the 95 % set. Where `known` is false, the sign of a lead of ONE_TRIAL_LEAD or more.
         """
-        if not self.known:
-            return np.where(np.abs(self.mean) >= math.log(ONE_TRIAL_LEAD), np.sign(self.mean), 0.0)
-        doubt = t_errors(self.variance, self.fourth, 1 - MOST_WRONG / max(3, len(self.sizes)))
-        return np.where(np.abs(self.mean) > doubt, np.sign(self.mean), 0.0)
+        return sure_signs(self.mean, self.errors(self.variance, self.fourth, *self.simultaneous))
 
     def significant_ends(self) -> tuple[float | None, float | None]:
         """The largest size with a sure sign of -1 and the smallest with one of 1; None for one that is not there.
@@ -73,12 +72,6 @@ class Advantages:
         signs = self.sure_signs() if self.known else np.zeros(len(self.sizes))
         slower, faster = self.sizes[signs < 0], self.sizes[signs > 0]
         return (float(slower[-1]) if len(slower) else None), (float(faster[0]) if len(faster) else None)
-
-
-def t_errors(variance: Floats, fourth: Floats, quantile: float) -> Floats:
-    """t quantile times standard error, with Welch's degrees of freedom; infinite where the variance is NaN."""
-    freedom = np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
-    return np.where(np.isnan(variance), np.inf, special.stdtrit(freedom, quantile) * np.sqrt(variance))
 
 
 def advantages_of_table(
@@ -114,18 +107,15 @@ def advantages_of_cells(
 ) -> Advantages:
     """The advantages from ln(seconds) of the trials of both sides, the baseline's first, by size in ascending order."""
     complete = {size: sides for size, sides in cells.items() if all(map(len, sides))}
-    rows = [_advantage(*(LogMean.of_logs(logs.tolist(), resolution) for logs in sides)) for sides in complete.values()]
+    rows = [_advantage(*(SampleMean.of(logs.tolist(), resolution) for logs in sides)) for sides in complete.values()]
     mean, variance, fourth = np.array(rows, float).reshape(-1, 3).T
     incomplete = tuple(size for size in cells if size not in complete)
     return Advantages(np.array([*complete], float), mean, variance, fourth, incomplete)
 
 
-def _advantage(baseline: LogMean, contender: LogMean) -> tuple[float, float, float]:
-    return (
-        baseline.mean - contender.mean,
-        baseline.variance + contender.variance,
-        baseline.fourth + contender.fourth,
-    )
+def _advantage(baseline: SampleMean, contender: SampleMean) -> tuple[float, float, float]:
+    difference = baseline - contender
+    return difference.mean, difference.variance, difference.fourth
 
 
 @dataclass(frozen=True)
@@ -134,17 +124,18 @@ class Curve:
 
     advantages: Advantages
     log_sizes: Floats
-    coefficients: Floats
-    """Coefficients of the cubic in each gap between two sizes, highest power first."""
+    smooth: Callable[[float | Floats], Floats]
+    """L~ by ln(size)."""
+    together: int = 1
+    """How many sets hold together (Bonferroni)."""
+    level: float = LEVEL
 
     def root(self, gap: int) -> float:
         """The zero in a gap whose ends have opposite signs, as ln(size)."""
-        cubic = self.coefficients[:, gap]
-        start, end = float(self.log_sizes[gap]), float(self.log_sizes[gap + 1])
-        sign = np.sign(cubic[3])
-        if _cubic(cubic, end - start) * sign >= 0:  # by rounding only
-            return end
-        return start + _root(lambda x: float(_cubic(cubic, x)), 0, end - start, 1e-12)
+        start, end = self.log_sizes[gap : gap + 2].tolist()
+        if self.smooth(start) * self.smooth(end) >= 0:  # by rounding only
+            return float(end)
+        return _root(lambda log_size: float(self.smooth(log_size)), start, end, 1e-12)
 
     def excess(self, gap: int, share: Floats) -> Floats:
         """|L~| less its error, at shares of the way through a gap; the set is where this is at most 0.
@@ -157,10 +148,11 @@ class Curve:
         (low, high), (v_low, v_high), (f_low, f_high) = (
             values[gap : gap + 2] for values in (own.mean, own.variance, own.fourth)
         )
-        value = _cubic(self.coefficients[:, gap], share * (self.log_sizes[gap + 1] - self.log_sizes[gap]))
+        start, end = self.log_sizes[gap : gap + 2]
+        value = self.smooth(start + share * (end - start))
         line = (1 - share) * low + share * high
-        variance = weighed(v_low, v_high, share, 2)
-        trials = t_errors(variance, weighed(f_low, f_high, share, 4), (1 + LEVEL) / 2)
+        variance = _weighed(v_low, v_high, share, 2)
+        trials = own.errors(variance, _weighed(f_low, f_high, share, 4), self.together, self.level)
         bend = np.maximum(np.abs(value - line), np.abs(value - self._kinked(gap, share, line)))
         found: Floats = np.abs(value) - bend - trials
         return found
@@ -182,7 +174,7 @@ class Curve:
         return line + np.where(before * after > 0, nearer, 0.0)
 
     def leaves_set(self, log_size: float, gap: int, step: int) -> float | None:
-        """Where the part of the set around a point ends, to the left (step -1) or right (1), as ln(size).
+        """The size at which the part of the set around a point ends, to the left (step -1) or right (1).
 
         None where it reaches the end of the measured range.
         """
@@ -191,7 +183,7 @@ class Curve:
             shares = np.linspace((log_size - start) / (end - start), 1.0 if step > 0 else 0.0, STEPS + 1)
             left = np.flatnonzero(self.excess(gap, shares)[1:] > 0)
             if len(left):
-                return start + (end - start) * self._edge(gap, *shares[left[0] : left[0] + 2].tolist())
+                return math.exp(start + (end - start) * self._edge(gap, *shares[left[0] : left[0] + 2].tolist()))
             gap, log_size = gap + step, end if step > 0 else start
         return None
 
@@ -212,7 +204,7 @@ def curve_through(advantages: Advantages) -> Curve:
     from scipy import interpolate  # a third of a second, which a table without two sizes need not wait for
 
     log_sizes = np.log(advantages.sizes)
-    return Curve(advantages, log_sizes, interpolate.PchipInterpolator(log_sizes, advantages.mean).c)
+    return Curve(advantages, log_sizes, interpolate.PchipInterpolator(log_sizes, advantages.mean))
 
 
 def _root(function: Callable[[float], float], start: float, end: float, tolerance: float) -> float:
@@ -221,12 +213,6 @@ def _root(function: Callable[[float], float], start: float, end: float, toleranc
     return float(optimize.brentq(function, start, end, xtol=tolerance))
 
 
-def _cubic(coefficients: Floats, x: float | Floats) -> Floats:
-    a, b, c, d = coefficients
-    value: Floats = ((a * x + b) * x + c) * x + d
-    return value
-
-
-def weighed(low: float | Floats, high: float | Floats, share: Floats, power: int) -> Floats:
+def _weighed(low: float | Floats, high: float | Floats, share: Floats, power: int) -> Floats:
     """(1 - share)^power low + share^power high; an unknown end counts only where it has a share."""
     return np.where(share < 1, (1 - share) ** power * low, 0) + np.where(share > 0, share**power * high, 0)

@@ -12,12 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from crossover.statistics.intervals import CLOCK_RESOLUTION, reading_error
-
-Floats = NDArray[np.float64]
+from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, reading_error
 
 POINTS = 601
 REACH = 6.0

@@ -9,18 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special  # its stats takes most of a second to import
 
 from crossover.config.words import ENERGY_WINDOW_MIN_S
+
+Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 
 COMPARISONS = ("faster", "slower", "equivalent", "inconclusive", "single_trial")
 FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL = COMPARISONS
-"""How a contender compares with a baseline."""
+"""How a contender compares with a baseline. Of values that are no times, the first two are named by what they mean."""
+
+ONE_TRIAL_LEAD = 1.25
+"""How many times as fast a side must be to count as ahead where fewer than two sizes were measured twice.
+
+Trials of a cell differ. On an H200 host the crossover of three trials a cell lay outside of the two sizes between which
+single trials change their sign in 32 to 45 % of the cases, and outside of the nearest two with this lead in 0 to 11 %.
+"""
 
 CLOCK_S = 1e-9
 """Step of the clock that times are read from (`time.perf_counter_ns`), in seconds."""
@@ -58,24 +68,96 @@ class Interval:
     low: float | None = None
     high: float | None = None
 
+    def inverted(self) -> Interval:
+        """The interval of the ratio the other way round."""
+        high, low = (None if end is None else 1 / end for end in (self.low, self.high))
+        return Interval(1 / self.mean, low, high)
 
-@cache
-def t_quantile(freedom: float, together: int = 1) -> float:
-    """Student's t quantile of a 95 % interval; of several that must hold `together`, by Bonferroni."""
-    return float(special.stdtrit(freedom, 1 - (1 - CONFIDENCE) / 2 / together))
+
+@overload
+def t_quantile(freedom: float, together: int = 1, confidence: float = CONFIDENCE) -> float: ...
+@overload
+def t_quantile(freedom: Floats, together: int = 1, confidence: float = CONFIDENCE) -> Floats: ...
+def t_quantile(freedom: float | Floats, together: int = 1, confidence: float = CONFIDENCE) -> float | Floats:
+    """Student's t quantile of a two-sided interval; of several that must hold `together`, by Bonferroni."""
+    quantile = special.stdtrit(freedom, 1 - (1 - confidence) / 2 / together)
+    return np.asarray(quantile, float) if isinstance(freedom, np.ndarray) else float(quantile)
 
 
-def mean_over_trials(values: Sequence[float], together: int = 1, *, resolution: float) -> Interval:
-    """Arithmetic mean of at least one value, with its t interval (Student, "The probable error of a mean").
+@dataclass(frozen=True)
+class SampleMean:
+    """The mean of a sample, its squared standard error (NaN of one value), and the degrees of freedom of the latter."""
 
-    `resolution` is the step between two values that can be read; the standard error is at least that of reading them.
+    mean: float
+    variance: float
+    freedom: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], resolution: float) -> SampleMean:
+        """Summarise at least one value.
+
+        `resolution` is the step between two values that can be read; the standard error is at least that of reading.
+        """
+        mean, freedom = math.fsum(values) / len(values), len(values) - 1
+        if not freedom:
+            return cls(mean, math.nan, 0)
+        variance = math.fsum((value - mean) ** 2 for value in values) / freedom / len(values)
+        return cls(mean, max(variance, reading_error(resolution) ** 2), freedom)
+
+    @classmethod
+    def of_times(cls, times: Sequence[float], resolution: float = CLOCK_RESOLUTION) -> SampleMean:
+        """Summarise ln(time) of at least one trial; `resolution` is a share of the time."""
+        return cls.of([math.log(time) for time in times], resolution)
+
+    @classmethod
+    def of_interval(cls, time: Interval, trials: int) -> SampleMean:
+        """The summary behind `time_over_trials` of so many trials."""
+        if time.low is None or time.high is None:
+            return cls(math.log(time.mean), math.nan, 0)
+        error = math.log(time.high / time.low) / 2 / t_quantile(trials - 1)
+        return cls(math.log(time.mean), error**2, trials - 1)
+
+    @property
+    def fourth(self) -> float:
+        """Squared variance over the freedom, which adds up over the sides of a difference; NaN of one value."""
+        return self.variance**2 / self.freedom if self.freedom else math.nan
+
+    def __sub__(self, other: SampleMean) -> SampleMean:
+        """The difference of two means.
+
+        Its degrees of freedom are Welch's ("The generalization of 'Student's' problem when several different population
+        variances are involved", 1947). scipy's t test knows no error of reading.
+        """
+        variance = self.variance + other.variance
+        return SampleMean(self.mean - other.mean, variance, variance**2 / (self.fourth + other.fourth))
+
+    def interval(self, together: int = 1) -> Interval:
+        """The mean with its t interval (Student, "The probable error of a mean"); `together` as in `t_quantile`."""
+        if math.isnan(self.variance):
+            return Interval(self.mean)
+        half_width = t_quantile(self.freedom, together) * math.sqrt(self.variance)
+        return Interval(self.mean, self.mean - half_width, self.mean + half_width)
+
+
+def t_errors(variance: Floats, fourth: Floats, together: int = 1, confidence: float = CONFIDENCE) -> Floats:
+    """Half widths of the intervals of differences by their `variance` and `fourth`; infinite where these are NaN."""
+    freedom = np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
+    return np.where(np.isnan(variance), np.inf, t_quantile(freedom, together, confidence) * np.sqrt(variance))
+
+
+def has_intervals(half_widths: Floats) -> bool:
+    """Whether a series has intervals at two points, or at its only one; else its conclusions rest on single trials."""
+    return int(np.isfinite(half_widths).sum()) >= min(2, len(half_widths))
+
+
+def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
+    """-1, 0 or 1 at each point of a series: the sign of the logarithm, or 0 where the trials leave it in doubt.
+
+    A half width that is not finite leaves its sign in doubt. Without intervals (`has_intervals`), a lead of
+    ONE_TRIAL_LEAD or more is sure.
     """
-    mean = math.fsum(values) / len(values)
-    if len(values) < 2:
-        return Interval(mean)
-    error = max(float(np.std(values, ddof=1)) / math.sqrt(len(values)), reading_error(resolution))
-    spread = error * t_quantile(len(values) - 1, together)
-    return Interval(mean, mean - spread, mean + spread)
+    doubts = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
+    return np.where(np.abs(log_ratios) >= doubts, np.sign(log_ratios), 0.0)
 
 
 def time_over_trials(medians_s: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION) -> Interval:
@@ -83,43 +165,7 @@ def time_over_trials(medians_s: Sequence[float], together: int = 1, resolution: 
 
     Energies are averaged in the same way, with a `resolution` of ENERGY_RESOLUTION; it is a share of the value.
     """
-    return _exp(mean_over_trials([math.log(median) for median in medians_s], together, resolution=resolution))
-
-
-@dataclass(frozen=True)
-class LogMean:
-    """The mean of the logarithms of a side's times, its squared standard error (NaN with one trial), and freedom."""
-
-    mean: float
-    variance: float
-    freedom: int
-
-    @property
-    def fourth(self) -> float:
-        """Squared variance over the freedom, for Welch's degrees of freedom; NaN with one trial."""
-        return self.variance**2 / self.freedom if self.freedom else math.nan
-
-    @classmethod
-    def of(cls, times: Sequence[float], resolution: float = CLOCK_RESOLUTION) -> LogMean:
-        """Summarise the times of at least one trial; `resolution` is as in `time_over_trials`."""
-        return cls.of_logs([math.log(time) for time in times], resolution)
-
-    @classmethod
-    def of_logs(cls, logs: Sequence[float], resolution: float = CLOCK_RESOLUTION) -> LogMean:
-        """Summarise ln(time) of at least one trial."""
-        mean, freedom = math.fsum(logs) / len(logs), len(logs) - 1
-        if not freedom:
-            return cls(mean, math.nan, 0)
-        variance = math.fsum((log - mean) ** 2 for log in logs) / freedom / len(logs)
-        return cls(mean, max(variance, reading_error(resolution) ** 2), freedom)
-
-    @classmethod
-    def of_interval(cls, time: Interval, trials: int) -> LogMean:
-        """The summary behind `time_over_trials` of so many trials."""
-        if time.low is None or time.high is None:
-            return cls(math.log(time.mean), math.nan, 0)
-        error = math.log(time.high / time.low) / 2 / t_quantile(trials - 1)
-        return cls(math.log(time.mean), error**2, trials - 1)
+    return _exp(SampleMean.of_times(medians_s, resolution).interval(together))
 
 
 def ratio_over_trials(
@@ -132,33 +178,21 @@ def ratio_over_trials(
 
     `resolution` is as in `time_over_trials`.
     """
-    return ratio_of(LogMean.of(first_s, resolution), LogMean.of(second_s, resolution), together)
+    return ratio_of(SampleMean.of_times(first_s, resolution), SampleMean.of_times(second_s, resolution), together)
 
 
-def ratio_of(first: LogMean, second: LogMean, together: int = 1) -> Interval:
-    """Time of the second side over time of the first; of several ratios that must hold `together`, by Bonferroni.
-
-    The interval is Welch's t interval of the difference of the mean logarithms (Welch, "The generalization of
-    'Student's' problem when several different population variances are involved", 1947).
-    """
-    difference = second.mean - first.mean
-    if not first.freedom or not second.freedom:
-        return _exp(Interval(difference))
-    # Written out, since scipy's t test knows no error of reading.
-    variance = first.variance + second.variance
-    freedom = variance**2 / (first.fourth + second.fourth)
-    spread = t_quantile(freedom, together) * math.sqrt(variance)
-    return _exp(Interval(difference, difference - spread, difference + spread))
+def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interval:
+    """Time of the second side over time of the first, from their mean logarithms; `together` as in `t_quantile`."""
+    return _exp((second - first).interval(together))
 
 
-def compared(ratio: Interval, margin: float = 0.0) -> str:
-    """How a contender compares with a baseline: one of COMPARISONS. `ratio` is time of the baseline over its time.
+def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
+    """How a contender compares with a baseline, as `decided` finds it: one of COMPARISONS, unless named otherwise.
 
-    `equivalent` if the whole interval lies between 1 / (1 + margin) and 1 + margin; else `faster` or `slower` if it
-    excludes 1; else `inconclusive`. `single_trial` without an interval.
+    `ratio` is time of the baseline over time of the contender; the margin's ends are 1 / (1 + margin) and 1 + margin.
     """
     low, high = (None if end is None else math.log(end) for end in (ratio.low, ratio.high))
-    return decided(low, high, math.log1p(margin), FASTER, SLOWER)
+    return decided(low, high, math.log1p(margin), more, less)
 
 
 def decided(low: float | None, high: float | None, margin: float, more: str, less: str) -> str:
@@ -183,16 +217,16 @@ def paired_ratio(
 
     `resolution` is that of both, as in `time_over_trials`.
     """
-    ratios = [own / other for own, other in zip(of, over, strict=True)]
+    ratios = [value / base for value, base in zip(of, over, strict=True)]
     return time_over_trials(ratios, together, math.sqrt(2) * resolution)
 
 
 def share_over_trials(shares: Sequence[float]) -> Interval:
     """Mean of at least one trial's share of a block's time, with its t interval within 0 and 1."""
-    found = mean_over_trials(shares, resolution=EVENT_RESOLUTION)
-    if found.low is None or found.high is None:
-        return found
-    return Interval(found.mean, *(min(max(end, 0.0), 1.0) for end in (found.low, found.high)))
+    mean = SampleMean.of(shares, EVENT_RESOLUTION).interval()
+    if mean.low is None or mean.high is None:
+        return mean
+    return Interval(mean.mean, *(min(max(end, 0.0), 1.0) for end in (mean.low, mean.high)))
 
 
 def _exp(logs: Interval) -> Interval:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crossover.percentiles import LATENCY_PERCENTS, percentile_of
 from crossover.statistics.cells import rows_of_cells
-from crossover.statistics.intervals import CLOCK_S, Interval, paired_ratio, time_over_trials
+from crossover.statistics.intervals import CLOCK_S, Interval, compared, paired_ratio, time_over_trials
 from crossover.tables.frames import on_all_cores
 from crossover.tables.registry import CELL_AXES, WAYS, table_of
 
@@ -115,6 +115,4 @@ def right_samples(trial: Trial, way: str) -> Any:
 
 def _is_error(way: str, ratio: Interval) -> bool:
     """Whether the interval lies beyond 1, on the side to which the mistake can move the mean."""
-    if ratio.low is None or ratio.high is None:
-        return False
-    return ratio.high < 1 if way == LOWERS else ratio.low > 1
+    return compared(ratio, more="raised", less="lowered") == ("lowered" if way == LOWERS else "raised")

@@ -13,7 +13,7 @@ import pandas as pd
 from crossover.config.studies import Cell
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
 from crossover.statistics.cells import rows_of_cells
-from crossover.statistics.intervals import LogMean, ratio_of
+from crossover.statistics.intervals import SampleMean, ratio_of
 from crossover.statistics.pairings import compare_across
 from crossover.tables.registry import CELL_AXES, table_of
 
@@ -28,7 +28,7 @@ class Pair(NamedTuple):
     baseline_name: str
 
 
-Cells = Mapping[Cell, LogMean | None]
+Cells = Mapping[Cell, SampleMean | None]
 """The times of each cell's ok trials; None without any."""
 
 
@@ -54,12 +54,12 @@ def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float]]:
     for rows in rows_of_cells(measurements):
         key = Cell(**{axis: values[rows[0]] for axis, values in axes.items()})
         own_s = times_s[rows[is_ok[rows] & ~np.isnan(times_s[rows])]].tolist()
-        cells[key] = LogMean.of(own_s) if own_s else None
+        cells[key] = SampleMean.of_times(own_s) if own_s else None
         parameters[key] = np.fmax.reduce(counts[rows])
     return cells, parameters
 
 
-def _row(one: Pair, contender: LogMean, baseline: LogMean) -> dict[str, Any]:
+def _row(one: Pair, contender: SampleMean, baseline: SampleMean) -> dict[str, Any]:
     found = ratio_of(contender, baseline)
     return {
         **one.contender.values,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import geometric_mean
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from crossover.config.words import BASELINE, is_cpu
@@ -79,7 +79,7 @@ def host_factors(ratios: pd.DataFrame) -> dict[tuple[object, ...], float]:
         small = hosts["size"].isin(speedups.loc[speedups["ratio"] < SMALL_SPEEDUP, "size"])
         if len(hosts):
             own = hosts[small] if small.any() else hosts.head(1)
-            factors[tuple(own[list(LINE_AXES)].iloc[0])] = math.exp(np.log(own["ratio"].astype(float)).mean())
+            factors[tuple(own[list(LINE_AXES)].iloc[0])] = geometric_mean(own["ratio"].astype(float))
     return factors
 
 

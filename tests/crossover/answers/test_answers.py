@@ -13,6 +13,7 @@ import pytest
 from crossover.answers.vocabulary import DOUBTS, KINDS
 from crossover.report.study_rows import row_of
 from crossover.report.templates import environment_of
+from crossover.statistics.intervals import COMPARISONS
 from crossover.tables.frames import records
 from crossover.tables.registry import TABLES
 from report_pages import TEMPLATES, study, tables_of
@@ -188,12 +189,19 @@ def test_energy_answers_beside_time_and_money_on_one_device_does_not(line: Row) 
     assert not any(answer["cost"] == "money" and "tf32" in answer["winner"] for answer in found)
 
 
+def test_comparisons_have_the_words_of_statistics() -> None:
+    assert set(KINDS["ratio"]) | set(KINDS["setting"]) < set(COMPARISONS)
+    others = {"tie", "apart", "overlap", "indicative", "uncertain"}
+    assert not others & {status for statuses in KINDS.values() for status in statuses}
+
+
 def test_transfers_compare_two_crossovers(line: Row) -> None:
     apart = only(answers(line(4e-3, protocol="as_published") + line(2e-3)), "transfers")
-    assert (apart["status"], apart["value"]) == ("apart", pytest.approx(2))
+    assert (apart["status"], apart["value"]) == ("differ", pytest.approx(2))
     overlap = only(answers(line(2.001e-3, protocol="as_published") + line(2e-3)), "transfers")
-    assert overlap["status"] == "overlap"
-    assert only(answers(line(4e-3, 1, protocol="as_published") + line(2e-3, 1)), "transfers")["status"] == "indicative"
+    assert overlap["status"] == "inconclusive"
+    once = only(answers(line(4e-3, 1, protocol="as_published") + line(2e-3, 1)), "transfers")
+    assert once["status"] == "single_trial"
 
 
 def test_without_an_accelerator_the_measured_half_is_told(line: Row) -> None:
@@ -222,7 +230,7 @@ def test_a_headline_holds_one_precision_and_one_batch_size_the_plain_ones_first(
 
 @pytest.mark.parametrize(
     ("gpu_s", "status", "winner", "ratio"),
-    [(1e-3, "apart", "GPU", 4), (8e-3, "apart", "CPU", 2), (4.001e-3, "tie", "CPU", 1.00025)],
+    [(1e-3, "faster", "GPU", 4), (8e-3, "faster", "CPU", 2), (4.001e-3, "inconclusive", "CPU", 1.00025)],
 )
 def test_two_devices_at_one_size(row: Row, gpu_s: float, status: str, winner: str, ratio: float) -> None:
     rows = trials(row, 4e-3, device="cpu") + trials(row, gpu_s, device="cuda")
@@ -235,8 +243,8 @@ def test_two_devices_at_one_size(row: Row, gpu_s: float, status: str, winner: st
 
 @pytest.mark.parametrize(
     ("published_s", "status"),
-    # Loading takes 80 %, 20 %, 0.1 % (not told apart) and less than nothing of a step.
-    [(5e-3, "bounds"), (1.25e-3, "slows"), (1.001e-3, "uncertain"), (0.8e-3, "no_slowdown")],
+    # Loading takes 80 %, 20 %, 0.1 % (inconclusive) and less than nothing of a step.
+    [(5e-3, "bounds"), (1.25e-3, "slows"), (1.001e-3, "inconclusive"), (0.8e-3, "no_slowdown")],
 )
 def test_loading_is_the_share_of_a_step_that_resident_data_save(row: Row, published_s: float, status: str) -> None:
     rows = trials(row, published_s, protocol="as_published", device="cuda")
@@ -291,7 +299,7 @@ def test_the_fastest_setting_is_held_against_the_plain_one_per_sample(row: Row) 
     answer = only(answers(rows, study(figures=["comparison"])), "setting")
     # 4 ms / 8 samples over 8 ms / 64 samples.
     assert (answer["winner"], answer["loser"]) == ("batch 64, bf16", "batch 8, fp32")
-    assert (answer["status"], answer["value"]) == ("apart", pytest.approx(4))
+    assert (answer["status"], answer["value"]) == ("faster", pytest.approx(4))
 
 
 def test_a_setting_chosen_among_many_is_not_significant_by_its_interval_alone(row: Row) -> None:
@@ -304,8 +312,8 @@ def test_a_setting_chosen_among_many_is_not_significant_by_its_interval_alone(ro
     ]
     spec = study(figures=["comparison"])
     both = [one for one in rows if one["precision"] in precisions[:2]]
-    assert only(answers(both, spec), "setting")["status"] == "apart"
-    assert only(answers(rows, spec), "setting")["status"] == "tie"
+    assert only(answers(both, spec), "setting")["status"] == "faster"
+    assert only(answers(rows, spec), "setting")["status"] == "inconclusive"
 
 
 def test_the_best_rate_of_many_is_not_called_significant_and_owes_nothing_to_the_choice(row: Row) -> None:
@@ -315,7 +323,7 @@ def test_the_best_rate_of_many_is_not_called_significant_and_owes_nothing_to_the
         for one in trials(row, batch / rate, device="cuda", batch_size=batch)
     ]
     answer = only(answers(rows, study(figures=["throughput"])), "throughput")
-    assert (answer["status"], answer["place"]) == ("tie", "batch 16")
+    assert (answer["status"], answer["place"]) == ("inconclusive", "batch 16")
     assert answer["low"] < answer["value"] < 999
     module: Any = environment_of(TEMPLATES).get_template("words.j2").module
     assert module.said(answer).endswith("at batch 16; not significantly more than other cells")
@@ -337,8 +345,8 @@ def test_a_study_that_asks_for_tf32_is_answered_by_it_and_not_by_the_fastest_pre
     found = answers(rows, study(figures=["comparison"], asks=tf32))
     main = [answer for answer in found if answer["main"] and answer["kind"] not in ("memory", "bottleneck")]
     assert [(answer["kind"], answer["status"], answer["quantity"]) for answer in main] == [
-        ("asked", "apart", "step_time_s"),
-        ("asked", "apart", "max_relative_error"),
+        ("asked", "faster", "step_time_s"),
+        ("asked", "more", "max_relative_error"),
     ]
     time, error = main
     assert (time["winner"], time["loser"], time["place"]) == ("tf32", "fp32", "1,000 linear layers")
@@ -375,6 +383,7 @@ def test_a_study_that_asks_for_memory_is_answered_in_bytes_first(row: Row) -> No
         pytest.approx(0.9),
         "amp-fp16",
     )
+    assert (memory["status"], time["status"]) == ("less", "faster")
     assert (time["winner"], time["value"]) == ("fp32", pytest.approx(2))
     module: Any = environment_of(TEMPLATES).get_template("words.j2").module
     assert module.said(memory) == "GPU, plain: amp-fp16 takes 10 % less memory than fp32"

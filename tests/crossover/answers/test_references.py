@@ -211,6 +211,14 @@ class TestThresholds:
         assert {size: should_use_gpu([series], STUDY, size, single_trial=True) for size in sizes} == sizes
         assert "=" not in as_environment([series])
 
+    def test_a_size_with_several_trials_does_not_make_a_series_of_several(self, row: Row, own: Any) -> None:
+        """Its crossover has no interval and rests on leads, so its thresholds count as of a single trial, too."""
+        rows = own + trials(row, "cuda", lambda _: 2e-3)
+        run = tables([trial for trial in rows if trial["trial"] == 1 or trial["size"] == 100])
+        (series,) = thresholds_of(run, "today")["thresholds"]
+        assert (series["crossover_low"], series["single_trial"]) == (None, True)
+        assert [sizes["faster"] for sizes in series["ranges"]] == ["cpu", "gpu"]
+
     def test_caveats_of_the_cells_are_exported(self, row: Row, own: Any, tmp_path: Path) -> None:
         rows = own + trials(row, "cuda", lambda _: 2e-3, flags=["drift"])
         rows.append(rows[-1] | {"size": 20_000, "status": "oom", "step_time_s": None, "flags": []})

@@ -49,6 +49,16 @@ def test_cells_and_crossovers(power_laws: Callable[..., pd.DataFrame], trials: i
     assert found["metrics"][0]["interval"] == ["step_time_low_s", "step_time_high_s"]
 
 
+@pytest.mark.parametrize(("trials", "signs"), [(1, [-1, 0, 1]), (3, [-1, 1, 1])])
+def test_a_cell_says_which_side_is_surely_ahead(
+    power_laws: Callable[..., pd.DataFrame], trials: int, signs: list[int]
+) -> None:
+    """Speed-ups of 0.1, 1.2 and 10: of a single trial 1.2 is no lead, by trials 1 % apart it is."""
+    found = data_of(power_laws({2: 100, 3: 1200, 4: 10_000}, trials=trials))
+    ahead = found["cells"]["ahead"]
+    assert [ahead["values"][place] for place in ahead["at"]][1::2] == signs
+
+
 def test_a_cell_has_its_speed_up_repeats_and_split(power_laws: Callable[..., pd.DataFrame]) -> None:
     found = data_of(power_laws({2: 10, 3: 100}, trials=2))
     values = found["cells"]["speedup"]

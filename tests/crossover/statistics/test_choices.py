@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 from crossover.statistics.choices import choose
-from crossover.statistics.intervals import LogMean, time_over_trials
+from crossover.statistics.intervals import SampleMean, time_over_trials
 
 
-def cell(seconds: float, spread: float = 0.02) -> LogMean:
+def cell(seconds: float, spread: float = 0.02) -> SampleMean:
     """Three trials whose logarithms have the given standard deviation."""
-    return LogMean.of([seconds * math.exp(step * spread) for step in (-1, 0, 1)])
+    return SampleMean.of_times([seconds * math.exp(step * spread) for step in (-1, 0, 1)])
 
 
 def test_the_fastest_is_held_against_the_fixed_cell_or_else_against_the_next() -> None:
@@ -32,13 +32,13 @@ def test_its_interval_holds_together_with_those_of_the_other_cells() -> None:
 
 
 def test_single_trials_lead_over_nothing() -> None:
-    found = choose([LogMean.of([1.0]), LogMean.of([9.0])])
+    found = choose([SampleMean.of_times([1.0]), SampleMean.of_times([9.0])])
     assert (found.leads, found.ratio.low) == (False, None)
 
 
 def test_an_interval_holds_the_summary_that_gave_it() -> None:
     times = [1.0, 1.1, 1.3]
-    summary, direct = LogMean.of_interval(time_over_trials(times), 3), LogMean.of(times)
+    summary, direct = SampleMean.of_interval(time_over_trials(times), 3), SampleMean.of_times(times)
     assert (summary.mean, summary.variance, summary.freedom) == pytest.approx((direct.mean, direct.variance, 2))
 
 
@@ -47,7 +47,7 @@ def test_of_equal_cells_a_significant_choice_is_rare(cells: int, fixed: int | No
     """Of 1,000 runs of three trials that differ by 10 %, at most 5 % name a cell significantly faster than another."""
     generator = np.random.default_rng(0)
     found = [
-        choose([LogMean.of(times) for times in run], fixed)
+        choose([SampleMean.of_times(times) for times in run], fixed)
         for run in np.exp(generator.normal(0, 0.1, (1000, cells, 3)))
     ]
     assert sum(choice.ratio.low is not None and choice.ratio.low > 1 for choice in found) <= 50

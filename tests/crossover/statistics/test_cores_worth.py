@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from crossover.statistics.cores_worth import cores_worth_of, worth_in_cores
+from crossover.statistics.crossover_curve import LEVEL
 
 Row = Callable[..., dict[str, Any]]
 
@@ -72,8 +73,8 @@ def test_the_set_is_welchs_at_its_ends() -> None:
         share = math.log(end) / math.log(16)
         parts = [((1 - share) * 0.03) ** 2 / 3, (share * 0.01) ** 2 / 3, 0.02**2 / 3]
         freedom = sum(parts) ** 2 / sum(part**2 / 2 for part in parts)
-        t = stats.t.ppf(0.975, freedom)
-        assert abs(math.log(16 / end) - math.log(4)) == pytest.approx(t * math.sqrt(sum(parts)), rel=0.03)
+        t = stats.t.ppf((1 + LEVEL) / 2, freedom)
+        assert abs(math.log(16 / end) - math.log(4)) == pytest.approx(t * math.sqrt(sum(parts)), rel=1e-9)
 
 
 def test_trials_that_agree_give_a_set_of_one_point() -> None:
@@ -120,6 +121,19 @@ def test_a_gpu_that_takes_the_time_of_all_cores_is_seldom_worth_more() -> None:
     )
     assert statuses["more"] + statuses["between"] <= 50
     assert statuses["inconclusive"] >= 950
+
+
+@pytest.mark.parametrize("true", [2, 4, 11])
+def test_the_set_holds_the_true_number(true: float) -> None:
+    """Perfectly shared work, so that nothing but trials, which differ by 3 %, makes the number uncertain."""
+    generator = np.random.default_rng(1)
+    runs = [
+        worth_in_cores({cores: trials / cores for cores, trials in zip((1, 8, 16), run, strict=False)}, run[3] / true)
+        for run in np.exp(generator.normal(0, 0.03, (500, 4, 3)))
+    ]
+    found = [run for run in runs if run["status"] == "between"]
+    assert len(found) > 450
+    assert sum(run["cores_low"] < true < run["cores_high"] for run in found) > 0.94 * len(found)
 
 
 @pytest.fixture

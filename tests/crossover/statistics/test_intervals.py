@@ -12,11 +12,14 @@ from crossover.statistics.intervals import (
     COMPARISONS,
     ENERGY_RESOLUTION,
     Interval,
+    SampleMean,
     compared,
-    mean_over_trials,
     paired_ratio,
+    ratio_of,
     ratio_over_trials,
     share_over_trials,
+    sure_signs,
+    t_errors,
     time_over_trials,
 )
 
@@ -38,7 +41,7 @@ def test_a_time_by_hand() -> None:
 def test_a_difference_is_students() -> None:
     values = [0.004, -0.001, 0.002, 0.003, -0.0005]
     expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert ends(mean_over_trials(values, resolution=1e-9)) == pytest.approx((expected.low, expected.high))
+    assert ends(SampleMean.of(values, 1e-9).interval()) == pytest.approx((expected.low, expected.high))
 
 
 def test_a_share_by_hand() -> None:
@@ -55,6 +58,21 @@ def test_a_ratio_is_welchs(counts: tuple[int, int]) -> None:
     found = ratio_over_trials(first.tolist(), second.tolist())
     assert found.mean == pytest.approx(math.exp(np.log(second).mean() - np.log(first).mean()))
     assert ends(found) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+
+
+def test_the_half_widths_of_a_series_are_those_of_its_ratios() -> None:
+    """Both are Welch's, here of 3 and 2 trials as two of six that hold together."""
+    first, second = SampleMean.of_times([1.0, 1.1, 1.3]), SampleMean.of_times([2.0, 2.1])
+    low, high = ends(ratio_of(first, second, together=6))
+    variance, fourth = (
+        np.array([getattr(first, name) + getattr(second, name), math.nan]) for name in ("variance", "fourth")
+    )
+    assert t_errors(variance, fourth, together=6).tolist() == [pytest.approx(math.log(high / low) / 2), math.inf]
+
+
+def test_a_ratio_the_other_way_round() -> None:
+    assert Interval(4.0, 2.0, 8.0).inverted() == Interval(0.25, 0.125, 0.5)
+    assert Interval(4.0).inverted() == Interval(0.25)
 
 
 def test_a_paired_ratio_knows_no_spread_that_both_values_share() -> None:
@@ -76,7 +94,7 @@ def test_one_value_gives_no_interval() -> None:
 
 def test_equal_values_give_an_interval_as_wide_as_they_can_be_read() -> None:
     """Standard error 6 / sqrt(6) of a step of 6; t(0.975, 2) = 4.302653. Of a ratio both sides have theirs."""
-    assert ends(mean_over_trials([25.0] * 3, resolution=6)) == pytest.approx(
+    assert ends(SampleMean.of([25.0] * 3, 6).interval()) == pytest.approx(
         (25 - 4.302653 * math.sqrt(6), 25 + 4.302653 * math.sqrt(6))
     )
     low, high = ends(ratio_over_trials([0.1] * 3, [0.2] * 3, resolution=ENERGY_RESOLUTION))
@@ -115,7 +133,7 @@ def test_the_interval_holds_what_a_coarse_counter_cannot_tell(noise: float, tria
     found = np.floor(start + used) - np.floor(start)
 
     def coverage(resolution: float) -> float:
-        sets = [ends(mean_over_trials(values.tolist(), resolution=resolution)) for values in found]
+        sets = [ends(SampleMean.of(values.tolist(), resolution).interval()) for values in found]
         return float(np.mean([low <= truth <= high for (low, high), truth in zip(sets, true[:, 0], strict=True)]))
 
     assert coverage(1) > 459 / 500
@@ -128,6 +146,22 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
     found = [ends(time_over_trials(list(np.exp(random.normal(0, 0.1, 3))))) for _ in range(2000)]
     covered = sum(low <= 1 <= high for low, high in found)
     assert abs(covered / 2000 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 2000)
+
+
+@pytest.mark.parametrize(
+    ("half_widths", "signs"),
+    [
+        ((0.1, 0.3, 0.5), [1, 0, -1]),
+        ((0.1, math.nan, 0.5), [1, 0, -1]),
+        ((0.1, math.nan, math.inf), [0, 1, -1]),  # a single interval is none for the series: leads of 1.25 and more
+        ((math.nan,) * 3, [0, 1, -1]),
+    ],
+)
+def test_a_sign_is_sure_by_its_interval_or_in_single_trials_by_its_lead(
+    half_widths: tuple[float, ...], signs: list[int]
+) -> None:
+    log_ratios = np.array([0.2, math.log(1.25), -1.0])
+    assert sure_signs(log_ratios, np.array(half_widths)).tolist() == signs
 
 
 @pytest.mark.parametrize(
