@@ -54,12 +54,14 @@ class Refinement:
 
     bisections: int = 2
     """How often the bracket of a crossover is halved on the log axis."""
-    target_width: float = 0.10
+    target_width: float = 0.05
     """Half width of the crossover's interval, as a share of it; a wider one asks for further trials."""
-    extra_trials: int = 3
+    extra_trials: int = 8
     """Most further trials of a cell."""
     pairs: tuple[str, ...] = ("device",)
     """What is compared where crossovers are narrowed down; a study with `ways` adds `best`."""
+    trial_stages: int = 2
+    """Stages that add the further trials, each an equal share, while the interval is too wide."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs", tuple(self.pairs))  # a file has a list
@@ -78,7 +80,7 @@ PRESETS = {
     "quick": Preset(
         trials=1,
         effort=Effort(warmup_max_s=3.0, warmup_tolerance=0.03, timed_max_s=0.3, latencies_max_s=3.0),
-        refinement=Refinement(bisections=0, extra_trials=0),  # single trials differ by more than it would narrow
+        refinement=Refinement(bisections=0, extra_trials=2, trial_stages=1),  # so that the crossover has an interval
     ),
     "default": Preset(trials=8),
     "thorough": Preset(trials=15),

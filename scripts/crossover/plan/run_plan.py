@@ -121,7 +121,7 @@ class RunPlan:
     @cached_property
     def stages(self) -> dict[str, int]:
         """Stages of refinement of each study that is refined."""
-        stages = {study.name: stages_of(study, self.devices, self.trials, self.refinement) for study in self.studies}
+        stages = {study.name: stages_of(study, self.devices, self.refinement) for study in self.studies}
         return {name: count for name, count in stages.items() if count}
 
     @property

@@ -29,7 +29,7 @@ class Plan:
     """What a stage adds for one pair of sides, and why."""
 
     decision: str
-    """bisect, add_trials; or why nothing is added: no_bracket, noisy, no_size_left, done, one_trial, narrow_enough."""
+    """bisect, add_trials; or why nothing is added: no_bracket, noisy, no_size_left, done, narrow_enough."""
     sizes: tuple[int, ...] = ()
     """New sizes, for both sides and all trials."""
     trials: Mapping[int, int] = field(default_factory=dict)
@@ -55,10 +55,11 @@ def plan_refinement(
 
     Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket, unless it is the
     trials that leave the crossover in doubt: the interval is wider than the bracket, or, where there is none, a
-    measured size lies within. The stage after them adds trials at both ends of the bracket if the interval is wider
-    than the target. `found` is on the size axis, `measured` are the sizes that need no measuring, `trials` is the run's
-    number of trials per cell. New sizes are multiples of `granularity`, or taken from `sizes` if the workload can build
-    only these. `to_x` maps a size to what the crossover is read over, where the target holds.
+    measured size lies within. The stages after them add trials at both ends of the bracket, and at sizes between them,
+    while the interval is wider than the target, or unknown. `found` is on the size axis, `measured` are the sizes that
+    need no measuring, `trials` is the run's number of trials per cell. New sizes are multiples of `granularity`, or
+    taken from `sizes` if the workload can build only these. `to_x` maps a size to what the crossover is read over,
+    where the target holds.
     """
     if found.status not in REFINED or found.bracket is None:
         return Plan("no_bracket")
@@ -73,14 +74,15 @@ def plan_refinement(
         offered = _around(low, high, granularity) if sizes is None else sizes
         middle = _nearest_to_middle(low, high, set(offered).difference(measured))
         return Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
-    if stage > refinement.bisections + 1 or refinement.extra_trials == 0:
+    trial_stage = stage - refinement.bisections
+    if trial_stage > refinement.trial_stages or refinement.extra_trials == 0:
         return Plan("done")
-    if trials == 1:
-        return Plan("one_trial")
     width = half_width(found, to_x)
     if width is not None and width <= refinement.target_width:
         return Plan("narrow_enough")
-    return Plan("add_trials", trials=dict.fromkeys((low, high), trials + refinement.extra_trials))
+    near = sorted(size for size in {low, high}.union(measured) if low <= size <= high)
+    most = trials + math.ceil(refinement.extra_trials * trial_stage / refinement.trial_stages)
+    return Plan("add_trials", trials=dict.fromkeys(near, most))
 
 
 def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:

@@ -46,7 +46,7 @@ def test_schema_and_dataclasses_say_the_same() -> None:
 
 def test_quick_is_quicker() -> None:
     quick, default = shipped("config", "quick"), shipped("config")
-    assert (quick.trials, quick.refinement.extra_trials, quick.results) == (1, 0, "results/quick")
+    assert (quick.trials, quick.refinement.extra_trials, quick.results) == (1, 2, "results/quick")
     assert quick.effort.timed_max_s < default.effort.timed_max_s
 
 

@@ -70,10 +70,10 @@ def test_a_training_has_a_row_for_each_seed_whatever_is_timed() -> None:
 
 def test_only_refined_studies_start_a_stage() -> None:
     found = plan()
-    assert found.stages == {"disc_depth": 3, "hsf_width": 3}
-    assert found.last_stage == 3
+    assert found.stages == {"disc_depth": 4, "hsf_width": 4}
+    assert found.last_stage == 4
     fixed = replace(found, studies=(found.studies[0], replace(found.studies[1], refinement=None)))
-    assert fixed.stages == {"disc_depth": 3}
+    assert fixed.stages == {"disc_depth": 4}
     assert {cell.study for cell, _ in fixed.refined_trials()} == {"disc_depth"}
     assert replace(found, own_devices=("cpu",)).last_stage == 0
 

@@ -157,7 +157,9 @@ def test_one_trial_of_the_fastest_way_gives_no_interval(rows: Any) -> None:
 
 def stage(table: pd.DataFrame, number: int = 1, **refinement: Any) -> dict[tuple[Any, ...], list[int]]:
     """What a stage adds at a device's best, by execution, side and size; a cell of the run has 3 trials."""
-    refined = Refinement(**{"bisections": 1, "target_width": 1.0, "extra_trials": 2, "pairs": ("best",), **refinement})
+    refined = Refinement(
+        **{"bisections": 1, "target_width": 1.0, "extra_trials": 2, "pairs": ("best",), "trial_stages": 1, **refinement}
+    )
     cells, _ = plan_stage(table, number, {STUDY: refined}, X, 3, {STUDY: WAYS})
     return {(cell.execution, cell.device, cell.size): numbers for cell, numbers in cells.items()}
 

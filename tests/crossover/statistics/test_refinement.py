@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -74,28 +75,39 @@ def test_a_size_that_left_a_bracket_of_one_trial_in_doubt_has_no_neighbour_measu
     assert plan_refinement(found, {100, 210, 400}, 2, 1, Refinement()) == Plan("noisy")
 
 
-MORE = Plan("add_trials", trials={100: 6, 400: 6})
+MORE = Plan("add_trials", trials={100: 7, 400: 7})
+ONCE = Refinement(trial_stages=1)
 
 
 @pytest.mark.parametrize(
     ("low", "high", "stage", "trials", "refinement", "expected"),
     [
-        # Within 10 % of 200 to either side is a width of 40; an end that the trials leave open is no narrow one.
-        (181.0, 220.0, 3, 3, Refinement(), Plan("narrow_enough")),
-        (179.0, 221.0, 3, 3, Refinement(), MORE),
-        (None, 220.0, 3, 3, Refinement(), MORE),
+        # Within 5 % of 200 to either side is a width of 20; an end that the trials leave open is no narrow one.
+        (191.0, 210.0, 3, 3, Refinement(), Plan("narrow_enough")),
+        (189.0, 211.0, 3, 3, Refinement(), MORE),
+        (None, 210.0, 3, 3, Refinement(), MORE),
         (150.0, 250.0, 3, 3, Refinement(target_width=0.25), Plan("narrow_enough")),
         (150.0, 250.0, 3, 3, Refinement(target_width=0.24), MORE),
-        (150.0, 250.0, 3, 1, Refinement(), Plan("one_trial")),  # no interval that more trials could narrow
+        (None, None, 3, 1, Refinement(), Plan("add_trials", trials={100: 5, 400: 5})),  # so that there is an interval
         (150.0, 250.0, 3, 3, Refinement(extra_trials=0), Plan("done")),
-        (150.0, 250.0, 2, 3, Refinement(bisections=0, extra_trials=3), Plan("done")),
+        (150.0, 250.0, 4, 3, Refinement(), Plan("add_trials", trials={100: 11, 400: 11})),
+        (150.0, 250.0, 3, 3, Refinement(trial_stages=3), Plan("add_trials", trials={100: 6, 400: 6})),  # of 8 a third
+        (150.0, 250.0, 5, 3, Refinement(), Plan("done")),
+        (150.0, 250.0, 2, 3, replace(ONCE, bisections=0), Plan("done")),
     ],
 )
-def test_the_last_stage_adds_trials_where_the_interval_is_wide(
+def test_the_last_stages_add_trials_where_the_interval_is_wide(
     low: float | None, high: float | None, stage: int, trials: int, refinement: Refinement, expected: Plan
 ) -> None:
     found = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
-    assert plan_refinement(found, {100, 400}, stage, trials, refinement) == expected
+    assert plan_refinement(found, {10, 100, 400}, stage, trials, refinement) == expected
+
+
+def test_sizes_that_single_trials_left_between_the_ends_of_a_bracket_get_trials_too() -> None:
+    found = Crossover("bracketed", size=200.0, bracket=(100.0, 400.0), roots=(200.0,))
+    expected = Plan("add_trials", trials={100: 3, 200: 3, 400: 3})
+    refinement = Refinement(bisections=0, extra_trials=2, trial_stages=1)
+    assert plan_refinement(found, {50, 100, 200, 400, 800}, 1, 1, refinement) == expected
 
 
 @pytest.fixture
@@ -130,7 +142,7 @@ def planned(
     table: Sequence[Mapping[str, Any]], *by: str, stage: int = 1, pairs: Sequence[str] = ("device",)
 ) -> dict[tuple[Any, ...], list[int]]:
     """Numbers of the planned trials, by these axes of their cells."""
-    refinements = {"mine": Refinement(1, 0.02, 2, tuple(pairs))}
+    refinements = {"mine": Refinement(1, 0.02, 2, tuple(pairs), trial_stages=1)}
     cells, _ = plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, 2)
     return {tuple(getattr(cell, axis) for axis in by): numbers for cell, numbers in cells.items()}
 
@@ -167,7 +179,7 @@ def test_the_last_stage_numbers_its_trials_after_the_first_ones(rows: Rows) -> N
 
 def test_the_target_holds_on_what_the_crossover_is_read_over(rows: Rows) -> None:
     """1.5 % of the size to either side are 4.5 % of parameters that grow with the cube of the size."""
-    wide = {"mine": Refinement(bisections=1, target_width=0.03, extra_trials=2)}
+    wide = {"mine": Refinement(bisections=1, target_width=0.03, extra_trials=2, trial_stages=1)}
     table = pd.DataFrame(rows((50, 100, 103, 400), {"cpu": None, "cuda": 1.01e-4}, trials=5))
     table = table.assign(parameters=table["size"] ** 3)
     decisions = [plan_stage(table, 2, wide, {"mine": over}, 5)[1][0]["decision"] for over in ("size", "parameters")]
