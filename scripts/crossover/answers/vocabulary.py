@@ -10,7 +10,6 @@ import pandas as pd
 from crossover.claims.findings import VERDICTS
 from crossover.config.words import FLAGS
 from crossover.statistics.intervals import (
-    COMPARISONS,
     EQUIVALENT,
     FASTER,
     INCONCLUSIVE,
@@ -28,7 +27,7 @@ COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
 """How the side that is ahead compares with the other."""
 
 KINDS = {
-    "asked": (*COMPARISONS, "more", "less"),
+    "asked": (*COMPARED, EQUIVALENT, "more", "less"),
     "crossover": tuple(CROSSOVER_STATUSES),
     "best": tuple(CROSSOVER_STATUSES),
     "reference": tuple(CROSSOVER_STATUSES),

@@ -117,7 +117,7 @@ def test_every_kind_status_doubt_and_reason_has_words() -> None:
     """The statuses left out are those of a template's last branch, or change no words."""
     said = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))
     assert set(KINDS) - {"claim"} <= said
-    others = {"faster", "slower", "slows", "none_found", "best", "measured", "unknown_capacity", "differ"}
+    others = {"faster", "slows", "none_found", "best", "measured", "unknown_capacity", "differ"}
     others |= {"throughout", "not_found", "see_figures"}
     assert {status for statuses in KINDS.values() for status in statuses} - others <= said
     assert set(DOUBTS) - set(FLAGS) <= said
