@@ -54,7 +54,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "unit": axis_label(row),
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
-        "single_trial": _is_single_trial(speedups),
+        "single_trial": _is_single_trial(speedups) if len(speedups) else row["trials"] == 1,
         "caveats": [*answer_of(row, GPU, CPU)["doubts"], *doubts_of_series(row, tables.cells)],
         "smallest": smallest,
         "largest": largest,
@@ -63,8 +63,8 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
 
 
 def _is_single_trial(speedups: pd.DataFrame) -> bool:
-    """Whether sizes were measured, none of them with the two trials on both sides that an interval needs."""
-    return len(speedups) > 0 and bool(speedups["ratio_low"].isna().all())
+    """Whether no size has the two trials on both sides that an interval needs."""
+    return bool(speedups["ratio_low"].isna().all())
 
 
 def _ranges(row: Mapping[str, Any], speedups: pd.DataFrame) -> Iterator[dict[str, Any]]:
