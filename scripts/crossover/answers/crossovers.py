@@ -126,7 +126,7 @@ def _ends_and_reach(row: Mapping[str, Any], speedups: pd.Series, contender: str,
 
 
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
-    """How far a side is ahead; with a tie at one end, of the sizes up to the last sure one."""
+    """How far a side is ahead; with a tie at one end, of the sizes from the other end up to the first unsure one."""
     if speedups.empty:
         return {}
     wins, to_the_end = row["status"] == "below_range", row["status"] == "above_range"
@@ -137,7 +137,9 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
         if bound not in speedups.index:  # ties at both ends have no bound
             return {}
         wins = bool(speedups[bound] > 1)
-        speedups = speedups[speedups.index <= bound] if to_the_end else speedups[speedups.index >= bound]
+        unsure = row["doubt_at"]
+        sure = speedups.index < min(unsure) if to_the_end else speedups.index > max(unsure)
+        speedups = speedups[sure]
     ahead = speedups if wins else 1 / speedups
     return {
         "winner": contender if wins else baseline,

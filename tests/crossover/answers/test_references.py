@@ -102,6 +102,31 @@ def test_of_a_gpu_elsewhere_the_range_alone_is_said(own: Any, elsewhere: Any) ->
     assert f" above {lowest} to {high} linear layers, by series" in words.summed([answer, other])
 
 
+@pytest.mark.parametrize("here", [False, True])
+def test_from_a_size_on_means_at_all_larger_ones(row: Row, here: bool) -> None:
+    """The GPU is 4 times as fast from 1000 on, but for 4000, where trials scatter: from 10,000 on."""
+    speedups = {10: 1, 1000: 4, 4000: 4, 10_000: 4, 100_000: 4}
+    factors = {1: 0.3, 2: 1.0, 3: 3.0}
+
+    def side(device: str, **values: Any) -> list[dict[str, Any]]:
+        return [
+            row(device=device, size=size, parameters=7 * size, trial=trial, model_key="key", **values)
+            | {"step_time_s": 1e-3 * 1.01**trial * (factors[trial] if size == 4000 else 1.0)}
+            | ({} if device == "cpu" else {"step_time_s": 1e-3 / speedup * 1.01**trial})
+            for size, speedup in speedups.items()
+            for trial in (1, 2, 3)
+        ]
+
+    if here:
+        (answer,) = of_kind(tables(side("cpu") + side("cuda")), "crossover")
+    else:
+        there = pd.DataFrame(side("cuda") + side("cpu")).assign(machine="h200").reindex(columns=list(COLUMNS))
+        (answer,) = of_kind(tables(side("cpu"), Reference(FACTS, there)), "reference")
+    assert (answer["status"], answer["reach"]) == ("edge_tie", 10_000)
+    assert answer["near"] == [10, 4000]
+    assert answer["ratio_low"] == pytest.approx(4, rel=0.05)
+
+
 def test_with_prices_it_is_said_in_money_too(own: Any, elsewhere: Any) -> None:
     prices = {"cpu": 1, "cuda": 1.5}
     found = tables_of(pd.DataFrame(own), {STUDY: study()}, prices=prices, references=[elsewhere()])
