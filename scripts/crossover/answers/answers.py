@@ -15,7 +15,7 @@ from crossover.answers.quality import quality_answer
 from crossover.answers.questions import asked_answers
 from crossover.answers.references import reference_answers
 from crossover.answers.vocabulary import Row, estimate
-from crossover.config.studies import asks_for_crossovers
+from crossover.config.studies import Asks, asks_for_crossovers
 from crossover.config.words import HERE
 from crossover.tables.frames import records
 from crossover.tables.labels import name_by
@@ -52,9 +52,10 @@ def _of_study(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 def _timed(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     """The answers from times; where the study asks for one side over another, no other is its main answer."""
-    if not spec["asks"]:
+    asks = Asks.of_study(spec)
+    if asks is None:
         return _of_figures(own, spec)
-    return asked_answers(own, spec["asks"]) + [row | {"main": False} for row in _of_figures(own, spec)]
+    return asked_answers(own, asks) + [row | {"main": False} for row in _of_figures(own, spec)]
 
 
 def _of_figures(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
@@ -77,14 +78,15 @@ def _of_figures(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
     """Why a study has no answer."""
+    asks = Asks.of_study(spec)
     if len(cells):
-        timed = "not_both" if spec["asks"] else "see_figures"
+        timed = "not_both" if asks else "see_figures"
         status = timed if (cells["trials"] > 0).any() else "no_result"
     else:
         status = "other_devices" if spec.get("devices") else "not_measured"
     reason = cells["reason"].iloc[0] if status == "no_result" else None
-    if status == "not_both":
-        winner, loser = (name_by(spec["asks"][side], spec["asks"][side]) for side in ("of", "over"))
+    if asks and status == "not_both":
+        winner, loser = (name_by(side, side) for side in (asks.of, asks.over))
     else:
         winner, loser = ", ".join(spec.get("devices") or ()), None
     return {"kind": "missing", "main": True, "status": status, "winner": winner, "loser": loser, "reason": reason}

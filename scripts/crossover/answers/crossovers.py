@@ -13,7 +13,7 @@ from crossover.answers.vocabulary import Row, compared, estimate
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, threads_of_side
 from crossover.statistics.best import BEST, BEST_AXES, WAY_AXES
 from crossover.statistics.choices import choose
-from crossover.statistics.intervals import Interval, LogMean
+from crossover.statistics.intervals import Interval, LogMean, ratio_of_intervals
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
@@ -179,17 +179,17 @@ def transfers(own: RunTables) -> list[Row]:
 
 
 def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collection[str]) -> Row:
-    ends = [row[f"crossover_{end}"] for row in (moved, resident) for end in ("low", "high")]
-    status = "indicative"
-    if None not in ends:
-        status = "apart" if ends[1] < ends[2] or ends[3] < ends[0] else "overlap"
+    sizes = [Interval(*(row[f"crossover{end}"] for end in ("", "_low", "_high"))) for row in (resident, moved)]
+    ratio = ratio_of_intervals(*sizes)
     trials = min(moved["trials"], resident["trials"])
     return {
         "kind": "transfers",
         "machine": moved["machine"],
         "line": name_by(moved, several),
-        "status": status,
-        "value": moved["crossover"] / resident["crossover"],
+        "status": compared(ratio.low, ratio.high),
+        "value": ratio.mean,
+        "low": ratio.low,
+        "high": ratio.high,
         "unit": "times",
         "winner": side_word(moved["contender"]),
         "loser": side_word(moved["baseline"]),

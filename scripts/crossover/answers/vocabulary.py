@@ -24,7 +24,7 @@ KINDS = {
     "best": tuple(CROSSOVER_STATUSES),
     "reference": tuple(CROSSOVER_STATUSES),
     "set_up": ("measured",),
-    "transfers": ("apart", "overlap", "indicative"),
+    "transfers": COMPARED,
     "loading": ("bounds", "slows", "uncertain", "no_slowdown"),
     "ratio": COMPARED,
     "latency": ("error", "none_found"),
