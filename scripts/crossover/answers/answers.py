@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -15,9 +16,10 @@ from crossover.answers.quality import quality_answer
 from crossover.answers.questions import asked_answers
 from crossover.answers.references import reference_answers
 from crossover.answers.vocabulary import Row, estimate
+from crossover.config.claim_forms import OURS, CrossoverBetween, claims_of, read_claim
 from crossover.config.studies import Asks, asks_for_crossovers
 from crossover.config.words import HERE
-from crossover.tables.frames import records
+from crossover.tables.frames import records, rows_with
 from crossover.tables.labels import name_by
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables
@@ -34,9 +36,18 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
     rows = [
         {"study": name, "machine": HERE, "main": False} | {column: [] for column in LISTS} | row
         for name, spec in studies.items()
-        for row in _of_study(tables.of_study(name), spec)
+        for row in _of_study(_published_first(tables.of_study(name), name, spec), spec)
     ]
     return table_of("answers", _with_fullest(rows))
+
+
+def _published_first(own: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
+    """The tables of a study with the crossovers that its first published claim on one is about before the others."""
+    claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
+    published = [claim.form for claim in claims if claim.source != OURS]
+    where = next((form.where for form in published if isinstance(form, CrossoverBetween)), {})
+    first = rows_with(own.crossovers, list(where), where)
+    return replace(own, crossovers=pd.concat([first, own.crossovers.drop(first.index)]))
 
 
 def _of_study(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:

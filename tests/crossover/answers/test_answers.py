@@ -188,6 +188,19 @@ def test_energy_answers_beside_time_and_money_on_one_device_does_not(line: Row) 
     assert not any(answer["cost"] == "money" and "tf32" in answer["winner"] for answer in found)
 
 
+@pytest.mark.parametrize("protocol", ["resident", "as_published"])
+def test_a_study_is_answered_by_the_series_that_its_published_crossover_is_about(line: Row, protocol: str) -> None:
+    rows = line(4e-3, protocol="as_published") + line(2e-3)
+    other = "resident" if protocol == "as_published" else "as_published"
+    claims = [
+        {"statement": source, "source": source, "crossover_between": {"range": [1, 9], "where": {"protocol": pinned}}}
+        for source, pinned in (("ours", other), ("A", protocol))
+    ]
+    main = [row for row in answers(rows, study(claims=claims)) if row["main"] and row["kind"] == "crossover"]
+    assert main[0]["line"] == protocol.replace("_", " ")
+    assert len(main) == 2
+
+
 def test_transfers_compare_two_crossovers(line: Row) -> None:
     apart = only(answers(line(4e-3, protocol="as_published") + line(2e-3)), "transfers")
     assert (apart["status"], apart["value"]) == ("apart", pytest.approx(2))
