@@ -138,8 +138,9 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
             return {}
         wins = bool(speedups[bound] > 1)
         unsure = row["doubt_at"]
-        sure = speedups.index < min(unsure) if to_the_end else speedups.index > max(unsure)
-        speedups = speedups[sure]
+        speedups = speedups[speedups.index < min(unsure) if to_the_end else speedups.index > max(unsure)]
+        if speedups.empty:
+            return {}
     ahead = speedups if wins else 1 / speedups
     return {
         "winner": contender if wins else baseline,
