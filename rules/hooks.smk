@@ -11,6 +11,7 @@ from crossover.measurement.process.children import start_early
 from crossover.measurement.process.holding import choose_isolation
 from crossover.plan.progress import Progress, cut_paths, failure_words
 from crossover.plan.status_line import StatusLine
+from crossover.tables.outdated import set_aside
 from snakemake.logging import logger
 
 STATUS = StatusLine(sys.stderr)
@@ -71,6 +72,9 @@ onstart:
                 hand_down_gpus()
         if workflow.local_exec and choose_isolation("auto") == "server":
             start_early(threads_for("cpu", CONFIG.cpu_threads, usable_cores()))
+    # Before the first job, which may fail. A workflow that uses this one as a module does so once rows are collected.
+    if PROGRESS.outdates_report() and not workflow.touch:
+        set_aside(Path(RESULTS))
 
 
 onsuccess:

@@ -1,3 +1,6 @@
+from crossover.tables.outdated import REPORT_FILES
+
+
 rule render_report:
     input:
         **RUN_TABLES,
@@ -9,20 +12,13 @@ rule render_report:
         ),
         library=library(*COMPUTING, "figures", "figures/kinds", "report"),
     output:
+        **{name: kept(f"{RESULTS}/{file}") for name, file in REPORT_FILES.items() if name != "report"},
         report=report(
-            kept(f"{RESULTS}/report.html"),
+            kept(f"{RESULTS}/{REPORT_FILES['report']}"),
             caption="../report/report.rst",
             category="Report",
             labels={"page": "answers, figures, cells, machine"},
         ),
-        markdown=kept(f"{RESULTS}/summary.md"),
-        # What a run prints at its end.
-        closing=kept(f"{RESULTS}/summary.txt"),
-        provenance=kept(f"{RESULTS}/provenance.json"),
-        columns=kept(f"{RESULTS}/datapackage.json"),
-        rows=kept(f"{RESULTS}/measurements.schema.json"),
-        thresholds=kept(f"{RESULTS}/thresholds.json"),
-        environment=kept(f"{RESULTS}/thresholds.env"),
     log:
         f"{RESULTS}/logs/render_report.log",
     localrule: True

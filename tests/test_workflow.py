@@ -196,6 +196,17 @@ def test_a_failed_job_leaves_its_earlier_outputs_and_runs_again(ran: House) -> N
     assert (ran.path / table).read_bytes() != earlier
 
 
+@pytest.mark.parametrize("script", ["measure_cell", "analyse_run"])
+def test_an_earlier_report_is_marked_when_the_new_run_fails_at_its_first_job(ran: House, script: str) -> None:
+    """No trial ends, or the analysis alone is made anew and fails before it does anything."""
+    if script == "measure_cell":
+        next((ran.results / "cells").rglob("*.parquet")).unlink()
+    (ran.path / "scripts" / f"{script}.py").write_text("import nothing_of_this_name")
+    assert ran.snakemake().returncode != 0
+    assert not {"report.html", "thresholds.json"} & {path.name for path in ran.results.iterdir()}
+    assert MARK in (ran.results / "outdated" / "report.html").read_text()
+
+
 def test_no_earlier_report_lies_beside_new_measurements_when_the_analysis_fails(ran: House) -> None:
     next((ran.results / "cells").rglob("*.parquet")).unlink()
     script = ran.path / "scripts" / "analyse_run.py"

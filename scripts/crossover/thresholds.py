@@ -51,6 +51,11 @@ def should_use_gpu(
     `axes` pick a series of the study, as batch_size=512 or precision="fp32". Raises ValueError for a study or axis that
     the thresholds do not have, and if several series are left.
     """
+    if not thresholds:
+        raise ValueError(
+            f"no thresholds are given: the run compared no devices over sizes; run Snakemake with study {study!r}, and "
+            "read the thresholds.json beside its report"
+        )
     of_study = [series for series in thresholds if series["study"] == study]
     if not of_study:
         raise ValueError(f"study {study!r} has no thresholds; allowed: {sorted({s['study'] for s in thresholds})}")

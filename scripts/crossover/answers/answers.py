@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -15,9 +16,10 @@ from crossover.answers.quality import quality_answer
 from crossover.answers.questions import asked_answers
 from crossover.answers.references import reference_answers
 from crossover.answers.vocabulary import Row, estimate
-from crossover.config.studies import asks_for_crossovers
+from crossover.config.claim_forms import OURS, CrossoverBetween, claims_of, read_claim
+from crossover.config.studies import Asks, asks_for_crossovers
 from crossover.config.words import HERE
-from crossover.tables.frames import records
+from crossover.tables.frames import records, rows_with
 from crossover.tables.labels import name_by
 from crossover.tables.registry import table_of
 from crossover.tables.run_tables import RunTables
@@ -34,9 +36,18 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
     rows = [
         {"study": name, "machine": HERE, "main": False} | {column: [] for column in LISTS} | row
         for name, spec in studies.items()
-        for row in _of_study(tables.of_study(name), spec)
+        for row in _of_study(_published_first(tables.of_study(name), name, spec), spec)
     ]
     return table_of("answers", _with_fullest(rows))
+
+
+def _published_first(own: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
+    """The tables of a study with the crossovers that its first published claim on one is about before the others."""
+    claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
+    published = [claim.form for claim in claims if claim.source != OURS]
+    where = next((form.where for form in published if isinstance(form, CrossoverBetween)), {})
+    first = rows_with(own.crossovers, list(where), where)
+    return replace(own, crossovers=pd.concat([first, own.crossovers.drop(first.index)]))
 
 
 def _of_study(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
@@ -52,9 +63,10 @@ def _of_study(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 def _timed(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     """The answers from times; where the study asks for one side over another, no other is its main answer."""
-    if not spec["asks"]:
+    asks = Asks.of_study(spec)
+    if asks is None:
         return _of_figures(own, spec)
-    return asked_answers(own, spec["asks"]) + [row | {"main": False} for row in _of_figures(own, spec)]
+    return asked_answers(own, asks) + [row | {"main": False} for row in _of_figures(own, spec)]
 
 
 def _of_figures(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
@@ -77,14 +89,15 @@ def _of_figures(own: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 def _missing(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
     """Why a study has no answer."""
+    asks = Asks.of_study(spec)
     if len(cells):
-        timed = "not_both" if spec["asks"] else "see_figures"
+        timed = "not_both" if asks else "see_figures"
         status = timed if (cells["trials"] > 0).any() else "no_result"
     else:
         status = "other_devices" if spec.get("devices") else "not_measured"
     reason = cells["reason"].iloc[0] if status == "no_result" else None
-    if status == "not_both":
-        winner, loser = (name_by(spec["asks"][side], spec["asks"][side]) for side in ("of", "over"))
+    if asks and status == "not_both":
+        winner, loser = (name_by(side, side) for side in (asks.of, asks.over))
     else:
         winner, loser = ", ".join(spec.get("devices") or ()), None
     return {"kind": "missing", "main": True, "status": status, "winner": winner, "loser": loser, "reason": reason}

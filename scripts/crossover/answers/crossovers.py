@@ -13,7 +13,7 @@ from crossover.answers.vocabulary import Row, estimate, ratio_columns
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, threads_of_side
 from crossover.statistics.best import BEST, BEST_AXES, WAY_AXES
 from crossover.statistics.choices import choose
-from crossover.statistics.intervals import INCONCLUSIVE, SINGLE_TRIAL, Interval, SampleMean
+from crossover.statistics.intervals import Interval, SampleMean, compared, ratio_of_intervals
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import DEVICE_LINE_AXES, headline_rows, records, rows_with
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word, varying
@@ -126,7 +126,7 @@ def _ends_and_reach(row: Mapping[str, Any], speedups: pd.Series, contender: str,
 
 
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
-    """How far a side is ahead; with a tie at one end, of the sizes up to the last sure one."""
+    """How far a side is ahead; with a tie at one end, of the sizes from the other end up to the first unsure one."""
     if speedups.empty:
         return {}
     wins, to_the_end = row["status"] == "below_range", row["status"] == "above_range"
@@ -137,7 +137,10 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
         if bound not in speedups.index:  # ties at both ends have no bound
             return {}
         wins = bool(speedups[bound] > 1)
-        speedups = speedups[speedups.index <= bound] if to_the_end else speedups[speedups.index >= bound]
+        unsure = row["doubt_at"]
+        speedups = speedups[speedups.index < min(unsure) if to_the_end else speedups.index > max(unsure)]
+        if speedups.empty:
+            return {}
     ahead = speedups if wins else 1 / speedups
     return {
         "winner": contender if wins else baseline,
@@ -177,17 +180,17 @@ def transfers(own: RunTables) -> list[Row]:
 
 
 def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collection[str]) -> Row:
-    ends = [row[f"crossover_{end}"] for row in (moved, resident) for end in ("low", "high")]
-    status = SINGLE_TRIAL
-    if None not in ends:
-        status = "differ" if ends[1] < ends[2] or ends[3] < ends[0] else INCONCLUSIVE
+    sizes = [Interval(*(row[f"crossover{end}"] for end in ("", "_low", "_high"))) for row in (resident, moved)]
+    ratio = ratio_of_intervals(*sizes)
     trials = min(moved["trials"], resident["trials"])
     return {
         "kind": "transfers",
         "machine": moved["machine"],
         "line": name_by(moved, several),
-        "status": status,
-        "value": moved["crossover"] / resident["crossover"],
+        "status": compared(ratio, more="differ", less="differ"),
+        "value": ratio.mean,
+        "low": ratio.low,
+        "high": ratio.high,
         "unit": "times",
         "winner": side_word(moved["contender"]),
         "loser": side_word(moved["baseline"]),
@@ -200,12 +203,12 @@ def best_answers(own: RunTables) -> list[Row]:
     """Where each accelerator begins to beat the CPU with both at their best, in which ways, and what that moved."""
     several = [axis for axis in varying(own.cells, LINE_AXES) if axis in BEST_AXES]
     headlines = headline_rows(own.crossovers)
-    compared = own.crossovers[own.crossovers["pair"] == BEST]
-    if compared.empty:
+    at_best = own.crossovers[own.crossovers["pair"] == BEST]
+    if at_best.empty:
         return _fastest_ways(own.best_ways, several)
     return [
         _best(row, own.best_ways, rows_with(headlines, [*BEST_AXES, "contender"], row), several)
-        for row in records(compared)
+        for row in records(at_best)
     ]
 
 

@@ -11,6 +11,7 @@ from crossover.answers.vocabulary import Row, doubts_of
 from crossover.claims.cell_claims import ratio_of_sides
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import Side
+from crossover.config.studies import Asks
 from crossover.config.words import is_cpu
 from crossover.statistics.intervals import FASTER, SLOWER, compared
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with
@@ -19,14 +20,14 @@ from crossover.tables.registry import CELL_AXES, DETERMINISTIC, LINE_AXES
 from crossover.tables.run_tables import RunTables
 
 
-def asked_answers(own: RunTables, asks: Mapping[str, Any]) -> list[Row]:
+def asked_answers(own: RunTables, asks: Asks) -> list[Row]:
     """One answer a metric for each series and device that has both sides, at its largest size; accelerators first.
 
-    `asks` is the study's key. Nothing is chosen by what was measured, so no interval needs to allow for a choice.
+    Nothing is chosen by what was measured, so no interval needs to allow for a choice.
     """
     cells = on_all_cores(own.cells).dropna(subset=["step_time_s"])
-    of, over = (rows_with(cells, list(asks[side]), asks[side]) for side in ("of", "over"))
-    shared = [axis for axis in CELL_AXES if axis not in {*asks["of"], *asks["over"]}]
+    of, over = (rows_with(cells, list(side), side) for side in (asks.of, asks.over))
+    shared = [axis for axis in CELL_AXES if axis not in {*asks.of, *asks.over}]
     both = of.merge(over[shared], on=shared)
     if both.empty:
         return []
@@ -37,21 +38,21 @@ def asked_answers(own: RunTables, asks: Mapping[str, Any]) -> list[Row]:
     found = (
         _answer(metric, {axis: cell[axis] for axis in shared}, own, asks) | {"line": name_by(cell, several)}
         for cell in records(ordered)
-        for metric in asks["metrics"]
+        for metric in asks.metrics
     )
     return [row for row in found if "value" in row]
 
 
-def _answer(metric: str, shared: Mapping[str, Any], own: RunTables, asks: Mapping[str, Any]) -> Row:
+def _answer(metric: str, shared: Mapping[str, Any], own: RunTables, asks: Asks) -> Row:
     """The answer in one metric; without a value where no trial holds it. Of times, the faster side comes first."""
-    of, over = (Side({**shared, **asks[side]}, metric) for side in ("of", "over"))
+    of, over = (Side({**shared, **side}, metric) for side in (asks.of, asks.over))
     try:
         ratio, trials = ratio_of_sides(of, over, shared["study"], own.measurements)
     except NoFindingError:
         return {}
-    differing = [axis for axis in asks["of"] if asks["of"][axis] != asks["over"][axis]]
-    alike = [axis for axis in asks["of"] if axis not in differing]
-    names = [name_by(asks[side], differing) for side in ("of", "over")]
+    differing = [axis for axis in asks.of if asks.of[axis] != asks.over[axis]]
+    alike = [axis for axis in asks.of if axis not in differing]
+    names = [name_by(side, differing) for side in (asks.of, asks.over)]
     if metric == "step_time_s" and ratio.mean < 1:
         ratio = ratio.inverted()
     elif metric == "step_time_s":

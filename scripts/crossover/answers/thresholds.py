@@ -56,7 +56,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "unit": axis_label(row),
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
-        "single_trial": not has_intervals(half_widths),
+        "single_trial": not has_intervals(half_widths) if len(sizes) else row["trials"] == 1,
         "caveats": [*answer_of(row, GPU, CPU)["doubts"], *doubts_of_series(row, tables.cells)],
         "smallest": min(sizes, default=None),
         "largest": max(sizes, default=None),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 
 from crossover.errors import UserError, allowed_names
 from crossover.statistics.intervals import FASTER, SLOWER
-from crossover.statistics.run_comparison import CODE, MISSING, NO_DATA, VERDICTS, summary
+from crossover.statistics.run_comparison import CODE_COLUMNS, MISSING, NO_DATA, OTHER, VERDICTS, summary
 from crossover.tables.frames import of_study, read_trials
 from crossover.tables.guards import ENVIRONMENT_COLUMNS, differing_environments
 from crossover.tables.registry import CELL_AXES
@@ -44,7 +43,7 @@ def _place(name: str) -> tuple[Path, str | None]:
 def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
     path = folder / "measurements.parquet"
     # Runs of older and newer versions are compared too, if they have the needed columns.
-    others = ["machine", *ENVIRONMENT_COLUMNS, *chain.from_iterable(CODE.values())]
+    others = ["machine", *ENVIRONMENT_COLUMNS, *CODE_COLUMNS]
     trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, others).to_pandas()
     known = sorted(trials["study"].unique())
     if study is not None and study not in known:
@@ -66,7 +65,7 @@ def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.Da
         "cells without a time in both runs": _without_time(comparison),
         "ratios first/second (above 1 the second is faster)": _table(summary(comparison).to_frame("value")),
         "environments": "\n".join(differing_environments(first, second)) or nothing,
-        "code": "\n".join(_differing_code(in_both)) or nothing,
+        "code": "\n".join(_code_lines(in_both)) or nothing,
     }
     return "\n\n".join(f"{title}\n{text}" for title, text in parts.items())
 
@@ -85,15 +84,24 @@ def _without_time(comparison: pd.DataFrame) -> str:
     return _table(counts.to_frame("cells")) if len(lacking) else "none"
 
 
-def _differing_code(in_both: pd.DataFrame) -> list[str]:
-    """One line for each code that is not recorded as the same in both runs, with its cells and their studies."""
+CODE_WORDS = {
+    "model": "code of the model",
+    "measurement": "code of the measurement",
+    "packages": "packages",
+    OTHER: "variables or files that the model reads, or code without a key",
+}
+
+
+def _code_lines(in_both: pd.DataFrame) -> list[str]:
+    """One line for each part of the code that differs or is not recorded, with its cells and their studies."""
     lines = []
-    for code in CODE:
-        differing = in_both[in_both["differing_code"] == code]
-        if len(differing):
-            studies = ", ".join(sorted(differing["study"].unique()))
-            lines.append(f"code of the {code}: not the same in {len(differing)} of {len(in_both)} cells ({studies})")
-    return lines
+    for column, outcome in (("differing_code", "not the same"), ("unrecorded_code", "not recorded")):
+        for part, words in CODE_WORDS.items():
+            cells = in_both[[part in (text or "").split() for text in in_both[column].astype(object).fillna("")]]
+            if len(cells):
+                studies = ", ".join(sorted(cells["study"].unique()))
+                lines.append(f"{words}: {outcome} in {len(cells)} of {len(in_both)} cells ({studies})")
+    return lines + [f"  {text}" for text in in_both["differing_packages"].dropna().unique()]
 
 
 def _table(frame: pd.DataFrame) -> str:

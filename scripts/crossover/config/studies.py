@@ -120,6 +120,20 @@ class Quality:
 
 
 @dataclass(frozen=True)
+class Asks:
+    """Two sides of a study's cells, by axis and value, and the metrics in which it asks for their ratio."""
+
+    of: Mapping[str, Any]
+    over: Mapping[str, Any]
+    metrics: Sequence[str]
+
+    @classmethod
+    def of_study(cls, study: Mapping[str, Any]) -> Asks | None:
+        """Those of a study's keys; None if it asks for no ratio, as no study of an earlier version does."""
+        return cls(**study["asks"]) if study.get("asks") else None
+
+
+@dataclass(frozen=True)
 class Ways:
     """Further ways to compute a study's cells, for devices at their best, and what its own grid holds of them."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 from pkgutil import iter_modules
@@ -13,7 +13,7 @@ from typing import Any
 from crossover.config.claim_forms import check_claims_of, off_grid
 from crossover.config.models import DEFAULT_SIZES, Model, find_file, own_sizes, read_model
 from crossover.config.published_rows import read_published_rows
-from crossover.config.studies import LATENCY_STEPS_MIN, Study, Ways, cells_of_ways
+from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Study, Ways, cells_of_ways
 from crossover.config.table_files import read_table
 from crossover.config.validation import Locator, check, read_mapping
 from crossover.config.words import DEVICES
@@ -158,11 +158,10 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
     crossover = (study.published or {}).get("crossover")
     if crossover and crossover != sorted(crossover):
         yield f"published.crossover: {crossover} is reversed; allowed: lowest, highest"
-    if study.asks:
-        yield from (f"asks{problem}" for problem in off_grid(study.asks, study))
-        of, over = study.asks["of"], study.asks["over"]
-        if of.keys() != over.keys() or of == over:
-            yield f"asks: of {dict(of)}, over {dict(over)}; allowed: two sides with the same axes and other values"
+    if asks := Asks.of_study(vars(study)):
+        yield from (f"asks{problem}" for problem in off_grid(asdict(asks), study))
+        if asks.of.keys() != asks.over.keys() or asks.of == asks.over:
+            yield f"asks: of {asks.of}, over {asks.over}; allowed: two sides with the same axes and other values"
     yield from _way_problems(study)
     yield from _quality_problems(study)
     yield from _batch_problems(study, datasets)

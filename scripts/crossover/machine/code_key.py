@@ -71,14 +71,21 @@ class Code:
     @property
     def model_key(self) -> str:
         """32 hexadecimal digits of these modules alone, the same on every machine and Python."""
-        own = {name: self.digests[name] for name in sorted(self.of_model)}
-        return hashlib.sha256(json.dumps(own).encode()).hexdigest()[:32]
+        return _digest_of_values({name: self.digests[name] for name in self.of_model})
+
+    @property
+    def measurement_key(self) -> str:
+        """32 hexadecimal digits of all other files, the same on every machine and Python."""
+        return _digest_of_values({name: self.digests[name] for name in self.digests.keys() - {*self.of_model}})
 
     @property
     def key(self) -> str:
         """32 hexadecimal digits."""
-        whole = [self.digests, self.packages, self.here]
-        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]
+        return _digest_of_values([self.digests, self.packages, self.here])
+
+
+def _digest_of_values(values: object) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ from typing import Any
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
 """The rules whose jobs take time, and what their jobs are called."""
 
+OUTDATING = ("measure_cell", "train_model", "collect_measurements", "analyse_run")
+"""The rules whose jobs make an earlier report outdated, whether they succeed or not."""
+
 ANSWERING = "give_first_answer"
 """The rule whose output is shown when it has finished."""
 
@@ -100,6 +103,10 @@ class Progress(logging.Handler):
     def measures(self) -> bool:
         """Whether the run has jobs that measure, or may come to have some."""
         return any(self.planned[rule] for rule in (*MEASURING, "plan_refinement", "plan_repeats"))
+
+    def outdates_report(self) -> bool:
+        """Whether the run measures, or computes tables anew, what a report of an earlier run shows."""
+        return any(self.planned[rule] for rule in OUTDATING)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take note of an event; a mistake in here must not disturb the run."""

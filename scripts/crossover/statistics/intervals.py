@@ -186,6 +186,21 @@ def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interv
     return _exp((second - first).interval(together))
 
 
+def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
+    """Ratio of two independent values above 0, second over first, with the 95 % interval that those of both give.
+
+    On logs, its half width to either side is the root of the sum of the squares of theirs on the sides that count
+    (Zou and Donner, "Construction of confidence limits about effect measures: a general approach", 2008). No interval
+    where an end of either is not known.
+    """
+    ratio = second.mean / first.mean
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return Interval(ratio)
+    below = math.hypot(math.log(second.mean / second.low), math.log(first.high / first.mean))
+    above = math.hypot(math.log(second.high / second.mean), math.log(first.mean / first.low))
+    return Interval(ratio, ratio * math.exp(-below), ratio * math.exp(above))
+
+
 def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
     """How a contender compares with a baseline, as `decided` finds it: one of COMPARISONS, unless named otherwise.
 

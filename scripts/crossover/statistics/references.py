@@ -86,14 +86,17 @@ def host_factors(ratios: pd.DataFrame) -> dict[tuple[object, ...], float]:
 def spanned(there: Row, here: Row) -> Row:
     """One crossover with an interval that holds both; of a single trial, the sizes that bracket both.
 
-    Where only one of them crosses within the sizes measured, it is that one, with an interval open to the other side;
-    where nothing is left of it, the two are not told apart.
+    A size is unsure where either leaves it so. Where only one of them crosses within the sizes measured, it is that
+    one, with an interval open to the other side; where nothing is left of it, the two are not told apart.
     """
     statuses = {there["status"], here["status"]}
     undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}
     if len(statuses) > 1 and ("reversed" in statuses or statuses == {"below_range", "above_range"}):
         return {**here, **undecided}
     base = min(here, there, key=lambda row: LEAST_SURE.index(row["status"]))
+    unsure = sorted({*there["doubt_at"], *here["doubt_at"]})
+    if unsure and base["status"] in ("edge_tie", "below_range", "above_range"):
+        base = {**base, "doubt": "unsure_sizes", "doubt_at": unsure}
     if base["status"] not in ESTIMATED:
         return base
     of = "bracket" if base["trials"] == 1 else "crossover"
@@ -102,8 +105,7 @@ def spanned(there: Row, here: Row) -> Row:
     lows = {name: lower[name] for name in base if name.startswith(of) and name.endswith("_low")}
     highs = {name: upper[name] for name in base if name.startswith(of) and name.endswith("_high")}
     known = any(end is not None for end in (*lows.values(), *highs.values()))
-    tied = {"doubt_at": sorted({*there["doubt_at"], *here["doubt_at"]})} if base["status"] == "edge_tie" else {}
-    return {**base, **lows, **highs, **tied, **({} if known else undecided)}
+    return {**base, **lows, **highs, **({} if known else undecided)}
 
 
 _ESTIMATES = [f"crossover{of}{end}" for of in ("", "_size", "_parameters") for end in ("", "_low", "_high")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -16,8 +17,11 @@ VERDICTS = (*COMPARISONS, NO_DATA, MISSING)
 MARGIN = 0.02
 """Times whose ratio lies between 1 / 1.02 and 1.02 are equivalent."""
 
-CODE = {"model": ("model", "model_key"), "measurement": ("code_key",)}
-"""What of a cell's code can differ, with the columns of measurements that show it; code_key covers the model's, too."""
+CODE = {"model": "model_key", "measurement": "measurement_key", "packages": "packages"}
+"""The parts of a cell's code, with the columns of measurements that tell whether they differ."""
+OTHER = "other"
+"""What only code_key, which covers all parts, tells: variables and times of files that a model of the user's reads."""
+CODE_COLUMNS = ("model", *CODE.values(), "code_key")
 
 COMPARISON_COLUMNS = {
     "verdict": f"on the second run: {', '.join(COMPARISONS)}; {NO_DATA}: a run has no time; {MISSING}: nor the cell",
@@ -30,7 +34,9 @@ COMPARISON_COLUMNS = {
     "status_first": "how the first run's trials ended, each way once",
     "status_second": "how the second run's trials ended, each way once",
     "missing_in": "the run that lacks the cell: first or second",
-    "differing_code": "code that is not recorded as the same in both: of the model, or else of the measurement",
+    "differing_code": f"parts of the code that differ, of {', '.join([*CODE, OTHER])}; {OTHER}: code_key alone differs",
+    "unrecorded_code": f"parts of the code that a run did not record, of {', '.join(CODE)}",
+    "differing_packages": "packages whose versions differ, with the versions of both runs",
 }
 """The columns of a comparison beside the axes of its cell."""
 
@@ -61,7 +67,7 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
     }
     if first is None or second is None:
         return row | {"verdict": MISSING, "missing_in": "first" if first is None else "second"}
-    row["differing_code"] = _differing_code(first, second)
+    row |= _compare_code(first, second)
     if first_s and second_s:
         ratio = ratio_over_trials(second_s, first_s)
         row["verdict"] = compared(ratio, MARGIN)
@@ -71,11 +77,38 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
     return row
 
 
-def _differing_code(first: pd.DataFrame, second: pd.DataFrame) -> str | None:
-    for code, columns in CODE.items():
-        if any(_values(first, column) != _values(second, column) for column in columns):
-            return code
-    return None
+def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object]:
+    """What of the code of a cell differs, and what is not recorded; equal values of code_key answer for all parts."""
+    models, keys, packages = (
+        [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
+    )
+    parts = {part: [_values(run, column) for run in (first, second)] for part, column in CODE.items()}
+    unrecorded = [part for part, values in parts.items() if not all(values)]
+    differing = [part for part, (before, after) in parts.items() if part not in unrecorded and before != after]
+    if models[0] != models[1] and "model" not in differing:
+        differing.insert(0, "model")
+    if all(keys) and keys[0] == keys[1] and not differing:
+        return {}
+    if all(keys) and not differing:
+        differing = [OTHER]
+    return {
+        "differing_code": " ".join(differing) or None,
+        "unrecorded_code": " ".join(unrecorded) or None,
+        "differing_packages": _differing_packages(*packages) if "packages" in differing else None,
+    }
+
+
+def _differing_packages(*runs: set[str]) -> str:
+    """The packages whose versions differ, as `torch 2.12.0 against 2.13.0`, from the JSON texts of both runs."""
+    versions: list[dict[str, set[str]]] = [{}, {}]
+    for texts, of_run in zip(runs, versions, strict=True):
+        for name, version in (item for text in texts for item in json.loads(text).items()):
+            of_run.setdefault(name, set()).add(str(version))
+    return ", ".join(
+        f"{name} {' against '.join(' or '.join(sorted(of_run.get(name, {'none'}))) for of_run in versions)}"
+        for name in sorted({*versions[0], *versions[1]})
+        if versions[0].get(name) != versions[1].get(name)
+    )
 
 
 def _values(cell: pd.DataFrame, column: str) -> set[str]:

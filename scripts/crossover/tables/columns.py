@@ -73,6 +73,7 @@ class Row:
     code_version: str | None = column("git commit of the code that measured, `-dirty` where changed; null without git")
     code_key: str | None = column("hash of all files that the trial, or the training, imported, and of `packages`")
     model_key: str | None = column("hash of the files that only the workload, or the user's own model, brings")
+    measurement_key: str | None = column("hash of all other files that the trial, or the training, imported")
     packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
     command: str | None = column("command that measures or trains this again")
 

@@ -1,4 +1,4 @@
-"""What was made of earlier measurements: set aside before new ones are analysed, so that it never lies beside them.
+"""What was made of earlier measurements: set aside before new ones begin, so that it never lies beside them.
 
 Snakemake deletes or restores the outputs of a job that failed, and leaves those of jobs that never ran.
 """
@@ -14,17 +14,17 @@ from crossover.tables.run_tables import DERIVED
 OUTDATED = "outdated"
 """The folder below the results that an earlier report waits in until a new one is written."""
 
-REPORT_FILES = (
-    "report.html",
-    "summary.md",
-    "summary.txt",
-    "provenance.json",
-    "datapackage.json",
-    "measurements.schema.json",
-    "thresholds.json",
-    "thresholds.env",
-)
-"""What `write_report` makes."""
+REPORT_FILES = {
+    "report": "report.html",
+    "markdown": "summary.md",
+    "closing": "summary.txt",  # what a run prints at its end
+    "provenance": "provenance.json",
+    "columns": "datapackage.json",
+    "rows": "measurements.schema.json",
+    "thresholds": "thresholds.json",
+    "environment": "thresholds.env",
+}
+"""What `write_report` makes, as the outputs of its rule."""
 
 MARKED = {
     "report.html": ('<p class="note"><strong>', "</strong></p>"),
@@ -34,7 +34,7 @@ MARKED = {
 """The files that people read, with what goes around the mark in them."""
 
 MARK = (
-    "Outdated: rows were measured or settings changed after this report, and the new report was not finished. "
+    "Outdated: a later run began to measure or to compute anew, and its report is not finished. "
     "If a job failed, fix what its log says; then run Snakemake again."
 )
 
@@ -44,10 +44,14 @@ def set_aside(results: Path) -> None:
 
     Tables and figures that no report was made of are deleted: the next analysis makes them anew.
     """
-    names = [*REPORT_FILES, "figures", *(f"{name}.{suffix}" for name in DERIVED for suffix in ("parquet", "csv"))]
+    names = [
+        *REPORT_FILES.values(),
+        "figures",
+        *(f"{name}.{suffix}" for name in DERIVED for suffix in ("parquet", "csv")),
+    ]
     present = [results / name for name in names if (results / name).exists()]
     outdated = results / OUTDATED
-    if (results / REPORT_FILES[0]).is_file():
+    if (results / REPORT_FILES["report"]).is_file():
         shutil.rmtree(outdated, ignore_errors=True)
         outdated.mkdir()
         for path in present:

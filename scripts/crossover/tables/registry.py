@@ -615,7 +615,10 @@ ANSWERS = {
     "bracket_high": Column("smallest measured size after it; most cores measured"),
     "smallest": Column("smallest place on the x axis with a time on both sides"),
     "largest": Column("largest of them"),
-    "reach": Column("where one side wins everywhere: the end of the measured sizes at which it would lose first"),
+    "reach": Column(
+        "where one side wins everywhere: the end of the measured sizes at which it would lose first; with a tie at "
+        "an end, of the sizes beyond all ties"
+    ),
     "ratio_low": Column("where one side wins everywhere: how many times as fast it is at least"),
     "ratio_high": Column("and at most"),
     "near": _many("sizes that the status or a doubt names"),

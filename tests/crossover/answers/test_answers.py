@@ -195,11 +195,25 @@ def test_comparisons_have_the_words_of_statistics() -> None:
     assert not others & {status for statuses in KINDS.values() for status in statuses}
 
 
+@pytest.mark.parametrize("protocol", ["resident", "as_published"])
+def test_a_study_is_answered_by_the_series_that_its_published_crossover_is_about(line: Row, protocol: str) -> None:
+    rows = line(4e-3, protocol="as_published") + line(2e-3)
+    other = "resident" if protocol == "as_published" else "as_published"
+    claims = [
+        {"statement": source, "source": source, "crossover_between": {"range": [1, 9], "where": {"protocol": pinned}}}
+        for source, pinned in (("ours", other), ("A", protocol))
+    ]
+    main = [row for row in answers(rows, study(claims=claims)) if row["main"] and row["kind"] == "crossover"]
+    assert main[0]["line"] == protocol.replace("_", " ")
+    assert len(main) == 2
+
+
 def test_transfers_compare_two_crossovers(line: Row) -> None:
     apart = only(answers(line(4e-3, protocol="as_published") + line(2e-3)), "transfers")
     assert (apart["status"], apart["value"]) == ("differ", pytest.approx(2))
-    overlap = only(answers(line(2.001e-3, protocol="as_published") + line(2e-3)), "transfers")
-    assert overlap["status"] == "inconclusive"
+    assert 1 < apart["low"] < 2 < apart["high"]
+    tie = only(answers(line(2.001e-3, protocol="as_published") + line(2e-3)), "transfers")
+    assert (tie["status"], tie["low"] < 1 < tie["high"]) == ("inconclusive", True)
     once = only(answers(line(4e-3, 1, protocol="as_published") + line(2e-3, 1)), "transfers")
     assert once["status"] == "single_trial"
 

@@ -80,7 +80,15 @@ def test_a_run_of_another_version_is_read_if_it_can_be(
     table = pq.read_table(path)
     pq.write_table(table.drop_columns(["cpu_model", "energy_j"]).append_column("new", [[1] * 4]), path)
     first, second = read_pair(run, other)
-    assert comparison_text(compare_runs.compare_runs(first, second), first, second).endswith("no difference")
+    text = comparison_text(compare_runs.compare_runs(first, second), first, second)
+    assert "environments\nno difference" in text
+    assert text.endswith(
+        "code\n"
+        + "\n".join(
+            f"{part}: not recorded in 2 of 2 cells (one, two)"
+            for part in ("code of the model", "code of the measurement", "packages")
+        )
+    )
     spoilt = table.drop_columns([column])
     pq.write_table(spoilt.append_column(column, pa.array(values)) if values else spoilt, path)
     with pytest.raises(UserError, match=rf"measurements\.parquet: {message}"):
@@ -90,9 +98,14 @@ def test_a_run_of_another_version_is_read_if_it_can_be(
 def test_the_script_prints_cells_verdicts_ratios_environments_and_code(
     row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = [*steady(row, 2, 1.0, model_key="a"), *steady(row, 3, 1.0, model_key="a"), *steady(row, 4, 1.0)]
-    first += [row(size=size, trial=1) for size in (5, 6)]
-    second = steady(row, 2, 1.0, model_key="a", torch_version="2.13.0") + steady(row, 3, 1.25, model_key="b")
+    def code(model: str, torch: str) -> dict[str, str]:
+        keys = {"model_key": model, "measurement_key": "a", "code_key": model + torch}
+        return keys | {"packages": f'{{"torch": "{torch}"}}'}
+
+    first = [*steady(row, 2, 1.0, **code("a", "2.12")), *steady(row, 3, 1.0, **code("a", "2.12"))]
+    first += [*steady(row, 4, 1.0), *(row(size=size, trial=1) for size in (5, 6))]
+    second = steady(row, 2, 1.0, **code("a", "2.13"), torch_version="2.13.0")
+    second += steady(row, 3, 1.25, **code("b", "2.12"))
     second += [row(size=5, trial=1), row(size=6, trial=1, status="oom", step_time_s=None)]
     folders = written(tmp_path / "first", first), written(tmp_path / "second", second)
     compare_runs.main([*folders, f"--output={tmp_path / 'comparison.csv'}"])
@@ -112,6 +125,9 @@ def test_the_script_prints_cells_verdicts_ratios_environments_and_code(
         "geometric_mean 0.9283",
         "torch_version: none against 2.13.0, none (cpu)",
         "code of the model: not the same in 1 of 4 cells (disc_depth)",
+        "packages: not the same in 1 of 4 cells (disc_depth)",
+        "torch 2.12 against 2.13",
+        "code of the measurement: not recorded in 2 of 4 cells (disc_depth)",
     } <= lines
     verdicts = ["equivalent", "slower", "missing", "single_trial", "no_data"]
     assert pd.read_csv(tmp_path / "comparison.csv")["verdict"].tolist() == verdicts

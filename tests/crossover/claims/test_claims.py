@@ -525,7 +525,9 @@ def test_every_way_to_end_a_search_is_a_reason() -> None:
 
 
 CONFIG = Path(__file__).parents[3] / "config"
-SHIPPED = read_configuration(read_layers([CONFIG / "config.yaml", CONFIG / "full.yaml"], ()), CONFIG).studies
+NAMES = sorted(file.stem for file in (CONFIG / "studies").glob("*.yaml"))
+LAYERS = [*read_layers([CONFIG / "config.yaml"], ()), ("all studies", {"studies": NAMES})]
+SHIPPED = read_configuration(LAYERS, CONFIG).studies
 CLAIMS = [(study, claim) for study in SHIPPED for claim in claims_of(study.name, study.published, study.claims)]
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -323,6 +324,18 @@ def test_a_large_file_counts_by_size_and_time_and_is_not_read(project: Path, mon
     assert model_key == before[1]  # the same on another machine
     weights.write_text("123456")
     assert keys(net)[1] != model_key
+
+
+def test_the_measurement_key_is_of_the_other_files_alone(project: Path) -> None:
+    net = write(project, "net.py", "width = 1\n")
+    before = code(net)
+    write(project, "net.py", "width = 2\n")
+    after = code(net)
+    assert after.model_key != before.model_key
+    assert after.measurement_key == before.measurement_key
+    name = next(name for name in after.digests if name not in after.of_model)
+    assert replace(after, digests={**after.digests, name: "edited"}).measurement_key != after.measurement_key
+    assert replace(after, packages={"torch": "0"}).measurement_key == after.measurement_key
 
 
 def test_many_files_are_not_all_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,14 @@ def test_the_time_left_is_that_of_the_jobs_left_at_the_pace_so_far() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("rule", "outdates"),
+    [("measure_cell", True), ("analyse_run", True), ("find_largest_batch", False), ("render_report", False)],
+)
+def test_a_report_is_outdated_by_what_measures_or_analyses(rule: str, outdates: bool) -> None:
+    assert Run(**{rule: 1}).progress.outdates_report() is outdates
+
+
 def test_a_first_answer_is_shown_when_it_is_there(tmp_path: Path) -> None:
     run = Run(measure_cell=2, give_first_answer=2)
     for number, text in enumerate(("", "GPU faster\n")):

@@ -112,7 +112,12 @@ def test_a_row_is_one_sentence_with_its_interval_and_the_published_value() -> No
     assert str(WORDS.row_said(row)) == ("resident: GPU faster above 100 neurons (95 % CI 80 to 120); first of 2 series")
     assert str(WORDS.published(row)).startswith("published 90 to 110: ")
     assert str(WORDS.configurations(row["tuned"])) == "GPU: one CUDA graph; CPU: 1 core"
-    assert str(WORDS.tuned_said(row["tuned"])) == "GPU faster above 30 neurons (95 % CI 20 to 40)"
+    assert str(WORDS.tuned_said(row)) == "GPU faster above 30 neurons (95 % CI 20 to 40)"
+
+
+def test_a_tuned_answer_of_another_series_names_it() -> None:
+    row = row_of([answer(line="as published"), answer(line="resident"), best(line="resident")], [])
+    assert str(WORDS.tuned_said(row)) == "resident: GPU faster above 30 neurons (95 % CI 20 to 40)"
 
 
 def test_times_of_a_headline_are_of_one_series() -> None:

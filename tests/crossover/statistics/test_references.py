@@ -26,6 +26,8 @@ def test_sizes_that_tie_in_either_are_named() -> None:
     for pair in ((there, here), (here, there)):
         found = spanned(*pair)
         assert (found["crossover_low"], found["doubt_at"]) == (500, [1000, 5000])
+        found = spanned(*(row | {"status": "below_range"} for row in pair))
+        assert (found["doubt"], found["doubt_at"]) == ("unsure_sizes", [1000, 5000])
 
 
 def between(low: float, at: float, high: float) -> dict[str, Any]:

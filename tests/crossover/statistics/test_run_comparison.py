@@ -74,16 +74,26 @@ def test_the_summary_by_hand(row: Row) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "code"),
+    ("changed", "differing", "unrecorded"),
     [
-        ({}, None),
-        ({"model_key": "b", "code_key": "b"}, "model"),
-        ({"model": "torchvision:resnet34"}, "model"),
-        ({"code_key": "b"}, "measurement"),
-        ({"model_key": None}, "model"),  # as a run of an older version
+        ({}, None, None),
+        ({"model_key": "b", "code_key": "b"}, "model", None),
+        ({"model": "torchvision:resnet34"}, "model", None),
+        ({"measurement_key": "b", "code_key": "b"}, "measurement", None),
+        ({"packages": '{"torch": "2.13.0", "numpy": "2"}', "code_key": "b"}, "packages", None),
+        ({"code_key": "b"}, "other", None),
+        ({"measurement_key": None}, None, None),  # code_key covers it
+        ({"measurement_key": None, "code_key": "b"}, "other", "measurement"),  # as a run of an older version
+        (dict.fromkeys(["model_key", "measurement_key", "packages", "code_key"]), None, "model measurement packages"),
     ],
 )
-def test_code_that_differs_is_named(row: Row, changed: dict[str, Any], code: str | None) -> None:
-    first = run(row, {2: [1.0, 1.0]}).assign(model="torchvision:resnet18", model_key="a", code_key="a")
-    comparison = compare_runs(first, first.assign(**changed))
-    assert comparison["differing_code"].dropna().tolist() == ([code] if code else [])
+def test_what_of_the_code_differs_is_told_from_what_is_not_recorded(
+    row: Row, changed: dict[str, Any], differing: str | None, unrecorded: str | None
+) -> None:
+    first = run(row, {2: [1.0, 1.0]}).assign(model="torchvision:resnet18", model_key="a", measurement_key="a")
+    first = first.assign(code_key="a", packages='{"torch": "2.12.0", "numpy": "2"}')
+    (cell,) = compare_runs(first, first.assign(**changed)).astype(object).to_dict("records")
+    assert cell["differing_code"] == differing or (differing is None and pd.isna(cell["differing_code"]))
+    assert cell["unrecorded_code"] == unrecorded or (unrecorded is None and pd.isna(cell["unrecorded_code"]))
+    if differing == "packages":
+        assert cell["differing_packages"] == "torch 2.12.0 against 2.13.0"

@@ -135,7 +135,13 @@ def do(job: Job, tell: Callable[[dict[str, Any]], None] = lambda _message: None)
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)
     module, function = work_of(job.kind, job.cell.workload)
     work = getattr(importlib.import_module(module), function)
-    job = replace(job, code_key=code.key, model_key=code.model_key, packages=json.dumps(code.packages))
+    job = replace(
+        job,
+        code_key=code.key,
+        model_key=code.model_key,
+        measurement_key=code.measurement_key,
+        packages=json.dumps(code.packages),
+    )
     return work(job, tell)
 
 

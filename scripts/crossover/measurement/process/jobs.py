@@ -14,7 +14,7 @@ from crossover.config.workloads import size_words
 from crossover.tables.columns import Measurement, Training
 
 COLUMNS = (
-    *("seed", "isolation", "code_key", "model_key", "packages", "command", "code_version"),
+    *("seed", "isolation", "code_key", "model_key", "measurement_key", "packages", "command", "code_version"),
     *("trial", "repeat", "attempts", "lease_wait_s", "epochs", "test_share"),
 )
 """Fields of jobs that are columns of their rows too."""
@@ -50,6 +50,8 @@ class Job:
     """Hash of the code that does the job, filled in by the measuring process."""
     model_key: str | None = None
     """Hash of the model's code alone, filled in with it."""
+    measurement_key: str | None = None
+    """Hash of the other code, filled in with it."""
     packages: str | None = None
     """Versions of packages as JSON, filled in with it."""
 

@@ -20,6 +20,7 @@ COMMON = {
     "cpus": [0, 4],
     "code_key": "a key",
     "model_key": "another key",
+    "measurement_key": "a third key",
     "packages": "{}",
 }
 ROW = {"output": "row", "command": "the command", "code_version": "f00"}
