@@ -21,7 +21,7 @@ from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.process.messages import Inbox
 from crossover.measurement.process.supervision import ChildFailedError
-from trials import EFFORT, read_row, run_script, trial_job, trial_options
+from trials import EFFORT, ROOT, read_row, run_script, trial_job, trial_options
 
 BUILD = """
 import torch
@@ -176,7 +176,8 @@ for old in (False, True):
 
 def test_a_fork_shares_no_page_of_the_heap_once_it_is_copied() -> None:
     """A step that writes to a shared page waits until it is copied, and so do the other threads."""
-    printed = subprocess.run([sys.executable, "-c", SHARED_HEAP], capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, "-c", SHARED_HEAP]
+    printed = subprocess.run(command, cwd=ROOT / "scripts", capture_output=True, text=True, check=True).stdout
     for line in printed.splitlines():
         before_kib, after_kib = map(int, line.split())
         assert before_kib > 2_000
