@@ -72,8 +72,9 @@ ONE_SIDED = ("below_range", "above_range", "edge_tie")
 def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
     """What every answer says of a crossover: where it is, what it compares, and what is in doubt about it."""
     decided = row["status"] not in ("incomplete", "undecided")
-    doubts = ["one_trial"] if row["trials"] == 1 else []
-    if row["crossover"] is not None and row["crossover_low"] is None and row["crossover_high"] is None:
+    without_interval = row["crossover_low"] is None and row["crossover_high"] is None
+    doubts = ["one_trial"] if row["trials"] == 1 and without_interval else []
+    if row["crossover"] is not None and without_interval:
         doubts.append("no_interval")
     if row["doubt"] and decided and row["status"] != "edge_tie":  # whose sizes are part of the answer
         doubts.append(row["doubt"])
