@@ -48,7 +48,7 @@ class Case:
     spread: str = "2 to 10 %"
     """One of SPREADS."""
     first: int | None = None
-    """Trials at every size before those of the first bracket get `trials`; None: as many."""
+    """Trials at every size before those of the first bracket get `trials`, or all with several; None: as many."""
 
 
 def cases() -> list[Case]:
@@ -101,8 +101,10 @@ def refine(
     """
     machine.measure(sizes, first or trials)
     found = crossover_of(advantages_of_cells(medians(machine.samples)))
-    if first and found.bracket:
-        low, high = (end or default for end, default in zip(found.bracket, (sizes[0], sizes[-1]), strict=True))
+    if first and (found.bracket or found.status == "multiple"):
+        low, high = (
+            end or default for end, default in zip(found.bracket or (0, 0), (sizes[0], sizes[-1]), strict=True)
+        )
         machine.measure([size for size in sizes if low <= size <= high], trials)
         found = crossover_of(advantages_of_cells(medians(machine.samples)))
     history = [found]

@@ -38,7 +38,7 @@ MIDDLE = 130
 class Spread:
     """How much trials of a cell differ, in standard deviations on the log scale, and how a machine drifts."""
 
-    sides: tuple[tuple[float, float], tuple[float, float]] = (PROCESS_SD, PROCESS_SD)
+    sides: tuple[tuple[float, float], tuple[float, float]] = field(default_factory=lambda: (PROCESS_SD, PROCESS_SD))
     """Range of each side's standard deviation between trials."""
     over_sizes: float = 1.0
     """Each cell's is multiplied by a random factor, of which the largest is this many times the smallest."""
@@ -121,7 +121,7 @@ class Machine:
     generator: np.random.Generator
     samples: dict[float, tuple[Floats, Floats]] = field(default_factory=dict)
     """ln(seconds) by size, of shape (trials, samples): the baseline's, the contender's."""
-    spread: Spread = Spread()
+    spread: Spread = field(default_factory=Spread)
     sds_of_sizes: dict[float, Floats] = field(default_factory=dict)
     """Standard deviation between trials of both sides, by size."""
     walk: Floats = field(default_factory=lambda: np.empty((0, 2)))
