@@ -5,24 +5,29 @@ from __future__ import annotations
 import sys
 
 from crossover.checks.best_coverage import NO_DEVICE, best_cases, best_coverage_rows
-from crossover.checks.coverage import INSIDE, cases, coverage_rows
+from crossover.checks.coverage import INSIDE, cases, coverage_rows, spread_cases
 from crossover.checks.simulation import simulate_cases, simulation_options
 from crossover.errors import one_line_errors
 from crossover.tables.frames import write_csv
+
+CROSSINGS = ("bracketed", "reversed", "multiple")
+"""Statuses that claim a crossing."""
 
 
 def main(arguments: list[str]) -> None:
     """Simulate, write tables with one row a case, method and status, and print what they amount to.
 
-    The second table, of devices at their best, lies beside the first.
+    The tables of other spreads between trials and of devices at their best lie beside the first.
     """
     options = simulation_options(__doc__, arguments, simulations=500, output="results/checks/coverage.csv")
     coverage = simulate_cases(coverage_rows, cases(), options)
+    spreads = simulate_cases(coverage_rows, spread_cases(), options)
     best = simulate_cases(best_coverage_rows, best_cases(), options)
     write_csv(coverage, options.output)
+    write_csv(spreads, options.output.with_name(f"spread_{options.output.name}"))
     write_csv(best, options.output.with_name(f"best_{options.output.name}"))
-    inside, found = coverage["crossing"] == INSIDE, coverage["status"].isin(["bracketed", "reversed", "multiple"])
-    columns = ["share", "coverage", "half_width", "error"]
+    inside, found = coverage["crossing"] == INSIDE, coverage["status"].isin(CROSSINGS)
+    columns, axes = ["share", "coverage", "half_width", "error"], ["spread", "first", "trials", "crossing"]
     by_shape = coverage[inside & (coverage["status"] == "bracketed")].groupby(["shape", "trials", "method"])[columns]
     invented = coverage[~inside & (coverage["method"] == "ours")].assign(share=coverage["share"].where(found, 0))
     print("Crossings within the range\n", by_shape.mean().round(3).to_string(), "\n", sep="")
@@ -31,6 +36,15 @@ def main(arguments: list[str]) -> None:
     print(tied.groupby(["shape", "trials"])[["share", "coverage"]].mean().round(3).to_string(), "\n", sep="")
     print("Crossings that are not there: largest share of simulations that found one")
     print(invented.groupby(["crossing", "trials"])["share"].max().unstack().round(3).to_string())
+    ours = spreads[spreads["method"] == "ours"]
+    crossing = ours[(ours["crossing"] == INSIDE) & (ours["status"] == "bracketed")]
+    print("\nOther spreads between trials, with a crossing within the range")
+    print(
+        crossing.groupby(["spread", "first", "trials"], sort=False)[columns].mean().round(3).to_string(), "\n", sep=""
+    )
+    claimed = ours["share"].where(ours["status"].isin(CROSSINGS), 0).groupby([ours[axis] for axis in axes], sort=False)
+    print("Crossings that are not there: share of simulations that found one")
+    print(claimed.sum().unstack("crossing").drop(columns=INSIDE).round(3).to_string())
     bracketed = best[best["status"] == "bracketed"].groupby(["differ", "ways", "trials", "method"])[columns]
     print("\nDevices at their best\n", bracketed.mean().round(3).to_string(), "\n", sep="")
     print("Ways and devices that all take the same time: how they come out")

@@ -30,6 +30,41 @@ PROCESS_SD = (0.02, 0.10)
 """Range of the standard deviation between a cell's trials, on the log scale; each side draws its own."""
 NOISES = ("lognormal", "heavy_tailed", "outliers")
 """How trials of a cell differ: log-normally; by a t distribution with 3 degrees; or 1 in 20 takes 30 % longer."""
+MIDDLE = 130
+"""The middle of the sizes that are simulated, on the log scale."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How much trials of a cell differ, in standard deviations on the log scale, and how a machine drifts."""
+
+    sides: tuple[tuple[float, float], tuple[float, float]] = field(default_factory=lambda: (PROCESS_SD, PROCESS_SD))
+    """Range of each side's standard deviation between trials."""
+    over_sizes: float = 1.0
+    """Each cell's is multiplied by a random factor, of which the largest is this many times the smallest."""
+    exponent: float = 0.0
+    """It is also multiplied by (size / MIDDLE)^exponent."""
+    disturbed: float = 1.0
+    """It is also multiplied by this at one of the sizes measured first."""
+    drift: tuple[float, float] = (0.0, 0.0)
+    """Range of a step of the random walk that all times take from round to round; its mean over the first is 0."""
+    drifts_together: bool = False
+    """Whether both sides take the same walk."""
+
+
+DRIFT = (0.01, 0.05)
+SPREADS: Mapping[str, Spread] = {
+    "2 to 10 %": Spread(),
+    "2 to 25 %": Spread(((0.02, 0.25), (0.02, 0.25))),
+    "25 %": Spread(((0.25, 0.25), (0.25, 0.25))),
+    "3 and 9 %": Spread(((0.03, 0.03), (0.09, 0.09))),
+    "by size, at random": Spread(over_sizes=3),
+    "falling with the size": Spread(exponent=-0.2),
+    "one size disturbed": Spread(disturbed=5),
+    "drift of both sides": Spread(drift=DRIFT, drifts_together=True),
+    "drift of each side": Spread(drift=DRIFT),
+}
+"""Sizes span a factor of 260, over which a power of -0.2 falls by a factor of 3."""
 
 
 def _launch_floor(n: Floats) -> Floats:
@@ -86,21 +121,53 @@ class Machine:
     generator: np.random.Generator
     samples: dict[float, tuple[Floats, Floats]] = field(default_factory=dict)
     """ln(seconds) by size, of shape (trials, samples): the baseline's, the contender's."""
+    spread: Spread = field(default_factory=Spread)
+    sds_of_sizes: dict[float, Floats] = field(default_factory=dict)
+    """Standard deviation between trials of both sides, by size."""
+    walk: Floats = field(default_factory=lambda: np.empty((0, 2)))
+    """What each round so far adds to ln(seconds) of both sides."""
 
     def __post_init__(self) -> None:
-        low, high = map(math.log, PROCESS_SD)
+        low, high = np.log(self.spread.sides).T
         self.process_sds = np.exp(self.generator.uniform(low, high, size=2))
 
     def measure(self, sizes: Sequence[float], trials: int) -> None:
-        """Measure until each of the sizes has this many trials on both sides."""
-        for size in sizes:
-            own = self.samples.get(size, (np.empty((0, SAMPLES)), np.empty((0, SAMPLES))))
+        """Measure until each of the sizes has this many trials on both sides, the missing ones round by round."""
+        self._draw_spreads(sizes)
+        nothing = np.empty((0, SAMPLES))
+        before = {size: self.samples.get(size, (nothing, nothing)) for size in sizes}
+        drift = self._next_rounds(max((trials - len(old) for old, _ in before.values()), default=0))
+        for size, sides in before.items():
             truth = float(self.advantage(np.array([size]))[0]), 0.0
+            new = trials - len(sides[0])
             self.samples[size] = tuple(  # type: ignore[assignment]
-                np.concatenate([old, mean + self._trials(trials - len(old), sd)])
-                for old, mean, sd in zip(own, truth, self.process_sds, strict=True)
+                np.concatenate([old, mean + rounds[:new, None] + self._trials(new, sd)])
+                for old, mean, rounds, sd in zip(sides, truth, drift.T, self.sds_of_sizes[size], strict=True)
             )
         self.samples = dict(sorted(self.samples.items()))
+
+    def _draw_spreads(self, sizes: Sequence[float]) -> None:
+        """Draw the standard deviations between trials at sizes not measured before."""
+        spread, reach = self.spread, math.log(self.spread.over_sizes) / 2
+        disturbed = self.generator.choice(sizes) if spread.disturbed > 1 and not self.samples else None
+        for size in sizes:
+            if size not in self.sds_of_sizes:
+                factor = np.exp(self.generator.uniform(-reach, reach, 2)) if reach else 1.0
+                factor *= (size / MIDDLE) ** spread.exponent * (spread.disturbed if size == disturbed else 1.0)
+                self.sds_of_sizes[size] = self.process_sds * factor
+
+    def _next_rounds(self, count: int) -> Floats:
+        """What each of the next rounds adds to ln(seconds), of shape (rounds, sides)."""
+        if not any(self.spread.drift) or not count:
+            return np.zeros((count, 2))
+        if not len(self.walk):
+            self.drift_sd = self.generator.uniform(*self.spread.drift)
+        sides = 1 if self.spread.drifts_together else 2
+        steps = self.generator.normal(0, self.drift_sd, (count, sides)).cumsum(axis=0)
+        rounds: Floats = steps - steps.mean(axis=0) if not len(self.walk) else self.walk[-1, :sides] + steps
+        rounds = np.broadcast_to(rounds, (count, 2))
+        self.walk = np.concatenate([self.walk, rounds])
+        return rounds
 
     def _trials(self, count: int, process_sd: float) -> Floats:
         """Deviations of new trials' samples from the truth, on the log scale."""

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, SampleMean, has_intervals, sure_signs, t_errors
+from crossover.statistics.shrinkage import with_shared_spread
 
 MOST_WRONG = 0.04
 """Upper bound of the chance that any size of a line gets a sure sign that is wrong."""
@@ -34,9 +35,9 @@ class Advantages:
     sizes: Floats
     mean: Floats
     variance: Floats
-    """Of the mean; NaN where a side has fewer than two trials."""
+    """Of the mean, with the spread of each side shared over the sizes; NaN where it is unknown."""
     fourth: Floats
-    """Sum over both sides of (variance of the side's mean)^2 / (trials - 1); freedom = variance^2 / fourth."""
+    """Sum over both sides of (variance of the side's mean)^2 / its freedom; freedom = variance^2 / fourth."""
     incomplete: tuple[float, ...]
     """Sizes at which a side is missing."""
     shared: SampleMean = WITHOUT_ERROR
@@ -105,17 +106,20 @@ def advantages_of_table(
 def advantages_of_cells(
     cells: Mapping[float, tuple[Floats, Floats]], resolution: float = CLOCK_RESOLUTION
 ) -> Advantages:
-    """The advantages from ln(seconds) of the trials of both sides, the baseline's first, by size in ascending order."""
+    """The advantages from ln(seconds) of the trials of both sides, the baseline's first, by size in ascending order.
+
+    The variance between trials of each side is shared over its sizes (`crossover.statistics.shrinkage`).
+    """
     complete = {size: sides for size, sides in cells.items() if all(map(len, sides))}
-    rows = [_advantage(*(SampleMean.of(logs.tolist(), resolution) for logs in sides)) for sides in complete.values()]
+    baseline, contender = (
+        with_shared_spread([SampleMean.of(sides[side].tolist(), resolution) for sides in complete.values()], resolution)
+        for side in (0, 1)
+    )
+    differences = [base - other for base, other in zip(baseline, contender, strict=True)]
+    rows = [(difference.mean, difference.variance, difference.fourth) for difference in differences]
     mean, variance, fourth = np.array(rows, float).reshape(-1, 3).T
     incomplete = tuple(size for size in cells if size not in complete)
     return Advantages(np.array([*complete], float), mean, variance, fourth, incomplete)
-
-
-def _advantage(baseline: SampleMean, contender: SampleMean) -> tuple[float, float, float]:
-    difference = baseline - contender
-    return difference.mean, difference.variance, difference.fourth
 
 
 @dataclass(frozen=True)

@@ -295,14 +295,17 @@ SIZES = {2: 100, 3: 500, 4: 2000, 5: 100_000}
         (500, 2000, "reproduced"),
         (990, 2000, "compatible"),
         (500, 1010, "compatible"),
-        (1000, 1005, "inconclusive"),  # the set is 5.6 times as wide
+        (1000, 1005, "inconclusive"),  # the set is 5.0 times as wide
         (2000, 100_000, "differs"),
     ],
 )
 def test_a_crossover_is_tested_on_its_set(power_laws: PowerLaws, low: float, high: float, expected: str) -> None:
-    """Halfway between 500 and 2000 the standard error is ln(1.01) / sqrt(3), with 8 degrees: t(0.98, 8) = 2.449."""
+    """Halfway between 500 and 2000 the standard error is ln(1.01) / sqrt(3).
+
+    Each of the four cells has the 2 degrees of freedom of its trials and 4 of the spread of all: t(0.98, 24) = 2.1715.
+    """
     found = verdict(crossover(low, high), power_laws(SIZES, trials=3))
-    ends = [1000 * 1.01 ** (sign * 2.449 / math.sqrt(3)) for sign in (-1, 1)]
+    ends = [1000 * 1.01 ** (sign * 2.1715 / math.sqrt(3)) for sign in (-1, 1)]
     assert (found["verdict"], found["measured"]) == (expected, pytest.approx(1000))
     assert (found["x_axis"], found["unit"]) == ("parameters", "parameters")
     assert [found["measured_low"], found["measured_high"]] == pytest.approx(ends, rel=1e-4)

@@ -1,0 +1,112 @@
+"""Shared variances, against scipy's distributions and a posterior by numeric integration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+from crossover.statistics.intervals import CLOCK_RESOLUTION, SampleMean, reading_error
+from crossover.statistics.shrinkage import MOST_PRIOR_FREEDOM, fit_prior, inverse_trigamma, with_shared_spread
+
+UNEVEN = ([0.0, 0.1, 0.3], [1.0, 1.01, 1.01], [2.0, 2.3, 2.1, 2.9], [3.0, 3.001, 3.002], [4.0, 4.1, 4.5])
+"""Cells that differ in their spread by far more than chance."""
+
+
+def means(cells: Sequence[Sequence[float]]) -> list[SampleMean]:
+    return [SampleMean.of(values, CLOCK_RESOLUTION) for values in cells]
+
+
+def of_spreads(spreads: Sequence[float]) -> list[SampleMean]:
+    """Cells of three trials with these standard deviations."""
+    return means([[-spread, 0.0, spread] for spread in spreads])
+
+
+@pytest.mark.parametrize("x", [0.02, 0.3, 1.0, 7.0, 400.0])
+def test_inverse_trigamma_is_the_root_of_trigamma(x: float) -> None:
+    assert inverse_trigamma(float(special.polygamma(1, x))) == pytest.approx(x, rel=1e-8)
+
+
+def test_the_prior_has_the_moments_of_the_samples() -> None:
+    """A variance over the common one is the ratio of two chi-squared means, whose log moments scipy's loggamma has."""
+    freedom = np.array([len(values) - 1 for values in UNEVEN], float)
+    variances = np.array([np.var(values, ddof=1) for values in UNEVEN])
+    common, prior_freedom = fit_prior(variances, freedom)
+    assert 0 < prior_freedom < math.inf
+    expected = log_mean(freedom) - log_mean(prior_freedom) + math.log(common)
+    deviations = np.log(variances) - expected
+    assert deviations.mean() == pytest.approx(0, abs=1e-9)
+    spread = stats.loggamma.var(freedom / 2) + stats.loggamma.var(prior_freedom / 2)
+    assert deviations.var(ddof=1) == pytest.approx(spread.mean(), rel=1e-9)
+
+
+def log_mean(freedom: Any) -> Any:
+    """E[ln(chi-squared / freedom)]."""
+    return stats.loggamma.mean(freedom / 2) + np.log(2 / freedom)
+
+
+def test_samples_that_differ_by_chance_alone_are_pooled() -> None:
+    variances, freedom = np.array([1.0, 2.0, 1.5]), np.array([2.0, 2.0, 5.0])
+    assert fit_prior(variances, freedom) == (pytest.approx((2 * 1 + 2 * 2 + 5 * 1.5) / 9), math.inf)
+
+
+def test_the_fit_recovers_what_variances_were_drawn_from() -> None:
+    draw = np.random.default_rng(0)
+    freedom = np.full(20_000, 2.0)
+    true = 0.01 * 6 / draw.chisquare(6, len(freedom))
+    common, prior_freedom = fit_prior(true * draw.chisquare(2, len(freedom)) / 2, freedom)
+    assert (common, prior_freedom) == (pytest.approx(0.01, rel=0.05), pytest.approx(6, rel=0.15))
+
+
+def test_a_shared_variance_is_the_mean_of_the_posterior_precision() -> None:
+    """Precision has a scaled chi-squared prior; its posterior mean, by integration, is one over the shared variance."""
+    cells = of_spreads([0.05, 0.1, 0.12, 0.09])
+    common = np.mean([0.05**2, 0.1**2, 0.12**2, 0.09**2])
+    prior = stats.gamma(MOST_PRIOR_FREEDOM / 2, scale=2 / (MOST_PRIOR_FREEDOM * common))
+
+    def weight(precision: float) -> float:
+        return float(prior.pdf(precision) * stats.chi2(2).pdf(2 * 0.05**2 * precision) * precision)
+
+    whole = integrate.quad(weight, 0, 5000, epsabs=0)[0]
+    mean = integrate.quad(lambda precision: precision * weight(precision), 0, 5000, epsabs=0)[0] / whole
+    shared = with_shared_spread(cells, CLOCK_RESOLUTION)
+    assert shared[0].variance == pytest.approx(1 / mean / 3, rel=1e-6)
+    assert [cell.freedom for cell in shared] == [MOST_PRIOR_FREEDOM + 2] * 4
+    assert [cell.mean for cell in shared] == [cell.mean for cell in cells]
+
+
+def test_a_cell_that_differs_more_keeps_its_variance() -> None:
+    cells = of_spreads([0.05, 0.05, 0.05, 0.5])
+    shared = with_shared_spread(cells, CLOCK_RESOLUTION)
+    assert shared[3].variance == cells[3].variance
+    assert all(after.variance >= before.variance for before, after in zip(cells, shared, strict=True))
+
+
+def test_a_single_trial_gets_the_common_variance() -> None:
+    cells = [*of_spreads([0.1, 0.1, 0.1]), SampleMean.of([5.0], CLOCK_RESOLUTION)]
+    single = with_shared_spread(cells, CLOCK_RESOLUTION)[-1]
+    assert single == SampleMean(5.0, pytest.approx(0.01), MOST_PRIOR_FREEDOM)
+
+
+def test_freedom_is_at_most_that_of_all_cells() -> None:
+    shared = with_shared_spread([*of_spreads([0.1, 0.1]), SampleMean.of([5.0], CLOCK_RESOLUTION)], CLOCK_RESOLUTION)
+    assert [cell.freedom for cell in shared] == [4, 4, 4]
+    few = with_shared_spread(means([[0.0, 0.1], [1.0, 1.1], [2.0]]), CLOCK_RESOLUTION)
+    assert [cell.freedom for cell in few] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("cells", [[], [[1.0]], [[1.0], [2.0]], [[1.0, 1.1], [2.0], [3.0]]])
+def test_fewer_than_two_repeated_cells_share_nothing(cells: list[list[float]]) -> None:
+    before, after = means(cells), with_shared_spread(means(cells), CLOCK_RESOLUTION)
+    assert repr(after) == repr(before)  # NaN is not equal to itself
+
+
+def test_no_variance_is_below_that_of_reading() -> None:
+    """Spreads a factor of 1e5 apart put the common variance below that of the cell that repeats exactly."""
+    resolution = 0.01
+    cells = [SampleMean.of(values, resolution) for values in ([1.0] * 3, [2.0] * 3, [-1000.0, 0.0, 1000.0], [4.0])]
+    assert with_shared_spread(cells, resolution)[3].variance == reading_error(resolution) ** 2
