@@ -62,9 +62,9 @@ def estimate_crossover(
     """Estimate the size from which `contender` is faster than `baseline`, with its 95 % set.
 
     `measurements` has columns size, side, trial and step_time_s (in seconds, or any other cost; NaN where a trial gave
-    none). A size counts where both sides have a time; one that lacks a side is never filled in. Where fewer than two
-    sizes have two trials on both sides, no interval is given and the status rests on leads of ONE_TRIAL_LEAD. Several
-    rows of one trial count as one. `resolution` is the step between two costs that can be read, as a share of the cost
+    none). A size counts where both sides have a time; one that lacks a side is never filled in. Where a side has fewer
+    than two sizes with two trials, no interval is given and the status rests on leads of ONE_TRIAL_LEAD. Several rows
+    of one trial count as one. `resolution` is the step between two costs that can be read, as a share of the cost
     (`crossover.statistics.intervals.RESOLUTIONS`).
 
     Raises ValueError for a size that is unknown, infinite or not above 0.

@@ -39,6 +39,13 @@ def test_a_curve_that_bends_is_followed_and_trusted_less(true: float) -> None:
     assert found.get("cores_high") == pytest.approx(straight, rel=1e-3)  # where the line's distance is all there is
 
 
+def test_a_number_of_cores_measured_once_bounds_nothing() -> None:
+    """Its uncertainty is unknown, so the set runs through it to where it is known."""
+    thrice = {cores: [8 / cores * step for step in (0.99, 1.0, 1.01)] for cores in (1, 2, 8, 16)}
+    found = worth_in_cores({**thrice, 4: [2.0]}, [1.9, 1.9, 1.9])
+    assert (found["cores_low"], found["cores_high"]) == (pytest.approx(2, rel=0.05), pytest.approx(8, rel=0.05))
+
+
 @pytest.mark.parametrize(
     ("cpu_s", "gpu_s", "status", "slower_cores"),
     [
