@@ -237,6 +237,8 @@ class Study:
     figures: tuple[str, ...] = ("times", "speedups", "precisions", "time_split", "memory", "energy")
     effort: Mapping[str, Any] = field(default_factory=dict)
     """What differs from the run's effort."""
+    trials: int | None = None
+    """Fewer trials of each cell than the run's; None: the run's."""
     refinement: Mapping[str, Any] | None = field(default_factory=dict)
     """What differs from the run's refinement; None: no refinement."""
     ways: Mapping[str, Any] | None = None

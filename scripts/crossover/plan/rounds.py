@@ -36,9 +36,10 @@ class Rounds:
     def _places(self) -> dict[Trial, int]:
         plan = self.plan
         first = {cell for study in plan.measured for cell, _ in plan.preview(study)}
-        order = in_rounds(plan.cells, plan.trials, plan.seed, plan.cells_of_ways, first)
+        rounds = in_rounds(plan.cells, plan.trials, plan.seed, plan.cells_of_ways, first)
+        order = [(trial, cell) for trial, cell in rounds if trial <= plan.trials_of(cell.study)]
         if self.at_once > 1:
-            order = in_blocks(order, self.at_once, first)
+            order = [*in_blocks(order, self.at_once, first)]
         trials = [(cell, trial) for trial, cell in order]
         return {trial: len(trials) - place for place, trial in enumerate(trials)}
 

@@ -102,7 +102,15 @@ class RunPlan:
     @cached_property
     def trials_of_grid(self) -> list[Trial]:
         """All trials of the first grid."""
-        return [*product(self.cells, range(1, self.trials + 1)), *((cell, 1) for cell in self.cells_of_ways)]
+        rounds = product(self.cells, range(1, self.trials + 1))
+        return [
+            *((cell, trial) for cell, trial in rounds if trial <= self.trials_of(cell.study)),
+            *((cell, 1) for cell in self.cells_of_ways),
+        ]
+
+    def trials_of(self, study: str) -> int:
+        """Trials of each cell of a study's first grid."""
+        return min(self.study[study].trials or self.trials, self.trials)
 
     @cached_property
     def measured(self) -> list[str]:

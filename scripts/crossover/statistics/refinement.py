@@ -56,11 +56,14 @@ def plan_refinement(
     Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket, unless it is the
     trials that leave the crossover in doubt: the interval is wider than the bracket, or, where there is none, a
     measured size lies within. The stages after them add trials at both ends of the bracket, and at sizes between them,
-    while the interval is wider than the target, or unknown. `found` is on the size axis, `measured` are the sizes that
-    need no measuring, `trials` is the run's number of trials per cell. New sizes are multiples of `granularity`, or
-    taken from `sizes` if the workload can build only these. `to_x` maps a size to what the crossover is read over,
-    where the target holds.
+    while the interval is wider than the target, or unknown; at all sizes where single trials cross several times, which
+    may be chance. `found` is on the size axis, `measured` are the sizes that need no measuring, `trials` is the run's
+    number of trials per cell. New sizes are multiples of `granularity`, or taken from `sizes` if the workload can build
+    only these. `to_x` maps a size to what the crossover is read over, where the target holds.
     """
+    trial_stage = stage - refinement.bisections
+    if found.status == "multiple" and trials == 1 and 0 < trial_stage <= refinement.trial_stages:
+        return Plan("add_trials", trials=dict.fromkeys(sorted(measured), 1 + refinement.extra_trials))
     if found.status not in REFINED or found.bracket is None:
         return Plan("no_bracket")
     low, high = (round(end) for end in found.bracket if end is not None)
@@ -74,7 +77,6 @@ def plan_refinement(
         offered = _around(low, high, granularity) if sizes is None else sizes
         middle = _nearest_to_middle(low, high, set(offered).difference(measured))
         return Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
-    trial_stage = stage - refinement.bisections
     if trial_stage > refinement.trial_stages or refinement.extra_trials == 0:
         return Plan("done")
     width = half_width(found, to_x)

@@ -68,6 +68,14 @@ def test_a_training_has_a_row_for_each_seed_whatever_is_timed() -> None:
     assert replace(found, seed=10).trainings[0].endswith("seed-11.parquet")
 
 
+@pytest.mark.parametrize(("trials", "measured"), [(None, [1, 2]), (1, [1]), (5, [1, 2])])
+def test_a_study_may_have_fewer_trials_than_the_run_never_more(trials: int | None, measured: list[int]) -> None:
+    found = of_one_study(trials=trials, sizes=(2,), devices=("cpu",))
+    assert [trial for _, trial in found.trials_of_grid] == measured
+    places = Rounds(found, at_once=1)._places
+    assert sorted(trial for _, trial in places) == measured
+
+
 def test_only_refined_studies_start_a_stage() -> None:
     found = plan()
     assert found.stages == {"disc_depth": 4, "hsf_width": 4}

@@ -110,6 +110,16 @@ def test_sizes_that_single_trials_left_between_the_ends_of_a_bracket_get_trials_
     assert plan_refinement(found, {50, 100, 200, 400, 800}, 1, 1, refinement) == expected
 
 
+@pytest.mark.parametrize(("stage", "trials"), [(1, 3), (2, 1), (1, 1)])
+def test_where_single_trials_cross_several_times_all_sizes_get_trials(stage: int, trials: int) -> None:
+    refinement = Refinement(bisections=0, extra_trials=2, trial_stages=1)
+    found = plan_refinement(
+        Crossover("multiple", roots=(20.0, 40.0, 60.0)), {10, 30, 50, 90}, stage, trials, refinement
+    )
+    expected = Plan("add_trials", trials=dict.fromkeys((10, 30, 50, 90), 3))
+    assert found == (expected if (stage, trials) == (1, 1) else Plan("no_bracket"))
+
+
 @pytest.fixture
 def rows(row: Row) -> Rows:
     """Builds rows of sides, each a device and perhaps a precision; odd and even trials are 2 % apart.
