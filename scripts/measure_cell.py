@@ -85,7 +85,8 @@ def _kind(field: Field[Any]) -> Callable[[str], int | float]:
         return whole_number(2, MOST) if field.name == "blocks_min" else positive
     if field.name.endswith("tolerance"):
         return tolerance
-    return seconds if field.name.endswith("min_s") and field.name != "block_min_s" else seconds_above_0
+    may_be_0 = ("warmup_min_s", "warmup_accelerator_min_s", "timed_min_s")
+    return seconds if field.name in may_be_0 else seconds_above_0
 
 
 def main(arguments: list[str]) -> None:

@@ -52,7 +52,7 @@ def copy_heap() -> None:
 
     Otherwise it would copy a page at the first write, within the steps that are timed: pybind11 links each of its
     objects into a table that is spread over the heap. A copy interrupts every thread of the process, which made steps
-    of 0.2 ms on two threads 1.08 times as long. To be called while there is but one thread.
+    of 0.2 ms on two threads 1.09 times as long. To be called while there is but one thread.
     """
     libc = ctypes.CDLL(None)
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
