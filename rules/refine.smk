@@ -51,7 +51,7 @@ checkpoint plan_refinement:
             for name in PLAN.stages
         },
         x_axes={name: PLAN.study[name].x_axis for name in PLAN.stages},
-        trials=PLAN.trials,
+        trials={name: PLAN.trials_of(name) for name in PLAN.stages},
         ways={name: asdict(PLAN.ways[name]) for name in PLAN.stages if name in PLAN.ways},
         several_hosts=SEVERAL_HOSTS,
     message:

@@ -27,29 +27,27 @@ def main(arguments: list[str]) -> None:
     write_csv(spreads, options.output.with_name(f"spread_{options.output.name}"))
     write_csv(best, options.output.with_name(f"best_{options.output.name}"))
     inside, found = coverage["crossing"] == INSIDE, coverage["status"].isin(CROSSINGS)
-    columns, axes = ["share", "coverage", "half_width", "error"], ["spread", "first", "trials", "crossing"]
-    by_shape = coverage[inside & (coverage["status"] == "bracketed")].groupby(["shape", "trials", "method"])[columns]
+    columns, axes = ["share", "coverage", "half_width", "error"], ["spread", "effort", "crossing"]
+    by_shape = coverage[inside & (coverage["status"] == "bracketed")].groupby(["shape", "effort", "method"])[columns]
     invented = coverage[~inside & (coverage["method"] == "ours")].assign(share=coverage["share"].where(found, 0))
     print("Crossings within the range\n", by_shape.mean().round(3).to_string(), "\n", sep="")
     tied = coverage[inside & (coverage["status"] == "edge_tie") & (coverage["method"] == "ours")]
     print("Ties at an end, with a crossing within the range: how often it lies beyond the bound")
-    print(tied.groupby(["shape", "trials"])[["share", "coverage"]].mean().round(3).to_string(), "\n", sep="")
+    print(tied.groupby(["shape", "effort"])[["share", "coverage"]].mean().round(3).to_string(), "\n", sep="")
     print("Crossings that are not there: largest share of simulations that found one")
-    print(invented.groupby(["crossing", "trials"])["share"].max().unstack().round(3).to_string())
+    print(invented.groupby(["crossing", "effort"])["share"].max().unstack().round(3).to_string())
     ours = spreads[spreads["method"] == "ours"]
     crossing = ours[(ours["crossing"] == INSIDE) & (ours["status"] == "bracketed")]
     print("\nOther spreads between trials, with a crossing within the range")
-    print(
-        crossing.groupby(["spread", "first", "trials"], sort=False)[columns].mean().round(3).to_string(), "\n", sep=""
-    )
+    print(crossing.groupby(["spread", "effort"], sort=False)[columns].mean().round(3).to_string(), "\n", sep="")
     claimed = ours["share"].where(ours["status"].isin(CROSSINGS), 0).groupby([ours[axis] for axis in axes], sort=False)
     print("Crossings that are not there: share of simulations that found one")
     print(claimed.sum().unstack("crossing").drop(columns=INSIDE).round(3).to_string())
-    bracketed = best[best["status"] == "bracketed"].groupby(["differ", "ways", "trials", "method"])[columns]
+    bracketed = best[best["status"] == "bracketed"].groupby(["differ", "ways", "effort", "method"])[columns]
     print("\nDevices at their best\n", bracketed.mean().round(3).to_string(), "\n", sep="")
     print("Ways and devices that all take the same time: how they come out")
     equal = best[(best["differ"] == NO_DEVICE) & (best["method"] == "ours")]
-    print(equal.set_index(["ways", "trials", "status"])[["share", "chance"]].round(3).to_string())
+    print(equal.set_index(["ways", "effort", "status"])[["share", "chance"]].round(3).to_string())
 
 
 if __name__ == "__main__":

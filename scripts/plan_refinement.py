@@ -23,7 +23,7 @@ def plan_refinement(
     stage: int,
     refinements: Mapping[str, Refinement],
     x_axes: Mapping[str, str],
-    trials: int,
+    trials: Mapping[str, int],
     ways: Mapping[str, Ways],
     several_hosts: bool,
     path_to_plan: Path,

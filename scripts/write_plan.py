@@ -33,7 +33,7 @@ def write_plan(
         studies={name: with_rows(asdict(study)) for name, study in run.study.items()},
         devices=run.devices,
         cells=[cell.values for cell in run.cells],
-        trials=run.trials,
+        trials=run.rounds,
         rows=run.rows(run.trials_of_grid),
         trainings=run.trainings,
         searches=run.searches_asked,

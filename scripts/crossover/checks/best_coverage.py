@@ -11,7 +11,7 @@ import pandas as pd
 
 from crossover.checks.coverage import SMALLEST, SPAN, first_grid, judged
 from crossover.checks.simulation import PROCESS_SD, SHAPES
-from crossover.config.studies import Refinement
+from crossover.config.studies import PRESETS, Refinement
 from crossover.statistics.best import Way, WaysAtSizes
 from crossover.statistics.crossover import Crossover, crossover_of
 from crossover.statistics.crossover_curve import advantages_of_cells
@@ -38,20 +38,19 @@ class BestCase:
     shape: str
     ways: tuple[int, int]
     """Of the CPU and of the GPU."""
-    trials: int
+    effort: str = "default"
 
 
 def best_cases() -> list[BestCase]:
     """All settings; those without a crossing last."""
     counts = ((2, 2), (1, 4), (2, 3), (4, 4), (6, 6))
     inside = [
-        BestCase(differ, shape, ways, trials)
+        BestCase(differ, shape, ways)
         for differ in (EQUAL, NEAR, CROSSING)
         for shape in ("power_laws", "launch_floor")
         for ways in counts
-        for trials in (3, 5)
     ]
-    return inside + [BestCase(NO_DEVICE, "", ways, trials) for ways in ((2, 2), (6, 6)) for trials in (3, 5)]
+    return inside + [BestCase(NO_DEVICE, "", ways) for ways in ((2, 2), (6, 6))]
 
 
 @dataclass
@@ -111,23 +110,23 @@ class Devices:
         new = self.spreads[device][place] * self.generator.standard_normal(max(0, trials - len(old)))
         ways[way] = np.concatenate([old, truth + new])
 
-    def measure_first_grid(self, *, once: bool) -> None:
+    def measure_first_grid(self, first: int, *, once: bool) -> None:
         """Measure every way at each size; all but the first of a device once, or as often as that."""
         for size, (device, count) in product(first_grid(FACTOR), enumerate(self.case.ways)):
             for place in range(count):
-                self.measure(device, size, (str(place),), 1 if once and place else self.case.trials)
+                self.measure(device, size, (str(place),), 1 if once and place else first)
 
     @property
     def at_sizes(self) -> tuple[WaysAtSizes, ...]:
         """The ways of each device as they were measured so far."""
         return tuple(WaysAtSizes(dict(sorted(own.items()))) for own in self.measured)
 
-    def refine(self, stage: int, refinement: Refinement) -> None:
+    def refine(self, stage: int, trials: int, refinement: Refinement) -> None:
         """Measure what a stage adds, in ways in play, as `plan_stage` plans it."""
-        found, trials = self.found(), self.case.trials
+        found = self.found()
         plan = plan_refinement(found, {*self.measured[0]}, stage, trials, refinement)
         for place, device in enumerate(self.at_sizes):
-            for (way, size), numbers in trials_of_ways(device, plan, found, trials).items():
+            for (way, size), numbers in trials_of_ways(device, plan, found, refinement.first(trials)).items():
                 self.measure(place, size, way, max(numbers, default=0))
 
     def found(self, *, corrected: bool = True) -> Crossover:
@@ -151,10 +150,11 @@ def simulate_best(case: BestCase, simulations: int, seed: int) -> pd.DataFrame:
     rows = []
     for number in range(simulations):
         generator = np.random.default_rng([seed, number, *(ord(letter) for letter in str(case))])
-        devices, refinement = Devices(case, generator), Refinement()
-        devices.measure_first_grid(once=case.differ != NO_DEVICE)
-        for stage in range(1, refinement.bisections + 2):
-            devices.refine(stage, refinement)
+        devices, preset = Devices(case, generator), PRESETS[case.effort]
+        trials, refinement = preset.trials, preset.refinement
+        devices.measure_first_grid(refinement.first(trials), once=case.differ != NO_DEVICE)
+        for stage in range(1, refinement.bisections + len(refinement.trials_of_stages(trials)) + 1):
+            devices.refine(stage, trials, refinement)
         first = [best[2].get(FIRST, 0.0) for best in devices.at_sizes[0].at_best.values()]
         chance = float(np.mean(first))
         true = devices.crossings()

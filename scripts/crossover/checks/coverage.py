@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crossover.checks.simulation import KINKS, NOISES, SHAPES, SPREADS, STEPS, Machine, crossing_at, true_crossings
-from crossover.config.studies import Refinement
+from crossover.config.studies import PRESETS, Refinement
 from crossover.statistics.crossover import Crossover, crossover_of
 from crossover.statistics.crossover_curve import advantages_of_cells
 from crossover.statistics.intervals import Floats
@@ -31,6 +31,8 @@ NONE: Floats = np.empty(0)
 
 RESAMPLES = 200
 
+EFFORTS = ("quick", "default")
+
 Samples = Mapping[float, tuple[Floats, Floats]]
 """ln(seconds) by size in ascending order, of shape (trials, samples): the baseline's, the contender's."""
 
@@ -42,31 +44,30 @@ class Case:
     crossing: str
     """Where the true one lies. `never`: ahead by 10 % everywhere; `plateau`: behind at first, then equal."""
     shape: str
-    trials: int
+    effort: str
+    """One of EFFORTS."""
     factor: float = 3
     """Between neighbouring sizes of the first grid."""
     spread: str = "2 to 10 %"
     """One of SPREADS."""
-    first: int | None = None
-    """Trials at every size before those of the first bracket get `trials`, or all with several; None: as many."""
 
 
 def cases() -> list[Case]:
     """All settings, those with a crossing inside the range first."""
-    plain = [Case(INSIDE, shape, trials) for shape in (*SHAPES, *KINKS, *STEPS) for trials in (3, 5)]
-    grids = [Case(INSIDE, shape, trials, factor) for shape in CURVED for trials in (3, 5) for factor in (2, 3.5)]
-    outside = [Case(where, shape, trials) for where in OUTSIDE for shape in STEEP_AND_SHALLOW for trials in (3, 5)]
-    none = [Case(where, "", trials) for where in (NEVER, TIE, PLATEAU) for trials in (3, 5)]
+    plain = [Case(INSIDE, shape, effort) for shape in (*SHAPES, *KINKS, *STEPS) for effort in EFFORTS]
+    grids = [Case(INSIDE, shape, effort, factor) for shape in CURVED for effort in EFFORTS for factor in (2, 3.5)]
+    outside = [Case(where, shape, effort) for where in OUTSIDE for shape in STEEP_AND_SHALLOW for effort in EFFORTS]
+    none = [Case(where, "", effort) for where in (NEVER, TIE, PLATEAU) for effort in EFFORTS]
     return plain + grids + outside + none
 
 
 def spread_cases() -> list[Case]:
-    """Every spread with 3, 8 and 16 trials, and with one at every size and three at those of the first bracket."""
+    """Every spread with every effort."""
     settings = [(INSIDE, shape) for shape in STEEP_AND_SHALLOW] + [(TIE, ""), (PLATEAU, "")]
     return [
-        Case(crossing, shape, trials, spread=spread, first=first)
+        Case(crossing, shape, effort, spread=spread)
         for spread in SPREADS
-        for trials, first in ((3, 1), (3, None), (8, None), (16, None))
+        for effort in EFFORTS
         for crossing, shape in settings
     ]
 
@@ -92,27 +93,16 @@ def advantage_of(case: Case, generator: np.random.Generator) -> tuple[Callable[[
     return lambda n: np.full(len(n), level), NONE
 
 
-def refine(
-    machine: Machine, sizes: Sequence[int], trials: int, refinement: Refinement, first: int | None = None
-) -> list[Crossover]:
-    """Measure the sizes, then stage by stage what the refinement plans; what is found after each stage.
-
-    `first` is as in `Case`.
-    """
-    machine.measure(sizes, first or trials)
+def refine(machine: Machine, sizes: Sequence[int], trials: int, refinement: Refinement) -> list[Crossover]:
+    """Measure the sizes, then stage by stage what the refinement plans; what is found after each stage."""
+    machine.measure(sizes, refinement.first(trials))
     found = crossover_of(advantages_of_cells(medians(machine.samples)))
-    if first and (found.bracket or found.status == "multiple"):
-        low, high = (
-            end or default for end, default in zip(found.bracket or (0, 0), (sizes[0], sizes[-1]), strict=True)
-        )
-        machine.measure([size for size in sizes if low <= size <= high], trials)
-        found = crossover_of(advantages_of_cells(medians(machine.samples)))
     history = [found]
-    for stage in range(1, refinement.bisections + 2):
+    for stage in range(1, refinement.bisections + len(refinement.trials_of_stages(trials)) + 1):
         plan = plan_refinement(found, {round(size) for size in machine.samples}, stage, trials, refinement)
-        machine.measure(plan.sizes, trials)
-        for size, wanted in plan.trials.items():
-            machine.measure([size], wanted)
+        machine.measure(plan.sizes, refinement.first(trials))
+        for wanted in {*plan.trials.values()}:
+            machine.measure([*plan.trials], wanted)
         if plan.sizes or plan.trials:
             found = crossover_of(advantages_of_cells(medians(machine.samples)))
         history.append(found)
@@ -165,8 +155,12 @@ def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
         generator = np.random.default_rng([seed, number, *(ord(letter) for letter in str(case))])
         advantage, true = advantage_of(case, generator)
         machine = Machine(advantage, NOISES[number % len(NOISES)], generator, spread=SPREADS[case.spread])
-        history = refine(machine, first_grid(case.factor), case.trials, Refinement(), case.first)
-        found = {"ours": history[-1], "ours_without_extra_trials": history[-2], "ours_first_grid": history[0]}
+        preset = PRESETS[case.effort]
+        history = refine(machine, first_grid(case.factor), preset.trials, preset.refinement)
+        if len(true) and (drift := machine.mean_drift):
+            true = true_crossings(lambda n, add=drift, of=advantage: of(n) + add, float(np.median(true)))  # type: ignore[misc]
+        grown = history[preset.refinement.bisections]
+        found = {"ours": history[-1], "ours_without_further_trials": grown, "ours_first_grid": history[0]}
         if number % OTHERS_EVERY == 0 and case.crossing == INSIDE:
             found["steps_bootstrap"] = steps_bootstrap(machine.samples, generator)
             found["first_win"] = first_win(machine.samples)
@@ -197,4 +191,4 @@ def coverage_rows(case: Case, simulations: int, seed: int) -> pd.DataFrame:
     groups = found.groupby(["method", "status"])
     table = groups.agg(coverage=("held", "mean"), half_width=("half_width", "median"), error=("error", "median"))
     table.insert(0, "share", groups.size() / tried.reindex(table.index.get_level_values("method")).to_numpy())
-    return pd.DataFrame([asdict(case) | {"first": case.first or case.trials}]).merge(table.reset_index(), how="cross")
+    return pd.DataFrame([asdict(case)]).merge(table.reset_index(), how="cross")

@@ -169,6 +169,11 @@ class Machine:
         self.walk = np.concatenate([self.walk, rounds])
         return rounds
 
+    @property
+    def mean_drift(self) -> float:
+        """What the rounds so far added to ln(baseline time / contender time) on average."""
+        return float((self.walk[:, 0] - self.walk[:, 1]).mean()) if len(self.walk) else 0.0
+
     def _trials(self, count: int, process_sd: float) -> Floats:
         """Deviations of new trials' samples from the truth, on the log scale."""
         draw = self.generator

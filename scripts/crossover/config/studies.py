@@ -57,14 +57,23 @@ class Refinement:
     target_width: float = 0.05
     """Half width of the crossover's interval, as a share of it; a wider one asks for further trials."""
     extra_trials: int = 8
-    """Most further trials of a cell."""
+    """Trials of the sizes at a crossover beyond the run's, where these leave its interval wider than that."""
     pairs: tuple[str, ...] = ("device",)
     """What is compared where crossovers are narrowed down; a study with `ways` adds `best`."""
-    trial_stages: int = 2
-    """Stages that add the further trials, each an equal share, while the interval is too wide."""
+    first_trials: int = 4
+    """Trials of every size; those of the run go to the sizes that a crossover depends on."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs", tuple(self.pairs))  # a file has a list
+
+    def first(self, trials: int) -> int:
+        """Trials of every size, where a cell has at most so many."""
+        return min(self.first_trials, trials)
+
+    def trials_of_stages(self, trials: int) -> tuple[int, ...]:
+        """How many trials the sizes at a crossover have after each of the stages that follow the bisections."""
+        more = (trials,) if self.first_trials < trials else ()
+        return (*more, trials + self.extra_trials) if self.extra_trials else more
 
 
 @dataclass(frozen=True)
@@ -78,9 +87,15 @@ class Preset:
 
 PRESETS = {
     "quick": Preset(
-        trials=1,
-        effort=Effort(warmup_max_s=3.0, warmup_tolerance=0.03, timed_max_s=0.3, latencies_max_s=3.0),
-        refinement=Refinement(bisections=0, extra_trials=2, trial_stages=1),  # so that the crossover has an interval
+        trials=3,
+        effort=Effort(
+            warmup_accelerator_min_s=0.3,
+            warmup_max_s=3.0,
+            warmup_tolerance=0.05,
+            timed_max_s=0.2,
+            latencies_max_s=3.0,
+        ),
+        refinement=Refinement(bisections=0, extra_trials=0, first_trials=1),
     ),
     "default": Preset(trials=8),
     "thorough": Preset(trials=15),
@@ -292,13 +307,13 @@ class Study:
         ]
 
 
-def cells_of_ways(study: Study, devices: Sequence[str], trials: int) -> list[Cell]:
-    """The cells that a study's `ways` add to its grid; none in a run of one trial a cell, which is a first look.
+def cells_of_ways(study: Study, devices: Sequence[str]) -> list[Cell]:
+    """The cells that a study's `ways` add to its grid.
 
     A CPU has no CUDA graph, and on fewer cores it runs the study's own executions alone.
     """
     ways = Ways.of(vars(study))
-    if ways is None or trials == 1:
+    if ways is None:
         return []
     widened = replace(
         study,

@@ -178,7 +178,7 @@ def _way_problems(study: Study) -> Iterator[str]:
         others = [str(one) for one in asked if one not in own]
         if others:
             yield f"ways.{key}: {listed(others)} not among the study's own; allowed: {', '.join(map(str, own))}"
-    if study.timed and not cells_of_ways(study, DEVICES, trials=2):
+    if study.timed and not cells_of_ways(study, DEVICES):
         yield (
             "ways: nothing to compare that the study does not measure; allowed: null, or other executions, precisions "
             "or threads, in a study of the CPU and another device"

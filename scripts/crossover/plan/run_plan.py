@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,10 @@ from crossover.config.studies import (
     quality_of,
     trained_cells,
 )
-from crossover.config.words import AXES, HERE, threads_of_side
+from crossover.config.words import AXES, BASELINE, HERE, threads_of_side
 from crossover.config.workloads import NULL, workload_traits
 from crossover.plan.classes import Classes, devices_of, on_classes, placed
-from crossover.plan.stages import path_of_row, stages_of
+from crossover.plan.stages import path_of_row, refinement_on, stages_of
 
 Trial = tuple[Cell, int]
 """A cell and the number of its trial."""
@@ -91,8 +90,9 @@ class RunPlan:
 
     @cached_property
     def cells_of_ways(self) -> list[Cell]:
-        """The cells that the studies' `ways` add, which the first grid measures once."""
-        return self._placed(cell for study in self.studies for cell in cells_of_ways(study, self.devices, self.trials))
+        """The cells that the studies' `ways` add, which the first grid measures once; none of a first look."""
+        compared = [study for study in self.studies if self.first_trials(study.name) > 1]
+        return self._placed(cell for study in compared for cell in cells_of_ways(study, self.devices))
 
     @cached_property
     def ways(self) -> dict[str, Ways]:
@@ -102,15 +102,23 @@ class RunPlan:
     @cached_property
     def trials_of_grid(self) -> list[Trial]:
         """All trials of the first grid."""
-        rounds = product(self.cells, range(1, self.trials + 1))
-        return [
-            *((cell, trial) for cell, trial in rounds if trial <= self.trials_of(cell.study)),
-            *((cell, 1) for cell in self.cells_of_ways),
-        ]
+        own = ((cell, trial) for cell in self.cells for trial in range(1, self.first_trials(cell.study) + 1))
+        return [*own, *((cell, 1) for cell in self.cells_of_ways)]
 
     def trials_of(self, study: str) -> int:
-        """Trials of each cell of a study's first grid."""
+        """Most trials of a cell of a study, before those that a wide interval asks for."""
         return min(self.study[study].trials or self.trials, self.trials)
+
+    def first_trials(self, study: str) -> int:
+        """Trials of each cell of a study's first grid: all of them, unless a crossover says where they go."""
+        trials = self.trials_of(study)
+        refined = refinement_on(self.study[study], (*self.devices, BASELINE, "cuda"), self.refinement)
+        return trials if refined is None else refined.first(trials)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the first grid."""
+        return max((self.first_trials(study.name) for study in self.studies), default=0)
 
     @cached_property
     def measured(self) -> list[str]:
@@ -123,13 +131,16 @@ class RunPlan:
 
         Mistakes in measuring latency are told apart from their right ways by several trials alone.
         """
-        measured = self.measured if self.trials > 1 else self.measured[:-1]
+        measured = self.measured if self.rounds > 1 else self.measured[:-1]
         return [name for name in measured if not self.study[name].latency_mistakes]
 
     @cached_property
     def stages(self) -> dict[str, int]:
         """Stages of refinement of each study that is refined."""
-        stages = {study.name: stages_of(study, self.devices, self.refinement) for study in self.studies}
+        stages = {
+            study.name: stages_of(study, self.devices, self.refinement, self.trials_of(study.name))
+            for study in self.studies
+        }
         return {name: count for name, count in stages.items() if count}
 
     @property

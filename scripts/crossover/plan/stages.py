@@ -43,12 +43,12 @@ def _with_others(plain: str, values: Sequence[str]) -> bool:
     return plain in values and len(values) > 1
 
 
-def stages_of(study: Study, devices: Sequence[str], run: Refinement) -> int:
+def stages_of(study: Study, devices: Sequence[str], run: Refinement, trials: int) -> int:
     """Stages of a study's refinement on the run's devices; 0 if there is no crossover to narrow down."""
     refinement = refinement_on(study, devices, run)
     if refinement is None:
         return 0
-    return refinement.bisections + (refinement.trial_stages if refinement.extra_trials else 0)
+    return refinement.bisections + len(refinement.trials_of_stages(trials))
 
 
 def path_of_row(cell: Cell, trial: int, repeat: int = 0) -> Path:

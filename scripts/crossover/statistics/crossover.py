@@ -45,6 +45,8 @@ class Crossover:
     """The largest size at which the contender is significantly slower, simultaneously over all sizes."""
     faster_from: float | None = None
     """The smallest size at which it is significantly faster."""
+    unsure: tuple[float, ...] = ()
+    """Sizes at which the trials leave the sign in doubt."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ def estimate_crossover(
 def crossover_of(advantages: Advantages) -> Crossover:
     """The crossover where L changes its sign beyond doubt."""
     slower_up_to, faster_from = advantages.significant_ends()
-    return replace(_crossing(advantages), slower_up_to=slower_up_to, faster_from=faster_from)
+    unsure = tuple(advantages.sizes[advantages.sure_signs() == 0].tolist())
+    return replace(_crossing(advantages), slower_up_to=slower_up_to, faster_from=faster_from, unsure=unsure)
 
 
 def _crossing(advantages: Advantages) -> Crossover:

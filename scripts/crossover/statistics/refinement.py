@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,16 +29,16 @@ class Plan:
     """What a stage adds for one pair of sides, and why."""
 
     decision: str
-    """bisect, add_trials; or why nothing is added: no_bracket, noisy, no_size_left, done, narrow_enough."""
+    """bisect, add_trials; or why nothing is added: no_bracket, noisy, no_size_left, done, narrow_enough, decided."""
     sizes: tuple[int, ...] = ()
-    """New sizes, for both sides and all trials."""
+    """New sizes, for both sides and as many trials as every size has at first."""
     trials: Mapping[int, int] = field(default_factory=dict)
     """Sizes already measured, and how many trials they shall have on both sides."""
 
-    def numbers(self, trials: int) -> dict[int, range]:
-        """Numbers of the trials to measure by size, where a cell of the run has so many trials."""
-        new = {size: range(1, trials + 1) for size in self.sizes}
-        return new | {size: range(trials + 1, most + 1) for size, most in self.trials.items()}
+    def numbers(self, first: int) -> dict[int, range]:
+        """Numbers of the trials to measure by size, where every size has so many at first."""
+        new = {size: range(1, first + 1) for size in self.sizes}
+        return new | {size: range(first + 1, most + 1) for size, most in self.trials.items()}
 
 
 def plan_refinement(
@@ -55,36 +55,55 @@ def plan_refinement(
 
     Each of the first `bisections` stages adds the size nearest to the geometric middle of the bracket, unless it is the
     trials that leave the crossover in doubt: the interval is wider than the bracket, or, where there is none, a
-    measured size lies within. The stages after them add trials at both ends of the bracket, and at sizes between them,
-    while the interval is wider than the target, or unknown; at all sizes where single trials cross several times, which
-    may be chance. `found` is on the size axis, `measured` are the sizes that need no measuring, `trials` is the run's
-    number of trials per cell. New sizes are multiples of `granularity`, or taken from `sizes` if the workload can build
-    only these. `to_x` maps a size to what the crossover is read over, where the target holds.
+    measured size lies within. The next stage gives the run's `trials` to the sizes that the crossover depends on, while
+    its interval is wider than the target, or unknown, and to those at which it is in doubt which side is ahead. The
+    last one adds `extra_trials` to the former. `found` is on the size axis, `measured` are the sizes that need no
+    measuring. New sizes are multiples of `granularity`, or taken from `sizes` if the workload can build only these.
+    `to_x` maps a size to what the crossover is read over, where the target holds.
     """
-    trial_stage = stage - refinement.bisections
-    if found.status == "multiple" and trials == 1 and 0 < trial_stage <= refinement.trial_stages:
-        return Plan("add_trials", trials=dict.fromkeys(sorted(measured), 1 + refinement.extra_trials))
+    if stage <= refinement.bisections:
+        return _bisect(found, measured, granularity, sizes)
+    targets = refinement.trials_of_stages(trials)
+    number = stage - refinement.bisections - 1
+    if number >= len(targets):
+        return Plan("done")
+    bracketed = found.status in REFINED and found.bracket is not None
+    if not bracketed and targets[number] > trials:
+        return Plan("no_bracket")
+    width = half_width(found, to_x)
+    if bracketed and width is not None and width <= refinement.target_width:
+        return Plan("narrow_enough")
+    near = _in_doubt(found, sorted(measured), singly=refinement.first(trials) == 1)
+    return Plan("add_trials", trials=dict.fromkeys(near, targets[number])) if near else Plan("decided")
+
+
+def _bisect(found: Crossover, measured: Collection[int], granularity: int, sizes: tuple[int, ...] | None) -> Plan:
     if found.status not in REFINED or found.bracket is None:
         return Plan("no_bracket")
     low, high = (round(end) for end in found.bracket if end is not None)
-    if stage <= refinement.bisections:
-        if found.low is None or found.high is None:
-            noisy = any(low < size < high for size in measured)
-        else:
-            noisy = found.high / found.low > high / low
-        if noisy:
-            return Plan("noisy")
-        offered = _around(low, high, granularity) if sizes is None else sizes
-        middle = _nearest_to_middle(low, high, set(offered).difference(measured))
-        return Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
-    if trial_stage > refinement.trial_stages or refinement.extra_trials == 0:
-        return Plan("done")
-    width = half_width(found, to_x)
-    if width is not None and width <= refinement.target_width:
-        return Plan("narrow_enough")
-    near = sorted(size for size in {low, high}.union(measured) if low <= size <= high)
-    most = trials + math.ceil(refinement.extra_trials * trial_stage / refinement.trial_stages)
-    return Plan("add_trials", trials=dict.fromkeys(near, most))
+    if found.low is None or found.high is None:
+        noisy = any(low < size < high for size in measured)
+    else:
+        noisy = found.high / found.low > high / low
+    if noisy:
+        return Plan("noisy")
+    offered = _around(low, high, granularity) if sizes is None else sizes
+    middle = _nearest_to_middle(low, high, set(offered).difference(measured))
+    return Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
+
+
+def _in_doubt(found: Crossover, measured: Sequence[int], *, singly: bool) -> list[int]:
+    """The sizes within the bracket; without one, the sizes without a sure sign and their neighbours.
+
+    All of them where single trials cross several times, which may be chance.
+    """
+    if found.status in REFINED and found.bracket is not None:
+        low, high = (round(end) for end in found.bracket if end is not None)
+        return [size for size in measured if low <= size <= high]
+    if singly and found.status == "multiple":
+        return list(measured)
+    unsure = {measured.index(round(size)) for size in found.unsure}
+    return [size for place, size in enumerate(measured) if unsure & {place - 1, place, place + 1}]
 
 
 def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
@@ -111,18 +130,20 @@ def plan_stage(
     stage: int,
     refinements: Mapping[str, Refinement],
     x_axes: Mapping[str, str],
-    trials: int,
+    trials: Mapping[str, int],
     ways: WaysByStudy | None = None,
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
     """The trials that a stage, from 1, adds to each cell, and for each line and pair what was found and decided.
 
     `refinements` says by study how it is refined, `x_axes` what its crossovers are read over (size or parameters),
-    `trials` how many trials a cell of the run has, `ways` which studies compare devices at their best.
+    `trials` how many trials a cell has at most, before those that a wide interval asks for, and `ways` which studies
+    compare devices at their best.
     """
     every = with_ok_times(measurements)
     timed = of_own_grid(every, ways or {})
     lines = dict(iter(timed.groupby(LINE_AXES)))
     x_axes = x_axes_of(x_axes, timed)
+    first = {study: refinements[study].first(most) for study, most in trials.items()}
     wanted: dict[Cell, set[int]] = defaultdict(set)
     why = []
 
@@ -133,7 +154,9 @@ def plan_stage(
         to_x = Interpolation(line["size"], line[over])
         own = workload_traits(axes["workload"])
         measured = {round(size) for size in table["size"]}
-        plan = plan_refinement(found, measured, stage, trials, refinement, own.granularity, own.sizes, to_x)
+        plan = plan_refinement(
+            found, measured, stage, trials[axes["study"]], refinement, own.granularity, own.sizes, to_x
+        )
         why.append(
             axes
             | {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
@@ -154,7 +177,7 @@ def plan_stage(
         line = lines[tuple(pairing.line[axis] for axis in LINE_AXES)]
         axes = first_row(line[LINE_AXES])
         plan, _ = decide(pairing, contender, line, axes)
-        for size, numbers in plan.numbers(trials).items():
+        for size, numbers in plan.numbers(first[axes["study"]]).items():
             for side in (pairing.baseline, contender):
                 cell = {**axes, "size": size, "device": pairing.device, pairing.pair: side}
                 wanted[Cell(**cell)].update(numbers)
@@ -162,17 +185,18 @@ def plan_stage(
     for best in best_lines(every, refined):
         for pairing in best.pairings():
             plan, found = decide(pairing, str(pairing.contender), pairing.trials, pairing.line)
+            own = first[str(best.axes["study"])]
             for device in (best.devices[pairing.baseline], best.devices[str(pairing.contender)]):
-                for (way, size), added in trials_of_ways(device, plan, found, trials).items():
+                for (way, size), added in trials_of_ways(device, plan, found, own).items():
                     wanted[Cell(**{**best.axes, "size": size, **dict(zip(WAY_AXES, way, strict=True))})].update(added)
     in_order = sorted(wanted, key=lambda cell: cell.path)
     return {cell: sorted(wanted[cell]) for cell in in_order}, why
 
 
-def trials_of_ways(device: WaysAtSizes, plan: Plan, found: Crossover, trials: int) -> dict[tuple[Way, int], set[int]]:
-    """The trials that a plan adds to a device's ways, and those that ways in play lack of the run's."""
-    added = {key: set(numbers) for key, numbers in device.unfinished(trials).items()}
-    for size, numbers in plan.numbers(trials).items():
+def trials_of_ways(device: WaysAtSizes, plan: Plan, found: Crossover, first: int) -> dict[tuple[Way, int], set[int]]:
+    """The trials that a plan adds to a device's ways, and those that ways in play lack of the `first` of every size."""
+    added = {key: set(numbers) for key, numbers in device.unfinished(first).items()}
+    for size, numbers in plan.numbers(first).items():
         near = [round(end) for end in found.bracket or () if end is not None] if size in plan.sizes else [size]
         for way in device.ways:
             if any(device.in_play(way, end) for end in near):

@@ -28,7 +28,7 @@ from crossover.tables.frames import records
 
 def test_the_true_crossover_is_that_of_the_fastest_ways() -> None:
     """A second GPU way, always e times as fast, moves the crossing of two power laws by e^(1 / 0.7)."""
-    devices = Devices(BestCase(EQUAL, "power_laws", (1, 2), 3), np.random.default_rng(3))
+    devices = Devices(BestCase(EQUAL, "power_laws", (1, 2)), np.random.default_rng(3))
     devices.near = 800.0
     assert devices.crossings() == pytest.approx([800], rel=0.01)
     devices.offsets = devices.offsets[0], np.array([[0.0, 0, 1], [-1.0, 0, 1]])
@@ -39,7 +39,7 @@ def test_the_true_crossover_is_that_of_the_fastest_ways() -> None:
     ("differ", "gaps", "tilts"), [(EQUAL, False, False), (NEAR, True, False), (CROSSING, True, True)]
 )
 def test_ways_differ_as_the_case_says(differ: str, gaps: bool, tilts: bool) -> None:
-    devices = Devices(BestCase(differ, "power_laws", (2, 3), 3), np.random.default_rng(0))
+    devices = Devices(BestCase(differ, "power_laws", (2, 3)), np.random.default_rng(0))
     times = devices.true_logs(1, FINE) - devices.true_logs(1, FINE)[0]
     assert times.shape == (3, len(FINE))
     assert bool(np.abs(times).max() > 1e-9) is gaps
@@ -47,23 +47,23 @@ def test_ways_differ_as_the_case_says(differ: str, gaps: bool, tilts: bool) -> N
 
 
 def test_without_noise_the_estimate_is_the_truth() -> None:
-    devices = Devices(BestCase(NEAR, "power_laws", (2, 3), 3), np.random.default_rng(1))
+    devices = Devices(BestCase(NEAR, "power_laws", (2, 3)), np.random.default_rng(1))
     devices.near, devices.spreads = 300.0, (np.full(2, 1e-6), np.full(3, 1e-6))
-    devices.measure_first_grid(once=True)
+    devices.measure_first_grid(3, once=True)
     assert {len(own[("1",)]) for own in devices.measured[0].values()} == {1}
-    devices.refine(1, Refinement())
+    devices.refine(1, 8, Refinement())
     assert len(devices.measured[0]) == len(first_grid(3)) + 1
-    devices.refine(2, Refinement())
+    devices.refine(2, 8, Refinement())
     assert devices.found().size == pytest.approx(devices.crossings()[0], rel=0.01)
 
 
-@pytest.mark.parametrize("case", [BestCase(NO_DEVICE, "", (6, 6), 3), BestCase(EQUAL, "power_laws", (2, 4), 3)])
+@pytest.mark.parametrize("case", [BestCase(NO_DEVICE, "", (6, 6)), BestCase(EQUAL, "power_laws", (2, 4))])
 def test_a_run_calls_what_is_simulated(case: BestCase, row: Callable[..., dict[str, Any]]) -> None:
     """The simulated trials as a run's table: the same crossover comes out of both."""
     ways = Ways((), ("eager", "compile"), ("fp32",), ("resident",), (), ("eager",), ("fp32",), ())
     for seed in range(3):
         devices = Devices(case, np.random.default_rng(seed))
-        devices.measure_first_grid(once=False)
+        devices.measure_first_grid(3, once=False)
         trials = [
             row(size=size, device=side, variant=f"way-{way[0]}", trial=trial, step_time_s=math.exp(log))
             for side, of_sizes in zip(("cpu", "cuda"), devices.measured, strict=True)
@@ -82,7 +82,7 @@ def test_a_run_calls_what_is_simulated(case: BestCase, row: Callable[..., dict[s
 
 def test_the_set_holds_the_true_crossover() -> None:
     """Of 70 simulations at 95 %, fewer than 61 occur about once in 250 times. The smallest mean is too small."""
-    rows = best_coverage_rows(BestCase(EQUAL, "power_laws", (1, 4), 3), 75, seed=0)
+    rows = best_coverage_rows(BestCase(EQUAL, "power_laws", (1, 4)), 75, seed=0)
     found = rows[rows["status"] == "bracketed"].set_index("method")
     assert found.loc["ours", "share"] > 0.8
     assert found.loc["ours", "coverage"] > 0.87
@@ -90,7 +90,7 @@ def test_the_set_holds_the_true_crossover() -> None:
 
 
 def test_ways_and_devices_that_take_the_same_are_not_told_apart() -> None:
-    rows = best_coverage_rows(BestCase(NO_DEVICE, "", (2, 2), 3), 60, seed=0)
+    rows = best_coverage_rows(BestCase(NO_DEVICE, "", (2, 2)), 60, seed=0)
     ours = rows[rows["method"] == "ours"].set_index("status")
     assert not {"bracketed", "reversed", "multiple", "below_range", "above_range"} & set(ours.index)
     assert ours.loc["undecided", "share"] > 0.85

@@ -21,7 +21,7 @@ from crossover.checks.coverage import (
     steps_bootstrap,
 )
 from crossover.checks.simulation import MIDDLE, SPREADS, Machine, Spread, crossing_at
-from crossover.config.studies import Refinement
+from crossover.config.studies import PRESETS, Refinement
 
 
 def quiet(shape: str, crossing: float, monkeypatch: pytest.MonkeyPatch) -> Machine:
@@ -34,7 +34,7 @@ def quiet(shape: str, crossing: float, monkeypatch: pytest.MonkeyPatch) -> Machi
 
 def test_without_noise_refinement_closes_in_on_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = quiet("launch_floor", 300, monkeypatch)
-    table = pd.DataFrame(refine(machine, first_grid(3), 3, Refinement()))
+    table = pd.DataFrame(refine(machine, first_grid(3), 8, Refinement()))
     assert len(set(machine.samples) - set(first_grid(3))) == 2
     errors, widths = (table["size"] / 300 - 1).abs(), table["high"] - table["low"]
     assert errors[2] < min(errors[0] / 5, 1e-3)
@@ -90,11 +90,10 @@ def test_a_drift_is_shared_by_the_sizes_of_a_round(monkeypatch: pytest.MonkeyPat
 
 def test_trials_of_a_first_bracket_come_after_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = quiet("power_laws", 300, monkeypatch)
-    refine(machine, first_grid(3), 3, Refinement(bisections=0), first=1)
+    refine(machine, first_grid(3), 3, PRESETS["quick"].refinement)
     assert {size: len(sides[0]) for size, sides in machine.samples.items()} == {
         **dict.fromkeys(first_grid(3), 1),
-        216: 3,
-        648: 3,
+        **dict.fromkeys((72, 216, 648, 1944), 3),
     }
 
 
@@ -105,10 +104,10 @@ def test_the_common_methods_on_a_machine_without_noise(monkeypatch: pytest.Monke
     assert steps_bootstrap(machine.samples, np.random.default_rng(0)).size == pytest.approx(300, rel=1e-3)
 
 
-@pytest.mark.parametrize(("shape", "trials"), [("launch_floor", 3), ("cache_knee", 5)])
-def test_the_set_holds_the_true_crossover(shape: str, trials: int) -> None:
+@pytest.mark.parametrize(("shape", "effort"), [("launch_floor", "quick"), ("cache_knee", "default")])
+def test_the_set_holds_the_true_crossover(shape: str, effort: str) -> None:
     """Of 75 simulations at 95 %, fewer than 66 occur about once in 250 times."""
-    rows = coverage_rows(Case(INSIDE, shape, trials, 3), 75, seed=0)
+    rows = coverage_rows(Case(INSIDE, shape, effort), 75, seed=0)
     found = rows[rows["status"] == "bracketed"].set_index("method")
     assert found.loc["ours", "share"] > 0.8
     assert found.loc["ours", "coverage"] > 0.88
@@ -120,7 +119,7 @@ def test_the_set_holds_the_true_crossover(shape: str, trials: int) -> None:
 @pytest.mark.parametrize("spread", ["by size, at random", "one size disturbed"])
 def test_single_trials_beside_three_find_what_they_alone_do_not(spread: str) -> None:
     """Without the spread of the other sizes, 76 and 62 % of 400 were found, of which 95 to 96 % held the truth."""
-    rows = coverage_rows(Case(INSIDE, "launch_floor", 3, spread=spread, first=1), 75, seed=0)
+    rows = coverage_rows(Case(INSIDE, "launch_floor", "quick", spread=spread), 75, seed=0)
     found = rows[rows["status"] == "bracketed"].set_index("method")
     assert found.loc["ours", "share"] > 0.86
     assert found.loc["ours", "coverage"] > 0.88
@@ -128,6 +127,6 @@ def test_single_trials_beside_three_find_what_they_alone_do_not(spread: str) -> 
 
 @pytest.mark.parametrize("crossing", [OUTSIDE[2], OUTSIDE[3], TIE, PLATEAU])
 def test_crossings_are_not_invented(crossing: str) -> None:
-    rows = coverage_rows(Case(crossing, "power_laws", 3, 3), 100, seed=0)
+    rows = coverage_rows(Case(crossing, "power_laws", "quick"), 100, seed=0)
     claimed = rows[(rows["method"] == "ours") & rows["status"].isin(["bracketed", "reversed", "multiple"])]
     assert claimed["share"].sum() <= 0.02

@@ -52,7 +52,7 @@ def test_schema_and_dataclasses_say_the_same() -> None:
 
 def test_quick_is_quicker() -> None:
     quick, default = shipped("config", "quick"), shipped("config")
-    assert (quick.trials, quick.refinement.extra_trials, quick.results) == (1, 2, "results/quick")
+    assert (quick.trials, quick.refinement.first_trials, quick.results) == (3, 1, "results/quick")
     assert quick.effort.timed_max_s < default.effort.timed_max_s
 
 
@@ -93,9 +93,9 @@ def test_missing_keys_take_the_schemas_defaults(folder: Any) -> None:
     ("before", "after", "trials", "effort", "bisections"),
     [
         ("thorough", None, 15, Effort(), 2),
-        ("quick", None, 1, PRESETS["quick"].effort, 0),
+        ("quick", None, 3, PRESETS["quick"].effort, 0),
         ({"preset": "thorough", "refinement": {"bisections": 0}}, None, 15, Effort(), 0),
-        ({"blocks_min": 7}, "quick", 1, PRESETS["quick"].effort, 0),
+        ({"blocks_min": 7}, "quick", 3, PRESETS["quick"].effort, 0),
         ({"blocks_min": 7}, {"preset": "thorough", "timed_max_s": 9}, 15, Effort(timed_max_s=9.0), 2),
         ("thorough", {"blocks_min": 7}, 15, Effort(blocks_min=7), 2),
         ({"blocks_min": 7}, {"refinement": {"bisections": 1}}, 8, Effort(blocks_min=7), 1),

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from crossover.config.studies import PRESETS
 from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan, cell_of
 from plans import CLASSES, configured, planned
@@ -78,10 +79,10 @@ def test_a_study_may_have_fewer_trials_than_the_run_never_more(trials: int | Non
 
 def test_only_refined_studies_start_a_stage() -> None:
     found = plan()
-    assert found.stages == {"disc_depth": 4, "hsf_width": 4}
-    assert found.last_stage == 4
+    assert found.stages == {"disc_depth": 3, "hsf_width": 3}  # all of the trials come first
+    assert replace(found, trials=8).last_stage == 4
     fixed = replace(found, studies=(found.studies[0], replace(found.studies[1], refinement=None)))
-    assert fixed.stages == {"disc_depth": 4}
+    assert fixed.stages == {"disc_depth": 3}
     assert {cell.study for cell, _ in fixed.refined_trials()} == {"disc_depth"}
     assert replace(found, own_devices=("cpu",)).last_stage == 0
 
@@ -114,3 +115,17 @@ def test_ways_add_one_trial_each_and_change_nothing_else() -> None:
     assert min(priority({**cell.values, "trial": number}) for cell, number in added) > max(later)
     assert set(found.refined_trials()) == set(found.trials_of_grid)
     assert RunPlan.from_values(asdict(found)).trials_of_grid == found.trials_of_grid
+
+
+def test_a_study_of_crossovers_begins_with_few_trials_of_every_size() -> None:
+    found = replace(plan(), trials=8)
+    assert {study: found.first_trials(study) for study in ("disc_depth", "hsf_width")} == {
+        "disc_depth": 4,
+        "hsf_width": 4,
+    }
+    assert {trial for _, trial in found.trials_of_grid} == {1, 2, 3, 4}
+    assert replace(found, own_devices=("cpu",)).rounds == 4  # a GPU measured elsewhere may stand in
+    fixed = replace(found, studies=(found.studies[0], replace(found.studies[1], refinement=None)))
+    assert (fixed.first_trials("hsf_width"), fixed.rounds) == (8, 8)
+    quick = replace(found, trials=3, refinement=PRESETS["quick"].refinement)
+    assert (quick.rounds, quick.last_stage, quick.cells_of_ways) == (1, 1, [])

@@ -27,18 +27,18 @@ STUDY = Study(
     precisions=("fp32",),
     executions=("eager",),
 )
-RUN = Refinement(bisections=2, target_width=0.1, extra_trials=3, trial_stages=1)
+RUN = Refinement(bisections=2, target_width=0.1, extra_trials=3)
 ALL = replace(RUN, pairs=("device", "precision", "execution"))
 BOTH = ("cpu", "cuda")
 CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", "plain")
 
 
 def test_stages_are_the_bisections_and_those_of_further_trials() -> None:
-    assert stages_of(STUDY, BOTH, RUN) == 3
-    assert stages_of(STUDY, BOTH, replace(RUN, trial_stages=2)) == 4
-    assert stages_of(STUDY, BOTH, replace(RUN, extra_trials=0)) == 2
-    assert stages_of(STUDY, BOTH, replace(RUN, bisections=0)) == 1
-    assert stages_of(STUDY, BOTH, replace(RUN, bisections=0, extra_trials=0)) == 0
+    assert stages_of(STUDY, BOTH, RUN, 8) == 4
+    assert stages_of(STUDY, BOTH, RUN, 4) == 3  # all of them at first
+    assert stages_of(STUDY, BOTH, replace(RUN, extra_trials=0), 8) == 3
+    assert stages_of(STUDY, BOTH, replace(RUN, bisections=0), 8) == 2
+    assert stages_of(STUDY, BOTH, replace(RUN, bisections=0, extra_trials=0), 3) == 0
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_stages_are_the_bisections_and_those_of_further_trials() -> None:
     ],
 )
 def test_without_a_crossover_to_narrow_down_there_is_no_stage(study: Study) -> None:
-    assert stages_of(study, BOTH, replace(ALL, pairs=("device", "execution"))) == 0
-    assert [stages_of(study, (device,), RUN) for device in BOTH] == [0, 0]
+    assert stages_of(study, BOTH, replace(ALL, pairs=("device", "execution")), 8) == 0
+    assert [stages_of(study, (device,), RUN, 8) for device in BOTH] == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_of_the_pairs_asked_for_those_are_refined_that_the_study_has(
 ) -> None:
     study = replace(STUDY, **changes)
     assert refinement_on(study, devices, ALL) == replace(RUN, pairs=pairs)
-    assert stages_of(study, devices, ALL) == 3
+    assert stages_of(study, devices, ALL, 4) == 3
     own = replace(study, refinement={"pairs": list(pairs)})
     assert refinement_on(own, devices, RUN) == replace(RUN, pairs=pairs)
 

@@ -56,8 +56,8 @@ def at(sizes: tuple[int, ...], time: Callable[[int], float | None]) -> dict[int,
 
 PLAIN: Times = {("eager", "cpu"): at(SIZES, lambda n: n * 1e-6), ("eager", "cuda"): at(SIZES, lambda _: 1e-3)}
 """The GPU pays off from 1000 on."""
-GRAPH: Times = {("cuda-graph", "cuda"): at(WAYS.sizes, lambda _: 2e-4)}
-"""At its best, from 200 on."""
+GRAPH: Times = {("cuda-graph", "cuda"): at(WAYS.sizes, lambda _: 3e-4)}
+"""At its best, from 300 on."""
 
 
 def only_best(table: pd.DataFrame) -> dict[str, Any]:
@@ -70,9 +70,9 @@ def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
     found = only_best(crossovers_of(rows({**PLAIN, **GRAPH}), X, ways={STUDY: WAYS}))
     assert (found["status"], found["cost"], found["device"], found["baseline"]) == ("bracketed", "time", "cuda", "cpu")
     assert (found["execution"], found["precision"], found["variant"]) == ("best", "fp32", "plain")
-    assert found["crossover"] == pytest.approx(200, rel=0.05)
+    assert found["crossover"] == pytest.approx(300, rel=0.05)
     assert (found["bracket_low"], found["bracket_high"]) == (100, 1600)
-    assert found["crossover_low"] < 200 < found["crossover_high"]
+    assert found["crossover_low"] < 300 < found["crossover_high"]
     assert (found["baseline_name"], found["contender_name"], found["trials"]) == ("Brand C1", "Brand G1", 3)
 
 
@@ -138,7 +138,7 @@ def test_another_accuracy_class_is_no_way(rows: Any) -> None:
     table = pd.concat([rows({**PLAIN, **GRAPH}), other])
     (line,) = best_lines(table, {STUDY: WAYS})
     assert {way[1] for way in line.devices["cuda"].ways} == {"fp32"}
-    assert only_best(crossovers_of(table, X, ways={STUDY: WAYS}))["crossover"] == pytest.approx(200, rel=0.05)
+    assert only_best(crossovers_of(table, X, ways={STUDY: WAYS}))["crossover"] == pytest.approx(300, rel=0.05)
 
 
 def test_a_size_at_which_every_way_of_a_device_failed_is_not_filled_in(rows: Any) -> None:
@@ -158,9 +158,9 @@ def test_one_trial_of_the_fastest_way_gives_no_interval(rows: Any) -> None:
 def stage(table: pd.DataFrame, number: int = 1, **refinement: Any) -> dict[tuple[Any, ...], list[int]]:
     """What a stage adds at a device's best, by execution, side and size; a cell of the run has 3 trials."""
     refined = Refinement(
-        **{"bisections": 1, "target_width": 1.0, "extra_trials": 2, "pairs": ("best",), "trial_stages": 1, **refinement}
+        **{"bisections": 1, "target_width": 1.0, "extra_trials": 2, "pairs": ("best",), "first_trials": 3, **refinement}
     )
-    cells, _ = plan_stage(table, number, {STUDY: refined}, X, 3, {STUDY: WAYS})
+    cells, _ = plan_stage(table, number, {STUDY: refined}, X, {STUDY: 3}, {STUDY: WAYS})
     return {(cell.execution, cell.device, cell.size): numbers for cell, numbers in cells.items()}
 
 
@@ -195,7 +195,7 @@ def test_trials_that_were_measured_are_not_asked_for_again(once: pd.DataFrame, r
             device="cuda",
             execution="cuda-graph",
             trial=trial,
-            step_time_s=2e-4,
+            step_time_s=3e-4,
             status="invalid" if trial == 3 else "ok",
         )
         for size in WAYS.sizes
@@ -227,15 +227,15 @@ def test_where_one_device_wins_everywhere_trials_are_completed_and_no_size_is_ad
 
 def test_other_pairs_are_planned_as_without_ways(once: pd.DataFrame) -> None:
     plain = once[(once["execution"] == "eager") & (once["device"] != "cpu-1")]
-    refined = {STUDY: Refinement(1, 0.1, 2, ("device",))}
-    cells, why = plan_stage(once, 1, refined, X, 3, {STUDY: WAYS})
-    assert (cells, why) == plan_stage(plain, 1, refined, X, 3)
+    refined = {STUDY: Refinement(1, 0.1, 2, ("device",), first_trials=3)}
+    cells, why = plan_stage(once, 1, refined, X, {STUDY: 3}, {STUDY: WAYS})
+    assert (cells, why) == plan_stage(plain, 1, refined, X, {STUDY: 3})
     assert cells
 
 
 def test_a_stage_is_written_with_what_was_found_at_their_best(once: pd.DataFrame, tmp_path: Path) -> None:
-    refined = {STUDY: Refinement(1, 1.0, 2, ("device", "best"))}
-    cells, why = plan_stage(once, 1, refined, X, 3, {STUDY: WAYS})
+    refined = {STUDY: Refinement(1, 1.0, 2, ("device", "best"), first_trials=3)}
+    cells, why = plan_stage(once, 1, refined, X, {STUDY: 3}, {STUDY: WAYS})
     write_stage(tmp_path / "stage-1.json", 1, cells, why)
     assert planned_trials(tmp_path / "stage-1.json") == [(cell, trial) for cell in cells for trial in cells[cell]]
     written = json.loads((tmp_path / "stage-1.json").read_text())["why"]

@@ -152,16 +152,16 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
 @pytest.mark.parametrize(
     ("half_widths", "signs"),
     [
-        ((0.1, 0.3, 0.5), [1, 0, -1]),
+        ((0.1, 0.8, 0.5), [1, 0, -1]),
         ((0.1, math.nan, 0.5), [1, 0, -1]),
-        ((0.1, math.nan, math.inf), [0, 1, -1]),  # a single interval is none for the series: leads of 1.25 and more
+        ((0.1, math.nan, math.inf), [0, 1, -1]),  # a single interval is none for the series: leads of 2 and more
         ((math.nan,) * 3, [0, 1, -1]),
     ],
 )
 def test_a_sign_is_sure_by_its_interval_or_in_single_trials_by_its_lead(
     half_widths: tuple[float, ...], signs: list[int]
 ) -> None:
-    log_ratios = np.array([0.2, math.log(1.25), -1.0])
+    log_ratios = np.array([0.6, math.log(2.0), -1.0])
     assert sure_signs(log_ratios, np.array(half_widths)).tolist() == signs
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from crossover.config.studies import Refinement
+from crossover.config.studies import PRESETS, Refinement
 from crossover.statistics.crossover import Crossover, estimate_crossover
 from crossover.statistics.refinement import Plan, plan_refinement, plan_stage
 
@@ -48,9 +47,23 @@ def test_a_bracket_is_halved_on_the_log_axis_by_a_size_that_the_workload_can_bui
     assert plan_refinement(found, set(cpu), 1, 3, Refinement(), **offered) == expected
 
 
-@pytest.mark.parametrize(("status", "stage"), [("below_range", 1), ("multiple", 3)])
-def test_without_one_bracket_nothing_is_planned(status: str, stage: int) -> None:
-    assert plan_refinement(Crossover(status), {100, 400}, stage, 3, Refinement()) == Plan("no_bracket")
+@pytest.mark.parametrize(
+    ("status", "stage", "decision"),
+    [("below_range", 1, "no_bracket"), ("multiple", 3, "decided"), ("undecided", 4, "no_bracket")],
+)
+def test_without_one_bracket_nothing_is_planned(status: str, stage: int, decision: str) -> None:
+    assert plan_refinement(Crossover(status), {100, 400}, stage, 8, Refinement()) == Plan(decision)
+
+
+@pytest.mark.parametrize(
+    ("unsure", "near"), [((), ()), ((10,), (10, 30)), ((50, 90), (30, 50, 90, 200)), ((800.0,), (200, 800))]
+)
+def test_without_a_bracket_sizes_in_doubt_and_their_neighbours_get_the_trials_of_the_run(
+    unsure: tuple[float, ...], near: tuple[int, ...]
+) -> None:
+    found = Crossover("edge_tie", unsure=unsure)
+    expected = Plan("add_trials", trials=dict.fromkeys(near, 8)) if near else Plan("decided")
+    assert plan_refinement(found, {10, 30, 50, 90, 200, 800}, 3, 8, Refinement()) == expected
 
 
 @pytest.mark.parametrize(
@@ -67,7 +80,7 @@ def test_a_bracket_that_is_narrower_than_the_interval_is_not_halved(
 ) -> None:
     found = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
     assert plan_refinement(found, {100, 400}, 2, 3, Refinement()) == expected
-    assert plan_refinement(found, {100, 400}, 3, 3, Refinement()).decision == "add_trials"
+    assert plan_refinement(found, {100, 400}, 3, 8, Refinement()).decision == "add_trials"
 
 
 def test_a_size_that_left_a_bracket_of_one_trial_in_doubt_has_no_neighbour_measured() -> None:
@@ -75,25 +88,24 @@ def test_a_size_that_left_a_bracket_of_one_trial_in_doubt_has_no_neighbour_measu
     assert plan_refinement(found, {100, 210, 400}, 2, 1, Refinement()) == Plan("noisy")
 
 
-MORE = Plan("add_trials", trials={100: 7, 400: 7})
-ONCE = Refinement(trial_stages=1)
+MORE = Plan("add_trials", trials={100: 8, 400: 8})
 
 
 @pytest.mark.parametrize(
     ("low", "high", "stage", "trials", "refinement", "expected"),
     [
         # Within 5 % of 200 to either side is a width of 20; an end that the trials leave open is no narrow one.
-        (191.0, 210.0, 3, 3, Refinement(), Plan("narrow_enough")),
-        (189.0, 211.0, 3, 3, Refinement(), MORE),
-        (None, 210.0, 3, 3, Refinement(), MORE),
-        (150.0, 250.0, 3, 3, Refinement(target_width=0.25), Plan("narrow_enough")),
-        (150.0, 250.0, 3, 3, Refinement(target_width=0.24), MORE),
-        (None, None, 3, 1, Refinement(), Plan("add_trials", trials={100: 5, 400: 5})),  # so that there is an interval
-        (150.0, 250.0, 3, 3, Refinement(extra_trials=0), Plan("done")),
-        (150.0, 250.0, 4, 3, Refinement(), Plan("add_trials", trials={100: 11, 400: 11})),
-        (150.0, 250.0, 3, 3, Refinement(trial_stages=3), Plan("add_trials", trials={100: 6, 400: 6})),  # of 8 a third
-        (150.0, 250.0, 5, 3, Refinement(), Plan("done")),
-        (150.0, 250.0, 2, 3, replace(ONCE, bisections=0), Plan("done")),
+        (191.0, 210.0, 3, 8, Refinement(), Plan("narrow_enough")),
+        (189.0, 211.0, 3, 8, Refinement(), MORE),
+        (None, 210.0, 3, 8, Refinement(), MORE),
+        (150.0, 250.0, 3, 8, Refinement(target_width=0.25), Plan("narrow_enough")),
+        (150.0, 250.0, 3, 8, Refinement(target_width=0.24), MORE),
+        (None, None, 1, 3, PRESETS["quick"].refinement, Plan("add_trials", trials={100: 3, 400: 3})),
+        (150.0, 250.0, 4, 8, Refinement(), Plan("add_trials", trials={100: 16, 400: 16})),
+        (150.0, 250.0, 4, 8, Refinement(extra_trials=0), Plan("done")),
+        (150.0, 250.0, 3, 4, Refinement(), Plan("add_trials", trials={100: 12, 400: 12})),  # has them from the first
+        (150.0, 250.0, 5, 8, Refinement(), Plan("done")),
+        (150.0, 250.0, 3, 4, Refinement(extra_trials=0), Plan("done")),
     ],
 )
 def test_the_last_stages_add_trials_where_the_interval_is_wide(
@@ -106,18 +118,14 @@ def test_the_last_stages_add_trials_where_the_interval_is_wide(
 def test_sizes_that_single_trials_left_between_the_ends_of_a_bracket_get_trials_too() -> None:
     found = Crossover("bracketed", size=200.0, bracket=(100.0, 400.0), roots=(200.0,))
     expected = Plan("add_trials", trials={100: 3, 200: 3, 400: 3})
-    refinement = Refinement(bisections=0, extra_trials=2, trial_stages=1)
-    assert plan_refinement(found, {50, 100, 200, 400, 800}, 1, 1, refinement) == expected
+    assert plan_refinement(found, {50, 100, 200, 400, 800}, 1, 3, PRESETS["quick"].refinement) == expected
 
 
-@pytest.mark.parametrize(("stage", "trials"), [(1, 3), (2, 1), (1, 1)])
-def test_where_single_trials_cross_several_times_all_sizes_get_trials(stage: int, trials: int) -> None:
-    refinement = Refinement(bisections=0, extra_trials=2, trial_stages=1)
-    found = plan_refinement(
-        Crossover("multiple", roots=(20.0, 40.0, 60.0)), {10, 30, 50, 90}, stage, trials, refinement
-    )
-    expected = Plan("add_trials", trials=dict.fromkeys((10, 30, 50, 90), 3))
-    assert found == (expected if (stage, trials) == (1, 1) else Plan("no_bracket"))
+@pytest.mark.parametrize(("first", "decision"), [(1, "add_trials"), (2, "decided")])
+def test_where_single_trials_cross_several_times_all_sizes_get_trials(first: int, decision: str) -> None:
+    found = Crossover("multiple", roots=(20.0, 40.0, 60.0))
+    plan = plan_refinement(found, {10, 30, 50, 90}, 1, 3, Refinement(bisections=0, first_trials=first))
+    assert plan == Plan(decision, trials=dict.fromkeys((10, 30, 50, 90), 3) if first == 1 else {})
 
 
 @pytest.fixture
@@ -152,8 +160,8 @@ def planned(
     table: Sequence[Mapping[str, Any]], *by: str, stage: int = 1, pairs: Sequence[str] = ("device",)
 ) -> dict[tuple[Any, ...], list[int]]:
     """Numbers of the planned trials, by these axes of their cells."""
-    refinements = {"mine": Refinement(1, 0.02, 2, tuple(pairs), trial_stages=1)}
-    cells, _ = plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, 2)
+    refinements = {"mine": Refinement(1, 0.02, 0, tuple(pairs), first_trials=2)}
+    cells, _ = plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, {"mine": 4})
     return {tuple(getattr(cell, axis) for axis in by): numbers for cell, numbers in cells.items()}
 
 
@@ -189,10 +197,12 @@ def test_the_last_stage_numbers_its_trials_after_the_first_ones(rows: Rows) -> N
 
 def test_the_target_holds_on_what_the_crossover_is_read_over(rows: Rows) -> None:
     """1.5 % of the size to either side are 4.5 % of parameters that grow with the cube of the size."""
-    wide = {"mine": Refinement(bisections=1, target_width=0.03, extra_trials=2, trial_stages=1)}
+    wide = {"mine": Refinement(bisections=1, target_width=0.03)}
     table = pd.DataFrame(rows((50, 100, 103, 400), {"cpu": None, "cuda": 1.01e-4}, trials=5))
     table = table.assign(parameters=table["size"] ** 3)
-    decisions = [plan_stage(table, 2, wide, {"mine": over}, 5)[1][0]["decision"] for over in ("size", "parameters")]
+    decisions = [
+        plan_stage(table, 2, wide, {"mine": over}, {"mine": 8})[1][0]["decision"] for over in ("size", "parameters")
+    ]
     assert decisions == ["narrow_enough", "add_trials"]
 
 
