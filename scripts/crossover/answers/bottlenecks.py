@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row
+from crossover.answers.vocabulary import Row, trials_columns
 from crossover.config.words import BASELINE
 from crossover.tables.frames import DEVICE_LINE_AXES, on_all_cores, records
 from crossover.tables.labels import axis_label, name_by, side_word, varying
@@ -18,19 +18,18 @@ def bottleneck_answers(bottlenecks: pd.DataFrame, cells: pd.DataFrame, x_axis: s
 
     The first line's on an accelerator is a main one.
     """
-    known = cells[[*CELL_AXES, "size_name", "parameters"]]
-    rows = on_all_cores(bottlenecks).merge(known, on=CELL_AXES).sort_values("size", kind="stable")
+    sizes = cells[[*CELL_AXES, "size_name", "parameters"]]
+    rows = on_all_cores(bottlenecks).merge(sizes, on=CELL_AXES).sort_values("size", kind="stable")
     several = varying(cells, LINE_AXES)
-    lines = rows.groupby(DEVICE_LINE_AXES, sort=False)
-    found = [_answer(records(own), several, x_axis) for _, own in lines]
-    main = next((row for row in found if row["device"] != side_word(BASELINE)), None)
-    return [row | {"main": row is main} for row in found]
+    answers = [_answer(records(line), several, x_axis) for _, line in rows.groupby(DEVICE_LINE_AXES, sort=False)]
+    main = next((row for row in answers if row["device"] != side_word(BASELINE)), None)
+    return [row | {"main": row is main} for row in answers]
 
 
 def _answer(rows: list[dict[str, Any]], several: list[str], x_axis: str) -> Row:
     first, last = rows[0], rows[-1]
     cause = first["bottleneck"]
-    changed = next((place for place, row in enumerate(rows) if row["bottleneck"] != cause), len(rows))
+    changed = next((index for index, row in enumerate(rows) if row["bottleneck"] != cause), len(rows))
     reach = rows[changed - 1]
     return {
         "kind": "bottleneck",
@@ -49,6 +48,5 @@ def _answer(rows: list[dict[str, Any]], several: list[str], x_axis: str) -> Row:
         "winner": REMEDIES.get(first["remedy"]),
         "factor": first["gain"],
         "loser": SPLIT[last["bottleneck"]],
-        "trials": min(row["trials"] for row in rows),
-        "doubts": ["one_trial"] if min(row["trials"] for row in rows) == 1 else [],
+        **trials_columns(min(row["trials"] for row in rows)),
     }

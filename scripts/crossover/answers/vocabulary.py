@@ -1,4 +1,4 @@
-"""The closed sets of words that an answer is made of; the columns of its row are in the registry of tables."""
+"""The words that an answer is made of, and columns that several kinds share (`crossover.tables.registry.ANSWERS`)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ import pandas as pd
 
 from crossover.claims.findings import VERDICTS
 from crossover.config.words import FLAGS
-from crossover.statistics.intervals import (
-    EQUIVALENT,
-    FASTER,
-    INCONCLUSIVE,
-    SINGLE_TRIAL,
-    Interval,
-    compared,
-)
+from crossover.statistics.intervals import EQUIVALENT, FASTER, INCONCLUSIVE, SINGLE_TRIAL, Interval, compared
 from crossover.tables.registry import CORES_STATUSES, CROSSOVER_STATUSES
 from crossover.tables.registry import DOUBTS as CROSSOVER_DOUBTS
 
@@ -69,11 +62,20 @@ def estimate(row: Mapping[str, Any], name: str, unit: str = "") -> Row:
 
 
 def ratio_columns(ratio: Interval) -> Row:
-    """How many times as fast the side is that is ahead, with the interval of the ratio and the word on it."""
+    """The speed-up of the side that is ahead, with its interval and the conclusion from it."""
     return {"status": compared(ratio), "value": ratio.mean, "low": ratio.low, "high": ratio.high, "unit": "times"}
 
 
+def trials_columns(trials: int) -> Row:
+    """The fewest trials behind an answer, and the doubt about a single one."""
+    return {"trials": trials, "doubts": ["one_trial"] if trials == 1 else []}
+
+
+def flags_of(cells: pd.DataFrame) -> list[str]:
+    """The flags of some cells, each once."""
+    return sorted(set(cells["flags"].explode().dropna()))
+
+
 def doubts_of(cells: pd.DataFrame) -> list[str]:
-    """What the cells that give an answer leave in doubt: a single trial, and their flags."""
-    flags = sorted({flag for own in cells["flags"] for flag in own})
-    return ["one_trial", *flags] if (cells["trials"] == 1).any() else flags
+    """The doubts about an answer from some cells: a single trial, and their flags."""
+    return [*(["one_trial"] if (cells["trials"] == 1).any() else []), *flags_of(cells)]

@@ -43,10 +43,10 @@ REASONS = {
 """Each reason with the verdict that follows from it; report/words.j2 says each in words."""
 
 ROUNDING = 1e-9
-"""Share by which an interval may miss the end of a range, since logarithms round."""
+"""Share by which an interval may exceed a range, for rounding of logarithms."""
 
 TOO_WIDE = 3
-"""An interval so many times as wide as the range says nothing about it where they overlap."""
+"""An interval that is this many times as wide as the range it overlaps is inconclusive."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def judge(
 def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
     """Whether an interval is more than TOO_WIDE times as wide as the range, on the log scale if all ends are above 0.
 
-    A range from 0 on has no width on that scale: against it, ends that are more than TOO_WIDE times apart are too wide.
+    A range from 0 has no width on that scale: there, ends more than TOO_WIDE times apart are too wide.
     """
     if least == 0:
         return high > TOO_WIDE * low
@@ -111,8 +111,8 @@ def just_below(limit: float) -> float:
 def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
     """The rows with the pinned values; raises NoFindingError with the first value that no row has."""
     for axis, value in axes.items():
-        known = table[axis] if axis in table.columns else pd.Series(pd.NA, table.index, object)
-        table = table[(known == value).fillna(False).astype(bool)]
+        values = table[axis] if axis in table.columns else pd.Series(pd.NA, table.index, object)
+        table = table[(values == value).fillna(False).astype(bool)]
         if table.empty:
             raise NoFindingError("no_cell", axes_label({axis: value}))
     return table

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,14 +74,12 @@ class Interval:
         return Interval(1 / self.mean, low, high)
 
 
-@overload
-def t_quantile(freedom: float, together: int = 1, confidence: float = CONFIDENCE) -> float: ...
-@overload
-def t_quantile(freedom: Floats, together: int = 1, confidence: float = CONFIDENCE) -> Floats: ...
-def t_quantile(freedom: float | Floats, together: int = 1, confidence: float = CONFIDENCE) -> float | Floats:
-    """Student's t quantile of a two-sided interval; of several that must hold `together`, by Bonferroni."""
-    quantile = special.stdtrit(freedom, 1 - (1 - confidence) / 2 / together)
-    return np.asarray(quantile, float) if isinstance(freedom, np.ndarray) else float(quantile)
+def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) -> Any:
+    """Student's t quantile of a two-sided interval, of the shape of `freedom`.
+
+    Of several intervals that must hold `together`, by Bonferroni.
+    """
+    return special.stdtrit(freedom, 1 - (1 - confidence) / 2 / together)
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class SampleMean:
         """The summary behind `time_over_trials` of so many trials."""
         if time.low is None or time.high is None:
             return cls(math.log(time.mean), math.nan, 0)
-        error = math.log(time.high / time.low) / 2 / t_quantile(trials - 1)
+        error = math.log(time.high / time.low) / 2 / float(t_quantile(trials - 1))
         return cls(math.log(time.mean), error**2, trials - 1)
 
     @property
@@ -135,7 +133,7 @@ class SampleMean:
         """The mean with its t interval (Student, "The probable error of a mean"); `together` as in `t_quantile`."""
         if math.isnan(self.variance):
             return Interval(self.mean)
-        half_width = t_quantile(self.freedom, together) * math.sqrt(self.variance)
+        half_width = float(t_quantile(self.freedom, together)) * math.sqrt(self.variance)
         return Interval(self.mean, self.mean - half_width, self.mean + half_width)
 
 
@@ -202,7 +200,7 @@ def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
 
 
 def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
-    """How a contender compares with a baseline, as `decided` finds it: one of COMPARISONS, unless named otherwise.
+    """How a contender compares with a baseline, as `decided` says: one of COMPARISONS, unless named otherwise.
 
     `ratio` is time of the baseline over time of the contender; the margin's ends are 1 / (1 + margin) and 1 + margin.
     """
@@ -211,7 +209,7 @@ def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str
 
 
 def decided(low: float | None, high: float | None, margin: float, more: str, less: str) -> str:
-    """The word on the interval of a difference.
+    """The conclusion from the interval of a difference.
 
     EQUIVALENT if all of it lies within `margin` of 0; else `more` or `less` if it excludes 0; else INCONCLUSIVE.
     SINGLE_TRIAL without an interval.
@@ -228,7 +226,7 @@ def decided(low: float | None, high: float | None, margin: float, more: str, les
 def paired_ratio(
     of: Sequence[float], over: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION
 ) -> Interval:
-    """Mean ratio of two values that each of at least one trial holds, with its interval over trials.
+    """Mean ratio of two values of each trial, of at least one, with its interval over trials.
 
     `resolution` is that of both, as in `time_over_trials`.
     """

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from crossover import thresholds as thresholds_reader
-from crossover.answers.thresholds import as_environment, thresholds_of
+from crossover.answers.thresholds import thresholds_of
 from crossover.report.formats import amount_text
 from crossover.report.templates import environment_of
 from crossover.statistics.crossovers import crossovers_of
@@ -234,7 +234,6 @@ class TestThresholds:
         assert should_use_gpu([series], STUDY, 10_000) is None
         sizes = {100: False, 500: None, 1000: True, 10_000: True}
         assert {size: should_use_gpu([series], STUDY, size, single_trial=True) for size in sizes} == sizes
-        assert "=" not in as_environment([series])
 
     def test_a_size_with_several_trials_does_not_make_a_series_of_several(self, row: Row, own: Any) -> None:
         """Its crossover has no interval and rests on leads, so its thresholds count as of a single trial, too."""
@@ -255,7 +254,6 @@ class TestThresholds:
         rows.append(rows[-1] | {"size": 20_000, "status": "oom", "step_time_s": None, "flags": []})
         (series,) = read_back(tables(rows), tmp_path)
         assert series["caveats"] == ["lost_cells", "drift"]
-        assert "; caveats: lost_cells, drift\n" in as_environment([series])
 
     def test_at_a_size_that_the_trials_leave_open_nothing_is_known(self, row: Row, own: Any, tmp_path: Path) -> None:
         """Four times as fast at both ends; at 1000 the GPU's trials scatter about the CPU's time."""
@@ -268,8 +266,6 @@ class TestThresholds:
         assert (series["status"], series["caveats"]) == ("below_range", ["unsure_sizes"])
         sizes = {100: True, 500: None, 1000: None, 5000: None, 10_000: True}
         assert {size: should_use_gpu([series], STUDY, size) for size in sizes} == sizes
-        ends = [line.partition("=")[0].partition("_FASTER_")[2] for line in as_environment([series]).splitlines()]
-        assert [end for end in ends if end] == ["FROM_1", "UNTIL_1", "FROM_2", "UNTIL_2"]
 
     @pytest.mark.parametrize(
         ("spread", "single_trial", "least", "most"), [(0.05, False, 0, 3), (0.05, True, 1, 8), (0.1, True, 8, 21)]
@@ -340,18 +336,6 @@ class TestThresholds:
         (series,) = read_back(tables(own + lost), tmp_path)
         assert (series["status"], series["smallest"], series["ranges"]) == ("incomplete", None, [])
         assert should_use_gpu([series], STUDY, 100, beyond_measured=True) is None
-
-    def test_a_shell_has_both_ends_of_a_gpu_here(self, known: Any, row: Row, own: Any, tmp_path: Path) -> None:
-        """Those of a GPU that was measured elsewhere are not in it."""
-        assert "=" not in as_environment(known)
-        (series,) = read_back(tables(own + trials(row, "cuda", lambda _: 2e-3)), tmp_path)
-        header, facts, start, end = as_environment([series]).splitlines()
-        assert header.startswith("# Sizes at which a GPU of this machine is faster")
-        assert facts == "# linear layers; CUDA; bracketed; trials: 3"
-        name, _, value = start.partition("=")
-        assert name == "DISC_DEPTH_HERE_PLAIN_RESIDENT_BATCH_100_FP32_EAGER_CUDA_FASTER_FROM"
-        assert float(value) == series["ranges"][1]["from"]
-        assert end == name.replace("FROM", "UNTIL=10000")
 
     def test_other_files_are_refused(self, tmp_path: Path) -> None:
         (tmp_path / "t.json").write_text('{"version": 1}')
