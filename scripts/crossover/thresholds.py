@@ -46,7 +46,7 @@ def should_use_gpu(
 
     It is known at the sizes measured, outside of the 95 % interval of the crossover, where the trials tell the devices
     apart. Three more answers count only if asked for: those of a GPU that was measured on another machine, those from a
-    single trial (a lead of 1.25 times), and beyond the sizes measured that at the nearest of them.
+    single trial (a device at least twice as fast), and beyond the sizes measured that at the nearest of them.
 
     `axes` pick a series of the study, as batch_size=512 or precision="fp32". Raises ValueError for a study or axis that
     the thresholds do not have, and if several series are left.

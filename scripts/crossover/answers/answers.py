@@ -40,7 +40,7 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
 
 
 def _published_first(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
-    """The tables of a study with the crossovers that its first published claim on one is about before the others."""
+    """The tables of a study, with the crossovers that its first published claim is about first."""
     claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
     published = [claim.form for claim in claims if claim.source != OURS]
     where = next((form.where for form in published if isinstance(form, CrossoverBetween)), {})
@@ -60,7 +60,7 @@ def _of_study(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 
 def _timed(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """The answers from times; where the study asks for one side over another, no other is its main answer."""
+    """The answers from times; only those that the study asks for, if any, are main answers."""
     asks = Asks.of_study(spec)
     if asks is None:
         return _of_figures(tables, spec)
@@ -115,7 +115,7 @@ def _claim(row: Mapping[str, Any]) -> Row:
 
 
 def _with_fullest(rows: Sequence[Row]) -> list[Row]:
-    """Of all answers on memory the one that says most stands first: what ran out, else what is fullest."""
+    """The answers, with the fullest memory as a main one: what ran out, else the largest share."""
     peaks = [row for row in rows if row["kind"] == "memory"]
 
     def fullness(row: Row) -> tuple[int, float]:

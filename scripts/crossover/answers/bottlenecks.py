@@ -1,4 +1,4 @@
-"""Answers on what bounds a step: on each device of a line, up to which size, and what its remedy gained."""
+"""Answers on bottlenecks: on each device of a line, up to which size, and the gain of the remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crossover.tables.registry import CELL_AXES, LINE_AXES, REMEDIES, SPLIT
 def bottleneck_answers(bottlenecks: pd.DataFrame, cells: pd.DataFrame, x_axis: str) -> list[Row]:
     """One answer for each line and device with bottlenecks, from the smallest size on.
 
-    The first line's on an accelerator is a main one.
+    The first on an accelerator is a main answer.
     """
     sizes = cells[[*CELL_AXES, "size_name", "parameters"]]
     rows = on_all_cores(bottlenecks).merge(sizes, on=CELL_AXES).sort_values("size", kind="stable")

@@ -68,7 +68,7 @@ def _answer(row: dict[str, Any], tables: RunTables, several: Sequence[str], labe
 
 
 ONE_SIDED = ("below_range", "above_range", "edge_tie")
-"""Statuses of crossovers where one side is ahead at every size that leaves no doubt."""
+"""Statuses of crossovers where one side is ahead at every size with a significant difference."""
 
 
 def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
@@ -293,7 +293,7 @@ def _ways_that_won(chosen: pd.DataFrame, ways: pd.DataFrame, row: Mapping[str, A
 
 
 def _way_words(way: dict[str, Any], ways: pd.DataFrame) -> str:
-    """The name of a way: its execution and whatever else differs among the ways."""
+    """The name of a way: its execution and what else differs among the ways."""
     named = [axis for axis in WAY_AXES if axis != "device" and (axis == "execution" or ways[axis].nunique() > 1)]
     cores = [side_word(way["side"]).partition(" ")[2]] if threads_of_side(way["side"]) else []
     return ", ".join([name_by(way, named), *cores])

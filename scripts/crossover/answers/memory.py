@@ -1,4 +1,4 @@
-"""Answers on memory: how full a device was, what ran out of it, which setting takes least, the largest batch."""
+"""Answers on memory: the peak, what ran out, the setting that takes least, and the largest batch."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ GPU, CPU = "gpu", "cpu"
 
 
 def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
-    """The content of thresholds.json: one entry for each series and accelerator, its GPU here or measured elsewhere.
+    """The content of thresholds.json: one entry for each series and accelerator, here or measured elsewhere.
 
     A series without an accelerator has an entry, too: its `device` and `gpu` are null.
     """

@@ -1,4 +1,4 @@
-"""Published statements held against the measurements: one verdict a claim and machine."""
+"""Published statements, checked against the measurements: one verdict a claim and machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts on published statements: an interval held against a claimed range, and the reasons there are."""
+"""Verdicts on published statements: an interval compared with a claimed range, and the reasons for a verdict."""
 
 from __future__ import annotations
 

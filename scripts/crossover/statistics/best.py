@@ -1,6 +1,6 @@
-"""Each device at its best: at each size its fastest way of those measured, and the pair of two devices so run.
+"""Devices at their best: the fastest way of a device at each size, and the comparison of two devices so run.
 
-A way is an execution, a precision of the study's accuracy class, a variant, and of a CPU the number of cores.
+A way is an execution, a precision of the study's accuracy class, a variant, and for a CPU the number of cores.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from crossover.tables.frames import at_common_sizes, first_row
 from crossover.tables.registry import table_of
 
 BEST_AXES = ["study", "workload", "protocol", "batch_size", "machine"]
-"""The columns that name a line on which devices are compared at their best."""
+"""The axes of a line on which devices are compared at their best."""
 WAY_AXES = ["execution", "precision", "variant", "device"]
-"""The columns that name a way of a device; `device` is its side, as `cpu-1`."""
+"""The columns that identify a way; `device` is its side, as `cpu-1`."""
 BEST = "best"
-"""The pair, and the execution that its rows have: no single one."""
+"""The pair, and the value of `execution` in its rows."""
 
 WAY_MARGIN = 1.1
-"""A way slower than the fastest by more than this factor is out of play."""
+"""Most times that a way may take as long as the fastest to be in play."""
 
 WaysByStudy = Mapping[str, Ways]
 Way = tuple[str, ...]
@@ -42,11 +42,11 @@ class WaysAtSizes:
     """The ways of a device, each measured at some sizes."""
 
     logs: Mapping[int, Mapping[Way, Floats]]
-    """ln(seconds) of the ok trials of each way measured at a size; empty where none ended ok."""
+    """ln(seconds) of the ok trials of each way by size; empty where none is ok."""
 
     @cached_property
     def ways(self) -> list[Way]:
-        """The ways that gave a time at any size."""
+        """The ways with a time at any size."""
         return list(dict.fromkeys(way for ways in self.logs.values() for way, logs in ways.items() if len(logs)))
 
     @cached_property
@@ -60,7 +60,7 @@ class WaysAtSizes:
         return at_sizes
 
     def in_play(self, way: Way, size: int) -> bool:
-        """Whether a way may be the fastest at a size; where it was not measured, its neighbours there decide."""
+        """Whether a way may be the fastest at a size; where it was not measured, by the nearest that were."""
         if way in self.logs.get(size, {}):
             return self._is_close(way, size)
         measured = [other for other, ways in self.logs.items() if way in ways]
@@ -202,7 +202,7 @@ def of_own_grid(measurements: pd.DataFrame, ways: WaysByStudy) -> pd.DataFrame:
 
 
 def best_ways_of(measurements: pd.DataFrame, ways: WaysByStudy) -> pd.DataFrame:
-    """One row a way of each device at each size, with its chance to be the fastest."""
+    """Table `best_ways`: one row a way, device and size, with the way's chance to be the fastest."""
     rows = [
         {**line.axes, **_row(device, way, size)}
         for line in best_lines(measurements, ways)

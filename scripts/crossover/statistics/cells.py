@@ -1,4 +1,4 @@
-"""From trials to cells: one row a cell, with intervals over its trials, memory, energy, price and utilisation."""
+"""Cells from their trials: times with intervals, memory, energy, price and utilisation."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from crossover.statistics.intervals import ENERGY_RESOLUTION, Floats, Interval, 
 from crossover.tables.registry import CELL_AXES, MEMORY_PARTS, table_of
 
 TRIALS_DIFFER = 1.25
-"""Slowest trial over fastest: above it, one more trial may lie further off still."""
+"""Ratio of the slowest to the fastest trial above which a cell is flagged."""
 
 PEAK_WORKLOAD = "matmul"
-"""The workload whose rate stands for what a device can do."""
+"""The workload whose highest rate is the measured peak of a device."""
 
 TERA, MILLION, SECONDS_PER_HOUR = 1e12, 10**6, 3600
 

@@ -1,8 +1,8 @@
 """A choice among several cells that do the same work: the fastest, how sure that is, and how much faster it looks.
 
-A choice among many is significant only by intervals that hold together. With k cells, those of the chosen one against
-each of the others have the level of k - 1 (Bonferroni): that a cell beats one at least as fast as itself then happens
-in at most 2.5 % of the cases, whichever cell is chosen.
+A choice among many is significant only by simultaneous intervals. With k cells, the k - 1 intervals of the chosen cell
+against the others hold together (Bonferroni): with a chance of at most 2.5 % it is called faster than a cell that is at
+least as fast.
 
 The smallest of several noisy means is too small on average, since it was chosen for being small (Smith and Winkler,
 "The optimizer's curse", 2006). How much is the expectation over means drawn anew from normal distributions around the
@@ -36,7 +36,7 @@ REACH = 6.0
 SHRINKAGE = 4
 """Degrees of freedom that the pooled spread counts for beside a cell's; chosen by simulation."""
 SURE = 0.99
-"""Chance of the chosen cell from which on the choice is beyond doubt."""
+"""Chance of the chosen cell above which the choice is certain."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Fastest:
 def fastest(cells: Sequence[Floats]) -> Fastest:
     """The fastest cell, each given by ln(seconds) of at least one trial.
 
-    Where the choice is in doubt, the trials of the chosen cell lie at least as far apart as its shrunk spread says.
+    Where the choice is uncertain, the corrected trials have at least the shrunk spread.
     """
     means = np.array([logs.mean() for logs in cells])
     index = int(means.argmin())

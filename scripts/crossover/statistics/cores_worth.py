@@ -49,7 +49,7 @@ def worth_in_cores(cpu_s: Mapping[int, Sequence[float]], accelerator_s: Sequence
 
 
 def _bounds(advantages: Advantages, signs: Floats) -> tuple[float | None, float | None]:
-    """The numbers of cores up to which the CPU is surely slower, and from which on it is surely faster."""
+    """The most cores on which the CPU is significantly slower, and the fewest on which it is significantly faster."""
     together, level = advantages.simultaneous
     curve = replace(curve_through(advantages), together=together, level=level)
     low = high = None
@@ -65,7 +65,7 @@ def _bounds(advantages: Advantages, signs: Floats) -> tuple[float | None, float 
 def cores_worth_of(measurements: pd.DataFrame) -> pd.DataFrame:
     """One row for each line, size and accelerator; none at a size that refinement added, which has one CPU side only.
 
-    CPU sides that ran on the same number of threads count as one, with the trials of all.
+    The trials of CPU sides with the same number of threads are pooled.
     """
     rows = []
     for key, line in with_ok_times(measurements).groupby(LINE_AXES, sort=False):

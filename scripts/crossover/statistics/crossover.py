@@ -1,7 +1,7 @@
 """The size at which two sides take the same time, with its 95 % set.
 
-A crossover needs a size where the contender is surely behind and one where it is surely ahead. Nothing is imputed or
-extrapolated. See docs/explanation/statistics.md.
+A crossover needs a size where the contender is significantly slower and another where it is significantly faster.
+Nothing is imputed or extrapolated. See docs/explanation/statistics.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Crossover:
     low: float | None = None
     """Lower end of the 95 % set, in its connected part around the crossover; None: open, or not known."""
     high: float | None = None
-    """Upper end. With `edge_tie` a measured size: a crossover, if there is one, lies below `high`, or above `low`."""
+    """Upper end. With `edge_tie` a measured size: any crossover lies below `high`, or above `low`."""
     bracket: tuple[float | None, float | None] | None = None
     """Neighbouring sizes between which the sign changes; without an interval, the nearest where a lead counts.
 
@@ -46,7 +46,7 @@ class Crossover:
     faster_from: float | None = None
     """The smallest size at which it is significantly faster."""
     unsure: tuple[float, ...] = ()
-    """Sizes at which the trials leave the sign in doubt."""
+    """Sizes without a significant difference."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, SampleMean,
 from crossover.statistics.shrinkage import with_shared_spread
 
 MOST_WRONG = 0.04
-"""Upper bound of the chance that any size of a line gets a sure sign that is wrong."""
+"""Upper bound of the chance that any size of a series has a wrong sure sign."""
 
 LEVEL = 0.96
 """Level of the t quantile of the 95 % set. Refinement chooses sizes by the data, which costs a percentage point."""
@@ -45,12 +45,12 @@ class Advantages:
 
     @property
     def known(self) -> bool:
-        """Whether the uncertainty is known at two sizes, or at the only one."""
+        """Whether there are intervals at two sizes, or at the only one."""
         return has_intervals(self.variance + self.shared.variance)
 
     @property
     def simultaneous(self) -> tuple[int, float]:
-        """How many intervals hold together, and at which level, where the sign at every size counts."""
+        """The number of simultaneous intervals and their level, for sure signs."""
         return max(3, len(self.sizes)), 1 - 2 * MOST_WRONG
 
     def errors(self, variance: Floats, fourth: Floats, together: int = 1, confidence: float = LEVEL) -> Floats:

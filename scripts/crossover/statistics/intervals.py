@@ -109,7 +109,7 @@ class SampleMean:
 
     @classmethod
     def of_interval(cls, time: Interval, trials: int) -> SampleMean:
-        """The summary behind `time_over_trials` of so many trials."""
+        """The summary that `time_over_trials` was computed from, for this number of trials."""
         if time.low is None or time.high is None:
             return cls(math.log(time.mean), math.nan, 0)
         error = math.log(time.high / time.low) / 2 / float(t_quantile(trials - 1))
@@ -149,9 +149,9 @@ def has_intervals(half_widths: Floats) -> bool:
 
 
 def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
-    """-1, 0 or 1 at each point of a series: the sign of the logarithm, or 0 where the trials leave it in doubt.
+    """-1, 0 or 1 at each point of a series: the sign of the logarithm, or 0 where it is not significant.
 
-    A half width that is not finite leaves its sign in doubt. Without intervals (`has_intervals`), a lead of
+    A sign without a finite half width is 0. Without intervals (`has_intervals`), a lead of
     ONE_TRIAL_LEAD or more is sure.
     """
     doubts = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
@@ -167,16 +167,13 @@ def time_over_trials(medians_s: Sequence[float], together: int = 1, resolution: 
 
 
 def ratio_over_trials(
-    first_s: Sequence[float],
-    second_s: Sequence[float],
-    together: int = 1,
-    resolution: float = CLOCK_RESOLUTION,
+    first_s: Sequence[float], second_s: Sequence[float], resolution: float = CLOCK_RESOLUTION
 ) -> Interval:
     """Time of the second side over time of the first, from the medians of at least one trial each, in seconds.
 
     `resolution` is as in `time_over_trials`.
     """
-    return ratio_of(SampleMean.of_times(first_s, resolution), SampleMean.of_times(second_s, resolution), together)
+    return ratio_of(SampleMean.of_times(first_s, resolution), SampleMean.of_times(second_s, resolution))
 
 
 def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interval:

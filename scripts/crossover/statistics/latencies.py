@@ -1,4 +1,4 @@
-"""Latencies of each cell, measured the right ways and, where a study asks for it, with common mistakes."""
+"""Latencies of each cell, measured correctly and, where a study asks for it, with common mistakes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ POOLED = {"p5_s": 5, "q1_s": 25, "median_s": 50, "q3_s": 75, "p95_s": 95}
 
 
 def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell and way that an ok trial holds, as `crossover.tables.registry.LATENCIES` says."""
+    """Table `latencies`: one row a cell and way that an ok trial has."""
     ok = on_all_cores(measurements[measurements["status"] == "ok"]).dropna(subset=list(WAYS), how="all")
     axes, samples = ok[CELL_AXES].to_dict("records"), ok[list(WAYS)].to_dict("records")
     cells = [(axes[rows[0]], [samples[row] for row in rows]) for rows in rows_of_cells(ok)]
@@ -106,9 +106,9 @@ def _over_right(trials: Sequence[Trial], way: str, together: int) -> Interval | 
 
 
 def right_samples(trial: Trial, way: str) -> Any:
-    """The samples that a mistake of a trial that has it is compared with: those of the right way.
+    """The samples that a trial's mistake is compared with: those of the right way.
 
-    The first steps are compared with the later half of themselves: the right way ran later, at another pace perhaps.
+    Cold steps are compared with their own later half, since the right way ran later, perhaps at another pace.
     """
     return trial[COLD][len(trial[COLD]) // 2 :] if way == COLD else trial[RIGHT]
 

@@ -1,4 +1,4 @@
-"""What is compared with what, as pairs of sides on a line: devices, precisions, executions and machines."""
+"""The pairs of sides that are compared on a line: devices, precisions, executions and machines."""
 
 from __future__ import annotations
 

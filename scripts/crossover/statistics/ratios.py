@@ -1,4 +1,4 @@
-"""How many times as fast one cell is as another: devices, settings, protocols and machines."""
+"""Speed-ups of one cell over another: of devices, settings, protocols and machines."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def _settings(cells: Cells) -> Iterator[Pair]:
 
 
 def plain_settings(cells: Collection[Cell]) -> dict[str, Any]:
-    """The precision and the execution that a study's others are compared with: the plain one, or its only one.
+    """The baseline precision and execution of a study: the plain one, or its only one.
 
-    Empty where the study has several but lacks the plain one.
+    Empty where the study has several but not the plain one.
     """
     plain: dict[str, Any] = {}
     for axis, usual in PLAIN_SIDES.items():

@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 
 PAIR = "reference"
 SHARED = [axis for axis in CELL_AXES if axis not in ("machine", "device")]
-"""What a row must have in common with one of this machine to be compared with it, beside the model's code."""
+"""The axes on which trials of a reference must agree with trials here, beside the model's code."""
 
 
 def agreeing(measurements: pd.DataFrame, references: Sequence[Reference]) -> pd.DataFrame:
