@@ -52,8 +52,8 @@ def analyse(
     `roofs` what `read_roofs` gives; all may be empty. `studies` holds the files of the measured studies by name,
     completed with defaults, `prices` the price of an hour on the machine of each device. `grids_known` is False for
     runs of other machines, which may have begun with other sizes than the studies here: then no size counts as refined.
-    Trials of cells that only `ways` added are in the comparison of devices at their best and among the problems, and in
-    nothing else; `references`, machines measured elsewhere, in pairs `reference` and their answers.
+    Trials of cells that only `ways` added count in the comparison of devices at their best and among the problems only;
+    `references`, machines measured elsewhere, in pairs `reference` and their answers only.
     """
     ways = {name: spec for name, study in studies.items() if (spec := Ways.of(study))}
     all_trials, measurements = measurements, of_own_grid(measurements, ways)

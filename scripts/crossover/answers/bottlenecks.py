@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, trials_columns
+from crossover.answers.vocabulary import Row, estimate, trials_columns
 from crossover.config.words import BASELINE
 from crossover.tables.frames import DEVICE_LINE_AXES, on_all_cores, records
 from crossover.tables.labels import axis_label, name_by, side_word, varying
@@ -39,10 +39,7 @@ def _answer(rows: list[dict[str, Any]], several: list[str], x_axis: str) -> Row:
         "status": "throughout" if changed == len(rows) else "up_to",
         "quantity": SPLIT[cause],
         "reason": SPLIT.get(first["also"]),
-        "value": first[f"{cause}_share"],
-        "low": first[f"{cause}_share_low"],
-        "high": first[f"{cause}_share_high"],
-        "unit": axis_label({"x_axis": x_axis, "size_name": first["size_name"]}),
+        **estimate(first, f"{cause}_share", axis_label({"x_axis": x_axis, "size_name": first["size_name"]})),
         "bracket_low": first[x_axis],
         "reach": reach[x_axis],
         "winner": REMEDIES.get(first["remedy"]),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, doubts_of, estimate, ratio_columns, trials_columns
+from crossover.answers.vocabulary import Row, doubts_of, estimate, interval_columns, ratio_columns, trials_columns
 from crossover.claims.cell_claims import ratio_of_sides
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import Side
@@ -32,14 +32,14 @@ from crossover.tables.registry import CELL_AXES, DETERMINISTIC, LINE_AXES, WAYS
 from crossover.tables.run_tables import RunTables
 
 BOUND = 0.5
-"""Share of a step above which what takes it bounds the run."""
+"""Share of a step above which loading bounds it."""
 
 PLAIN_SETTING = {**PLAIN_SIDES, "variant": PLAIN}
-"""The settings with nothing switched on."""
+"""The default settings."""
 
 
 def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """Answers of a study that does not ask where two sides cross, by what its figures show."""
+    """Answers of a study without crossovers, by the kinds of its figures."""
     loading, ratios = _loading(tables), _ratios(tables)
     if "latency" in spec["figures"]:
         main = _latencies(tables)
@@ -60,7 +60,7 @@ def _one_cell_a_device(cells: pd.DataFrame) -> bool:
 
 
 def _of_devices(cells: pd.DataFrame, answer: Callable[[pd.DataFrame], Row]) -> list[Row]:
-    """An answer for each device of each machine that has a time."""
+    """One answer for each device of each machine with a time."""
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     answers = []
     for machine, of_machine in timed.groupby("machine", sort=False):
@@ -88,10 +88,7 @@ def _best_rate(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     return {
         "kind": "throughput",
         "status": status,
-        "value": rate.mean,
-        "low": rate.low,
-        "high": rate.high,
-        "unit": "samples/s",
+        **interval_columns(rate, "samples/s"),
         "place": name_by(cell, ["batch_size", *named]),
         "trials": cell["trials"],
         "doubts": doubts_of(pd.DataFrame([cell])),
@@ -136,10 +133,7 @@ def _step_time(cell: Mapping[str, Any]) -> Row:
         "status": "measured",
         "machine": cell["machine"],
         "device": side_word(cell["device"]),
-        "value": cell["step_time_s"],
-        "low": cell["step_time_low_s"],
-        "high": cell["step_time_high_s"],
-        "unit": "s",
+        **interval_columns(Interval(*(cell[f"step_time{end}_s"] for end in ("", "_low", "_high"))), "s"),
         "trials": cell["trials"],
         "doubts": doubts_of(pd.DataFrame([cell])),
     }
@@ -200,15 +194,13 @@ def _loading(tables: RunTables) -> list[Row]:
 
 def _share(row: dict[str, Any], cells: pd.DataFrame, several: Iterable[str]) -> Row:
     value, low, high = (None if row[end] is None else 1 - 1 / row[end] for end in ("ratio", "ratio_low", "ratio_high"))
-    status = decided(low, high, 0.0, "slows", "no_slowdown")
-    if low is not None and low > BOUND:
-        status = "bounds"
+    is_bound = low is not None and low > BOUND
     both = rows_with(cells, [axis for axis in CELL_AXES if axis != "protocol"], row)
     return {
         "kind": "loading",
         "machine": row["machine"],
         "line": name_by(row, several),
-        "status": status,
+        "status": "bounds" if is_bound else decided(low, high, 0.0, "slows", "no_slowdown"),
         "value": value,
         "low": low,
         "high": high,
@@ -274,7 +266,7 @@ def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
 
 
 def _asked(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks) -> Row:
-    """The answer in a metric, of times with the faster side first; empty where no trial has the metric."""
+    """The answer in a metric, for times with the faster side first; empty where no trial has the metric."""
     of, over = (Side({**shared, **side}, metric) for side in (asks.of, asks.over))
     try:
         ratio, trials = ratio_of_sides(of, over, shared["study"], tables.measurements)
@@ -296,9 +288,7 @@ def _asked(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks
         "machine": shared["machine"],
         "status": compared(ratio, 0.0, *words),
         "quantity": metric,
-        "value": ratio.mean,
-        **({} if counted else {"low": ratio.low, "high": ratio.high}),
-        "unit": "times",
+        **interval_columns(Interval(ratio.mean) if counted else ratio, "times"),
         "winner": names[0],
         "loser": names[1],
         "device": side_word(shared["device"]),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, estimate, flags_of, ratio_columns, trials_columns
+from crossover.answers.vocabulary import Row, estimate, flags_of, interval_columns, ratio_columns, trials_columns
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
 from crossover.statistics.best import BEST, BEST_AXES, WAY_AXES
 from crossover.statistics.choices import choose
@@ -23,7 +23,7 @@ from crossover.tables.registry import LINE_AXES
 from crossover.tables.run_tables import RunTables
 
 RESIDENT = PROTOCOLS[0]
-"""The protocol whose data lie on the device."""
+"""The protocol with data on the device."""
 
 
 def crossover_answers(tables: RunTables) -> list[Row]:
@@ -40,7 +40,8 @@ def crossover_answers(tables: RunTables) -> list[Row]:
         crossovers = crossovers.drop(headline_rows(crossovers).index)
         main = set(pairs.index)
     else:
-        main = _devices_in_all_costs(crossovers)
+        costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
+        main = {*headline_rows(crossovers).index, *headline_rows(costly.assign(cost="time")).index}
     several = varying(tables.cells, LINE_AXES)
     labelled = headline_rows(crossovers)["contender"].nunique() > 1
     order = sorted(crossovers.index, key=lambda index: index not in main)
@@ -48,11 +49,6 @@ def crossover_answers(tables: RunTables) -> list[Row]:
         _answer(row, tables, several, labelled) | {"main": index in main}
         for index, row in zip(order, records(crossovers.loc[order]), strict=True)
     ]
-
-
-def _devices_in_all_costs(crossovers: pd.DataFrame) -> set[Any]:
-    costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
-    return {*headline_rows(crossovers).index, *headline_rows(costly.assign(cost="time")).index}
 
 
 def _answer(row: dict[str, Any], tables: RunTables, several: Sequence[str], labelled: bool) -> Row:
@@ -98,7 +94,7 @@ def answer_of(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
 
 
 def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
-    """The contender and the baseline by their shortest names that tell them apart."""
+    """The contender and the baseline by their shortest distinct names."""
     if row["contender"] is None:
         return "GPU", side_word(row["baseline"])
     device = side_word(row["device"])
@@ -114,38 +110,36 @@ def _sides(row: Mapping[str, Any], labelled: bool) -> tuple[str, str]:
 
 
 def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
-    """The range of sizes measured on both sides; of a side that is ahead in time, how far and down or up to where."""
+    """The range of sizes measured on both sides; for a side ahead in time, its speed-ups and up to where."""
     same_pair = rows_with(ratios, [*LINE_AXES, "pair", "baseline", "baseline_machine", "contender"], row)
     same_pair = same_pair.dropna(subset=[row["x_axis"]])
-    return _ends_and_reach(row, same_pair.set_index(row["x_axis"])["ratio"].astype(float), contender, baseline)
-
-
-def _ends_and_reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
-    """The same from the contender's speed-ups by size."""
-    ends = {"smallest": speedups.index.min(), "largest": speedups.index.max()} if len(speedups) else {}
-    if row["status"] not in ONE_SIDED or row["cost"] != "time":
-        return ends
-    return ends | _reach(row, speedups, contender, baseline)
+    return _reach(row, same_pair.set_index(row["x_axis"])["ratio"].astype(float), contender, baseline)
 
 
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
-    """How far a side is ahead; with a tie at one end, over the sizes from the other end up to the first unsure one."""
+    """The same, from the contender's speed-ups by size.
+
+    With a tie at one end, a side is ahead over the sizes from the other end up to the first unsure one.
+    """
     if speedups.empty:
         return {}
+    ends = {"smallest": speedups.index.min(), "largest": speedups.index.max()}
+    if row["status"] not in ONE_SIDED or row["cost"] != "time":
+        return ends
     wins, to_the_end = row["status"] == "below_range", row["status"] == "above_range"
     if row["status"] == "edge_tie":
         low, high = (row[f"crossover_{end}"] or row[f"bracket_{end}"] for end in ("low", "high"))
         to_the_end = high is None
         bound = low if to_the_end else high
         if bound not in speedups.index:  # ties at both ends have no bound
-            return {}
+            return ends
         wins = bool(speedups[bound] > 1)
         unsure = row["doubt_at"]
         speedups = speedups[speedups.index < min(unsure) if to_the_end else speedups.index > max(unsure)]
         if speedups.empty:
-            return {}
+            return ends
     ahead = speedups if wins else 1 / speedups
-    return {
+    return ends | {
         "winner": contender if wins else baseline,
         "loser": baseline if wins else contender,
         "reach": speedups.index.max() if to_the_end else speedups.index.min(),
@@ -189,10 +183,7 @@ def _transfer(moved: dict[str, Any], resident: dict[str, Any], several: Collecti
         "machine": moved["machine"],
         "line": name_by(moved, several),
         "status": compared(ratio, more="differ", less="differ"),
-        "value": ratio.mean,
-        "low": ratio.low,
-        "high": ratio.high,
-        "unit": "times",
+        **interval_columns(ratio, "times"),
         "winner": side_word(moved["contender"]),
         "loser": side_word(moved["baseline"]),
         **trials_columns(min(moved["trials"], resident["trials"])),
@@ -259,7 +250,7 @@ def _best(row: dict[str, Any], best_ways: pd.DataFrame, headlines: pd.DataFrame,
     times = chosen.pivot_table(index=row["x_axis"], columns="device", values="step_time_s")
     if {row["baseline"], row["contender"]} <= set(times):
         speedups = (times[row["baseline"]] / times[row["contender"]]).dropna()
-        columns |= _ends_and_reach(row, speedups, contender, baseline)
+        columns |= _reach(row, speedups, contender, baseline)
     winner, loser = ("baseline", "contender") if columns["winner"] == baseline else ("contender", "baseline")
     plain = _plainest(headlines, row["precision"].partition("+")[0])
     both_cross = plain["status"] == row["status"] == "bracketed"

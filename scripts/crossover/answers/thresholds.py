@@ -39,10 +39,8 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     sizes = speedups.index.to_numpy(float)
     log_ratios, log_highs = np.log(speedups[["ratio", "ratio_high"]].to_numpy(float)).T
     half_widths = log_highs - log_ratios
-    here, there = (
-        _host(tables, row["baseline_machine"], row["baseline"]),
-        _host(tables, row["machine"], row["contender"]),
-    )
+    here = _host(tables, row["baseline_machine"], row["baseline"])
+    there = _host(tables, row["machine"], row["contender"])
     return {
         **{axis: row[axis] for axis in LINE_AXES},
         "device": row["contender"],
@@ -66,7 +64,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
 def _ranges(row: Mapping[str, Any], sizes: Floats, log_ratios: Floats, half_widths: Floats) -> Iterator[dict[str, Any]]:
     """The sizes at which a device is faster, up to the ends of the crossover's interval (or of its bracket).
 
-    They end before a measured size at which the trials do not show it. The ratios are the speed-ups of the GPU.
+    They end before a measured size without a significant difference. The ratios are the speed-ups of the GPU.
     """
     indicative = row["crossover_low"] is None and row["crossover_high"] is None
     low, high = (row[f"{'bracket' if indicative else 'crossover'}_{end}"] for end in ("low", "high"))
@@ -94,10 +92,6 @@ def _ranges(row: Mapping[str, Any], sizes: Floats, log_ratios: Floats, half_widt
 
 def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:
     """A row with the facts of a device's machine, measured here or elsewhere; empty if there is none."""
-    trials_here = tables.measurements[tables.measurements["machine"] == machine]
-    rows = (
-        trials_here[trials_here["device"] == device]
-        if len(trials_here)
-        else tables.references[tables.references["machine"] == machine]
-    )
+    rows = tables.measurements[tables.measurements["machine"] == machine]
+    rows = rows[rows["device"] == device] if len(rows) else tables.references[tables.references["machine"] == machine]
     return next(iter(records(rows.head(1))), {})

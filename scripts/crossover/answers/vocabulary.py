@@ -17,7 +17,7 @@ Row = dict[str, Any]
 """An answer, by the columns of table `answers`; what is left out is empty."""
 
 COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
-"""How the side that is ahead compares with the other."""
+"""How the faster side compares with the other."""
 
 KINDS = {
     "asked": (*COMPARED, EQUIVALENT, "more", "less"),
@@ -44,7 +44,7 @@ KINDS = {
     "claim": tuple(VERDICTS),
     "missing": ("other_devices", "not_measured", "no_result", "not_both", "see_figures"),
 }
-"""What an answer can be, each with its statuses; report/words.j2 puts them into words."""
+"""The kinds of answers with their statuses; report/words.j2 puts them into words."""
 
 DOUBTS = {
     "one_trial": "a cell that gives it has one trial only",
@@ -61,9 +61,14 @@ def estimate(row: Mapping[str, Any], name: str, unit: str = "") -> Row:
     return {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"], "unit": unit or None}
 
 
+def interval_columns(interval: Interval, unit: str) -> Row:
+    """The value of an answer, its 95 % interval and its unit."""
+    return {"value": interval.mean, "low": interval.low, "high": interval.high, "unit": unit}
+
+
 def ratio_columns(ratio: Interval) -> Row:
     """The speed-up of the side that is ahead, with its interval and the conclusion from it."""
-    return {"status": compared(ratio), "value": ratio.mean, "low": ratio.low, "high": ratio.high, "unit": "times"}
+    return {"status": compared(ratio), **interval_columns(ratio, "times")}
 
 
 def trials_columns(trials: int) -> Row:
@@ -72,7 +77,7 @@ def trials_columns(trials: int) -> Row:
 
 
 def flags_of(cells: pd.DataFrame) -> list[str]:
-    """The flags of some cells, each once."""
+    """The flags of some cells, sorted."""
     return sorted(set(cells["flags"].explode().dropna()))
 
 

@@ -14,12 +14,12 @@ from crossover.claims.findings import (
     DIFFERS,
     NO_DATA,
     REPRODUCED,
+    ROUNDING,
     Finding,
     NoFindingError,
     axes_label,
     check_single,
     judge,
-    just_below,
     pinned,
 )
 from crossover.config.claim_forms import RatioWithin, SameQuality, Side
@@ -35,13 +35,14 @@ from crossover.tables.metrics import metrics
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC
 
 MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
-"""Verdicts on several cells of a claim, that of the claim first."""
+"""Verdicts on the cells of a claim; the first in this order that any cell has is the claim's."""
 
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
     """Hold a ratio against its claimed range. Raises NoFindingError, and UserError for several cells."""
     ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
-    least, most = (0.0, just_below(form.high)) if form.low is None else (form.low, form.high)
+    below_limit = form.high - 2 * ROUNDING * abs(form.high)  # the limit does not count as below it
+    least, most = (0.0, below_limit) if form.low is None else (form.low, form.high)
     finding = judge(ratio.mean, ratio.low, ratio.high, least, most)
     if finding.reason == "one_trial" and trials > 1:
         return replace(finding, reason="first_trial")

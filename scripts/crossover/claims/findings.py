@@ -51,7 +51,7 @@ TOO_WIDE = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """What the data say about a claim; a value that they do not give is None."""
+    """What the data say about a claim; missing values are None."""
 
     reason: str
     """One of REASONS."""
@@ -68,7 +68,7 @@ class Finding:
 
 
 class NoFindingError(Exception):
-    """The data do not hold what a claim is about."""
+    """The data lack what a claim is about."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
         super().__init__(reason, place)
@@ -101,11 +101,6 @@ def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
     if min(low, least) > 0:
         return math.log(high / low) > TOO_WIDE * math.log(most / least)
     return high - low > TOO_WIDE * (most - least)
-
-
-def just_below(limit: float) -> float:
-    """The largest end of a range that excludes `limit` itself, for `judge`."""
-    return limit - 2 * ROUNDING * abs(limit)
 
 
 def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:

@@ -30,7 +30,7 @@ BEST = "best"
 """The pair, and the value of `execution` in its rows."""
 
 WAY_MARGIN = 1.1
-"""Most times that a way may take as long as the fastest to be in play."""
+"""A way is in play if it takes at most this many times as long as the fastest."""
 
 WaysByStudy = Mapping[str, Ways]
 Way = tuple[str, ...]

@@ -16,7 +16,7 @@ import pandas as pd
 
 from crossover.config.words import LARGER_BATCH, is_cpu
 from crossover.statistics.intervals import paired_ratio, share_over_trials
-from crossover.statistics.roofs import ROOF_TIMES
+from crossover.statistics.roofs import ROOF_TIMES, or_nan
 from crossover.tables.registry import CELL_AXES, SPLIT, table_of
 
 NEAR = 1 / 3
@@ -44,9 +44,9 @@ class RoofTimes(NamedTuple):
     """The part of it that matmuls, convolutions and attention move."""
     compute_s: float
     launch_s: float
-    """For its kernels within one graph, however small."""
+    """The launch of its kernels within one graph."""
     gaps_s: float
-    """For the gaps between them."""
+    """The gaps between them."""
 
 
 def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
@@ -57,7 +57,7 @@ def bottlenecks_of(measurements: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFr
     is_tried = (measurements["status"] == "ok") & measurements[["split_step_s", "held_s"]].notna().all(axis=1)
     tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, "fits_graph", *OF_FIRST])
     roofs = {
-        tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(_number(row[name]) for name in ROOF_TIMES))
+        tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(or_nan(row[name]) for name in ROOF_TIMES))
         for row in cells.to_dict("records")
     }
     rows = []
@@ -92,7 +92,7 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
 
 def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
     """The shares of a trial's step by cause; they add up to 1."""
-    seconds = {name: _number(trial.get(name)) for name in TIMES}
+    seconds = {name: or_nan(trial.get(name)) for name in TIMES}
     step_s = seconds["split_step_s"]
     prepared_s = _least(step_s, seconds["prepared_s" if seconds["prepared_s"] > 0 else "held_s"])
     held_s = _least(prepared_s, seconds["held_s"])
@@ -108,11 +108,11 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
         work_s -= parts_s["host"] + parts_s["overhead"]
     else:
         replayed = seconds["replayed_s"] > 0
-        profiled_s = _number(trial.get("device_work_s"))
+        profiled_s = or_nan(trial.get("device_work_s"))
         device_s = profiled_s if profiled_s > 0 else _operators_s(trial)
         work_s = _least(held_s, seconds["replayed_s"] if replayed else device_s)
         idle_s = held_s - work_s
-        cannot_be_graph = _number(trial.get("fits_graph")) == 0
+        cannot_be_graph = or_nan(trial.get("fits_graph")) == 0
         parts_s["host"] = idle_s if cannot_be_graph else min(_or_0(seconds["host_work_s"]), idle_s)
         parts_s["launch"] = idle_s - parts_s["host"]
         # A graph's time includes the gaps between its kernels, the profiler's does not.
@@ -127,12 +127,12 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
 
 def _operators_s(trial: Mapping[str, Any]) -> float:
     """The sum of an eager step's operators, timed one by one; 0 where they were not."""
-    return _or_0(_number(trial.get("products_s"))) + _or_0(_number(trial.get("others_s")))
+    return _or_0(or_nan(trial.get("products_s"))) + _or_0(or_nan(trial.get("others_s")))
 
 
 def _device_work(work_s: float, trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
     """The device's work by the roof that explains it: of matmuls and the like, and of all other operators."""
-    products_s, others_s = _or_0(_number(trial.get("products_s"))), _or_0(_number(trial.get("others_s")))
+    products_s, others_s = _or_0(or_nan(trial.get("products_s"))), _or_0(or_nan(trial.get("others_s")))
     if not products_s + others_s:
         return {"unexplained": work_s}
     scale = work_s / (products_s + others_s)
@@ -164,7 +164,7 @@ def remedy_of(cause: str, trial: Mapping[str, Any], roofs: RoofTimes, name: str 
 
 
 def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterator[Remedy]:
-    seconds = {key: _number(trial.get(key)) for key in TIMES}
+    seconds = {key: or_nan(trial.get(key)) for key in TIMES}
     step_s, held_s, prepared_s = seconds["split_step_s"], seconds["held_s"], seconds["prepared_s"]
     working_s = seconds["working_s"]
     copies_s = _or_0(seconds["transfer_s"])
@@ -181,7 +181,7 @@ def _remedies(cause: str, trial: Mapping[str, Any], roofs: RoofTimes) -> Iterato
     elif cause == "launch":
         host_s = _or_0(seconds["host_work_s"])
         if host_s < LEAST * held_s:  # a graph leaves out host work that the step needs
-            busy_s = _or_0(_number(trial.get("device_busy_s")))
+            busy_s = _or_0(or_nan(trial.get("device_busy_s")))
             yield Remedy("graph", held_s, seconds["replayed_s"] + host_s, busy_s + _or_0(roofs.gaps_s) + host_s)
     elif cause == "threads":
         yield Remedy("one_thread", held_s, seconds["one_thread_s"])
@@ -202,7 +202,7 @@ def _overhead_s(work_s: float, host_s: float, held_s: float, trial: Mapping[str,
     It is the part of a step that does not grow with the batch, less host work and the time to move its weights. Where
     no larger batch was tried, it is the excess of an eager step over the sum of its operators, timed one by one.
     """
-    larger_s = _number(trial.get("larger_s"))
+    larger_s = or_nan(trial.get("larger_s"))
     if larger_s > 0:
         fixed_s = (LARGER_BATCH * held_s - larger_s) / (LARGER_BATCH - 1)
         overhead_s = fixed_s - host_s - _or_0(roofs.memory_s)
@@ -216,10 +216,6 @@ def _overhead_s(work_s: float, host_s: float, held_s: float, trial: Mapping[str,
 
 def _least(*seconds: float) -> float:
     return min(value for value in seconds if value > 0)
-
-
-def _number(value: Any) -> float:
-    return math.nan if value is None or pd.isna(value) else float(value)
 
 
 def _or_0(value: float) -> float:

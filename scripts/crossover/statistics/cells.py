@@ -50,7 +50,7 @@ def summarise(
     columns = {
         name: measurements[name].to_numpy(object) for name in (*CELL_AXES, *OF_FIRST_TRIAL, "status", "reason", "flags")
     }
-    numbers = {name: _numbers(measurements[name]) for name in NUMBERS}
+    numbers = {name: numbers_of(measurements[name]) for name in NUMBERS}
     cells = [_summarise_cell(columns, numbers, rows, prices or {}) for rows in rows_of_cells(measurements)]
     first_grid = {study: set(sizes_of_study) for study, sizes_of_study in (sizes or {}).items()}
     for cell in cells:
@@ -152,7 +152,8 @@ def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(peak_share=rates / peaks)
 
 
-def _numbers(values: pd.Series) -> Floats:
+def numbers_of(values: pd.Series) -> Floats:
+    """A column as floats; a missing value is NaN."""
     return pd.to_numeric(values).to_numpy(float, na_value=np.nan)
 
 

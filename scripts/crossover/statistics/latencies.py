@@ -58,6 +58,7 @@ def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
         samples = np.concatenate(samples_of_trials) if samples_of_trials else np.empty(0)
         if len(samples):
             ratio = _over_right(trials, way, together) if way in MISTAKES else None
+            error = "lowered" if way == LOWERS else "raised"  # a shift the other way is no error
             yield {
                 "way": way,
                 "kind": "mistake" if way in MISTAKES else "right",
@@ -68,7 +69,7 @@ def _ways(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
                 "high_s": samples.max(),
                 **_percentiles(samples_of_trials),
                 **({} if ratio is None else {"ratio": ratio.mean, "ratio_low": ratio.low, "ratio_high": ratio.high}),
-                "is_error": ratio is not None and _is_error(way, ratio),
+                "is_error": ratio is not None and compared(ratio, more="raised", less="lowered") == error,
                 "samples": len(samples),
                 "trials": len(samples_of_trials),
             }
@@ -111,8 +112,3 @@ def right_samples(trial: Trial, way: str) -> Any:
     Cold steps are compared with their own later half, since the right way ran later, perhaps at another pace.
     """
     return trial[COLD][len(trial[COLD]) // 2 :] if way == COLD else trial[RIGHT]
-
-
-def _is_error(way: str, ratio: Interval) -> bool:
-    """Whether the interval lies beyond 1, on the side to which the mistake can move the mean."""
-    return compared(ratio, more="raised", less="lowered") == ("lowered" if way == LOWERS else "raised")

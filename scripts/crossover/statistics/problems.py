@@ -1,4 +1,4 @@
-"""Problems of a run: results that are missing, failed or deserve less trust, with their causes and remedies."""
+"""Problems of a run: missing, failed or less trustworthy results, with their causes and remedies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CELL_FLAGS = ("trials_differ", "above_roof")
 """Flags of a whole cell."""
 
 MOST_NAMED = 4
-"""With more values than these, an axis is named by its ends."""
+"""The most values of an axis that are listed."""
 
 
 def list_problems(
@@ -98,7 +98,7 @@ def _cells_label(group: Sequence[Mapping[str, Any]], axes: Collection[str]) -> s
 
 
 def _listed(values: Sequence[Any]) -> str:
-    """'2, 3 and 5'; '2 to 4,096 (9 of them)' for many numbers, 'a, b, c, d and 3 more' for many words."""
+    """Values as text: '2, 3 and 5'; of many '2 to 4,096 (9 of them)', or 'a, b, c, d and 3 more'."""
     words = [f"{value:,}" if isinstance(value, int) else spaced(str(value)) for value in values]
     if len(words) > MOST_NAMED:
         if isinstance(values[0], int):

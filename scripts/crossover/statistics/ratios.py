@@ -12,7 +12,7 @@ import pandas as pd
 
 from crossover.config.studies import Cell
 from crossover.config.words import BASELINE, FROM_HOST, PLAIN_SIDES, PROTOCOLS, is_cpu, threads_of_side
-from crossover.statistics.cells import rows_of_cells
+from crossover.statistics.cells import numbers_of, rows_of_cells
 from crossover.statistics.intervals import SampleMean, ratio_of
 from crossover.statistics.pairings import compare_across
 from crossover.tables.registry import CELL_AXES, table_of
@@ -48,8 +48,8 @@ def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float]]:
     """The times of every cell, and its parameters."""
     axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
-    times_s = pd.to_numeric(measurements["step_time_s"]).to_numpy(float, na_value=np.nan)
-    counts = pd.to_numeric(measurements["parameters"]).to_numpy(float, na_value=np.nan)
+    times_s = numbers_of(measurements["step_time_s"])
+    counts = numbers_of(measurements["parameters"])
     cells, parameters = {}, {}
     for rows in rows_of_cells(measurements):
         key = Cell(**{axis: values[rows[0]] for axis, values in axes.items()})

@@ -115,7 +115,7 @@ LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATE
 
 
 def ends_of(row: Row, of: str) -> tuple[float, float]:
-    """The ends of the interval, or of the bracket; 0 and infinity where it is open, or beyond all sizes."""
+    """The ends of the interval or bracket; an open end, or one beyond all sizes, is 0 or infinity."""
     if row["status"] in ESTIMATED:
         return row[f"{of}_low"] or 0, row[f"{of}_high"] or math.inf
     return (0, 0) if row["status"] == "below_range" else (math.inf, math.inf)

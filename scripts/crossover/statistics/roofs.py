@@ -21,9 +21,9 @@ FUSED = ("compile",)
 
 
 def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
-    """The cells with the least seconds of a step by each roof, and the share of the highest in the measured time.
+    """The cells with the least seconds of a step by each roof, and the highest as a share of the measured time.
 
-    A CPU on fewer cores has no roof, as nobody probed it.
+    A CPU on fewer cores has no roof, since it was not probed.
     """
     roofs_of = {key: Roofs.of(table) for key, table in roofs.groupby(["machine", "device"], sort=False)}
     if not roofs_of:
@@ -58,13 +58,13 @@ def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> di
         "products_memory_roof_s": products_s,
         "bytes_per_step": float(sum(products) + sum(others)) if products is not None else math.nan,
         "compute_roof_s": compute_roof_s(cell["flops_per_step"], str(cell["precision"]), roofs),
-        "launch_roof_s": _or_nan(kernels) * roofs.graph_launch_s,
-        "gaps_s": _or_nan(kernels) * roofs.graph_gap_s,
+        "launch_roof_s": or_nan(kernels) * roofs.graph_launch_s,
+        "gaps_s": or_nan(kernels) * roofs.graph_gap_s,
     }
     highest_s = np.nanmax([row["memory_roof_s"], row["compute_roof_s"], 0.0]) or math.nan
     # A longer step is a smaller share.
     ends = {"": "step_time_s", "_low": "step_time_high_s", "_high": "step_time_low_s"}
-    return row | {f"roof_share{end}": highest_s / _or_nan(cell[name]) for end, name in ends.items()}
+    return row | {f"roof_share{end}": highest_s / or_nan(cell[name]) for end, name in ends.items()}
 
 
 def memory_roof_s(bytes_by_working_set: Sequence[float] | None, roofs: Roofs) -> float:
@@ -79,8 +79,9 @@ def memory_roof_s(bytes_by_working_set: Sequence[float] | None, roofs: Roofs) ->
 
 def compute_roof_s(flops: float | None, precision: str, roofs: Roofs) -> float:
     """Seconds for the operations of a step at the peak of its precision."""
-    return _or_nan(flops) / roofs.peaks.get(COMPUTES_IN.get(precision, precision), math.nan)
+    return or_nan(flops) / roofs.peaks.get(COMPUTES_IN.get(precision, precision), math.nan)
 
 
-def _or_nan(value: Any) -> float:
+def or_nan(value: Any) -> float:
+    """A number as a float; NaN for a missing one."""
     return math.nan if value is None or pd.isna(value) else float(value)

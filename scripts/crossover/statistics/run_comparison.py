@@ -1,4 +1,4 @@
-"""Two runs compared cell by cell: the ratio of their times with its interval, a verdict on it, and unlike code."""
+"""Two runs compared cell by cell: the ratio of their times with its interval, a verdict, and differences of code."""
 
 from __future__ import annotations
 

@@ -442,16 +442,14 @@ def test_the_largest_batch(row: Row, search: dict[str, Any], status: str, value:
     assert (answer["status"], answer["value"], answer["capacity"]) == (status, value, 8e9)
 
 
-def trainings(
-    row: Row, accuracies: dict[str, float], seeds: int = 4, generated: bool = False, rows: int = 1000
-) -> list[dict[str, Any]]:
+def trainings(row: Row, accuracies: dict[str, float], seeds: int = 4, rows: int = 1000) -> list[dict[str, Any]]:
     """Trainings whose accuracy is the same for each seed; keywords are device_precision, the CPU's is 0.5."""
     numbers = np.arange(rows)
     labels = numbers % 2
     trained = []
     for name, accuracy in {"cpu_fp32": 0.5, **accuracies}.items():
         device, precision = name.split("_")
-        values = row(device=device, precision=precision) | {"labels": labels, "generated_data": generated, "loss": 0.5}
+        values = row(device=device, precision=precision) | {"labels": labels, "generated_data": False, "loss": 0.5}
         predictions = np.where(numbers < round(rows * accuracy), labels, 1 - labels)
         trained += [values | {"seed": seed, "predictions": predictions} for seed in range(seeds)]
     return trained
@@ -481,11 +479,6 @@ def test_quality_is_decided_by_the_whole_interval(
     assert answer["trials"] == 4
 
 
-def test_quality_on_generated_rows_says_so(row: Row) -> None:
-    trained = trainings(row, {"cuda_fp32": 0.5}, generated=True)
-    assert only(answers([row()], study(figures=[]), trainings=trained), "quality")["data"] == "1,000 generated rows"
-
-
 def test_quality_needs_two_seeds_a_baseline_a_gpu_and_models_that_learnt(row: Row) -> None:
     trained = trainings(row, {"cuda_fp32": 0.6})
     cases = {
@@ -503,8 +496,9 @@ def test_trainings_that_failed_are_told_beside_the_conclusion(row: Row) -> None:
     spec = study(figures=[])
     assert only(answers([row()], spec, trainings=trained), "quality")["doubts"] == []
     failed = [*trained[:-4], *(values | {"status": "oom"} for values in trained[-4:])]
-    answer = only(answers([row()], spec, trainings=failed), "quality")
+    answer = only(answers([row()], spec, trainings=[values | {"generated_data": True} for values in failed]), "quality")
     assert (answer["status"], answer["doubts"]) == ("equivalent", ["lost_cells"])
+    assert answer["data"] == "1,000 generated rows"
 
 
 def test_a_study_without_an_answer_says_why(row: Row) -> None:
